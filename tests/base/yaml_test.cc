@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include "support/golden.h"
+
 namespace nccl_env::yaml_test {
 namespace {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 // The one document of the text, or the message as a string under "error".
 json read(std::string_view text, std::string_view file_name = "f.yaml") {
@@ -29,11 +29,22 @@ std::string repeated(std::string_view text, std::size_t times) {
   return result;
 }
 
+// Each text is refused; the golden holds why.
+void refuses(const std::vector<std::string>& texts, std::string_view file_name = "f.yaml") {
+  for (const std::string& text : texts) {
+    const std::string said = message(text, file_name);
+    EXPECT_NE(said, "") << text;
+    const bool plain =
+        text.size() < 400 && text.find_first_of("\x04\x1b\xc0\xc3\xe0\xed\xf0\xf4\xff") == text.npos;
+    const std::string hidden = std::to_string(text.size()) + " bytes of " +
+                               json(text.substr(0, 8)).dump(-1, ' ', true, json::error_handler_t::replace);
+    tests::expect_golden(plain ? text : hidden, said);
+  }
+}
+
 // Found by fuzzing: yaml-cpp made bytes of them that are not UTF-8, and writing such a value as JSON throws.
 TEST(Yaml, EscapesThatWouldNotBeUtf8AreRefused) {
-  const std::string sentence = "the escapes \\N and \\_ are not read here; write \\u0085 and \\u00a0";
-  EXPECT_EQ(message(R"(a: "x\Ny")"), "f.yaml:1:4: " + sentence);
-  EXPECT_EQ(message(R"("\_": 1)"), "f.yaml:1:1: " + sentence);
+  refuses({R"(a: "x\Ny")", R"("\_": 1)"});
   EXPECT_EQ(read(R"(a: "\u0085\u00a0\L\xe9")"), json({{"a", "\u0085\u00a0\u2028\u00e9"}}));
 }
 
@@ -84,11 +95,7 @@ TEST(Yaml, PlainScalarsFollowTheCoreSchema) {
 }
 
 TEST(Yaml, NumbersThatJsonLacksAreRefusedWithTheirPlace) {
-  EXPECT_THAT(message("a: 1\nb: .inf"), StartsWith("f.yaml:2:4: "));
-  EXPECT_NE(message("a: -.INF"), "");
-  EXPECT_NE(message("a: .nan"), "");
-  EXPECT_NE(message("a: 1e999"), "");
-  EXPECT_NE(message("a: 0xfffffffffffffffff"), "");
+  refuses({"a: 1\nb: .inf", "a: -.INF", "a: .nan", "a: 1e999", "a: 0xfffffffffffffffff"});
   EXPECT_EQ(read("a: '.inf'")["a"], ".inf");
 }
 
@@ -119,32 +126,22 @@ TEST(Yaml, FindsTheNextDocumentBehindAnyText) {
 }
 
 TEST(Yaml, RefusesWhatIsLeftOverBehindADocument) {
-  for (const char* text : {"]", "a: 1\n]", "[a] b", "'a' 'b'", "{a: 1}\n{b: 2}", "a\n---\n}"}) {
-    EXPECT_NE(message(text), "") << text;
-  }
+  refuses({"]", "a: 1\n]", "[a] b", "'a' 'b'", "{a: 1}\n{b: 2}", "a\n---\n}"});
 }
 
 TEST(Yaml, RefusesAKeyThatStandsTwice) {
-  EXPECT_THAT(message("a: 1\nb: 2\na: 3\n"), StartsWith("f.yaml:3:1: the key \"a\" stands twice"));
-  EXPECT_THAT(message("{\"a\": 1,\n \"a\": 2}", "f.json"),
-              StartsWith("f.json:2:4: the key \"a\" stands twice"));
-  EXPECT_THAT(message("{\"a\": 1,\n \"a\": 2}"), StartsWith("f.yaml:2:2: the key \"a\" stands twice"));
-  EXPECT_THAT(message("1: a\n'1': b\n"), HasSubstr("stands twice"));
+  refuses({"a: 1\nb: 2\na: 3\n", "{\"a\": 1,\n \"a\": 2}", "1: a\n'1': b\n"});
+  refuses({"{\"a\": 1,\n \"a\": 2}"}, "f.json");
 }
 
 TEST(Yaml, KeysAreScalars) {
   EXPECT_EQ(read("8080: a\ntrue: b\n"), json::parse(R"({"8080":"a","true":"b"})"));
-  for (const char* text : {"? [a]\n: b", "? {a: 1}\n: b", "~: a", ": a", "null: a", "a: &x b\n*x : c"}) {
-    EXPECT_NE(message(text), "") << text;
-  }
+  refuses({"? [a]\n: b", "? {a: 1}\n: b", "~: a", ": a", "null: a", "a: &x b\n*x : c"});
 }
 
 TEST(Yaml, RefusesAnchorsAliasesAndMergeKeysWithTheirPlace) {
-  EXPECT_EQ(message("a: &x 1\nb: *x\n"),
-            "f.yaml:1:4: anchors and aliases (& and *) are not read here; write the value out");
-  for (const char* text : {"&x a: 1\n", "a: &x [1]\n", "a: &x {b: 1}\n", "- &x\n", "a: &x\n  b: 1\n"})
-    EXPECT_THAT(message(text), HasSubstr("anchors and aliases")) << text;
-  EXPECT_THAT(message("<<: {a: 1}\n"), HasSubstr("merge keys (<<) are not read here"));
+  refuses({"a: &x 1\nb: *x\n", "&x a: 1\n", "a: &x [1]\n", "a: &x {b: 1}\n", "- &x\n", "a: &x\n  b: 1\n",
+           "<<: {a: 1}\n"});
   EXPECT_EQ(read("\"<<\": 1\na: \"&x\"\nb: 2 & *c\n"), (json{{"<<", 1}, {"a", "&x"}, {"b", "2 & *c"}}));
 }
 
@@ -155,20 +152,26 @@ json manifest(const std::string& text) {
   return documents->size() == 1 ? documents->front() : json(*documents);
 }
 
+void expect_refused(const std::string& text) {
+  const json read = manifest(text);
+  ASSERT_TRUE(read.is_string()) << text;
+  tests::expect_golden(text.size() < 1000 ? text : text.substr(0, 60) + "...", read.get<std::string>());
+}
+
 TEST(Manifest, AliasesAreWrittenOut) {
   EXPECT_EQ(manifest("Master: &replica {replicas: 1, template: [&c a, *c]}\nWorker: *replica\n"),
             json::parse(R"({"Master": {"replicas": 1, "template": ["a", "a"]},
                             "Worker": {"replicas": 1, "template": ["a", "a"]}})"));
   EXPECT_EQ(manifest("a: &x\nb: *x\n"), json::parse(R"({"a": null, "b": null})"));
   EXPECT_EQ(manifest("a: &x 1\nb: &x 2\nc: *x\n")["c"], 2);
-  EXPECT_THAT(manifest("a: &x 1\n---\nb: *x\n").get<std::string>(), HasSubstr("is not defined"));
+  expect_refused("a: &x 1\n---\nb: *x\n");
 }
 
 TEST(Manifest, MergedFieldsGiveWayToTheObjectsOwn) {
   EXPECT_EQ(manifest("a: &x {b: 1, c: 1}\nd:\n  c: 2\n  <<: *x\n")["d"], (json{{"b", 1}, {"c", 2}}));
   EXPECT_EQ(manifest("- &x {b: 1}\n- &y {b: 2, c: 2}\n- {<<: [*x, *y], d: {<<: *y}}\n")[2],
             json::parse(R"({"b": 1, "c": 2, "d": {"b": 2, "c": 2}})"));
-  EXPECT_THAT(manifest("a: {<<: 1}").get<std::string>(), HasSubstr("takes an object"));
+  expect_refused("a: {<<: 1}");
 }
 
 TEST(Manifest, WhatAliasesMakeIsBounded) {
@@ -178,29 +181,25 @@ TEST(Manifest, WhatAliasesMakeIsBounded) {
     laughs +=
         "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + one + repeated(", " + one, 9) + "]\n";
   }
-  EXPECT_THAT(manifest(laughs).get<std::string>(), HasSubstr("more than 8 MiB"));
-  EXPECT_THAT(manifest("a: &a [*a]\n").get<std::string>(), HasSubstr("inside its own anchor"));
+  expect_refused(laughs);
+  expect_refused("a: &a [*a]\n");
   const std::string deep = "a: &a " + repeated("[", 40) + repeated("]", 40) + "\n";
-  EXPECT_THAT(manifest(deep + "b: " + repeated("[", 30) + "*a" + repeated("]", 30)).get<std::string>(),
-              HasSubstr("nested deeper"));
+  expect_refused(deep + "b: " + repeated("[", 30) + "*a" + repeated("]", 30));
   std::string nested;  // each level keeps all below it
   for (int i = 0; i < 60; ++i) nested += "&n" + std::to_string(i) + " [";
   nested += "'" + std::string(300000, 'x') + "'" + repeated("]", 60);
-  EXPECT_THAT(manifest(nested).get<std::string>(), HasSubstr("more than 8 MiB"));
+  expect_refused(nested);
 }
 
 TEST(Manifest, KeysAreWordsStill) {
-  for (const char* text : {"&x a: 1\n", "a: &x b\n*x : c\n"})
-    EXPECT_THAT(manifest(text).get<std::string>(), HasSubstr("a key may not")) << text;
+  for (const char* text : {"&x a: 1\n", "a: &x b\n*x : c\n"}) expect_refused(text);
 }
 
 // yaml-cpp's scanner took 2 GB for 8 MiB of "[" before anything could be refused.
 TEST(Yaml, TheScannerDoesNotReadFarAheadOfWhatItTells) {
   constexpr std::size_t kHalfMiB = 512U << 10U;
-  const std::string sentence = "a text, or a list or object in flow style, of more than 512 KiB follows";
-  EXPECT_EQ(message("a: 1\nb:\n- " + std::string(7U << 20U, '[')), "f.yaml:3:1: " + sentence);
-  EXPECT_THAT(message("- " + repeated("[a],", 200000)), HasSubstr(sentence));
-  EXPECT_THAT(message("a: " + std::string(2 * kHalfMiB, 'x')), HasSubstr(sentence));
+  refuses({"a: 1\nb:\n- " + std::string(7U << 20U, '['), "- " + repeated("[a],", 200000),
+           "a: " + std::string(2 * kHalfMiB, 'x')});
   EXPECT_EQ(read("a: " + std::string(kHalfMiB - 1000, 'x'))["a"].get<std::string>().size(), kHalfMiB - 1000);
   EXPECT_EQ(read(repeated("- x\n", 200000)).size(), 200000U);
 }
@@ -209,29 +208,20 @@ TEST(Yaml, DepthIsBounded) {
   const auto nested = [](std::size_t depth) { return repeated("[", depth) + repeated("]", depth); };
   for (const char* name : {"f.yaml", "f.json"}) {
     EXPECT_EQ(message(nested(64), name), "");
-    EXPECT_THAT(message(nested(65), name), HasSubstr("nested deeper than 64 levels"));
-    EXPECT_NE(message(repeated("[", 100000), name), "");
-    EXPECT_NE(message(repeated("{\"a\":", 100000), name), "");
+    refuses({nested(65), repeated("[", 100000), repeated("{\"a\":", 100000)}, name);
   }
-  EXPECT_THAT(message(repeated("- ", 100000)), HasSubstr("nested deeper"));
-  EXPECT_THAT(message("a: " + repeated("{a: ", 100000)), HasSubstr("nested deeper"));
-  EXPECT_NE(message(repeated("? ", 100000)), "");
+  refuses({repeated("- ", 100000), "a: " + repeated("{a: ", 100000), repeated("? ", 100000)});
 }
 
 TEST(Yaml, SizeIsBounded) {
-  EXPECT_EQ(message(std::string((8 << 20) + 1, ' ')), "f.yaml: larger than 8 MiB");
+  refuses({std::string((8 << 20) + 1, ' ')});
   EXPECT_EQ(message(std::string(8 << 20, ' ')), "");
 }
 
 TEST(Yaml, RefusesTextThatIsNotUtf8OrHoldsControls) {
-  EXPECT_THAT(message("a: b\nc: \x1b[2J"), StartsWith("f.yaml:2:4: control character 27"));
-  EXPECT_THAT(message("a: \xc3\xa4\x04\nb: 1"), StartsWith("f.yaml:1:5: control character 4"));
-  for (const char* text : {"a: \xff", "a: \xc0\x80", "a: \xed\xa0\x80", "a: \xf4\x90\x80\x80", "a: \xc3",
-                           "\xff\xfe"
-                           "a",
-                           "a: \xe0\x80\x80", "a: \xf0\x80\x80\x80"}) {
-    EXPECT_THAT(message(text), HasSubstr("not UTF-8")) << text;
-  }
+  refuses({"a: b\nc: \x1b[2J", "a: \xc3\xa4\x04\nb: 1", "a: \xff", "a: \xc0\x80", "a: \xed\xa0\x80",
+           "a: \xf4\x90\x80\x80", "a: \xc3", std::string("\xff\xfe") + "a", "a: \xe0\x80\x80",
+           "a: \xf0\x80\x80\x80"});
   EXPECT_EQ(read("a: \xc3\xa4\xf0\x9f\x98\x80")["a"], "\xc3\xa4\xf0\x9f\x98\x80");
 }
 
@@ -239,16 +229,11 @@ TEST(Yaml, JsonIsReadAsJsonAndFlowStyleAsYaml) {
   EXPECT_EQ(read(R"({"a": "\ud83d\ude00\/"})")["a"], "\xf0\x9f\x98\x80/");
   EXPECT_EQ(read("{a: [b, 1], }"), json::parse(R"({"a":["b",1]})"));
   EXPECT_EQ(parse_documents("{\"a\": 1}\n---\n{b: 2}\n", "f.yaml")->size(), 2U);
-  EXPECT_THAT(message("{a: 1}", "f.json"), StartsWith("f.json:1:2: "));
-  EXPECT_THAT(message("{\"a\": 1}\n{\"b\": 2}", "f.json"), StartsWith("f.json:2:1: "));
-  EXPECT_NE(message("a: 1", "f.json"), "");
-  EXPECT_NE(message("{\"a\": 1e999}", "f.json"), "");
+  refuses({"{a: 1}", "{\"a\": 1}\n{\"b\": 2}", "a: 1", "{\"a\": 1e999}"}, "f.json");
 }
 
 TEST(Yaml, ErrorsNameThePlace) {
-  EXPECT_THAT(message("a: 1\nb: [1, 2\nc: 3\n"), StartsWith("f.yaml:"));
-  EXPECT_THAT(message("a: !env X"), StartsWith("f.yaml:1:4: the tag \"!env\""));
-  EXPECT_THAT(message("a:\n\t- b"), StartsWith("f.yaml:2:"));
+  refuses({"a: 1\nb: [1, 2\nc: 3\n", "a: !env X", "a:\n\t- b"});
   EXPECT_LT(message("{\"a\": \"" + std::string(100000, 'x'), "f.json").size(), 300U);
 }
 
@@ -260,9 +245,7 @@ TEST(Manifest, TheLastOfARepeatedKeyCountsAndItsLineIsTold) {
     ASSERT_TRUE(documents.ok()) << documents.error().message;
     EXPECT_EQ(documents->front(), (nlohmann::json{{"a", 3}, {"b", {{"c", {{"d", 2}}}}}}));
     ASSERT_EQ(remarks.size(), 2U);
-    EXPECT_EQ(remarks[0],
-              "f.yaml:4: the key \"c\" stands twice in one object; the last one counts, as for kubectl");
-    EXPECT_EQ(remarks[1].substr(0, 9), "f.yaml:5:");
+    tests::expect_golden(text, remarks[0] + "\n" + remarks[1]);
   }
 }
 

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include "support/golden.h"
+
 namespace nccl_env::kube::kubeconfig_test {
 namespace {
-
-using ::testing::HasSubstr;
 
 std::string kubeconfig(const std::string& cluster, const std::string& user,
                        const std::string& context = "cluster: c, user: u") {
@@ -21,6 +21,12 @@ const std::string kServer = R"(server: "https://10.0.0.1:6443")";
 std::string refusal(const std::string& text) {
   const auto read = read_kubeconfig(text, "/etc/kube");
   return read ? "accepted" : read.error().message;
+}
+
+void expect_refused(const std::string& title, const std::string& text) {
+  const std::string why = refusal(text);
+  EXPECT_NE(why, "accepted") << title;
+  tests::expect_golden(title, why);
 }
 
 TEST(Kubeconfig, TheCurrentContextWithInlineData) {
@@ -75,36 +81,22 @@ TEST(Kubeconfig, ServersAreHttpsUrls) {
 }
 
 TEST(Kubeconfig, WhatWouldMakeUsSomeoneElseIsRefusedWithAReason) {
-  const std::pair<const char*, const char*> refused[] = {
-      {"auth-provider: {name: gcp}", "user 'u': auth-provider: kubectl has none since 1.26; use a token"},
-      {"exec: {command: aws}", "user 'u': exec: nobody is there to log in; use a token"},
-      {"username: admin, password: x", "username: basic authentication is not supported"},
-      {"as: root", "as: impersonation is not supported"},
-      {"as-groups: [system:masters]", "as-groups: impersonation is not supported"},
-      {"client-certificate: c.crt", "one without the other"},
-      {"client-key-data: '%%%'", "client-key-data: is not base64"},
-      {"token: [a]", "token: must be a string"},
-      {"tokenFile: 3", "tokenFile: must be a string"}};
-  for (const auto& [user, reason] : refused)
-    EXPECT_THAT(refusal(kubeconfig(kServer, user)), HasSubstr(reason)) << user;
-  EXPECT_THAT(refusal(kubeconfig(kServer + ", insecure-skip-tls-verify: true", "")),
-              HasSubstr("cluster 'c': insecure-skip-tls-verify: not done here"));
+  for (const char* user :
+       {"auth-provider: {name: gcp}", "exec: {command: aws}", "username: admin, password: x", "as: root",
+        "as-groups: [system:masters]", "client-certificate: c.crt", "client-key-data: '%%%'", "token: [a]",
+        "tokenFile: 3"})
+    expect_refused(std::string("user: ") + user, kubeconfig(kServer, user));
+  for (const char* cluster : {"insecure-skip-tls-verify: true", "proxy-url: 'socks5://x'"})
+    expect_refused(std::string("cluster: ") + cluster, kubeconfig(kServer + ", " + cluster, ""));
   EXPECT_EQ(refusal(kubeconfig(kServer + ", insecure-skip-tls-verify: false, proxy-url: ''", "")),
             "accepted");
-  EXPECT_THAT(refusal(kubeconfig(kServer + ", proxy-url: 'socks5://x'", "")),
-              HasSubstr("proxies are not supported"));
 }
 
 TEST(Kubeconfig, WhatIsMissingIsNamed) {
-  EXPECT_THAT(refusal("{}"), HasSubstr("current-context: is not set"));
-  EXPECT_THAT(refusal("current-context: x"), HasSubstr("contexts: there is no context named 'x'"));
-  EXPECT_THAT(refusal(kubeconfig(kServer, "", "cluster: d, user: u")),
-              HasSubstr("clusters: there is no cluster named 'd'"));
-  EXPECT_THAT(refusal(kubeconfig(kServer, "", "cluster: c, user: v")),
-              HasSubstr("users: there is no user named 'v'"));
-  EXPECT_THAT(refusal(kubeconfig("", "")), HasSubstr("server: ''"));
-  EXPECT_THAT(refusal("- a"), HasSubstr("must be one object"));
-  EXPECT_THAT(refusal("a: ["), HasSubstr("kubeconfig:"));
+  for (const char* text : {"{}", "current-context: x", "- a", "a: ["}) expect_refused(text, text);
+  expect_refused("another cluster", kubeconfig(kServer, "", "cluster: d, user: u"));
+  expect_refused("another user", kubeconfig(kServer, "", "cluster: c, user: v"));
+  expect_refused("no server", kubeconfig("", ""));
   EXPECT_EQ(refusal(kubeconfig(kServer, "", "cluster: c")), "accepted");  // anonymous
 }
 

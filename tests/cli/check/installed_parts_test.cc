@@ -4,15 +4,17 @@
 
 #include <gmock/gmock.h>
 
+#include <regex>
+
+#include "cli/cli_run.h"
 #include "cli/installed_objects.h"
+#include "support/golden.h"
 
 namespace nccl_env::cli::installed_parts_test {
 namespace {
 
 using namespace nccl_env::tests;
 using Json = nlohmann::json;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using Days = std::chrono::days;
 
 const auto kNow = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -55,12 +57,17 @@ std::string word(const Checked& checked) {
   return checked.good ? "good" : std::string(to_string(checked.finding.severity));
 }
 
-void expect_line(const InstalledParts& parts, std::string_view check, const std::string& expected,
-                 const std::string& sentence) {
+// Without when a certificate begins and ends, and without this version.
+std::string without_times(const std::string& sentence) {
+  static const std::regex time("\\d{4}-\\d\\d-\\d\\dT[\\d:]+Z");
+  return steady(std::regex_replace(sentence, time, "TIME"));
+}
+
+void expect_line(const InstalledParts& parts, std::string_view check, const std::string& expected) {
   const auto answer = answer_of(parts, parse_code(check).value());
   ASSERT_TRUE(answer) << check;
   EXPECT_EQ(word(*answer), expected) << check << ": " << answer->finding.sentence;
-  EXPECT_THAT(answer->finding.sentence, HasSubstr(sentence)) << check;
+  expect_golden(std::string(check) + " " + expected, without_times(answer->finding.sentence));
 }
 
 const std::string kGood = "good", kNote = "info", kWarning = "warning", kFailed = "error",
@@ -81,7 +88,7 @@ TEST(InstalledParts, WhatMayNotBeReadIsNeitherGoodNorBad) {
   parts.agents.problem = parts.tables.problem = "HTTP 403";
   for (const Checked& checked : judge_parts(parts)) {
     EXPECT_EQ(word(checked), "warning") << to_string(checked.finding.code);
-    EXPECT_THAT(checked.finding.sentence, HasSubstr("not seen: "));
+    expect_golden(std::string(to_string(checked.finding.code)), checked.finding.sentence);
   }
   EXPECT_FALSE(is_nothing(parts)) << "it may be there";
 }
@@ -92,115 +99,115 @@ TEST(InstalledParts, WhatIsAbsentHasFailed) {
                        &parts.service, &parts.secret, &parts.deployment, &parts.daemon_set})
     *part = kAbsent;
   for (const char* check : {"Crds", "Hooks", "Validator", "Service", "Certificate", "Webhook", "Agents"}) {
-    expect_line(parts, check, kFailed, "there is no ");
+    expect_line(parts, check, kFailed);
     EXPECT_NE(answer_of(parts, parse_code(check).value())->finding.remedy, "") << check;
   }
-  expect_line(parts, "CaBundle", kNotSeen, "no hook was seen");
+  expect_line(parts, "CaBundle", kNotSeen);
   EXPECT_TRUE(is_nothing(parts));
 }
 
 TEST(InstalledParts, OldServersAndStrangeVersionsAreTold) {
   InstalledParts parts = healthy();
   parts.version.object = {{"major", "1"}, {"minor", "29+"}, {"gitVersion", "v1.29.4-eks"}};
-  expect_line(parts, "ApiServer", kFailed, "v1.29.4-eks is older than 1.30");
+  expect_line(parts, "ApiServer", kFailed);
   parts.version.object["minor"] = "30+";
-  expect_line(parts, "ApiServer", kGood, "v1.29.4-eks");
+  expect_line(parts, "ApiServer", kGood);
   for (const char* minor : {"", "x", "99999999999999999999"}) {
     parts.version.object["minor"] = minor;
-    expect_line(parts, "ApiServer", kNotSeen, "not one that is known");
+    expect_line(parts, "ApiServer", kNotSeen);
   }
 }
 
 TEST(InstalledParts, ACrdHasToServeTheVersionOfThisProgram) {
   InstalledParts parts = healthy();
   parts.table_crd.object["spec"]["versions"][0]["name"] = "v1";
-  expect_line(parts, "Crds", kFailed, "nodefabrics.nccl-env.io does not serve v1alpha1");
+  expect_line(parts, "Crds", kFailed);
   parts = healthy();
   parts.policy_crd.object["spec"]["versions"][0]["served"] = false;
-  expect_line(parts, "Crds", kFailed, "ncclpolicies.nccl-env.io does not serve");
+  expect_line(parts, "Crds", kFailed);
   parts = healthy();
   parts.policy_crd.object.erase("status");
-  expect_line(parts, "Crds", kFailed, "is not established");
+  expect_line(parts, "Crds", kFailed);
 }
 
 TEST(InstalledParts, HooksAreBothThereAndForOptedInNamespacesAlone) {
   InstalledParts parts = healthy();
   parts.mutating.object["webhooks"].erase(0);
-  expect_line(parts, "Hooks", kFailed, "has no hook pods.nccl-env.io");
+  expect_line(parts, "Hooks", kFailed);
   parts = healthy();
   parts.mutating.object["webhooks"][1].erase("namespaceSelector");
-  expect_line(parts, "Hooks", kFailed, "binding.nccl-env.io is called for namespaces without the label");
+  expect_line(parts, "Hooks", kFailed);
   parts = healthy();
   parts.mutating.object["webhooks"][1]["failurePolicy"] = "Fail";
-  expect_line(parts, "Hooks", kGood, "binding.nccl-env.io (Fail), strict-pods.nccl-env.io (Fail)");
+  expect_line(parts, "Hooks", kGood);
   parts.mutating.object["webhooks"][0]["failurePolicy"] = "Fail";
-  expect_line(parts, "Hooks", kWarning, "no pod of an opted-in namespace is created");
+  expect_line(parts, "Hooks", kWarning);
   parts.mutating.object["webhooks"].erase(3);
-  expect_line(parts, "Hooks", kFailed, "has no hook strict-binding.nccl-env.io");
+  expect_line(parts, "Hooks", kFailed);
 }
 
 TEST(InstalledParts, AnEmptyBundleIsTold) {
   InstalledParts parts = healthy();
   parts.validating.object["webhooks"][0]["clientConfig"].erase("caBundle");
-  expect_line(parts, "CaBundle", kFailed, "at policies.nccl-env.io: caBundle is empty");
+  expect_line(parts, "CaBundle", kFailed);
 }
 
 TEST(InstalledParts, TheServiceHasTheHooksPort) {
   InstalledParts parts = healthy();
   parts.service.object["spec"]["ports"].erase(0);
-  expect_line(parts, "Service", kFailed, "has no port 443");
+  expect_line(parts, "Service", kFailed);
   for (Json& hook : parts.mutating.object["webhooks"]) hook["clientConfig"] = {{"url", "https://h/admit"}};
-  expect_line(parts, "Service", kNote, "the hooks call https://h/admit");
+  expect_line(parts, "Service", kNote);
 }
 
 TEST(InstalledParts, TheCertificateIsValidForTheServiceAndSignedByWhatTheHooksTrust) {
   InstalledParts parts = healthy();
-  expect_line(parts, "Certificate", kGood, "(90 days), trusted by the hooks");
+  expect_line(parts, "Certificate", kGood);
   parts.now = kNow + Days(67);  // a third is left: it is renewed about now
-  expect_line(parts, "Certificate", kGood, "(23 days)");
+  expect_line(parts, "Certificate", kGood);
   parts.now = kNow + Days(68);
-  expect_line(parts, "Certificate", kWarning, "(22 days), and not renewed");
+  expect_line(parts, "Certificate", kWarning);
   parts.now = kNow + Days(90);
-  expect_line(parts, "Certificate", kFailed, "ended on");
+  expect_line(parts, "Certificate", kFailed);
   parts.now = kNow - Days(1);
-  expect_line(parts, "Certificate", kFailed, "is valid only from");
+  expect_line(parts, "Certificate", kFailed);
 
   parts = healthy();
   parts.secret.object = certificate_secret(kNow, "other.svc");
-  expect_line(parts, "Certificate", kFailed, "is for other.svc and not for nccl-env-webhook.nccl-env.svc");
+  expect_line(parts, "Certificate", kFailed);
   parts.secret.object["data"]["tls.crt"] = "AAAA";
-  expect_line(parts, "Certificate", kFailed, "Secret nccl-env/nccl-env-webhook-tls");
+  expect_line(parts, "Certificate", kFailed);
   parts.secret.object["data"] = Json::object();  // as the manifests have it
-  expect_line(parts, "Certificate", kFailed, "holds no certificate (tls.crt)");
+  expect_line(parts, "Certificate", kFailed);
 
   parts = healthy();
   const net::KeyPair stranger = net::make_ca("stranger", kNow).value();
   parts.mutating.object["webhooks"][1]["clientConfig"]["caBundle"] =
       kube::encode_base64(stranger.certificate);
-  expect_line(parts, "Certificate", kFailed, "not signed by a CA of the caBundle of binding.nccl-env.io");
+  expect_line(parts, "Certificate", kFailed);
   // While a CA is replaced the bundle has both.
   parts.mutating.object["webhooks"][1]["clientConfig"]["caBundle"] =
       kube::encode_base64(stranger.certificate + test_ca().certificate);
-  expect_line(parts, "Certificate", kGood, "trusted");
+  expect_line(parts, "Certificate", kGood);
   parts.mutating = parts.validating = kForbidden;
-  expect_line(parts, "Certificate", kNotSeen, "whether the hooks trust it was not seen");
+  expect_line(parts, "Certificate", kNotSeen);
 }
 
 TEST(InstalledParts, ReplicasThatAreAwayAreCounted) {
   InstalledParts parts = healthy();
   Json& status = parts.deployment.object["status"];
   status["readyReplicas"] = 1;
-  expect_line(parts, "Webhook", kWarning, "1 of 2 replicas are ready");
+  expect_line(parts, "Webhook", kWarning);
   status.erase("readyReplicas");  // 0 is left out
-  expect_line(parts, "Webhook", kFailed, "none of 2 replicas is ready");
+  expect_line(parts, "Webhook", kFailed);
   status["readyReplicas"] = 2;
   status["updatedReplicas"] = 1;
-  expect_line(parts, "Webhook", kWarning, "1 of 2 replicas are of the newest roll-out");
+  expect_line(parts, "Webhook", kWarning);
   parts.deployment.object["spec"]["replicas"] = 0;
-  expect_line(parts, "Webhook", kFailed, "is scaled to 0");
+  expect_line(parts, "Webhook", kFailed);
   parts.deployment.object["spec"]["replicas"] = 2;
   parts.deployment.object.erase("status");
-  expect_line(parts, "Webhook", kFailed, "none of 2");
+  expect_line(parts, "Webhook", kFailed);
 }
 
 TEST(InstalledParts, AgentsThatAreAwayAreNamed) {
@@ -208,50 +215,48 @@ TEST(InstalledParts, AgentsThatAreAwayAreNamed) {
   Json& status = parts.daemon_set.object["status"];
   status["numberReady"] = 1;
   parts.agents.items["gpu-2"] = false;
-  expect_line(parts, "Agents", kWarning, "1 of 2 agents ready: not on gpu-2");
+  expect_line(parts, "Agents", kWarning);
   status["numberReady"] = 0;
   parts.agents.items["gpu-1"] = false;
-  expect_line(parts, "Agents", kFailed, "0 of 2 agents ready: not on gpu-1, gpu-2");
+  expect_line(parts, "Agents", kFailed);
   status = {{"observedGeneration", 2},
             {"desiredNumberScheduled", 2},
             {"numberReady", 2},
             {"updatedNumberScheduled", 1}};
-  expect_line(parts, "Agents", kWarning, "1 of 2 agents are of the newest roll-out");
+  expect_line(parts, "Agents", kWarning);
   status = {{"observedGeneration", 2}, {"desiredNumberScheduled", 0}};
-  expect_line(parts, "Agents", kWarning, "is for no node");
+  expect_line(parts, "Agents", kWarning);
   parts.daemon_set.object.erase("status");
-  expect_line(parts, "Agents", kWarning, "was not looked at by its controller yet");
+  expect_line(parts, "Agents", kWarning);
 }
 
 TEST(InstalledParts, NodesWithoutATableAreNamed) {
   InstalledParts parts = healthy();
   parts.tables.items.erase("gpu-2");
-  expect_line(parts, "Tables", kWarning, "1 node with an agent and without a table: gpu-2");
+  expect_line(parts, "Tables", kWarning);
   parts.tables.items.clear();
-  expect_line(parts, "Tables", kFailed, "2 nodes with an agent and without a table");
+  expect_line(parts, "Tables", kFailed);
   parts.agents.items.clear();
-  expect_line(parts, "Tables", kWarning, "0 tables, and no agent");
+  expect_line(parts, "Tables", kWarning);
   parts.tables.items["by-hand"] = "";
-  expect_line(parts, "Tables", kNote, "1 table, and no agent that would write one");
-  expect_line(parts, "AgentVersions", kNote, "no table names");
+  expect_line(parts, "Tables", kNote);
+  expect_line(parts, "AgentVersions", kNote);
   parts.tables.problem = "HTTP 403";
-  expect_line(parts, "Tables", kNotSeen, "HTTP 403");
+  expect_line(parts, "Tables", kNotSeen);
 }
 
 TEST(InstalledParts, VersionsThatDifferAreTold) {
   InstalledParts parts = healthy();
-  expect_line(parts, "Versions", kGood,
-              "webhook 0.1.0, init container 0.1.0, agent 0.1.0, this program 0.1.0");
+  expect_line(parts, "Versions", kGood);
   parts.tables.items["gpu-2"] = "0.0.9";
-  expect_line(parts, "AgentVersions", kWarning, "1 table of an agent 0.0.9 instead of 0.1.0: gpu-2");
+  expect_line(parts, "AgentVersions", kWarning);
   Json& image = parts.daemon_set.object["spec"]["template"]["spec"]["containers"][0]["image"];
   image = "registry.example:5000/nccl-env-agent:v0.2.0@sha256:00";
-  expect_line(parts, "Versions", kWarning, "agent 0.2.0, this program 0.1.0");
-  expect_line(parts, "AgentVersions", kWarning, "2 tables of an agent 0.0.9, 0.1.0 instead of 0.2.0");
+  expect_line(parts, "Versions", kWarning);
+  expect_line(parts, "AgentVersions", kWarning);
   image = "registry.example:5000/nccl-env-agent@sha256:00";
-  expect_line(parts, "Versions", kNote,
-              "agent not known from registry.example:5000/nccl-env-agent@sha256:00");
-  expect_line(parts, "AgentVersions", kWarning, "instead of 0.1.0: gpu-2");
+  expect_line(parts, "Versions", kNote);
+  expect_line(parts, "AgentVersions", kWarning);
 }
 
 TEST(InstalledParts, AnInstallationInAnotherNamespaceIsFoundByItsHooks) {

@@ -7,13 +7,13 @@
 #include <set>
 
 #include "cli/installed_objects.h"
+#include "support/golden.h"
 
 namespace nccl_env::cli::preparation_test {
 namespace {
 
 using namespace nccl_env::tests;
 using Json = nlohmann::json;
-using ::testing::HasSubstr;
 
 const LookUp kAbsent{LookUp::Outcome::Absent, {}, "get x: there is none"};
 const LookUp kForbidden{LookUp::Outcome::Forbidden, {}, "not allowed: get x"};
@@ -37,12 +37,11 @@ Preparation empty_cluster() {
   return facts;
 }
 
-void expect_line(const Preparation& facts, std::string_view check, const std::string& expected,
-                 const std::string& sentence) {
+void expect_line(const Preparation& facts, std::string_view check, const std::string& expected) {
   for (const auto& [finding, good] : judge_preparation(facts)) {
     if (to_string(finding.code) != check) continue;
     EXPECT_EQ(good ? "good" : to_string(finding.severity), expected) << check << ": " << finding.sentence;
-    EXPECT_THAT(finding.sentence, HasSubstr(sentence)) << check;
+    expect_golden(std::string(check) + " " + expected, finding.sentence);
     return;
   }
   ADD_FAILURE() << "there is no line " << check;
@@ -53,17 +52,16 @@ const std::string kGood = "good", kNote = "info", kFailed = "error", kNotSeen = 
 TEST(Preparation, AnEmptyClusterIsGood) {
   EXPECT_TRUE(is_good(findings_of(judge_preparation(empty_cluster()))))
       << render_text(judge_preparation(empty_cluster()));
-  expect_line(empty_cluster(), "Namespace", kNote, "there is no namespace nccl-env yet");
-  expect_line(empty_cluster(), "OptedIn", kGood, "changes no pod");
+  expect_line(empty_cluster(), "Namespace", kNote);
+  expect_line(empty_cluster(), "OptedIn", kGood);
 }
 
 TEST(Preparation, MissingRightsAreNamed) {
   Preparation facts = empty_cluster();
   facts.rights[1].allowed.reset();
-  expect_line(facts, "Rights", kNotSeen,
-              "whether you may create roles.rbac.authorization.k8s.io was not answered");
+  expect_line(facts, "Rights", kNotSeen);
   facts.rights[0].allowed = false;
-  expect_line(facts, "Rights", kFailed, "you may not create namespaces");
+  expect_line(facts, "Rights", kFailed);
 }
 
 TEST(Preparation, ForeignObjectsOfOurNamesAreTold) {
@@ -71,48 +69,46 @@ TEST(Preparation, ForeignObjectsOfOurNamesAreTold) {
   const auto objects = installed_objects(std::chrono::system_clock::now());
   facts.mutating = seen(objects.at(kHooksPath));
   facts.policy_crd = seen(objects.at(kCrdPath + "ncclpolicies.nccl-env.io"));
-  expect_line(facts, "Names", kNote,
-              "there already: CustomResourceDefinition ncclpolicies.nccl-env.io, Mutating");
+  expect_line(facts, "Names", kNote);
   facts.mutating.object["metadata"].erase("labels");
-  expect_line(facts, "Names", kFailed,
-              "MutatingWebhookConfiguration nccl-env is there and is not nccl-env's");
+  expect_line(facts, "Names", kFailed);
   facts.policy_crd.object["spec"]["names"]["kind"] = "Other";
-  expect_line(facts, "Names", kFailed, "ncclpolicies.nccl-env.io is there and is not");
+  expect_line(facts, "Names", kFailed);
   facts.policy_crd = kForbidden;
-  expect_line(facts, "Names", kNotSeen, "not allowed");
+  expect_line(facts, "Names", kNotSeen);
 }
 
 TEST(Preparation, TheNamespaceHasToTakeTheAgent) {
   Preparation facts = empty_cluster();
   facts.space = space("privileged");
-  expect_line(facts, "Namespace", kGood, "Pod Security privileged");
+  expect_line(facts, "Namespace", kGood);
   facts.space = space("restricted");
-  expect_line(facts, "Namespace", kFailed, "enforces restricted");
+  expect_line(facts, "Namespace", kFailed);
   facts.space = space("privileged", "Terminating");
-  expect_line(facts, "Namespace", kFailed, "is being removed");
+  expect_line(facts, "Namespace", kFailed);
   facts.space = kForbidden;
-  expect_line(facts, "Namespace", kNotSeen, "not allowed");
+  expect_line(facts, "Namespace", kNotSeen);
 }
 
 TEST(Preparation, ADryRunTellsWhoRefusesTheAgent) {
   Preparation facts = empty_cluster();
   facts.space = space("privileged");
   facts.agent = DryRun{true, Json::object(), Refuser::Other, {}};
-  expect_line(facts, "AgentPod", kGood, "is admitted");
+  expect_line(facts, "AgentPod", kGood);
   facts.agent = DryRun{false, {}, Refuser::PodSecurity, "violates PodSecurity"};
-  expect_line(facts, "AgentPod", kFailed, "refused by Pod Security: violates PodSecurity");
+  expect_line(facts, "AgentPod", kFailed);
   facts.agent = DryRun{false, {}, Refuser::Rights, "cannot create resource"};
-  expect_line(facts, "AgentPod", kNotSeen, "cannot create resource");
+  expect_line(facts, "AgentPod", kNotSeen);
   facts.agent = Error{"HTTP 503"};
-  expect_line(facts, "AgentPod", kNotSeen, "HTTP 503");
+  expect_line(facts, "AgentPod", kNotSeen);
 }
 
 TEST(Preparation, NamespacesThatAreOptedInAlreadyAreTold) {
   Preparation facts = empty_cluster();
   facts.opted_in = std::vector<std::string>{"ml"};
-  expect_line(facts, "OptedIn", kNote, "once it is installed in ml");
+  expect_line(facts, "OptedIn", kNote);
   facts.opted_in = Error{"HTTP 403"};
-  expect_line(facts, "OptedIn", kNotSeen, "HTTP 403");
+  expect_line(facts, "OptedIn", kNotSeen);
 }
 
 // A kind that is added to the manifests is added here.

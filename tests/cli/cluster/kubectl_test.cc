@@ -95,24 +95,13 @@ TEST_F(AskedByKubectl, AServerThatDoesNotAnswerIsNamedOnceWithItsContext) {
 }
 
 TEST_F(AskedByKubectl, EveryCommandThatAsksTakesAContext) {
-  for (std::vector<std::string> words : std::vector<std::vector<std::string>>{{"explain", "pod/a"},
-                                                                              {"explain", "job/a"},
-                                                                              {"explain", "-f", pod},
-                                                                              {"verify", "pod/a"},
-                                                                              {"doctor"},
-                                                                              {"doctor", "--pods"},
-                                                                              {"nodes"},
-                                                                              {"report", "-o", "-"},
-                                                                              {"check"},
-                                                                              {"check", "--pre"},
-                                                                              {"check", "-n", "ml"},
-                                                                              {"check", "--uninstall"}}) {
-    words.insert(words.end(), {"--kubeconfig", path("config"), "--context", "none"});
-    const tests::CliResult result = tests::run_cli(words);
-    EXPECT_EQ(result.code, 4) << words.front();
-    EXPECT_THAT(result.err, HasSubstr("kubectl: ")) << words.front();
-    EXPECT_THAT(result.err, HasSubstr("context")) << words.front();
-  }
+  for (const std::string& line :
+       {std::string("explain pod/a"), std::string("explain job/a"), "explain -f " + pod,
+        std::string("verify pod/a"), std::string("doctor"), std::string("doctor --pods"),
+        std::string("nodes"), std::string("report -o -"), std::string("check"), std::string("check --pre"),
+        std::string("check -n ml"), std::string("check --uninstall")})
+    tests::expect_shown(tests::run_cli(tests::words(line + " --context none --kubeconfig " + path("config"))),
+                        4);
 }
 
 class ClusterOf : public tests::CliTest {
@@ -153,9 +142,7 @@ TEST_F(ClusterOf, NoContextAtAllSaysWhatToGive) {
   tests::use_fake_kubectl();
   set("KUBECONFIG", "");
   set("KUBERNETES_SERVICE_HOST", "");
-  const tests::CliResult result = tests::run_cli({"doctor"});
-  EXPECT_EQ(result.code, 4);
-  EXPECT_THAT(result.err, HasSubstr("kubectl knows no cluster: set $KUBECONFIG, or give --kubeconfig FILE"));
+  tests::expect_shown(tests::run_cli({"doctor"}), 4);
 }
 
 }  // namespace

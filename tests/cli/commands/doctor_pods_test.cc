@@ -11,13 +11,10 @@ namespace {
 
 using namespace nccl_env::tests;
 using Json = nlohmann::json;
-using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::StartsWith;
 
 const std::string kSpaces = "/api/v1/namespaces?labelSelector=nccl-env.io%2Fpolicy&limit=500";
 const std::string kPolicyPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies/p";
@@ -62,9 +59,7 @@ class DoctorPods : public AskedCluster {
 };
 
 TEST_F(DoctorPods, PodsThatHaveTheirValuesAreCode0) {
-  const CliResult result = run({"doctor", "--pods"});
-  EXPECT_EQ(result.code, 0) << result.out << result.err;
-  EXPECT_EQ(result.out, "1 pod: none was missed\n");
+  expect_shown(run({"doctor", "--pods"}));
   EXPECT_THAT(asked(), ElementsAre(kSpaces, kPolicyPath, pods_path("ml")));
 }
 
@@ -95,28 +90,19 @@ TEST_F(DoctorPods, OneNamespaceIsLookedAtAloneAlsoWithoutTheLabel) {
   serve("/api/v1/namespaces/outside",
         {{"kind", "Namespace"}, {"metadata", {{"name", "outside"}, {"resourceVersion", "1"}}}});
   serve_pods("outside", {copied, missed_pod("untouched")});
-  const CliResult result = run({"doctor", "--pods", "-n", "outside"});
-  EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.out, AllOf(StartsWith("2 pods: 1 foreign\n"),
-                                HasSubstr("they are node gpu-1's, and the"), Not(HasSubstr("untouched"))));
+  expect_shown(run({"doctor", "--pods", "-n", "outside"}), 1);
   EXPECT_THAT(asked(), Not(Contains(kSpaces)));
 }
 
 TEST_F(DoctorPods, ARightThatIsMissingIsOneLine) {
   serve_spaces({"ml", "closed"});
-  const CliResult result = run({"doctor", "--pods"});
-  EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.out, AllOf(StartsWith("1 pod: none was found that was missed\n\nleft out\n"),
-                                HasSubstr("namespaces/closed/pods"), HasSubstr("not allowed")));
+  expect_shown(run({"doctor", "--pods"}), 1);
   EXPECT_EQ(run({"doctor", "--pods", "-n", "ml"}).code, 0);
 }
 
 TEST_F(DoctorPods, WithoutTheRightToListNamespacesOneIsToBeNamed) {
   serve_none(kSpaces);
-  const CliResult result = run({"doctor", "--pods"});
-  EXPECT_EQ(result.code, 4);
-  EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, HasSubstr("; a namespace of yours: --namespace\n"));
+  expect_shown(run({"doctor", "--pods"}), 4);
 }
 
 TEST_F(DoctorPods, NoNamespaceThatIsOptedInIsCode3) {
@@ -125,17 +111,10 @@ TEST_F(DoctorPods, NoNamespaceThatIsOptedInIsCode3) {
 }
 
 TEST_F(DoctorPods, WrongUsageIsCode2) {
-  for (const std::vector<std::string>& more :
-       std::vector<std::vector<std::string>>{{table},
-                                             {"--store", "dir:" + path("fleet")},
-                                             {"--policy-name", "p"},
-                                             {"-n", "../x"},
-                                             {"-n", "ml", "--resource", "rdma/hca"},
-                                             {"-n", "ml", "--cpu", "2"}}) {
-    std::vector<std::string> arguments{"doctor", "--pods"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    EXPECT_EQ(run(arguments).code, 2) << ::testing::PrintToString(more);
-  }
+  for (const std::string& more :
+       {table, "--store dir:" + path("fleet"), std::string("--policy-name p"), std::string("-n ../x"),
+        std::string("-n ml --resource rdma/hca"), std::string("-n ml --cpu 2")})
+    EXPECT_EQ(run(words("doctor --pods " + more)).code, 2) << more;
   EXPECT_THAT(asked(), IsEmpty());
 }
 

@@ -9,6 +9,7 @@
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/start.h"
+#include "support/golden.h"
 
 namespace nccl_env::tests::node_constants_test {
 namespace {
@@ -61,9 +62,12 @@ NodeValues constants(const NcclPolicy& policy, const NodeFabric& table) {
   return settle_policy(policy, table.name, &table, {kNow}).constants;
 }
 
-std::string omitted(const NodeValues& values, std::string_view name) {
+std::string omitted(const NodeValues& values, std::string_view name, bool in_golden = true) {
   for (const Value& omission : values.omitted) {
-    if (omission.name == name) return std::string(to_string(*omission.reason)) + ": " + omission.detail;
+    if (omission.name != name) continue;
+    std::string reason(to_string(*omission.reason));
+    if (in_golden) expect_golden(omission.name + " " + reason, omission.detail);
+    return reason;
   }
   return {};
 }
@@ -88,15 +92,14 @@ TEST(NodeConstants, AreOfTheFirstVariantThatHolds) {
   EXPECT_THAT(constants(by_layer(), rails(4)).set, ElementsAre(Pair(kQps, "8"), Pair(kTc, "106")));
   const NodeValues values = constants(by_layer(), infiniband());
   EXPECT_THAT(values.set, ElementsAre(Pair(kQps, "4")));
-  EXPECT_EQ(omitted(values, kTc), "ConditionNotMet: node-i: not variants[1]: the fabric is not Ethernet.");
+  EXPECT_EQ(omitted(values, kTc), "ConditionNotMet");
   EXPECT_EQ(values.deny, std::nullopt);
 
   const NcclPolicy overlapping = varied({{rate(400), {{kQps, "1"}}}, {rate(100), {{kQps, "2"}}}});
   EXPECT_THAT(constants(overlapping, infiniband()).set, ElementsAre(Pair(kQps, "1")));
   const NodeValues slower = constants(overlapping, rails(4));
   EXPECT_THAT(slower.set, ElementsAre(Pair(kQps, "2")));
-  EXPECT_EQ(slower.why.at(kQps),
-            "variants[1]: at least 100 Gb/s; not variants[0]: 200 Gb/s is less than 400 Gb/s");
+  expect_golden(slower.why.at(kQps));
 }
 
 TEST(NodeConstants, EnvIsForNodesThatNoVariantFits) {
@@ -106,7 +109,7 @@ TEST(NodeConstants, EnvIsForNodesThatNoVariantFits) {
   EXPECT_THAT(constants(policy, infiniband()).set, ElementsAre(Pair(kQps, "4")));
   const NodeValues values = constants(policy, rails(4));
   EXPECT_THAT(values.set, ElementsAre(Pair(kQps, "2"))) << "the timeout is every node's";
-  EXPECT_THAT(values.why.at(kQps), HasSubstr("env; not variants[0]"));
+  expect_golden(values.why.at(kQps));
 }
 
 TEST(NodeConstants, EveryConditionHasToHoldOnEveryPortOfTheFabric) {
@@ -118,8 +121,7 @@ TEST(NodeConstants, EveryConditionHasToHoldOnEveryPortOfTheFabric) {
   table.ports.push_back(roce_port("mlx5_9", "eth0", "10.0.0.1"));  // not of the fabric
   EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "4")));
   both.boards = {"MT_0000000223"};
-  EXPECT_THAT(omitted(constants(varied({{both, {{kQps, "4"}}}}), table), kQps),
-              HasSubstr("board MT_0000000838 is not MT_0000000223"));
+  EXPECT_EQ(omitted(constants(varied({{both, {{kQps, "4"}}}}), table), kQps), "ConditionNotMet");
 }
 
 // Half of a job's ranks bind while a switch is down: they get what the others got.
@@ -150,14 +152,13 @@ TEST(NodeConstants, NothingIsConcludedFromWhatIsNotKnown) {
   for (Port& port : table.ports) port.rate_gbps.reset();
   const NodeValues values = constants(policy, table);
   EXPECT_THAT(values.set, IsEmpty()) << "the second could be the wrong one";
-  EXPECT_EQ(omitted(values, kQps), "ConditionUnknown: node-a: variants[0]: not all rates are known.");
+  EXPECT_EQ(omitted(values, kQps), "ConditionUnknown");
   EXPECT_EQ(values.deny->reason, Reason::ConditionUnknown);
 
   table.ports[2].rate_gbps = 200;
   for (Port& port : table.ports) port.board_id.reset();
   EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "2"))) << "one slow port is enough";
-  EXPECT_THAT(omitted(constants(varied({{boards({"MT_*"}), {{kQps, "1"}}}}), table), kQps),
-              HasSubstr("not all boards are known"));
+  EXPECT_EQ(omitted(constants(varied({{boards({"MT_*"}), {{kQps, "1"}}}}), table), kQps), "ConditionUnknown");
 }
 
 NodeCondition label(const std::string& key, const std::string& glob) {
@@ -172,16 +173,15 @@ TEST(NodeConstants, TellNodesByTheirLabels) {
                                     {layer(LinkLayer::Ethernet), {{kQps, "2"}}}});
   NodeFabric table = rails(4);
   table.node_labels = {NodeLabel{"zone", "b"}, NodeLabel{"shape", "p5e.48xlarge"}};
-  EXPECT_EQ(constants(policy, table).why.at(kQps), "variants[0]: label shape \"p5e.48xlarge\"");
+  expect_golden(constants(policy, table).why.at(kQps));
   EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "8")));
   table.node_labels->at(1).value = "g6";
-  EXPECT_EQ(constants(policy, table).why.at(kQps),
-            "variants[1]: label shape \"g6\"; not variants[0]: label shape is \"g6\", not p5*.48xlarge");
+  expect_golden(constants(policy, table).why.at(kQps));
   table.node_labels->at(1).value = "";
   EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "4"))) << "an empty value is one";
   table.node_labels->at(1).value.reset();
   EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "2"))) << "it is known to have none";
-  EXPECT_THAT(constants(policy, table).why.at(kQps), HasSubstr("not variants[0]: it has no label shape; "));
+  expect_golden(constants(policy, table).why.at(kQps));
 }
 
 TEST(NodeConstants, ALabelThatIsNotKnownEndsTheSearch) {
@@ -189,11 +189,11 @@ TEST(NodeConstants, ALabelThatIsNotKnownEndsTheSearch) {
   policy.env = {{kQps, "2"}};
   NodeFabric table = rails(4);
   NodeValues values = constants(policy, table);  // an older agent's
-  EXPECT_EQ(omitted(values, kQps), "ConditionUnknown: node-a: variants[0]: its table has no labels.");
+  EXPECT_EQ(omitted(values, kQps), "ConditionUnknown");
   EXPECT_EQ(values.deny->reason, Reason::ConditionUnknown);
   table.node_labels = {NodeLabel{"zone", "a"}};  // an agent that was not asked for it
   values = constants(policy, table);
-  EXPECT_EQ(omitted(values, kQps), "ConditionUnknown: node-a: variants[0]: its label shape is not known.");
+  EXPECT_EQ(omitted(values, kQps), "ConditionUnknown");
   EXPECT_THAT(values.set, IsEmpty());
   // Another condition that does not hold decides all the same.
   policy.variants[0].when.link_layer = LinkLayer::InfiniBand;
@@ -208,15 +208,15 @@ TEST(NodeConstants, ByLabelsAloneNeedNoFabric) {
   table.node_labels = {NodeLabel{"shape", "a"}};
   NodeValues values = constants(policy, table);
   EXPECT_THAT(values.set, ElementsAre(Pair(kQps, "8")));
-  EXPECT_THAT(omitted(values, kTc), HasSubstr("AmbiguousFabric: "));
+  EXPECT_EQ(omitted(values, kTc), "AmbiguousFabric");
   EXPECT_EQ(values.deny->reason, Reason::AmbiguousFabric);
   table.node_labels = {NodeLabel{"shape", "b"}};
   values = constants(policy, table);
-  EXPECT_THAT(omitted(values, kQps), HasSubstr("AmbiguousFabric: "));
+  EXPECT_EQ(omitted(values, kQps), "AmbiguousFabric");
   policy.variants[1].when.node_labels = {{"shape", "a"}};
-  EXPECT_THAT(omitted(constants(policy, table), kQps), HasSubstr("ConditionNotMet: "));
+  EXPECT_EQ(omitted(constants(policy, table), kQps), "ConditionNotMet");
   table.time = kNow - std::chrono::hours(4);
-  EXPECT_THAT(omitted(constants(policy, table), kQps), HasSubstr("StaleTable"));
+  EXPECT_EQ(omitted(constants(policy, table), kQps), "StaleTable");
 }
 
 // Over sequences of states: a constant is the one that the label as it is now asks for, and none where the
@@ -243,7 +243,7 @@ TEST(NodeConstants, FollowTheLabelThroughEverySequenceOfStates) {
     const NodeValues values = constants(policy, *read_node_fabric(to_json(table).dump()));
     ASSERT_EQ(values.set.empty(), !known(state)) << step;
     if (values.set.empty()) {
-      ASSERT_THAT(omitted(values, kQps), HasSubstr("ConditionUnknown"));
+      ASSERT_EQ(omitted(values, kQps, false), "ConditionUnknown");
     } else {
       ASSERT_EQ(values.set.at(kQps), state == Label::A ? "8" : state == Label::B ? "4" : "2");
     }
@@ -251,16 +251,15 @@ TEST(NodeConstants, FollowTheLabelThroughEverySequenceOfStates) {
 }
 
 TEST(NodeConstants, ANodeWithoutAFabricHasNone) {
-  EXPECT_THAT(omitted(settle_policy(by_layer(), "n", nullptr, {kNow}).constants, kQps),
-              HasSubstr("NoTable: n: "));
+  EXPECT_EQ(omitted(settle_policy(by_layer(), "n", nullptr, {kNow}).constants, kQps), "NoTable");
   NodeFabric table = rails(4);
   table.time = kNow - std::chrono::hours(4);
   const NodeValues stale = constants(by_layer(), table);
-  EXPECT_THAT(omitted(stale, kTc), HasSubstr("StaleTable"));
+  EXPECT_EQ(omitted(stale, kTc), "StaleTable");
   EXPECT_EQ(stale.deny->reason, Reason::StaleTable);
   table = rails(2);
   table.ports.push_back(ib_port("mlx5_8"));
-  EXPECT_THAT(omitted(constants(by_layer(), table), kQps), HasSubstr("AmbiguousFabric"));
+  EXPECT_EQ(omitted(constants(by_layer(), table), kQps), "AmbiguousFabric");
 }
 
 std::map<std::string, std::string> bound_env(const Json& before, const NcclPolicy& policy,

@@ -12,11 +12,8 @@ namespace nccl_env::job_forms_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 const std::string kLines = "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n";
 
@@ -34,6 +31,15 @@ Json worker(int number, const Json& state, Exposure exposure = Exposure::SubInte
 
 AnsweredJob with_odd(const Json& odd) {
   return ask_job({worker(0, said(kLines)), worker(1, said(kLines)), odd, worker(3, said(kLines))});
+}
+
+// "error MissedAtBinding worker-2" of each finding; the golden holds the sentence.
+std::vector<std::string> told(const AnsweredJob& asked) {
+  expect_golden(asked.answer.sentence);
+  std::vector<std::string> codes;
+  for (const std::string& text : texts_of(asked.answer.findings))
+    codes.push_back(text.substr(0, text.find(':')));
+  return codes;
 }
 
 TEST(JobForms, TheFilesLinesAreTheRanksValues) {
@@ -56,33 +62,17 @@ TEST(JobForms, LinesThatABindingWroteAreRanksValuesToo) {
         number == 1 ? "NCCL_IB_HCA==mlx5_1\n" : kLines;
     objects.push_back(object);
   }
-  EXPECT_THAT(texts_of(ask_job(objects).answer.findings),
-              ElementsAre("warning MissingRail worker-1: has 1 HCA where others have 2: mlx5_2 is missing"));
-}
-
-TEST(JobForms, AMissingRailIsSeenInTheFile) {
-  EXPECT_THAT(
-      texts_of(with_odd(worker(2, said("NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\n"))).answer.findings),
-      ElementsAre("warning MissingRail worker-2: has 1 HCA where others have 2: mlx5_2 is missing"));
+  EXPECT_THAT(told(ask_job(objects)), ElementsAre("warning MissingRail worker-1"));
 }
 
 TEST(JobForms, ARankThatDidNotFindWhatOthersDidIsOdd) {
-  EXPECT_THAT(
-      texts_of(
-          with_odd(worker(2, said("NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX: GidTableUnknown: None.\n")))
-              .answer.findings),
-      ElementsAre("warning OddNode worker-2: got no NCCL_IB_GID_INDEX, which others have: the pod found none "
-                  "(GidTableUnknown)"));
-}
-
-TEST(JobForms, ARankWhoseInitContainerFailedIsHeldBackOrOdd) {
-  EXPECT_THAT(
-      texts_of(with_odd(worker(2, said("", 1))).answer.findings),
-      ElementsAre("error HeldBack worker-2: does not start: its init container nccl-env-resolve does not get "
-                  "through (exit code 1, Error)"));
-  EXPECT_THAT(texts_of(with_odd(worker(2, said("PolicyInvalid: none\n"))).answer.findings),
-              ElementsAre(AllOf(StartsWith("warning LookFailed worker-2: found none of its values itself"),
-                                HasSubstr("(PolicyInvalid: none)"))));
+  EXPECT_THAT(told(with_odd(worker(2, said("NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\n")))),
+              ElementsAre("warning MissingRail worker-2"));
+  const std::string no_index = "NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX: GidTableUnknown: None.\n";
+  EXPECT_THAT(told(with_odd(worker(2, said(no_index)))), ElementsAre("warning OddNode worker-2"));
+  EXPECT_THAT(told(with_odd(worker(2, said("", 1)))), ElementsAre("error HeldBack worker-2"));
+  EXPECT_THAT(told(with_odd(worker(2, said("PolicyInvalid: none\n")))),
+              ElementsAre("warning LookFailed worker-2"));
 }
 
 TEST(JobForms, ARankThatHasNotStartedYetIsNobodysDifference) {
@@ -90,10 +80,8 @@ TEST(JobForms, ARankThatHasNotStartedYetIsNobodysDifference) {
 }
 
 TEST(JobForms, ARankOfAnotherFormIsNamed) {
-  EXPECT_THAT(
-      texts_of(with_odd(worker(2, nullptr, Exposure::PodOwned, false)).answer.findings),
-      ElementsAre(StartsWith("warning FormDiffers worker-2: gets its values by form Constants, most by "
-                             "ContainerStart")));
+  EXPECT_THAT(told(with_odd(worker(2, nullptr, Exposure::PodOwned, false))),
+              ElementsAre("warning FormDiffers worker-2"));
 }
 
 TEST(JobForms, DevicesOfAPodsOwnAreComparedByNumber) {
@@ -102,9 +90,8 @@ TEST(JobForms, DevicesOfAPodsOwnAreComparedByNumber) {
   };
   EXPECT_THAT(texts_of(ask_job({own(0, "mlx5_3"), own(1, "mlx5_3"), own(2, "mlx5_9")}).answer.findings),
               IsEmpty());
-  EXPECT_THAT(
-      texts_of(ask_job({own(0, "mlx5_3,mlx5_4"), own(1, "mlx5_3,mlx5_4"), own(2, "mlx5_9")}).answer.findings),
-      ElementsAre("warning MissingRail worker-2: has 1 HCA where others have 2"));
+  EXPECT_THAT(told(ask_job({own(0, "mlx5_3,mlx5_4"), own(1, "mlx5_3,mlx5_4"), own(2, "mlx5_9")})),
+              ElementsAre("warning MissingRail worker-2"));
 }
 
 }  // namespace

@@ -13,13 +13,10 @@ namespace nccl_env::job_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
+using ::testing::SizeIs;
 
 NcclPolicy job_policy(std::int64_t generation = 3) {
   NcclPolicy policy;
@@ -69,19 +66,19 @@ AnsweredJob with_odd(const std::function<void(Worker&)>& change, const PodSurrou
   return ask_job(objects, around);
 }
 
+// "error MissedAtBinding worker-2" of each finding; the golden holds the text.
+std::vector<std::string> told(const AnsweredJob& asked) {
+  expect_golden(asked.text());
+  std::vector<std::string> codes;
+  for (const std::string& text : texts_of(asked.answer.findings))
+    codes.push_back(text.substr(0, text.find(':')));
+  return codes;
+}
+
 TEST(JobAnswer, AHealthyJobIsATableAndASentence) {
   const AnsweredJob asked = with_odd([](Worker&) {});
-  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
+  EXPECT_THAT(told(asked), IsEmpty());
   EXPECT_TRUE(is_good(asked.answer.findings));
-  EXPECT_EQ(asked.text(),
-            "job ml/train\n"
-            "  RANK      NODE   HCAS      GID  STATE\n"
-            "  worker-0  gpu-0  mlx5_1-8  3    given\n"
-            "  worker-1  gpu-1  mlx5_1-8  3    given\n"
-            "  worker-2  gpu-2  mlx5_1-8  3    given\n"
-            "  worker-3  gpu-3  mlx5_1-8  3    given\n"
-            "\n"
-            "All 4 ranks of job train have their values, and agree where they have to.\n");
 }
 
 TEST(JobAnswer, AMissingRailIsNamedWithRankNodeAndHca) {
@@ -89,38 +86,22 @@ TEST(JobAnswer, AMissingRailIsNamedWithRankNodeAndHca) {
     worker.node.ports.erase(worker.node.ports.begin() + 3);
     worker.policy.fabric.hcas = {"*"};
   });
-  EXPECT_THAT(texts_of(asked.answer.findings),
-              ElementsAre("warning MissingRail worker-2: has 7 HCAs where others have 8: mlx5_4 is missing"));
-  EXPECT_EQ(
-      asked.answer.sentence,
-      "1 of 4 ranks of job train needs attention: rank worker-2 on node gpu-2 has 7 HCAs where others have "
-      "8: mlx5_4 is missing.");
-  EXPECT_THAT(asked.text(), HasSubstr("\n! worker-2  gpu-2  mlx5_1-3 mlx5_5-8  3    given\n"));
+  EXPECT_THAT(told(asked), ElementsAre("warning MissingRail worker-2"));
 }
 
 TEST(JobAnswer, HcasOfAnotherKindAreAnOddNode) {
-  EXPECT_THAT(
-      texts_of(with_odd([](Worker& worker) {
-                 worker.node = rails_node(8, 3, "gpu-2", "bnxt_re");
-               }).answer.findings),
-      ElementsAre(AllOf(StartsWith("warning OddNode worker-2: has HCAs of another kind than most: bnxt_re1"),
-                        HasSubstr("instead of mlx5_1"))));
+  EXPECT_THAT(told(with_odd([](Worker& worker) { worker.node = rails_node(8, 3, "gpu-2", "bnxt_re"); })),
+              ElementsAre("warning OddNode worker-2"));
 }
 
 TEST(JobAnswer, AValueThatHasToBeEqualAndIsNot) {
-  const AnsweredJob asked = with_odd([](Worker& worker) {
-    worker.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "4"), variable("NCCL_DEBUG", "INFO")});
-  });
-  EXPECT_THAT(
-      texts_of(asked.answer.findings),
-      ElementsAre("error ValuesDiffer worker-2: has NCCL_IB_QPS_PER_CONNECTION 4, which has to be equal on "
-                  "all ranks: 8 on 3 ranks, 4 on 1 rank"));
-}
-
-TEST(JobAnswer, AValueThatOneRankLacksDiffersToo) {
-  const AnsweredJob asked = with_odd([](Worker& worker) { worker.policy.env.clear(); });
-  EXPECT_THAT(texts_of(asked.answer.findings),
-              ElementsAre(HasSubstr("has NCCL_IB_QPS_PER_CONNECTION not set, which has to")));
+  EXPECT_THAT(told(with_odd([](Worker& worker) {
+                worker.env = Json::array(
+                    {variable("NCCL_IB_QPS_PER_CONNECTION", "4"), variable("NCCL_DEBUG", "INFO")});
+              })),
+              ElementsAre("error ValuesDiffer worker-2"));
+  EXPECT_THAT(told(with_odd([](Worker& worker) { worker.policy.env.clear(); })),
+              ElementsAre("error ValuesDiffer worker-2"));
 }
 
 TEST(JobAnswer, WhatAPodTakesFromElsewhereIsNotCompared) {
@@ -134,24 +115,18 @@ TEST(JobAnswer, OfTwoRanksNeitherIsTheUsualOne) {
   Worker other(1);
   other.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "4")});
   const AnsweredJob asked = ask_job({Worker(0).make(), other.make()});
-  EXPECT_EQ(asked.answer.findings.size(), 2u);
-  EXPECT_THAT(asked.answer.sentence, StartsWith("2 of 2 ranks of job train need attention"));
+  EXPECT_THAT(told(asked), ElementsAre("error ValuesDiffer worker-1", "error ValuesDiffer worker-0"));
 }
 
 TEST(JobAnswer, MissedAtBindingIsAnErrorOfThatRankAlone) {
-  const AnsweredJob asked = with_odd([](Worker& worker) { worker.bound = false; });
-  EXPECT_THAT(texts_of(asked.answer.findings),
-              ElementsAre(StartsWith("error MissedAtBinding worker-2: was bound without")));
+  EXPECT_THAT(told(with_odd([](Worker& worker) { worker.bound = false; })),
+              ElementsAre("error MissedAtBinding worker-2"));
 }
 
 TEST(JobAnswer, ValuesOfAnotherNodeAreAnError) {
   const AnsweredJob asked = with_odd(
       [](Worker& worker) { worker.then = [](Json& object) { object["spec"]["nodeName"] = "elsewhere"; }; });
-  EXPECT_THAT(
-      texts_of(asked.answer.findings),
-      ElementsAre("error Foreign worker-2: has values that are not its own: they are node gpu-2's, and the "
-                  "pod is on elsewhere"));
-  EXPECT_THAT(asked.text(), HasSubstr(" foreign\n"));
+  EXPECT_THAT(told(asked), ElementsAre("error Foreign worker-2"));
 }
 
 TEST(JobAnswer, RanksWithoutAnyListDoNotHaveTheirValues) {
@@ -164,24 +139,16 @@ TEST(JobAnswer, RanksWithoutAnyListDoNotHaveTheirValues) {
     worker.then = [](Json& object) { object["spec"].erase("nodeName"); };
     waiting.push_back(worker.make());
   }
-  const AnsweredJob asked = ask_job(bound);
-  EXPECT_THAT(
-      texts_of(asked.answer.findings),
-      ElementsAre("warning NoList worker-0 worker-1: got no NCCL_IB_HCA, like all other ranks: its node "
-                  "could not give it (NoFabricPort)"));
-  EXPECT_THAT(asked.answer.sentence, StartsWith("2 of 2 ranks of job train need attention"));
-  EXPECT_EQ(ask_job(waiting).answer.sentence, "No rank of job train has an HCA list yet: none has a node.");
+  EXPECT_THAT(told(ask_job(bound)), ElementsAre("warning NoList worker-0 worker-1"));
+  EXPECT_THAT(told(ask_job(waiting)), IsEmpty());
   Worker without(0);
   without.policy.hca.kind = HcaRule::Kind::Omit;
-  EXPECT_EQ(ask_job({without.make()}).answer.sentence,
-            "No rank of job train has an HCA list: nccl-env gives them none, so NCCL takes its own.");
+  EXPECT_THAT(told(ask_job({without.make()})), IsEmpty());
 }
 
 TEST(JobAnswer, MissedAtAdmissionIsSeenBesideTheOthers) {
-  const AnsweredJob asked = with_odd([](Worker& worker) { worker.admitted = worker.bound = false; });
-  EXPECT_THAT(texts_of(asked.answer.findings),
-              ElementsAre(StartsWith("error MissedAtAdmission worker-2: was created without")));
-  EXPECT_THAT(asked.text(), HasSubstr("\n! worker-2  gpu-2  -         -    missed at admission\n"));
+  EXPECT_THAT(told(with_odd([](Worker& worker) { worker.admitted = worker.bound = false; })),
+              ElementsAre("error MissedAtAdmission worker-2"));
 }
 
 TEST(JobAnswer, ALauncherIsNoRank) {
@@ -189,10 +156,8 @@ TEST(JobAnswer, ALauncherIsNoRank) {
   launcher["metadata"]["name"] = "train-launcher";
   launcher["metadata"]["labels"]["training.kubeflow.org/job-role"] = "launcher";
   const AnsweredJob asked = ask_job({Worker(0).make(), Worker(1).make(), launcher});
-  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
+  EXPECT_THAT(told(asked), IsEmpty());
   EXPECT_EQ(asked.answer.ranks.front().name, "launcher");
-  EXPECT_THAT(asked.answer.sentence, StartsWith("All 2 ranks"));
-  EXPECT_THAT(asked.answer.notes, ElementsAre("1 pod was given nothing, and is not compared."));
 }
 
 TEST(JobAnswer, AnOptedOutPodWasNotMissed) {
@@ -200,31 +165,25 @@ TEST(JobAnswer, AnOptedOutPodWasNotMissed) {
     worker.admitted = worker.bound = false;
     worker.then = [](Json& object) { object["metadata"]["labels"]["nccl-env.io/inject"] = "false"; };
   });
-  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
-  EXPECT_THAT(asked.text(), HasSubstr("not injected, OptedOut"));
+  EXPECT_THAT(told(asked), IsEmpty());
 }
 
 TEST(JobAnswer, ANodeThatCannotGiveWhatOthersGive) {
-  const AnsweredJob asked = with_odd([](Worker& worker) { worker.node.ports[1].gids->back().index = 7; });
-  EXPECT_THAT(texts_of(asked.answer.findings),
-              ElementsAre("warning OddNode worker-2: got no NCCL_IB_GID_INDEX, which others "
-                          "have: its node could not give it (GidNotUniform)"));
+  EXPECT_THAT(told(with_odd([](Worker& worker) { worker.node.ports[1].gids->back().index = 7; })),
+              ElementsAre("warning OddNode worker-2"));
 }
 
 TEST(JobAnswer, AnotherGidIndexIsToldAndIsNoFault) {
   const AnsweredJob asked = with_odd([](Worker& worker) {
     for (Port& port : worker.node.ports) port.gids->back().index = 5;
   });
-  EXPECT_THAT(texts_of(asked.answer.findings),
-              ElementsAre(StartsWith("info RankIndexDiffers worker-2: has GID index 5")));
+  EXPECT_THAT(told(asked), ElementsAre("info RankIndexDiffers worker-2"));
   EXPECT_TRUE(is_good(asked.answer.findings));
-  EXPECT_THAT(asked.answer.sentence, StartsWith("All 4 ranks"));
 }
 
 TEST(JobAnswer, GenerationsThatDiffer) {
-  EXPECT_THAT(texts_of(with_odd([](Worker& worker) { worker.policy = job_policy(4); }).answer.findings),
-              ElementsAre("warning PolicyDiffers worker-2: follows policy p, generation 4; most follow p, "
-                          "generation 3"));
+  EXPECT_THAT(told(with_odd([](Worker& worker) { worker.policy = job_policy(4); })),
+              ElementsAre("warning PolicyDiffers worker-2"));
 }
 
 TEST(JobAnswer, TwoRanksOfOneNodeWithOtherValues) {
@@ -232,8 +191,7 @@ TEST(JobAnswer, TwoRanksOfOneNodeWithOtherValues) {
     worker.node.name = "gpu-1";
     for (Port& port : worker.node.ports) port.gids->back().index = 5;
   });
-  EXPECT_THAT(texts_of(asked.answer.findings),
-              Contains(StartsWith("warning NodeValuesDiffer worker-1 worker-2: shares its node")));
+  EXPECT_THAT(told(asked), Contains("warning NodeValuesDiffer worker-1 worker-2"));
 }
 
 TEST(JobAnswer, ATableThatChangedSinceItWasBound) {
@@ -243,10 +201,7 @@ TEST(JobAnswer, ATableThatChangedSinceItWasBound) {
   around.table_known = true;
   around.table = std::make_shared<const NodeFabric>(rails_node(4, 3, "gpu"));
   const AnsweredJob asked = with_odd([](Worker&) {}, around);
-  EXPECT_THAT(
-      texts_of(asked.answer.findings),
-      ElementsAre(StartsWith("warning ChangedSinceBound worker-0 worker-1 worker-2 worker-3: got NCCL_IB_HCA "
-                             "=mlx5_1,")));
+  EXPECT_THAT(told(asked), ElementsAre("warning ChangedSinceBound worker-0 worker-1 worker-2 worker-3"));
 }
 
 TEST(JobAnswer, RanksThatFinishedAreNotComparedWhileOthersRun) {
@@ -254,22 +209,17 @@ TEST(JobAnswer, RanksThatFinishedAreNotComparedWhileOthersRun) {
     worker.bound = false;
     worker.then = [](Json& object) { object["status"]["phase"] = "Failed"; };
   };
-  const AnsweredJob asked = with_odd(finished);
-  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
-  EXPECT_THAT(asked.answer.notes, ElementsAre(HasSubstr("has finished while others have not")));
+  EXPECT_THAT(told(with_odd(finished)), IsEmpty());
   Worker alone(0);
   finished(alone);
-  EXPECT_THAT(texts_of(ask_job({alone.make()}).answer.findings),
-              ElementsAre(StartsWith("error MissedAtBinding")));
+  EXPECT_THAT(told(ask_job({alone.make()})), ElementsAre("error MissedAtBinding worker-0"));
 }
 
 TEST(JobAnswer, NothingGivenToAnybody) {
   Worker bare(0);
   bare.admitted = bare.bound = false;
-  const AnsweredJob asked = ask_job({bare.make()});
-  EXPECT_THAT(asked.answer.sentence, StartsWith("No pod of job train was given anything by nccl-env"));
-  EXPECT_TRUE(is_good(asked.answer.findings));
-  EXPECT_THAT(ask_job({}).answer.sentence, StartsWith("No pod of job train"));
+  EXPECT_THAT(told(ask_job({bare.make()})), IsEmpty());
+  EXPECT_THAT(told(ask_job({})), IsEmpty());
 }
 
 TEST(JobAnswer, RanksAreNamedByTheLabelsOfTheirController) {
@@ -314,10 +264,7 @@ TEST(JobAnswer, AsManyValuesAsRanksStayShort) {
   }
   const AnsweredJob asked = ask_job(objects);
   EXPECT_EQ(asked.answer.findings.size(), 9u);
-  for (const Finding& finding : asked.answer.findings) {
-    EXPECT_LT(finding.sentence.size(), 400u);
-    EXPECT_THAT(finding.sentence, HasSubstr(", and 6 other values"));
-  }
+  for (const Finding& finding : asked.answer.findings) EXPECT_LT(finding.sentence.size(), 400u);
 }
 
 TEST(JobAnswer, ALargeJobsTextStaysShort) {
@@ -327,9 +274,7 @@ TEST(JobAnswer, ALargeJobsTextStaysShort) {
     worker.bound = n % 2 == 0;
     objects.push_back(worker.make());
   }
-  const AnsweredJob asked = ask_job(objects);
-  EXPECT_THAT(asked.answer.sentence, AllOf(StartsWith("20 of 40 ranks"), HasSubstr("; and 17 more.")));
-  EXPECT_THAT(asked.text(), HasSubstr(" and 12 more: was bound"));
+  EXPECT_THAT(told(ask_job(objects)), SizeIs(1));
 }
 
 TEST(JobAnswer, NoLineIsLongerThan80) {

@@ -7,16 +7,13 @@
 
 #include "core/asked.h"
 #include "nccl_env/core/decide/keys.h"
+#include "support/golden.h"
 
 namespace nccl_env::missed_pods_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 PodSurroundings opted_in() {
   NcclPolicy policy;
@@ -64,15 +61,7 @@ TEST(MissedPods, AreNamedByStateOwnerTimeAndNode) {
   EXPECT_THAT(names_of(pods), ElementsAre("missed at admission alone", "missed at admission early",
                                           "missed at admission late", "missed at Binding unbound"));
   EXPECT_FALSE(pods.is_good());
-  EXPECT_THAT(
-      render_text(pods),
-      AllOf(StartsWith("4 pods: 3 missed at admission, 1 missed at Binding\n\nmissed at admission: The "),
-            HasSubstr("  ml, Job train: 2 pods\n"
-                      "    2026-11-20T07:00:00Z  gpu-2  early\n"
-                      "    2026-11-20T07:05:00Z  gpu-1  late\n"),
-            HasSubstr("  ml, no owner: 1 pod\n    2026-11-20T07:00:00Z  no node  alone\n"),
-            HasSubstr("  Do: Delete the pod and create it from its own manifest"),
-            HasSubstr("`kubectl patch job train -n ml -p '{\"spec\":{\"suspend\":true}}'`")));
+  expect_golden(render_text(pods));
   const nlohmann::ordered_json json = to_json(pods);
   EXPECT_EQ(json["missedAtAdmission"], 3);
   EXPECT_EQ(json["pods"][1]["owner"], (nlohmann::ordered_json{{"kind", "Job"}, {"name", "train"}}));
@@ -95,14 +84,10 @@ TEST(MissedPods, AreCreatedAnewAsTheirOwnersHaveIt) {
   MissedPods pods;
   for (const Json& object : {of_set, of_volcano, replica, other}) add(object, opted_in(), pods);
   const std::vector<MissedPod> named = pods.named();
-  EXPECT_THAT(named[0].finding.remedy, HasSubstr("`kubectl patch jobset set -n ml --type merge -p "));
-  for (std::size_t i = 1; i < named.size(); ++i)
-    EXPECT_THAT(named[i].finding.remedy, StartsWith("Delete the pod and let its owner create it anew"))
-        << named[i].finding.subject.name;
-  const std::string text = render_text(pods);
-  std::size_t told = 0;
-  for (std::size_t at = text.find("  Do: "); at != text.npos; at = text.find("  Do: ", at + 1)) ++told;
-  EXPECT_EQ(told, 2u) << "once for the owners of one remedy\n" << text;
+  EXPECT_NE(named[0].finding.remedy, named[1].finding.remedy);
+  for (std::size_t i = 2; i < named.size(); ++i)
+    EXPECT_EQ(named[i].finding.remedy, named[1].finding.remedy) << named[i].finding.subject.name;
+  expect_golden(render_text(pods));
 }
 
 TEST(MissedPods, AreNeitherThoseThatEndedNorThoseThatThePolicyLeavesAlone) {
@@ -117,7 +102,7 @@ TEST(MissedPods, AreNeitherThoseThatEndedNorThoseThatThePolicyLeavesAlone) {
   for (const Json& object : {ended, going, out, other, without_node("waiting", "", "")})
     add(object, opted_in(), pods);
   EXPECT_TRUE(pods.is_good());
-  EXPECT_EQ(render_text(pods), "3 pods: none was missed\n");
+  expect_golden(render_text(pods));
 }
 
 TEST(MissedPods, ThatReadForeignValuesAreToldWhoseTheyAre) {
@@ -129,8 +114,7 @@ TEST(MissedPods, ThatReadForeignValuesAreToldWhoseTheyAre) {
   foreign["metadata"]["annotations"][std::string(annotation_of(path))] = "NCCL_IB_HCA==mlx5_1\n";
   add(foreign, opted_in(), pods);
   EXPECT_EQ(pods.count(PodState::Foreign), 1u);
-  EXPECT_THAT(render_text(pods),
-              AllOf(StartsWith("1 pod: 1 foreign\n"), HasSubstr("copied: they are node gpu-1's")));
+  expect_golden(render_text(pods));
 }
 
 TEST(MissedPods, ThatMayNotBeReadAreNoneThatAreWell) {
@@ -140,9 +124,7 @@ TEST(MissedPods, ThatMayNotBeReadAreNoneThatAreWell) {
   around.policy = nullptr;
   add(untouched("train", "", "gpu-1"), around, pods);
   EXPECT_FALSE(pods.is_good());
-  EXPECT_EQ(render_text(pods),
-            "1 pod: none was found that was missed, 1 not known\n\nleft out\n  -  not allowed: get "
-            "ncclpolicies.nccl-env.io p\n");
+  expect_golden(render_text(pods));
   EXPECT_EQ(to_json(pods)["leftOut"].size(), 1u);
 }
 
@@ -152,7 +134,7 @@ TEST(MissedPods, BeyondTheMostThatAreNamedAreCounted) {
   for (std::size_t i = 0; i <= MissedPods::kMostNamed; ++i) add(object, opted_in(), pods);
   EXPECT_EQ(pods.named().size(), MissedPods::kMostNamed);
   EXPECT_EQ(pods.count(PodState::MissedAtAdmission), MissedPods::kMostNamed + 1);
-  EXPECT_THAT(render_text(pods), HasSubstr("\nand 1 more\n"));
+  EXPECT_TRUE(render_text(pods).find("\nand 1 more\n") != std::string::npos);
 }
 
 }  // namespace

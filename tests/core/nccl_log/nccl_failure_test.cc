@@ -8,15 +8,15 @@
 #include <sstream>
 
 #include "nccl_env/core/nccl_log/log_verify.h"
+#include "support/golden.h"
 
 namespace nccl_env::nccl_failure_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using tests::expect_golden;
 
 const std::string kWarn = "[2026-11-20 08:00:00] gpu-1:984:1357 [4] ";
 
@@ -48,7 +48,6 @@ struct Line {
   std::string name;
   std::string text;
   Code code;
-  std::string described;
 };
 
 std::string connect(const std::string& error, const std::string& local) {
@@ -58,94 +57,78 @@ std::string connect(const std::string& error, const std::string& local) {
 }
 
 std::vector<Line> lines() {
-  const std::string at = "mlx5_1:1, GID index 3, local GID ";
-  const std::string to = ", remote GID ::ffff:10.0.0.2: ";
   return {
-      {"2_26_empty_row", connect("22 Invalid argument", "::"), Code::EmptyGid,
-       at + "::" + to + "22 Invalid argument"},
-      {"2_28_empty_row_without_device", connect("19 No such device", "::"), Code::EmptyGid,
-       at + "::" + to + "19 No such device"},
-      {"2_28_empty_row_of_linux_6_1", connect("61 No data available", "::"), Code::EmptyGid,
-       at + "::" + to + "61 No data available"},
-      {"2_27_vanished", connect("61 No data available", "::ffff:10.0.0.1"), Code::GidVanished,
-       at + "::ffff:10.0.0.1" + to + "61 No data available"},
-      {"2_27_no_route", connect("110 Connection timed out", "::ffff:10.0.0.1"), Code::NoRoute,
-       at + "::ffff:10.0.0.1" + to + "110 Connection timed out"},
-      {"2_29_unreachable", connect("101 Network is unreachable", "::ffff:10.0.0.1"), Code::NoRoute,
-       at + "::ffff:10.0.0.1" + to + "101 Network is unreachable"},
+      {"2_26_empty_row", connect("22 Invalid argument", "::"), Code::EmptyGid},
+      {"2_28_empty_row_without_device", connect("19 No such device", "::"), Code::EmptyGid},
+      {"2_28_empty_row_of_linux_6_1", connect("61 No data available", "::"), Code::EmptyGid},
+      {"2_27_vanished", connect("61 No data available", "::ffff:10.0.0.1"), Code::GidVanished},
+      {"2_27_no_route", connect("110 Connection timed out", "::ffff:10.0.0.1"), Code::NoRoute},
+      {"2_29_unreachable", connect("101 Network is unreachable", "::ffff:10.0.0.1"), Code::NoRoute},
       {"2_26_link_local", connect("110 Connection timed out", "fe80::b83f:d2ff:feb4:f5a2"),
-       Code::LinkLocalGid, at + "fe80::b83f:d2ff:feb4:f5a2" + to + "110 Connection timed out"},
-      {"2_26_no_netdev", connect("19 No such device", "::ffff:10.0.0.1"), Code::NoNetdev,
-       at + "::ffff:10.0.0.1" + to + "19 No such device"},
+       Code::LinkLocalGid},
+      {"2_26_no_netdev", connect("19 No such device", "::ffff:10.0.0.1"), Code::NoNetdev},
       {"2_26_infiniband",
        "misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev "
        "mlx5_0:1, "
        "curr state INIT, next state RTR, local GID index -1, local GID N/A, remote GID N/A",
-       Code::NoRoute, "mlx5_0:1: 110 Connection timed out"},
+       Code::NoRoute},
       {"2_21_by_error",
        "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_modify_qp failed with error No such device errno 19",
-       Code::NoNetdev, "19 No such device"},
+       Code::NoNetdev},
       {"2_18_without_a_number",
        "misc/ibvwrap.cc:187 NCCL WARN Call to ibv_modify_qp failed with error Network is unreachable",
-       Code::NoRoute, "101 Network is unreachable"},
+       Code::NoRoute},
       {"2_21_refused",
        "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_modify_qp failed with error Invalid argument errno 22",
-       Code::ConnectFailed, "22 Invalid argument"},
+       Code::ConnectFailed},
       {"2_18_completion",
        "transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<36315> with error 12, "
        "opcode "
        "0, len 0, vendor err 129 (Recv)",
-       Code::NoAnswer, "peer 10.0.0.2<36315>: status 12"},
+       Code::NoAnswer},
       {"hpcx_completion",
        "ib_plugin.c:1615 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<44206> with status=12 "
        "opcode=129 "
        "len=65536 vendor err 129 (Recv) localGid ::ffff:29.87.88.182 remoteGids::ffff:29.87.4.221",
-       Code::NoAnswer,
-       "local GID ::ffff:29.87.88.182, remote GID ::ffff:29.87.4.221, peer 10.0.0.2<44206>: status 12"},
+       Code::NoAnswer},
       {"2_26_link_local_completion",
        "transport/net_ib.cc:2543 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<44206> with status=12 "
        "opcode=0 "
        "len=0 vendor err 129 (Send) localGid fe80::1 remoteGidsfe80::2 hca mlx5_1",
-       Code::LinkLocalGid, "mlx5_1, local GID fe80::1, remote GID fe80::2, peer 10.0.0.2<44206>: status 12"},
+       Code::LinkLocalGid},
       {"2_29_completion_by_name",
        "transport/net_ib/p2p.cc:688 (ncclIbLogCompletionWithError) NCCL WARN NET/IB: Got completion from "
        "peer "
        "10.0.0.2<44206> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129  localGid "
        "::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2 hca mlx5_1",
-       Code::NoAnswer,
-       "mlx5_1, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.0.2, peer 10.0.0.2<44206>: status 12 "
-       "IBV_WC_RETRY_EXC_ERR"},
+       Code::NoAnswer},
       {"2_20_flushed",
        "transport/net_ib.cc:1696 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<44206> with status=5 "
        "opcode=32656 len=32659 vendor err 249 (Recv)",
-       Code::TransferFailed, "peer 10.0.0.2<44206>: status 5"},
+       Code::TransferFailed},
       {"2_21_event", "transport/net_ib.cc:100 NCCL WARN NET/IB : mlx5_3:1 Got async event : GID table change",
-       Code::GidTableChanged, "mlx5_3:1"},
+       Code::GidTableChanged},
       {"2_23_event_by_number", "transport/net_ib.cc:176 NCCL WARN NET/IB : mlx5_3:1 unknown event type (18)",
-       Code::GidTableChanged, "mlx5_3:1"},
+       Code::GidTableChanged},
       {"2_29_event", "transport/net_ib/common.cc:120 NCCL WARN NET/IB : mlx5_3:1 GID table changed",
-       Code::GidTableChanged, "mlx5_3:1"},
+       Code::GidTableChanged},
       {"device", "transport/net_ib.cc:547 NCCL WARN NET/IB : Unable to open device mlx5_2",
-       Code::DeviceNotOpened, "mlx5_2"},
+       Code::DeviceNotOpened},
       {"2_24_type",
        "transport/net_ib.cc:378 NCCL WARN NET/IB: read failed in ncclIbRoceGetVersionNum: Invalid argument",
-       Code::GidTypeUnreadable, "Invalid argument"},
+       Code::GidTypeUnreadable},
       {"incompatible",
        "transport/net_ib.cc:1290 NCCL WARN NET/IB : Attempted to connect incompatible devices: "
        "[0]mlx5_0:1/IB and "
        "[1]mlx5_1:1/RoCE. Try selecting NICs of only one link type using NCCL_IB_HCA",
-       Code::MixedLinks, "mlx5_0:1"},
-      {"interface", "bootstrap.cc:86 NCCL WARN Bootstrap : no socket interface found", Code::NoInterface,
-       "Bootstrap : no socket interface found"},
-      {"network", "net.cc:1026 NCCL WARN Error: network AWS Libfabric not found.", Code::NetworkNotFound,
-       "network AWS Libfabric"},
+       Code::MixedLinks},
+      {"interface", "bootstrap.cc:86 NCCL WARN Bootstrap : no socket interface found", Code::NoInterface},
+      {"network", "net.cc:1026 NCCL WARN Error: network AWS Libfabric not found.", Code::NetworkNotFound},
       {"2_27_network", "plugin/net.cc:349 NCCL WARN Failed to initialize any NET plugin",
-       Code::NetworkNotFound, "Failed to initialize any NET plugin"},
-      {"library", "NCCL INFO Failed to open libibverbs.so[.1]", Code::NoVerbsLibrary,
-       "Failed to open libibverbs.so[.1]"},
-      {"progress", "NCCL INFO proxy.cc:694 -> 6 [Progress Thread]", Code::GaveUp,
-       "result 6 remote process exited or network error"},
-      {"async", "NCCL INFO group.cc:64 -> 3 [Async thread]", Code::GaveUp, "result 3 internal error"},
+       Code::NetworkNotFound},
+      {"library", "NCCL INFO Failed to open libibverbs.so[.1]", Code::NoVerbsLibrary},
+      {"progress", "NCCL INFO proxy.cc:694 -> 6 [Progress Thread]", Code::GaveUp},
+      {"async", "NCCL INFO group.cc:64 -> 3 [Async thread]", Code::GaveUp},
   };
 }
 
@@ -156,7 +139,7 @@ TEST_P(FailureLine, IsReadWithWhatItSays) {
       read("gpu-1:984:1357 [4] NCCL INFO cudaDriverVersion 12040\n" + kWarn + GetParam().text + "\n");
   ASSERT_THAT(log.failures, SizeIs(1));
   EXPECT_EQ(to_string(log.failures[0].code), to_string(GetParam().code));
-  EXPECT_EQ(describe(log.failures[0]), GetParam().described);
+  expect_golden(GetParam().text, describe(log.failures[0]));
   EXPECT_EQ(log.failures[0].line, 2u);
   EXPECT_THAT(log.warnings, IsEmpty());
 }
@@ -164,9 +147,7 @@ TEST_P(FailureLine, IsReadWithWhatItSays) {
 TEST_P(FailureLine, NeverReadsAsGood) {
   const LogVerification verification = verify(kWarn + GetParam().text + "\n");
   EXPECT_FALSE(is_good(verification.findings));
-  EXPECT_THAT(verification.sentence,
-              HasSubstr("NCCL fails (line 1, " + std::string(to_string(GetParam().code))));
-  EXPECT_THAT(verification.sentence, HasSubstr(std::string(words_of(GetParam().code).remedy)));
+  EXPECT_TRUE(verification.sentence.ends_with(words_of(GetParam().code).remedy)) << verification.sentence;
 }
 
 TEST_P(FailureLine, CutAnywhereHasWordsAndBounds) {
@@ -191,11 +172,7 @@ TEST(NcclFailure, AnEmptyRowNamesTheIndexThatThePodWasGiven) {
   const VerifiedValue& index = value_of(verification, "NCCL_IB_GID_INDEX");
   EXPECT_EQ(index.verdict, LogVerdict::Failed);
   EXPECT_EQ(index.line, 2u);
-  EXPECT_THAT(index.evidence, HasSubstr("local GID ::"));
-  EXPECT_THAT(verification.sentence, HasSubstr("NCCL_IB_GID_INDEX=\"3\" is what the pod was given."));
-  const std::string text = render_text(verification, read(log));
-  EXPECT_THAT(text, HasSubstr("  EmptyGid  line 2: mlx5_1:1, GID index 3, local GID ::"));
-  EXPECT_THAT(text, HasSubstr("  failed    NCCL_IB_GID_INDEX=\"3\""));
+  expect_golden(log, render_text(verification, read(log)));
 }
 
 TEST(NcclFailure, AnIndexThatNcclChoseItselfBlamesNoValue) {
@@ -214,7 +191,7 @@ TEST(NcclFailure, AValueThatTheImageSetsIsBlamedInTheOnesPlace) {
   EXPECT_EQ(value_of(verification, "NCCL_IB_GID_INDEX").verdict, LogVerdict::Overridden);
   EXPECT_EQ(verification.failures.at(0).value, "3");
   EXPECT_FALSE(verification.failures.at(0).of_pod);
-  EXPECT_THAT(verification.sentence, HasSubstr("the pod was not given it by us"));
+  expect_golden(verification.sentence);
 }
 
 TEST(NcclFailure, ADeviceThatCannotBeOpenedBlamesTheListThatNamesIt) {
@@ -234,7 +211,7 @@ TEST(NcclFailure, FailuresStandInTheOrderOfTheirLinesAndOnceForEachPort) {
   EXPECT_EQ(verification.failures[0].failure.times, 4u);
   EXPECT_EQ(verification.failures[1].failure.line, 5u);
   EXPECT_FALSE(verification.failures[2].counts) << "the cause is named";
-  EXPECT_THAT(verification.sentence, HasSubstr("1 other failure may follow from it."));
+  expect_golden(log, verification.sentence);
 }
 
 TEST(NcclFailure, ATryThatIsRepeatedIsNoFailureYet) {
@@ -282,7 +259,6 @@ TEST(NcclFailure, TheJsonIsTyped) {
   EXPECT_EQ(failure["cause"]["name"], "NCCL_IB_GID_INDEX");
   EXPECT_TRUE(failure["peer"].is_null());
   EXPECT_EQ(json["values"][1]["verdict"], "failed");
-  EXPECT_THAT(json["sentence"].get<std::string>(), HasSubstr("EmptyGid"));
 }
 
 // Words of the log reach a terminal.
@@ -311,8 +287,9 @@ std::string comm(int nodes, int ranks) {
 
 TEST(NcclSockets, OnOneNodeAreNoFallBack) {
   const std::string socket = "gpu-1:1:2 [0] NCCL INFO Using network Socket\n";
-  EXPECT_FALSE(verify(socket + comm(1, 8)).fell_back);
-  EXPECT_THAT(verify(socket + comm(1, 8)).notes.at(0), HasSubstr("all ranks are on one node"));
+  const LogVerification one = verify(socket + comm(1, 8));
+  EXPECT_FALSE(one.fell_back);
+  expect_golden(socket + comm(1, 8), one.notes.at(0));
   EXPECT_TRUE(verify(socket + comm(2, 16)).fell_back);
   EXPECT_TRUE(verify(socket + comm(2, 16) + comm(1, 8)).fell_back) << "a smaller group beside it";
   EXPECT_TRUE(verify(socket).fell_back) << "nothing says how many nodes there are";
@@ -334,7 +311,7 @@ TEST(NcclSockets, AnImageWithoutLibibverbsIsNamed) {
   const std::string log =
       "gpu-1:1:2 [0] NCCL INFO Failed to open libibverbs.so[.1]\n"
       "gpu-1:1:2 [0] NCCL INFO Using network ";
-  EXPECT_THAT(verify(log + "Socket\n" + comm(2, 16)).sentence, HasSubstr("The image has no libibverbs"));
+  expect_golden(log + "Socket\n" + comm(2, 16), verify(log + "Socket\n" + comm(2, 16)).sentence);
   EXPECT_TRUE(is_good(verify(log + "AWS Libfabric\n" + comm(2, 16)).findings));
   EXPECT_TRUE(is_good(verify(log + "Socket\n" + comm(1, 8)).findings));
 }
@@ -379,8 +356,9 @@ TEST(NcclVersions, OfRcclAndOfNewOnesAreTold) {
       "gpu-1:1:2 [0] NCCL INFO Using network IB\n");
   EXPECT_THAT(rccl.notes, IsEmpty());
   EXPECT_TRUE(read("RCCL version : 2.22.3-HEAD:6bfc0dd\n").versions.contains("RCCL 2.22.3-HEAD:6bfc0dd"));
-  EXPECT_THAT(verify("NCCL version 2.33.1+cuda13.0\n").notes,
-              ElementsAre(HasSubstr("newer than what is known")));
+  const LogVerification newer = verify("NCCL version 2.33.1+cuda13.0\n");
+  ASSERT_THAT(newer.notes, SizeIs(1));
+  expect_golden("NCCL version 2.33.1+cuda13.0", newer.notes[0]);
   EXPECT_THAT(verify("NCCL version 2.32.3+cuda13.0\n").notes, IsEmpty());
 }
 
@@ -405,16 +383,12 @@ TEST(NcclGidTable, ThatChangesIsNoFailureWhereNcclFindsItsRowAgain) {
 }
 
 TEST(NcclSentence, SaysWhatItMeansAndWhatToDo) {
-  const std::string network = "gpu-1:1:2 [0] NCCL INFO Using network IB\n";
-  const auto sentence = [&](const std::string& more) { return verify(network + more).sentence; };
-  EXPECT_THAT(sentence(""), HasSubstr("The log proves nothing of the values"));
-  EXPECT_THAT(sentence("gpu-1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 3.\n"),
-              HasSubstr("NCCL uses 1 of 3 values"));
-  EXPECT_THAT(sentence("gpu-1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 4.\n"),
-              HasSubstr("Of 3 values NCCL does not use: NCCL_IB_GID_INDEX."));
-  EXPECT_THAT(verify_log(read(network), {}).sentence, HasSubstr("NCCL runs over IB"));
-  EXPECT_THAT(verify("gpu-1:1:2 [0] NCCL INFO Using network Socket\n").sentence,
-              HasSubstr("The job runs over TCP"));
+  const std::string line = "gpu-1:1:2 [0] NCCL INFO ", network = line + "Using network IB\n";
+  for (const std::string& log :
+       {network, network + line + "NCCL_IB_GID_INDEX set by environment to 3.\n",
+        network + line + "NCCL_IB_GID_INDEX set by environment to 4.\n", line + "Using network Socket\n"})
+    expect_golden(log, verify(log).sentence);
+  expect_golden("no value was given\n" + network, verify_log(read(network), {}).sentence);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@ namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -54,60 +53,55 @@ TEST(Policy, IsReadBackFromItsOwnJson) {
 }
 
 TEST(Policy, ReportsEveryFindingAtOnceByPath) {
-  const auto reading =
-      read(R"({"mode": "enforce", "fabric": {"subnets": ["10.0.0.0/8", "x"], "expectPorts": 0},
+  const json object =
+      object_with(R"({"mode": "enforce", "fabric": {"subnets": ["10.0.0.0/8", "x"], "expectPorts": 0},
                                 "env": {"NCCL_IB_RETRY_CNT": "10"}})");
-  EXPECT_FALSE(reading.policy);
-  EXPECT_THAT(reading.findings,
-              ElementsAre(error("spec.mode", "one of Enforce, DryRun"), error("spec.fabric.subnets[1]", "x"),
-                          error("spec.fabric.expectPorts", "1..1024"),
-                          error("spec.env.NCCL_IB_RETRY_CNT", "three bits")));
+  EXPECT_FALSE(read_policy(object, {}).policy);
+  EXPECT_THAT(findings_of(object),
+              ElementsAre(error("spec.mode"), error("spec.fabric.subnets[1]"),
+                          error("spec.fabric.expectPorts"), error("spec.env.NCCL_IB_RETRY_CNT")));
 }
 
 TEST(Policy, ErrorsBecomeOneSentence) {
   const auto result =
       parse_policy(object_with(R"({"hca": 1, "gidIndex": 256, "delivery": ["Env", "File"]})"), {});
   ASSERT_FALSE(result.ok());
-  EXPECT_THAT(result.error().message,
-              HasSubstr("spec.hca: expected a string, found the number 1; spec.gidIndex: "));
-  EXPECT_THAT(result.error().message, testing::Not(HasSubstr("delivery")));
+  tests::expect_golden(result.error().message);
   EXPECT_TRUE(parse_policy(object_with("{}"), {}).ok());
 }
 
 TEST(Policy, RefusesUnknownFieldsAndNamesTheNearest) {
-  expect_error(R"({"hcaa": "Omit"})", "spec.hcaa", "do you mean hca?");
-  expect_error(R"({"gidindex": 3})", "spec.gidindex", "do you mean gidIndex?");
-  expect_error(R"({"fabric": {"excludeHca": []}})", "spec.fabric.excludeHca", "do you mean excludeHcas?");
-  expect_error(R"({"tuning": {}})", "spec.tuning", "one of mode, match");
-  expect_error(R"({"match": {"hostDevices": true, "resource": []}})", "spec.match.resource", "resources");
+  expect_error(R"({"hcaa": "Omit"})", "spec.hcaa");
+  expect_error(R"({"gidindex": 3})", "spec.gidindex");
+  expect_error(R"({"fabric": {"excludeHca": []}})", "spec.fabric.excludeHca");
+  expect_error(R"({"tuning": {}})", "spec.tuning");
+  expect_error(R"({"match": {"hostDevices": true, "resource": []}})", "spec.match.resource");
   expect_error(R"({"match": {"resources": [{"name": "rdma/hca", "exposures": "Host"}]}})",
-               "spec.match.resources[0].exposures", "exposure");
-  expect_error(R"({"a b": 1})", R"(spec["a b"])", "unknown field");
+               "spec.match.resources[0].exposures");
+  expect_error(R"({"a b": 1})", R"(spec["a b"])");
 }
 
 TEST(Policy, NamesWrongTypesAndWhatIsExpected) {
-  expect_error(R"({"mode": true})", "spec.mode", "found true");
-  expect_error(R"({"fabric": []})", "spec.fabric", "expected an object, found a list");
-  expect_error(R"({"fabric": {"hcas": "mlx5_0"}})", "spec.fabric.hcas", "expected a list");
-  expect_error(R"({"fabric": {"hcas": [0]}})", "spec.fabric.hcas[0]",
-               "expected a string, found the number 0");
-  expect_error(R"({"fabric": {"expectPorts": 8.0}})", "spec.fabric.expectPorts", "an integer");
-  expect_error(R"({"fabric": {"minRateGbps": 0}})", "spec.fabric.minRateGbps", "above 0");
-  expect_error(R"({"fabric": {"minRateGbps": "200"}})", "spec.fabric.minRateGbps", "a number");
-  expect_error(R"({"match": {"hostDevices": "true"}})", "spec.match.hostDevices", "true or false");
-  expect_error(R"({"socketInterface": null})", "spec.socketInterface", "found nothing (null)");
-  expect_error(R"({"env": []})", "spec.env", "expected an object");
+  expect_error(R"({"mode": true})", "spec.mode");
+  expect_error(R"({"fabric": []})", "spec.fabric");
+  expect_error(R"({"fabric": {"hcas": "mlx5_0"}})", "spec.fabric.hcas");
+  expect_error(R"({"fabric": {"hcas": [0]}})", "spec.fabric.hcas[0]");
+  expect_error(R"({"fabric": {"expectPorts": 8.0}})", "spec.fabric.expectPorts");
+  expect_error(R"({"fabric": {"minRateGbps": 0}})", "spec.fabric.minRateGbps");
+  expect_error(R"({"fabric": {"minRateGbps": "200"}})", "spec.fabric.minRateGbps");
+  expect_error(R"({"match": {"hostDevices": "true"}})", "spec.match.hostDevices");
+  expect_error(R"({"socketInterface": null})", "spec.socketInterface");
+  expect_error(R"({"env": []})", "spec.env");
 }
 
 TEST(Policy, IsRefusedAsAWholeWhenItIsNoPolicy) {
-  EXPECT_THAT(read_policy(json::array(), {}).findings, ElementsAre(error("", "NcclPolicy")));
-  EXPECT_THAT(read_policy(json::object(), {}).findings,
+  EXPECT_THAT(findings_of(json::array()), ElementsAre(error("")));
+  EXPECT_THAT(findings_of(json::object()),
               ElementsAre(error("apiVersion"), error("kind"), error("metadata"), error("spec")));
   json other = object_with("{}");
   other["apiVersion"] = "nccl-env.io/v1";
   other["specs"] = json::object();
-  EXPECT_THAT(read_policy(other, {}).findings,
-              ElementsAre(error("specs", "do you mean spec?"), error("apiVersion", "v1alpha1")));
+  EXPECT_THAT(findings_of(other), ElementsAre(error("specs"), error("apiVersion")));
 }
 
 TEST(Policy, IgnoresStatusAndWhatTheServerSets) {
@@ -139,12 +133,12 @@ TEST(Policy, NeedsANameAndAPositiveGeneration) {
                                json{{"name", 1}}, json{{"name", std::string(64, 'a')}}, json::object()}) {
     json object = object_with("{}");
     object["metadata"] = metadata;
-    EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("metadata.name"))) << metadata;
+    EXPECT_THAT(findings_of(object), ElementsAre(error("metadata.name"))) << metadata;
   }
   for (const json& generation : {json(0), json(-1), json("1"), json(1.5), json(18446744073709551615u)}) {
     json object = object_with("{}");
     object["metadata"]["generation"] = generation;
-    EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("metadata.generation"))) << generation;
+    EXPECT_THAT(findings_of(object), ElementsAre(error("metadata.generation"))) << generation;
   }
 }
 
@@ -152,34 +146,32 @@ TEST(PolicyMatch, NeedsAtLeastOneCondition) {
   json object = object_with("{}");
   for (const char* match : {"{}", R"({"resources": []})", R"({"hostDevices": false, "deviceClasses": []})"}) {
     object["spec"]["match"] = json::parse(match);
-    EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.match", "at least one"))) << match;
+    EXPECT_THAT(findings_of(object), ElementsAre(error("spec.match"))) << match;
   }
   object["spec"].erase("match");
-  EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.match", "at least one")));
+  EXPECT_THAT(findings_of(object), ElementsAre(error("spec.match")));
 }
 
 TEST(PolicyMatch, TakesGlobsOfExtendedResources) {
   expect_clean(
       R"({"match": {"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}, {"name": "*/rdma-vf"}]}})");
-  const auto refuse = [](const char* name, const char* part) {
+  const auto refuse = [](const char* name) {
     json object = object_with("{}");
     object["spec"]["match"] = {{"resources", {{{"name", name}}}}};
-    EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.match.resources[0].name", part)))
-        << name;
+    EXPECT_THAT(findings_of(object), ElementsAre(error("spec.match.resources[0].name"))) << name;
   };
-  refuse("", "empty");
-  refuse("rdma/ hca", "blank");
-  refuse("rdma/h\tca", "\\x09");
-  refuse("cpu", "not an extended resource");
-  refuse("rdma/[ab", "'['");
-  refuse("rdma/[[:digit:]]", "character class");
-  refuse("rdma/\\", "backslash");
-  expect_error(R"({"match": {"resources": ["rdma/hca"]}})", "spec.match.resources[0]", "{name, exposure}");
-  expect_error(R"({"match": {"resources": [{}]}})", "spec.match.resources[0].name", "missing");
+  refuse("");
+  refuse("rdma/ hca");
+  refuse("rdma/h\tca");
+  refuse("cpu");
+  refuse("rdma/[ab");
+  refuse("rdma/[[:digit:]]");
+  refuse("rdma/\\");
+  expect_error(R"({"match": {"resources": ["rdma/hca"]}})", "spec.match.resources[0]");
+  expect_error(R"({"match": {"resources": [{}]}})", "spec.match.resources[0].name");
   expect_error(R"({"match": {"resources": [{"name": "rdma/a", "exposure": "host"}]}})",
-               "spec.match.resources[0].exposure", "one of Host, SubInterface, PodOwned");
-  expect_warning(R"({"match": {"resources": [{"name": "*"}]}})", "spec.match.resources[0].name",
-                 "nvidia.com/gpu");
+               "spec.match.resources[0].exposure");
+  expect_warning(R"({"match": {"resources": [{"name": "*"}]}})", "spec.match.resources[0].name");
 }
 
 TEST(PolicyMatch, HoldsSixtyFourEntries) {
@@ -187,18 +179,18 @@ TEST(PolicyMatch, HoldsSixtyFourEntries) {
   for (int i = 0; i < 64; ++i) object["spec"]["match"]["resources"].push_back({{"name", "rdma/a"}});
   EXPECT_TRUE(read_policy(object, {}).policy);
   object["spec"]["match"]["resources"].push_back({{"name", "rdma/a"}});
-  EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.match.resources", "at most 64")));
+  EXPECT_THAT(findings_of(object), ElementsAre(error("spec.match.resources")));
 }
 
 TEST(PolicyDelivery, IsANonEmptySubset) {
   expect_clean(R"({"delivery": ["File"]})");
   expect_clean(R"({"delivery": ["Reference", "File"]})");
-  expect_error(R"({"delivery": []})", "spec.delivery", "empty");
-  expect_error(R"({"delivery": ["File", "File"]})", "spec.delivery[1]", "twice");
-  expect_error(R"({"delivery": ["file"]})", "spec.delivery[0]", "File or Reference");
-  expect_error(R"({"delivery": ["EnvFile"]})", "spec.delivery[0]", "File or Reference");
-  expect_error(R"({"delivery": "File"})", "spec.delivery", "expected a list");
-  expect_error(R"({"env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS", "nccl.conf");
+  expect_error(R"({"delivery": []})", "spec.delivery");
+  expect_error(R"({"delivery": ["File", "File"]})", "spec.delivery[1]");
+  expect_error(R"({"delivery": ["file"]})", "spec.delivery[0]");
+  expect_error(R"({"delivery": ["EnvFile"]})", "spec.delivery[0]");
+  expect_error(R"({"delivery": "File"})", "spec.delivery");
+  expect_error(R"({"env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS");
   expect_clean(R"({"delivery": ["Reference"], "gidIndex": "Omit", "env": {"UCX_TLS": "rc "}})");
 }
 
@@ -216,7 +208,7 @@ TEST(PolicyDelivery, TheWordEnvHasNoEffect) {
     EXPECT_EQ(reading.policy->deliver_reference, test.reference) << test.delivery;
     ASSERT_EQ(reading.findings.size(), 1u);
     EXPECT_EQ(reading.findings[0].severity, Severity::Warning);
-    EXPECT_THAT(reading.findings[0].sentence, HasSubstr("\"Env\" has no effect"));
+    tests::expect_golden(test.delivery, line_of(reading.findings[0]));
   }
 }
 
@@ -230,11 +222,9 @@ TEST(PolicyDelivery, ReferenceAloneBringsNoIndex) {
 TEST(PolicyMatch, WarnsOfDeviceClassesThatAreKnownNotToBeVerbs) {
   expect_clean(R"({"match": {"deviceClasses": ["mrdma.google.com", "rdma"]}})");
   expect_warning(R"({"match": {"deviceClasses": ["compute-domain-default-channel.nvidia.com"]}})",
-                 "spec.match.deviceClasses", "not an RDMA device");
-  expect_warning(R"({"match": {"deviceClasses": ["efa.networking.k8s.aws"]}})", "spec.match.deviceClasses",
-                 "through verbs");
-  expect_error(R"({"match": {"deviceClasses": ["*.google.com"]}})", "spec.match.deviceClasses[0]",
-               "not a name of an object");
+                 "spec.match.deviceClasses");
+  expect_warning(R"({"match": {"deviceClasses": ["efa.networking.k8s.aws"]}})", "spec.match.deviceClasses");
+  expect_error(R"({"match": {"deviceClasses": ["*.google.com"]}})", "spec.match.deviceClasses[0]");
 }
 
 TEST(PolicyMatch, NetworksAreGlobsWithAnExposureThatIsNeverHost) {
@@ -243,14 +233,12 @@ TEST(PolicyMatch, NetworksAreGlobsWithAnExposureThatIsNeverHost) {
   EXPECT_EQ(read(R"({"match": {"networks": [{"name": "ml/x"}]}})").policy->networks[0].exposure,
             Exposure::PodOwned);
   expect_error(R"({"match": {"networks": [{"name": "ml/x", "exposure": "Host"}]}})",
-               "spec.match.networks[0].exposure", "expected one of SubInterface, PodOwned");
-  expect_error(R"({"match": {"networks": [{"name": "rail"}]}})", "spec.match.networks[0].name",
-               "not a NAMESPACE/NAME");
-  expect_error(R"({"match": {"networks": [{"exposure": "PodOwned"}]}})", "spec.match.networks[0].name",
-               "is missing");
-  expect_error(R"({"match": {"networks": ["ml/x"]}})", "spec.match.networks[0]", "expected an object");
-  expect_error(R"({"match": {"networks": [{"name": "a/[b"}]}})", "spec.match.networks[0].name", "[");
-  expect_error(R"({"match": {"networks": []}})", "spec.match", "networks and hostDevices: true");
+               "spec.match.networks[0].exposure");
+  expect_error(R"({"match": {"networks": [{"name": "rail"}]}})", "spec.match.networks[0].name");
+  expect_error(R"({"match": {"networks": [{"exposure": "PodOwned"}]}})", "spec.match.networks[0].name");
+  expect_error(R"({"match": {"networks": ["ml/x"]}})", "spec.match.networks[0]");
+  expect_error(R"({"match": {"networks": [{"name": "a/[b"}]}})", "spec.match.networks[0].name");
+  expect_error(R"({"match": {"networks": []}})", "spec.match");
 }
 
 TEST(Policy, BoundsItsFindings) {
@@ -259,7 +247,7 @@ TEST(Policy, BoundsItsFindings) {
   const auto reading = read_policy(object, {});
   EXPECT_FALSE(reading.policy);
   EXPECT_THAT(reading.findings, SizeIs(101));
-  EXPECT_THAT(reading.findings.back().sentence, HasSubstr("more findings"));
+  tests::expect_golden(reading.findings.back().sentence);
 }
 
 TEST(Policy, ShowsHostileTextEscaped) {

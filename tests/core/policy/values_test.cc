@@ -9,19 +9,18 @@ namespace {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 TEST(PolicyHca, IsAWordOrAList) {
   expect_clean(R"({"hca": "Omit"})");
   expect_clean(R"({"hca": "=mlx5_1,mlx5_2:1"})");
   expect_clean(R"({"hca": "^mlx5_0"})");
-  expect_warning(R"({"hca": "mlx5_1"})", "spec.hca", "mlx5_10");
-  expect_error(R"({"hca": "fromNode"})", "spec.hca", "do you mean FromNode?");
-  expect_error(R"({"hca": "FromNod"})", "spec.hca", "do you mean FromNode?");
-  expect_error(R"({"hca": "=mlx5_0, mlx5_1"})", "spec.hca", "blank");
-  expect_error(R"json({"hca": "=$(HCA)"})json", "spec.hca", "'$'");
-  expect_error(R"({"hca": ""})", "spec.hca", "FromNode, Omit");
+  expect_warning(R"({"hca": "mlx5_1"})", "spec.hca");
+  expect_error(R"({"hca": "fromNode"})", "spec.hca");
+  expect_error(R"({"hca": "FromNod"})", "spec.hca");
+  expect_error(R"({"hca": "=mlx5_0, mlx5_1"})", "spec.hca");
+  expect_error(R"json({"hca": "=$(HCA)"})json", "spec.hca");
+  expect_error(R"({"hca": ""})", "spec.hca");
 }
 
 TEST(PolicyGidIndex, IsAWordOrAnIntegerInEitherForm) {
@@ -35,7 +34,7 @@ TEST(PolicyGidIndex, IsAWordOrAnIntegerInEitherForm) {
   for (const char* spec :
        {R"({"gidIndex": -1})", R"({"gidIndex": 256})", R"({"gidIndex": "03"})", R"({"gidIndex": 3.0})",
         R"({"gidIndex": "dynamic"})", R"({"gidIndex": 18446744073709551615})"}) {
-    expect_error(spec, "spec.gidIndex", "0..255");
+    expect_error(spec, "spec.gidIndex");
   }
 }
 
@@ -49,28 +48,28 @@ TEST(PolicyNccl, TheOldestVersionDecidesWhatMayBeLeftToIt) {
     EXPECT_EQ(reading.policy->searches_gid(), searches) << version;
   }
   expect_clean(R"({"nccl": {}})");
-  expect_error(R"({"nccl": {"minVersion": "2.17.1"}})", "spec.nccl.minVersion", "not known");
-  expect_error(R"({"nccl": {"minVersion": "v2.21.5-1"}})", "spec.nccl.minVersion", "numbers");
-  expect_error(R"({"nccl": {"minVersion": "2.021"}})", "spec.nccl.minVersion", "numbers");
-  expect_error(R"({"nccl": {"minVersion": 2.21}})", "spec.nccl.minVersion", "string");
-  expect_error(R"({"nccl": {"version": "2.21.5"}})", "spec.nccl.version", "minVersion");
+  expect_error(R"({"nccl": {"minVersion": "2.17.1"}})", "spec.nccl.minVersion");
+  expect_error(R"({"nccl": {"minVersion": "v2.21.5-1"}})", "spec.nccl.minVersion");
+  expect_error(R"({"nccl": {"minVersion": "2.021"}})", "spec.nccl.minVersion");
+  expect_error(R"({"nccl": {"minVersion": 2.21}})", "spec.nccl.minVersion");
+  expect_error(R"({"nccl": {"version": "2.21.5"}})", "spec.nccl.version");
 }
 
 TEST(PolicyNccl, WhatNcclHasToSearchNeedsAnNcclThatDoes) {
   expect_clean(R"({"gidIndex": "Auto", "nccl": {"minVersion": "2.20.5"}})");
   expect_clean(R"({"gidIndex": "Auto", "nccl": {"minVersion": "2.21.5"}})");
   const std::string spec = R"({"gidIndex": "Dynamic")";
-  expect_warning(spec + "}", "spec.gidIndex", "nccl.minVersion");
+  expect_warning(spec + "}", "spec.gidIndex");
   expect_clean(spec + R"(, "nccl": {"minVersion": "2.21.5"}})");
-  expect_error(spec + R"(, "nccl": {"minVersion": "2.20.5"}})", "spec.gidIndex", "2.20.5");
-  expect_error(R"({"gidIndex": "PinIfUniform"})", "spec.gidIndex", "expected one of Auto, Dynamic");
+  expect_error(spec + R"(, "nccl": {"minVersion": "2.20.5"}})", "spec.gidIndex");
+  expect_error(R"({"gidIndex": "PinIfUniform"})", "spec.gidIndex");
 }
 
 TEST(PolicyPartitionKey, IsFourHexDigitsAndNamedOnce) {
   expect_clean(R"({"partitionKey": "0x8001"})");
   for (const char* spec : {R"({"partitionKey": "0x0000"})", R"({"partitionKey": "0x8000"})",
                            R"({"partitionKey": "8001"})", R"({"partitionKey": 32769})"}) {
-    expect_error(spec, "spec.partitionKey", "");
+    expect_error(spec, "spec.partitionKey");
   }
   for (const auto& [spec, by_value] : std::map<std::string, bool>{
            {R"("fabric": {"linkLayer": "InfiniBand"}, "nccl": {"minVersion": "2.31.2"})", true},
@@ -82,53 +81,49 @@ TEST(PolicyPartitionKey, IsFourHexDigitsAndNamedOnce) {
     EXPECT_EQ(reading.policy->env.contains("NCCL_IB_PKEY_VALUE"), by_value) << spec;
   }
   expect_error(R"({"partitionKey": "0x8001", "env": {"NCCL_IB_PKEY_VALUE": "32769"}})",
-               "spec.env.NCCL_IB_PKEY_VALUE", "beside spec.partitionKey");
-  expect_error(R"({"partitionKey": "0x8001", "env": {"NCCL_IB_PKEY": "1"}})", "spec.env.NCCL_IB_PKEY",
-               "beside spec.partitionKey");
+               "spec.env.NCCL_IB_PKEY_VALUE");
+  expect_error(R"({"partitionKey": "0x8001", "env": {"NCCL_IB_PKEY": "1"}})", "spec.env.NCCL_IB_PKEY");
   expect_error(R"({"partitionKey": "0x8001", "delivery": ["File"], "variants": [)"
                R"({"when": {"linkLayer": "InfiniBand"}, "env": {"NCCL_IB_PKEY": "1"}}]})",
-               "spec.variants[0].env.NCCL_IB_PKEY", "beside spec.partitionKey");
+               "spec.variants[0].env.NCCL_IB_PKEY");
 }
 
 TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {
   expect_clean(R"({"socketInterface": "eth0"})");
   expect_clean(R"({"socketInterface": "FromNode"})");
   expect_clean(R"({"socketInterface": "^lo,docker0"})");
-  expect_error(R"({"socketInterface": "e"})", "spec.socketInterface", "ignores");
-  expect_error(R"({"socketInterface": "omit"})", "spec.socketInterface", "do you mean Omit?");
-  expect_warning(R"({"socketInterface": "^docker0"})", "spec.socketInterface", "^lo,docker0");
+  expect_error(R"({"socketInterface": "e"})", "spec.socketInterface");
+  expect_error(R"({"socketInterface": "omit"})", "spec.socketInterface");
+  expect_warning(R"({"socketInterface": "^docker0"})", "spec.socketInterface");
 }
 
 TEST(PolicyEnv, TakesConstantsOfTheKnownLibraries) {
   expect_clean(R"({"env": {"NCCL_IB_TIMEOUT": "22", "UCX_TLS": "rc,cuda", "GLOO_SOCKET_IFNAME": "eth0",
                            "RCCL_MSCCL_ENABLE": "0", "NVSHMEM_IB_GID_INDEX": "3"}})");
-  expect_error(R"({"env": {"LD_PRELOAD": "/x.so"}})", "spec.env.LD_PRELOAD", "not a name for a constant");
-  expect_error(R"({"env": {"nccl_ib_timeout": "22"}})", "spec.env.nccl_ib_timeout",
-               "not a name for a constant");
-  expect_error(R"({"env": {"NCCL_": "1"}})", "spec.env.NCCL_", "not a name for a constant");
-  expect_error(R"({"env": {"NCCL_A-B": "1"}})", R"(spec.env["NCCL_A-B"])", "not a name for a constant");
+  expect_error(R"({"env": {"LD_PRELOAD": "/x.so"}})", "spec.env.LD_PRELOAD");
+  expect_error(R"({"env": {"nccl_ib_timeout": "22"}})", "spec.env.nccl_ib_timeout");
+  expect_error(R"({"env": {"NCCL_": "1"}})", "spec.env.NCCL_");
+  expect_error(R"({"env": {"NCCL_A-B": "1"}})", R"(spec.env["NCCL_A-B"])");
 }
 
 TEST(PolicyEnv, SaysHowToQuoteANumber) {
-  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": 22}})", "spec.env.NCCL_IB_TIMEOUT", R"(quote it: "22")");
-  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": true}})", "spec.env.NCCL_IB_TIMEOUT", R"(quote it: "true")");
-  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": null}})", "spec.env.NCCL_IB_TIMEOUT", "expected a string");
+  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": 22}})", "spec.env.NCCL_IB_TIMEOUT");
+  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": true}})", "spec.env.NCCL_IB_TIMEOUT");
+  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": null}})", "spec.env.NCCL_IB_TIMEOUT");
 }
 
 TEST(PolicyEnv, LeavesNodeValuesToTheirFields) {
-  expect_error(R"({"env": {"NCCL_IB_HCA": "=mlx5_0"}})", "spec.env.NCCL_IB_HCA", "set spec.hca instead");
-  expect_error(R"({"env": {"NCCL_IB_GID_INDEX": "3"}})", "spec.env.NCCL_IB_GID_INDEX", "set spec.gidIndex");
-  expect_error(R"({"env": {"NCCL_SOCKET_IFNAME": "eth0"}})", "spec.env.NCCL_SOCKET_IFNAME",
-               "spec.socketInterface");
-  expect_error(R"({"env": {"NCCL_HOSTID": "a"}})", "spec.env.NCCL_HOSTID", "one host");
+  expect_error(R"({"env": {"NCCL_IB_HCA": "=mlx5_0"}})", "spec.env.NCCL_IB_HCA");
+  expect_error(R"({"env": {"NCCL_IB_GID_INDEX": "3"}})", "spec.env.NCCL_IB_GID_INDEX");
+  expect_error(R"({"env": {"NCCL_SOCKET_IFNAME": "eth0"}})", "spec.env.NCCL_SOCKET_IFNAME");
+  expect_error(R"({"env": {"NCCL_HOSTID": "a"}})", "spec.env.NCCL_HOSTID");
 }
 
 TEST(PolicyEnv, RefusesValuesThatChangeOnTheWay) {
-  expect_error(R"({"env": {"UCX_TLS": ""}})", "spec.env.UCX_TLS", "not the same as none");
-  expect_error(R"json({"env": {"UCX_TLS": "$(HOSTNAME)"}})json", "spec.env.UCX_TLS", "Kubernetes expands");
-  expect_error(R"({"env": {"UCX_TLS": "a\nb"}})", "spec.env.UCX_TLS", "printable");
-  expect_error(("{\"env\": {\"UCX_TLS\": \"" + std::string(1024, 'a') + "\"}}").c_str(), "spec.env.UCX_TLS",
-               "1023");
+  expect_error(R"({"env": {"UCX_TLS": ""}})", "spec.env.UCX_TLS");
+  expect_error(R"json({"env": {"UCX_TLS": "$(HOSTNAME)"}})json", "spec.env.UCX_TLS");
+  expect_error(R"({"env": {"UCX_TLS": "a\nb"}})", "spec.env.UCX_TLS");
+  expect_error(("{\"env\": {\"UCX_TLS\": \"" + std::string(1024, 'a') + "\"}}").c_str(), "spec.env.UCX_TLS");
 }
 
 TEST(PolicyEnv, LoadsCodeOnlyWherePermitted) {
@@ -140,7 +135,7 @@ TEST(PolicyEnv, LoadsCodeOnlyWherePermitted) {
         R"({"env": {"UCX_MEMTRACK_DEST": "stdout"}})", R"({"env": {"UCX_ERROR_MAIL_TO": "a@b"}})"}) {
     const auto refused = read(spec);
     ASSERT_THAT(refused.findings, SizeIs(1)) << spec;
-    EXPECT_THAT(refused.findings[0].sentence, HasSubstr("--allow-code-paths")) << spec;
+    tests::expect_golden(spec, refused.findings[0].sentence);
     EXPECT_TRUE(read(spec, true).policy) << spec;
   }
 }
@@ -151,23 +146,21 @@ TEST(PolicyEnv, TakesWhatUcxOnlyReads) {
 }
 
 TEST(PolicyEnv, WarnsOfUnknownNcclNames) {
-  expect_warning(R"({"env": {"NCCL_IB_TIMEOUTS": "22"}})", "spec.env.NCCL_IB_TIMEOUTS",
-                 "do you mean NCCL_IB_TIMEOUT?");
-  expect_warning(R"({"env": {"NCCL_SOMETHING_QUITE_NEW": "1"}})", "spec.env.NCCL_SOMETHING_QUITE_NEW",
-                 "catalogue");
+  expect_warning(R"({"env": {"NCCL_IB_TIMEOUTS": "22"}})", "spec.env.NCCL_IB_TIMEOUTS");
+  expect_warning(R"({"env": {"NCCL_SOMETHING_QUITE_NEW": "1"}})", "spec.env.NCCL_SOMETHING_QUITE_NEW");
 }
 
 TEST(PolicyEnv, WarnsWhereTheNetworkIsTurnedOff) {
-  expect_warning(R"({"env": {"NCCL_IB_DISABLE": "1"}})", "spec.env.NCCL_IB_DISABLE", "off");
+  expect_warning(R"({"env": {"NCCL_IB_DISABLE": "1"}})", "spec.env.NCCL_IB_DISABLE");
   expect_clean(R"({"env": {"NCCL_IB_DISABLE": "0"}})");
-  expect_warning(R"({"env": {"NCCL_NET": "Socket"}})", "spec.env.NCCL_NET", "no effect");
+  expect_warning(R"({"env": {"NCCL_NET": "Socket"}})", "spec.env.NCCL_NET");
   expect_clean(R"({"env": {"NCCL_NET": "ib"}})");
 }
 
 TEST(PolicyEnv, HoldsSixtyFourEntries) {
   json object = object_with("{}");
   for (int i = 0; i < 65; ++i) object["spec"]["env"]["UCX_A" + std::to_string(i)] = "1";
-  EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.env", "at most 64")));
+  EXPECT_THAT(findings_of(object), ElementsAre(error("spec.env")));
 }
 
 }  // namespace
