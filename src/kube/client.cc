@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/client.h"
 
+#include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -43,11 +44,8 @@ std::string format_request(const ClientConfig& config, const std::string& author
   return text + "\r\n" + call.body;
 }
 
-bool has_control_or_blank(std::string_view text) {
-  for (const char c : text) {
-    if (c <= ' ' || c == '\x7f') return true;
-  }
-  return false;
+bool is_visible_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
 }  // namespace
@@ -116,7 +114,7 @@ struct Client::Body {
   // since.
   Result<Exchange> authorized(const Call& call, net::Deadline deadline) {
     if (stop->is_set()) return Error{"stopped"};
-    if (has_control_or_blank(call.method) || has_control_or_blank(call.target) || call.target.empty())
+    if (!is_visible_ascii(call.method) || !is_visible_ascii(call.target) || call.target.empty())
       return Error{call.method + " " + call.target + ": not a request"};
     const std::string pass = token.at(Clock::now());
     auto made = exchange(call, pass, deadline);

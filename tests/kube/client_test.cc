@@ -51,7 +51,7 @@ TEST_F(KubeClient, SendsWhatItIsGivenAndReturnsAnyStatus) {
 TEST_F(KubeClient, RefusesWhatWouldSplitARequest) {
   serve([](ScriptedConnection& connection, const ScriptedRequest&) { connection.reply(200, ""); });
   connect();
-  for (const char* target : {"", "/a b", "/a\r\nX: y", "/a\n"})
+  for (const char* target : {"", "/a b", "/a\r\nX: y", "/a\n", "/caf\u00e9"})
     expect_golden(nlohmann::json(target).dump(), problem(get(target)));
   ClientConfig with = config();
   with.token.text = "a\r\nX: y";

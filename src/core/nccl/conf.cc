@@ -20,7 +20,7 @@ bool is_name(std::string_view name) {
 // Blanks are legal inside; at the ends a person would not see them.
 bool is_value(std::string_view value) {
   return value.size() <= kMaxBytes && !value.starts_with(' ') && !value.ends_with(' ') &&
-         std::none_of(value.begin(), value.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
+         std::none_of(value.begin(), value.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
 }
 
 }  // namespace
