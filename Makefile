@@ -5,7 +5,7 @@ SOAK_REQUESTS ?= 100000
 SOAK_SECONDS ?= 15
 export CLUSTER_COMMAND = $(value COMMAND)
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test goldens check-asan check-tsan lint format generate chart chart-test fuzz bench bench-api soak release-check e2e lab oracle image image-test deb deb-test report-test clean
+.PHONY: help deps build demo test goldens check-asan check-tsan build-arm64 arm64-test lint format generate chart chart-test fuzz bench bench-api soak release-check e2e lab oracle image image-test deb deb-test report-test clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -20,6 +20,25 @@ deps: ## install what building and testing need (Debian packages)
 RELEASE = mkdir -p build && flock build/release.lock
 build: deps ## build/release/bin/{nccl-env,nccl-env-webhook,nccl-env-agent}
 	$(RELEASE) sh -c 'cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-webhook nccl-env-agent'
+
+# What `make image` and `make deb` are for: this machine, and arm64 where its root has been made (ARCH=…: as it says).
+NATIVE := $(shell dpkg --print-architecture 2>/dev/null)
+CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nccl-env
+ARCH ?= $(NATIVE) $(if $(filter-out arm64,$(NATIVE)),$(and $(wildcard $(CACHE)/arm64/install-deps),arm64))
+ARM64_TESTS = core base listing node
+# What costs are is the machine's; /proc/self/stat is QEMU's own, all zeros.
+ARM64_NOT = -*Multiplied*:ProcessMetrics.AreTheKernels
+BUILDS = $(if $(filter $(NATIVE),$(ARCH)),build) $(if $(filter-out $(NATIVE),$(ARCH)),build-arm64)
+build-arm64: ## the same for arm64, on another machine, as root: build/arm64/bin (first time: 5 minutes more)
+	@scripts/install-deps --deb
+	$(RELEASE) scripts/cross sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target nccl-env nccl-env-webhook nccl-env-agent'
+
+arm64-test: ## the tests of what depends on the architecture, for arm64, under QEMU, as root
+	@scripts/install-deps --deb
+	scripts/cross sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target $(ARM64_TESTS:%=%_tests)'
+	for layer in $(ARM64_TESTS); do \
+	  scripts/cross qemu-aarch64 build/arm64/bin/$${layer}_tests --gtest_brief=1 --gtest_filter='$(ARM64_NOT)' || exit; \
+	  echo "arm64: $${layer}_tests passed"; done
 
 demo: build ## run the webhook on this machine and show what it does to real pods
 	scripts/demo
