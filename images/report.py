@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/image says of the images that it has built, and the files that name them by digest.
+"""What scripts/image says of the images that it has built, and the files that name them by their indexes' digests.
 
   report.py DIRECTORY VERSION REPOSITORY"""
+import json
 import pathlib
 import sys
 
@@ -11,17 +12,35 @@ from archive import Archive
 MOST_BYTES = 25_000_000
 
 
+def versions(sbom):
+    return {package["name"]: package["versionInfo"] for package in json.loads(sbom)["packages"]}
+
+
+def differences(one, other):
+    """Debian's packages of which two architectures have other versions."""
+    for name in sorted(one.keys() & other.keys()):
+        if one[name] != other[name]:
+            yield f"{name}: {one[name]} and {other[name]}"
+
+
 def main(out, version, repository):
     images = {name: Archive(out / f"nccl-env-{name}.oci.tar") for name in ("webhook", "agent")}
+    digests, uneven = [], set()
     for name, image in images.items():
-        print(f"nccl-env-{name}:{version}  {image.digest}\n  {image.unpacked / 1e6:.1f} MB in {len(image.layers)} layers, "
-              f"{image.packed / 1e6:.1f} MB packed; build/image/nccl-env-{name}.oci.tar")
-        for layer in image.members():
-            for member in layer:
-                if member.name.endswith("sbom.spdx.json"):
-                    (out / f"nccl-env-{name}.spdx.json").write_bytes(layer.extractfile(member).read())
-    (out / "digests").write_text("".join(f"{image.digest}  nccl-env-{name}:{version}\n"
-                                         for name, image in images.items()))
+        print(f"nccl-env-{name}:{version}  {image.digest}  build/image/nccl-env-{name}.oci.tar")
+        digests.append(f"{image.digest}  nccl-env-{name}:{version}\n")
+        sboms = {}
+        for architecture, one in image.images.items():
+            print(f"  {architecture}  {one.digest}  {one.unpacked / 1e6:.1f} MB in {len(one.layers)} layers, "
+                  f"{one.packed / 1e6:.1f} MB packed")
+            digests.append(f"{one.digest}  nccl-env-{name}:{version} {architecture}\n")
+            sboms[architecture] = one.read("sbom.spdx.json")
+            (out / f"nccl-env-{name}.{architecture}.spdx.json").write_bytes(sboms[architecture])
+        uneven |= set(differences(*map(versions, sboms.values()))) if len(sboms) == 2 else set()
+    if uneven:
+        print("The architectures have other versions of Debian's packages; `apt upgrade` on this machine, and for arm64\n"
+              "`scripts/cross sh -c 'apt-get update && apt-get upgrade'`, make them even:\n  " + "\n  ".join(sorted(uneven)))
+    (out / "digests").write_text("".join(digests))
     (out / "values.yaml").write_text("image:\n" + "".join(
         f"  {name}: {{repository: {repository}/nccl-env-{name}, digest: \"{image.digest}\"}}\n"
         for name, image in images.items()))
@@ -32,8 +51,9 @@ def main(out, version, repository):
     print("""By digest, once they are pushed there (docs/operate/install.md):
   helm install … --values build/image/values.yaml
   kustomization.yaml of yours: `components: [PATH/build/image]`""")
-    if images["webhook"].unpacked > MOST_BYTES:
-        sys.exit(f"nccl-env-webhook is larger than {MOST_BYTES / 1e6:.0f} MB")
+    for architecture, image in images["webhook"].images.items():
+        if image.unpacked > MOST_BYTES:
+            sys.exit(f"nccl-env-webhook for {architecture} is larger than {MOST_BYTES / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

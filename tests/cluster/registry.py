@@ -13,14 +13,17 @@ USER, PASSWORD = "puller", "of-the-test"
 
 
 class Registry:
-    """Serves each image of an archive in OCI's layout, whatever name and tag are asked for. Counts those turned away."""
+    """Serves the image for amd64 of an archive in OCI's layout, whatever name and tag are asked for. Counts those turned
+    away."""
 
     def __init__(self, archive):
         with tarfile.open(archive) as content:
             read = {member.name: content.extractfile(member).read() for member in content if member.isfile()}
         self.blobs = {"sha256:" + name.split("/")[-1]: data for name, data in read.items() if "blobs/sha256/" in name}
         index = json.load(io.BytesIO(next(data for name, data in read.items() if name.endswith("index.json"))))
-        described, = index["manifests"]
+        outer, = index["manifests"]
+        described = next(one for one in json.loads(self.blobs[outer["digest"]])["manifests"]
+                         if one["platform"]["architecture"] == "amd64")
         # An image of its own: the kubelet asks for the password for whatever has the same digest.
         manifest = json.loads(self.blobs[described["digest"]])
         config = json.loads(self.blobs[manifest["config"]["digest"]])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Both images of scripts/image: what is in them, that they run as the manifests let them, and that a second build
-gives the same digests. Needs root, for their roots and users.
+"""Both images of scripts/image: what is in them, that they run as the manifests let them (under QEMU if they are for
+another architecture), and that a second build gives the same digests. Needs root, for their roots and users.
 
   check.py DIRECTORY SPDX_CHECKER"""
 import os
@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 import contents
 import running
@@ -20,12 +21,13 @@ from archive import Archive  # noqa: E402
 from report import MOST_BYTES  # noqa: E402
 
 
-def check_again(directory):
+def check_again(directory, architectures):
     """Another build, by one whose new files are for themselves alone."""
     before = (directory / "digests").read_text()
     mask = os.umask(0o077)
     try:
-        done = subprocess.run([SOURCE / "scripts/image"], capture_output=True, text=True, check=False)
+        done = subprocess.run([SOURCE / "scripts/image"], capture_output=True, text=True, check=False,
+                              env=os.environ | {"ARCH": " ".join(architectures)})
     finally:
         os.umask(mask)
     after = (directory / "digests").read_text()
@@ -51,12 +53,16 @@ def main():
         scratch.chmod(0o755)
         for image, run in (("webhook", running.check_webhook), ("agent", running.check_agent)):
             archive = Archive(directory / f"nccl-env-{image}.oci.tar")
-            checks = [contents.check_config(image, archive, version), contents.check_files(image, archive),
-                      contents.check_spdx(image, archive, checker), run(archive, scratch, version)]
-            found += [f"nccl-env-{image}: {problem}" for check in checks for problem in check]
-            if image == "webhook" and archive.unpacked > MOST_BYTES:
-                found.append(f"nccl-env-webhook has {archive.unpacked} bytes")
-    found += check_again(directory)
+            for architecture, one in archive.images.items():
+                begin = time.monotonic()
+                (scratch / architecture).mkdir(exist_ok=True)
+                checks = [contents.check_config(image, one, version), contents.check_files(image, one),
+                          contents.check_spdx(image, one, checker), run(one, scratch / architecture, version)]
+                found += [f"nccl-env-{image}, {architecture}: {problem}" for check in checks for problem in check]
+                if image == "webhook" and one.unpacked > MOST_BYTES:
+                    found.append(f"nccl-env-webhook, {architecture}, has {one.unpacked} bytes")
+                print(f"nccl-env-{image}, {architecture}: looked at for {time.monotonic() - begin:.0f} s")
+    found += check_again(directory, archive.images)
     for problem in found:
         print(problem)
     print(f"images: {len(found)} problems")

@@ -38,7 +38,11 @@ def enter(root, mounts):
     mount("none", "/", MS_REC | MS_PRIVATE)
     mount(root, root, MS_BIND)
     for inside, outside in mounts.items():
-        (root / inside[1:]).mkdir(parents=True, exist_ok=True)  # as runtimes do
+        place = root / inside[1:]  # made as runtimes do
+        if os.path.isdir(outside):
+            place.mkdir(parents=True, exist_ok=True)
+        else:
+            place.touch()
         mount(outside, root / inside[1:], MS_BIND)
     mount(root, root, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID)
     os.chroot(root)

@@ -17,6 +17,16 @@ POLICY = {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata"
 SECONDS = 120  # after which a program hangs, on however slow a machine
 
 
+def emulator(architecture):
+    """Of programs that this machine's processor does not run: one of scripts/cross, which needs nothing but itself."""
+    native = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
+    if architecture == native:
+        return None
+    copy = SOURCE / "build/arm64/qemu-aarch64"
+    subprocess.run([SOURCE / "scripts/cross", "cp", f"/usr/bin/{copy.name}", copy], check=True)
+    return copy
+
+
 class Image:
     """An image's root on this machine, and its programs as commands."""
 
@@ -26,11 +36,16 @@ class Image:
         for layer in archive.members():
             layer.extractall(self.root, numeric_owner=True)
         self.mounts = {str(path): str(path) for path in mounts}
+        self.emulated = []
+        if program := emulator(archive.config["architecture"]):
+            self.emulated = ["/emulator"]
+            self.mounts["/emulator"] = str(program)
 
-    def command(self, *arguments, environment=None):
+    def command(self, *arguments, environment=None, program=None):
         defaults = dict(entry.split("=", 1) for entry in self.config["Env"])
         return [sys.executable, LAUNCHER, self.root, self.config["User"], json.dumps(self.mounts),
-                json.dumps(defaults | (environment or {})), *self.config["Entrypoint"], *map(str, arguments)]
+                json.dumps(defaults | (environment or {})), *self.emulated,
+                *([program] if program else self.config["Entrypoint"]), *map(str, arguments)]
 
     def run(self, *arguments, environment=None):
         return subprocess.run(self.command(*arguments, environment=environment), capture_output=True, text=True,
@@ -39,9 +54,8 @@ class Image:
     def resolves(self, file):
         """The loader in the image finds all that `file` needs, there."""
         loader = next(path for path in self.root.rglob("ld-linux-*") if path.is_file())
-        command = self.command()
-        command[-1] = "/" + str(loader.relative_to(self.root))
-        done = subprocess.run([*command, "--list", f"/{file}"], capture_output=True, text=True, check=False)
+        done = subprocess.run(self.command("--list", f"/{file}", program=f"/{loader.relative_to(self.root)}"),
+                              capture_output=True, text=True, check=False)
         return done.returncode == 0 and "not found" not in done.stdout, done.stdout + done.stderr
 
 
