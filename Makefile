@@ -143,14 +143,13 @@ cluster-test: image ## scenarios on that cluster: what processes of pods have (S
 	@scripts/install-deps --cluster --oracle
 	tests/cluster/run "python3 -B tests/cluster/check.py $(SCENARIOS)"
 
-deb: build ## the command line as a Debian package, build/deb/nccl-env_*.deb
+deb: $(BUILDS) ## the command line as Debian packages, build/deb/nccl-env_*.deb (ARCH="amd64 arm64")
 	@scripts/install-deps --deb
 	rm -rf build/deb
-	export SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}"; \
-	  $(RELEASE) sh -c 'cmake --preset release >/dev/null && cpack --config build/release/CPackConfig.cmake'
+	for architecture in $(ARCH); do $(RELEASE) scripts/package $$architecture || exit; done
 
-deb-test: deb ## installs the package on a clean Debian 12 root, as root, and uses it there
-	tests/clean/deb build/deb/nccl-env_*.deb
+deb-test: deb ## installs each package on a clean Debian 12 root, as root, and uses it there
+	for package in build/deb/nccl-env_*.deb; do tests/clean/deb $$package || exit; done
 report-test: build ## the page of `nccl-env report` in headless Chromium (1 minute); screenshots in build/report
 	@scripts/install-deps --report
 	/usr/bin/python3 -B tests/report/check.py build/release/bin/nccl-env build/report

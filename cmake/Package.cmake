@@ -32,7 +32,7 @@ function(nccl_env_completion shell file)
     set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${file}\")
     get_filename_component(folder \"\${file}\" DIRECTORY)
     execute_process(COMMAND install -d -m 755 \"\${folder}\" COMMAND_ERROR_IS_FATAL ANY)
-    execute_process(COMMAND \$<TARGET_FILE:nccl-env> completion ${shell} OUTPUT_FILE \"\${file}\"
+    execute_process(COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} \$<TARGET_FILE:nccl-env> completion ${shell} OUTPUT_FILE \"\${file}\"
       COMMAND_ERROR_IS_FATAL ANY)
     execute_process(COMMAND chmod 644 \"\${file}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT cli)
 endfunction()
@@ -41,7 +41,7 @@ nccl_env_completion(zsh zsh/vendor-completions/_nccl-env)
 nccl_env_completion(fish fish/vendor_completions.d/nccl-env.fish)
 install(CODE "
   set(root \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
-  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/packaging/man-page \$<TARGET_FILE:nccl-env>
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/packaging/man-page ${CMAKE_CROSSCOMPILING_EMULATOR} \$<TARGET_FILE:nccl-env>
     OUTPUT_FILE \${root}/${CMAKE_INSTALL_MANDIR}/man1/nccl-env.1 COMMAND_ERROR_IS_FATAL ANY)
   file(GLOB pages \${root}/${CMAKE_INSTALL_MANDIR}/man1/*.1 \${root}/${doc}/changelog*)
   execute_process(COMMAND chmod 644 \${pages} COMMAND_ERROR_IS_FATAL ANY)
@@ -56,6 +56,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS ${CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE $ENV{DEB_HOST_ARCH})  # scripts/cross sets it; if empty, that of this machine
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
