@@ -47,7 +47,7 @@ class Agent : public CliTest {
     std::istringstream in;
     std::ostringstream out, err;
     const int code = agent::run_agent(static_cast<int>(argv.size()), argv.data(), verbs_, {in, out, err});
-    return {code, out.str(), err.str()};
+    return {code, out.str(), err.str(), {}};
   }
   CliResult show(std::vector<std::string> more = {}) {
     more.insert(more.begin(), {"show", "--node-name", "gpu-1", "--sysfs", path("sys")});
