@@ -225,8 +225,8 @@ def check_explain(cluster):
            ("not started", True, "not written"))
     tell(cluster, "rank-0", waiting={"reason": "ImagePullBackOff", "message": "no such image"})
     expect_in("an image that is not there", " ".join(ask.told(1, "explain", "pod/rank-0", "-n", "start").split()),
-              "not started. The pod finds its values itself", "(ImagePullBackOff)", "/etc/nccl.conf of container train",
-              "not written yet: ImagePullBackOff")
+              "not started. The pod finds its values itself", "(ImagePullBackOff: registry.example.com/nccl-env-agent)",
+              "/etc/nccl.conf of container train", "not written yet: ImagePullBackOff")
     message = run_resolver(cluster, kubelet.container(bound, RESOLVER))
     tell(cluster, "rank-0", terminated=terminated(message))
     omitted = {some["name"]: some["detail"] for some in
