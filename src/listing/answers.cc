@@ -32,16 +32,16 @@ bool take_abi(const Line& line, Answers& answers) {
   std::string_view of_library = versions.substr(std::min(supports + kSupports.size(), versions.size()));
   of_library = of_library.substr(0, of_library.find(')'));
   const std::string_view name = text.substr(driver + kDriver.size(), says - driver - kDriver.size());
-  if (!answers.library) {
-    answers.library = {"driver " + printable(name, 60) + " has kernel ABI " +
-                           printable(versions.substr(0, supports), 60) + ", the library supports " +
-                           printable(of_library, 60),
-                       line.place};
+  if (!answers.abi) {
+    answers.abi = {"driver " + printable(name, 60) + " has kernel ABI " +
+                       printable(versions.substr(0, supports), 60) + ", the library supports " +
+                       printable(of_library, 60),
+                   line.place};
   }
   return true;
 }
 
-// Returns how many devices `unusable` names among the ports, and takes their ports out.
+// Takes out the ports of devices that are `unusable`, and returns the names of these devices.
 template <class Unusable>
 std::set<std::string> take_out(std::vector<Port>& ports, const Unusable& unusable) {
   std::set<std::string> names;
@@ -58,19 +58,18 @@ std::string names_text(const std::set<std::string>& names) {
                        : " (" + join_some(std::vector(names.begin(), names.end()), kMostNames) + ")";
 }
 
-void apply_library(const Stated<std::string>& library, Facts& facts, std::vector<Port>& ports) {
+void apply_library(const Stated<std::string>& abi, Facts& facts, std::vector<Port>& ports) {
   const Answers& answers = facts.answers;
   const bool opens_none = answers.opened.empty();
   std::set<std::string> names = take_out(
       ports, [&](const std::string& hca) { return opens_none || answers.not_supported.contains(hca); });
   names.insert(answers.not_supported.begin(), answers.not_supported.end());
-  const std::string cause =
-      library.value + ". The image's rdma-core or provider is older than the host's driver";
+  const std::string cause = abi.value + ". The image's rdma-core or provider is older than the host's driver";
   if (opens_none) {
-    facts.problem(library.place, "libibverbs opened no device" + names_text(names) + ": " + cause,
+    facts.problem(abi.place, "libibverbs opened no device" + names_text(names) + ": " + cause,
                   Code::LibraryTooOld);
   } else {
-    facts.note(library.place, "libibverbs cannot open" + names_text(names) + ", left out: " + cause,
+    facts.note(abi.place, "libibverbs cannot open" + names_text(names) + ", left out: " + cause,
                Code::LibraryTooOld);
   }
 }
@@ -116,7 +115,7 @@ void apply_answers(Facts& facts, std::vector<Port>& ports) {
     return facts.problem(*answers.no_device, "libibverbs found no device here, but ibv_devinfo shows" +
                                                  names_text(answers.opened));
   }
-  if (answers.library) return apply_library(*answers.library, facts, ports);
+  if (answers.abi) return apply_library(*answers.abi, facts, ports);
   if (answers.no_device) {
     const std::set<std::string> names = take_out(ports, [](const std::string&) { return true; });
     return facts.problem(*answers.no_device,

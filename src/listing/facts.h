@@ -92,11 +92,11 @@ constexpr std::size_t kMostStatements = 65536;
 // Tells that a tool found nothing, or that it could not use what it found.
 struct Answers {
   int count = 0;
-  std::optional<Place> no_gid;                 // show_gids: there is not one
-  std::optional<Place> no_device;              // libibverbs finds none
-  std::optional<Stated<std::string>> library;  // libibverbs does not fit a driver: the ABIs, in words
-  std::set<std::string> not_supported;         // devices of that driver
-  std::optional<Place> not_opened;             // the first device that ibv_devinfo could not open …
+  std::optional<Place> no_gid;             // show_gids: there is not one
+  std::optional<Place> no_device;          // libibverbs finds none
+  std::optional<Stated<std::string>> abi;  // libibverbs does not fit a driver: both ABIs, in words
+  std::set<std::string> not_supported;     // devices of that driver
+  std::optional<Place> not_opened;         // the first device that ibv_devinfo could not open …
   int not_opened_count = 0;
   std::set<std::string> opened;  // … and those that it could
 };
