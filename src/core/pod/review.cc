@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads reviews, pods and Bindings. Long, because each field of a pod that decides has its reader here, and
+// all count on one Reading.
 #include "nccl_env/core/pod/review.h"
 
 #include <algorithm>
@@ -139,6 +141,15 @@ void read_security(Element context, const Path& path, Container& container, Read
   });
 }
 
+// True if the word holds mpirun or mpiexec. One search serves both: every pod's words come by here.
+bool names_mpirun(std::string_view word) {
+  for (std::size_t at = word.find("mpi"); at != word.npos; at = word.find("mpi", at + 3)) {
+    const std::string_view rest = word.substr(at + 3);
+    if (rest.starts_with("run") || rest.starts_with("exec")) return true;
+  }
+  return false;
+}
+
 struct TextList {
   std::optional<json::Element> list;
   const json::Path& path;
@@ -153,7 +164,7 @@ void read_arguments(const std::array<TextList, 2>& command_and_args, Container& 
       const std::string_view word = json::text(item, here, reading);
       const auto holds = [&](std::string_view part) { return word.find(part) != std::string_view::npos; };
       matters = matters || holds("NCCL_") || holds("sshd");
-      container.starts_ranks = container.starts_ranks || holds("mpirun") || holds("mpiexec");
+      container.starts_ranks = container.starts_ranks || names_mpirun(word);
     });
   }
   if (!matters) return;
@@ -358,14 +369,14 @@ void read_own_container(Element item, const Path& path, Pod& pod, Reading& readi
 // Resources of the whole pod may be cpu, memory and hugepages alone; the API server refuses others there.
 void read_pod_resources(Element resources, const Path& path, Pod& pod, Reading& reading) {
   const auto [limits, requests] = pick(resources, path, std::array<Keys, 2>{"limits", "requests"}, reading);
-  for (const auto& list : {limits, requests}) {
-    each_field(list, path, reading, [&](std::string_view name, Element, const Path&) {
-      if (name.find('/') == std::string_view::npos) return;
-      reading.take(Part::Resources);
-      if (std::find(pod.misplaced.begin(), pod.misplaced.end(), name) == pod.misplaced.end())
-        pod.misplaced.push_back(name);
-    });
-  }
+  const auto note = [&](std::string_view name, Element, const Path&) {
+    if (name.find('/') == std::string_view::npos) return;
+    reading.take(Part::Resources);
+    if (std::find(pod.misplaced.begin(), pod.misplaced.end(), name) == pod.misplaced.end())
+      pod.misplaced.push_back(name);
+  };
+  each_field(limits, path.field("limits"), reading, note);
+  each_field(requests, path.field("requests"), reading, note);
 }
 
 void read_spec(Element spec, const Path& path, Pod& pod, Reading& reading) {
