@@ -7,7 +7,6 @@
 
 #include "decide/launcher.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/strict.h"
@@ -158,9 +157,7 @@ constexpr std::array kWarnings{
     Warning{Moment::Pod, [](Of of) { return of.match.problem; }},
     Warning{Moment::Pod,
             [](Of of) -> std::string {
-              const bool roce = of.policy->is_only(LinkLayer::Ethernet) ||
-                                of.match.rails_unknown == words_of(Code::NoRail).meaning;
-              if (of.match.no_rail && roce) return no_rail_text();
+              if (of.match.no_rail && of.policy->names(LinkLayer::Ethernet)) return no_rail_text();
               return of.match.lacks_network ? of.match.rails_unknown : "";
             }},
     // On the host's network no secondary network brings a container a device.

@@ -171,7 +171,7 @@ void add_refusal(const ExplainInput& input, Explanation& into) {
 bool lacks_rail(const ExplainInput& input) {
   const NodeValues* values = values_of_node(input);
   if (!input.plan.no_rail || !input.table || !values || !input.policy) return false;
-  if (input.policy->is_only(LinkLayer::Ethernet)) return false;  // a warning of the plan's says it
+  if (input.policy->names(LinkLayer::Ethernet)) return false;  // a warning of the plan's says it
   const PortChoice choice =
       choose_policy_ports(*input.table, *input.policy, Exposure::SubInterface, Timestamp());
   return !choice.fabric.empty() && link_layer_of(*choice.fabric.front()) == LinkLayer::Ethernet;

@@ -36,4 +36,11 @@ bool NcclPolicy::is_only(LinkLayer layer) const {
          });
 }
 
+bool NcclPolicy::names(LinkLayer layer) const {
+  return fabric.link_layer == layer ||
+         std::any_of(variants.begin(), variants.end(), [&](const PolicyVariant& variant) {
+           return variant.fabric && variant.fabric->link_layer == layer;
+         });
+}
+
 }  // namespace nccl_env

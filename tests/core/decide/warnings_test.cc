@@ -96,6 +96,11 @@ TEST(PodWarnings, RoceBehindASharedPluginWithoutANetworkIsToldOnce) {
   NcclPolicy open = shared;
   open.fabric.link_layer.reset();
   EXPECT_THAT(warnings(made, open), IsEmpty()) << "which fabric it is, a node tells";
+  NcclPolicy one_kind = open;  // of its nodes has RoCE
+  one_kind.variants.emplace_back().fabric.emplace().link_layer = LinkLayer::Ethernet;
+  EXPECT_THAT(warnings(made, one_kind), ElementsAre(HasSubstr("nccl-env: NoRail: ")));
+  shared.hca.kind = HcaRule::Kind::Omit;
+  EXPECT_THAT(warnings(made, shared), ElementsAre(HasSubstr("nccl-env: NoRail: "))) << "whatever list it has";
   made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "rail0,rail1";
   EXPECT_THAT(warnings(made, shared), IsEmpty());
   // A cloud's plugin, whose network gives every pod its rails.

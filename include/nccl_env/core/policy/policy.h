@@ -143,6 +143,8 @@ struct NcclPolicy {
   }
   // Whether the fabric is of this link layer on all nodes, whichever variant holds.
   [[nodiscard]] bool is_only(LinkLayer layer) const;
+  // True if the fabric of the policy, or that of one of its variants, is said to have this link layer.
+  [[nodiscard]] bool names(LinkLayer layer) const;
   // The constants that `variants` name, in name order. On a node for which no variant holds, the values of
   // `env` count.
   [[nodiscard]] std::vector<std::string_view> varying() const;
