@@ -441,9 +441,9 @@ Checks judge_parts(const InstalledParts& parts) {
 Result<Judged> begin_new_ca(kube::ApiServer& client) {
   const LookUp hooks = look_up(client, ask_hooks("mutatingwebhookconfigurations"));
   if (hooks.outcome != LookUp::Outcome::Found) return Error{hooks.problem};
-  const std::string place = service_namespace(hooks.object), name = place + "/" + kCertificate;
-  if (place.empty())
-    return Error{"the hooks call no Service, so their certificates are not the webhook's own"};
+  std::string place = service_namespace(hooks.object);
+  if (place.empty()) place = kOwnNamespace;  // they call a URL
+  const std::string name = place + "/" + kCertificate;
   kube::Call call;
   call.target = path_in(place, kube::kSecrets, kCertificate);
   LookUp secret = look_up(client, {call.target, "get secrets " + name});

@@ -11,6 +11,7 @@ import threading
 import time
 
 from api import Refused
+from asker import Asker
 from objects import HCA, annotations_of, expect, expect_in, hca_list, pod, policy, table
 from pki import Pki
 from process import Failed, eventually
@@ -106,7 +107,7 @@ class Creations(threading.Thread):
 
 
 class Certificates(threading.Thread):
-    """Takes away the certificate, then the CA's key, and waits until every replica serves what follows."""
+    """Takes away the certificate, then asks for a new CA, and waits until every replica serves what follows."""
 
     def __init__(self, cluster):
         super().__init__(daemon=True)
@@ -123,10 +124,10 @@ class Certificates(threading.Thread):
             return None  # the key is missing, or the replica was killed
         return secret if shown == [wanted] * len(shown) else None
 
-    def change(self, taken, *changed):
-        """Without `taken`, `changed` is made anew, and then all serve it."""
+    def change(self, lose, *changed):
+        """After `lose`, `changed` is made anew, and then all serve it."""
         before = eventually("every replica serves the certificate", self.served)
-        self.cluster.api.merge("Secret", *SECRET, {"data": {taken: None}})
+        lose()
 
         def follows():
             secret = self.served()
@@ -135,8 +136,9 @@ class Certificates(threading.Thread):
 
     def run(self):
         try:
-            self.change("tls.crt", "tls.crt")
-            self.change("ca.key", "ca.crt", "tls.crt")
+            self.change(lambda: self.cluster.api.merge("Secret", *SECRET, {"data": {"tls.crt": None}}), "tls.crt")
+            administrator = Asker(self.cluster, self.cluster.plane.kubeconfig)
+            self.change(lambda: administrator.told(0, "check", "--new-ca"), "ca.crt", "tls.crt")
             self.seconds = time.monotonic() - self.begin
         except Exception as error:  # it must fail the scenario
             self.error = error
