@@ -85,7 +85,7 @@ inline Answered ask(const Json& object, PodSurroundings around = {}) {
   });
 }
 
-// What is decided is checked; what is told stands in the golden.
+// Checks what is decided; what is told stands in the golden.
 inline void expect_told(const std::string& title, const Answered& asked, PodState state,
                         bool finding = false) {
   EXPECT_EQ(to_string(asked.answer.state), to_string(state)) << title;

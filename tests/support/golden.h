@@ -20,7 +20,7 @@ struct Place {
 // Compares what the running test says with its section of the golden: one entry for each call, in their
 // order, the input beside the output. A test fails, too, whose section has more than it said or is missing.
 void expect_golden(std::string_view input, std::string_view output, Place at = Place::here());
-// Of a test that has one case: its name says which.
+// The same for a test that has one case: its name says which.
 void expect_golden(std::string_view output, Place at = Place::here());
 
 }  // namespace nccl_env::tests

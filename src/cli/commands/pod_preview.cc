@@ -159,7 +159,7 @@ void append(Json& list, const Json& items) {
   list.insert(list.end(), items.begin(), items.end());
 }
 
-// Of another type than an object, which a pod's reader would refuse, nothing is left.
+// Makes an object of whatever else stands there, which a pod's reader would refuse.
 Json& object_at(Json& parent, const char* name) {
   Json& found = parent[name];
   if (!found.is_object()) found = Json::object();

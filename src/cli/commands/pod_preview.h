@@ -47,7 +47,7 @@ struct StrayResources {
 std::vector<StrayResources> resources_outside_pods(const nlohmann::json& document);
 
 // Returns the first placeholder of a template that was not rendered, {{ … }} or ${NAME}; "" if there is none.
-// What a container itself expands, its command and env, is not looked at for ${NAME}.
+// Does not look for ${NAME} in command and env, which a container itself expands.
 std::string placeholder_in(const nlohmann::json& object);
 
 // Returns the names of objects that hold no pod: "Service/llama"; in a List each item is an object. At most

@@ -29,7 +29,7 @@ struct PodMatch {
   bool no_rail = false;
 };
 
-// What is said of a pod with no_rail on a RoCE fabric.
+// Returns the warning about a pod with no_rail on a RoCE fabric.
 std::string no_rail_text();
 
 // True for the mirror of a static pod: its content is a file on the node, which nothing here can change.

@@ -41,7 +41,7 @@ void add_name_of(std::string_view name, NameList& names) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
 }
 
-// What a pod asks for that may be RDMA.
+// Holds what a pod asks for that may be RDMA.
 struct Asked {
   NameList resources;
   NameList classes;
