@@ -168,12 +168,20 @@ class AgentCommandLine {
     CLI::App& app =
         command("resolve",
                 "From inside a pod, once: decide by the policy in NCCL_ENV_POLICY (JSON) what this pod's own "
-                "devices and addresses give, and write it as nccl.conf.",
+                "devices and addresses give, and write it as nccl.conf. Or write what the Binding gave.",
                 Command::Resolve);
     add_sysfs(app, to.sysfs);
     app.add_option("--out", to.out, "The file; written whatever happens, empty where nothing is certain")
         ->required()
         ->type_name("FILE");
+    app.add_option("--env-out", to.env_out,
+                   "Also write NAME='VALUE' lines here, which fileKeyRef reads (EnvFile); written likewise")
+        ->type_name("FILE");
+    app.add_option("--given", to.given,
+                   "Look at no device: these variables' values are in the environment, and NCCL_ENV_CONF has "
+                   "nccl.conf; an empty one is not written")
+        ->delimiter(',')
+        ->type_name("NAME[,NAME...]");
     app.add_option("--table", to.table,
                    "Decide from this NodeFabric instead of devices; show -o yaml prints one in a pod")
         ->type_name("FILE");

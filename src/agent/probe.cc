@@ -40,7 +40,8 @@ NodeProbe::NodeProbe(const ProbeArguments& arguments, node::Verbs& verbs)
 bool NodeProbe::set_node(const TableStore::NodeFacts& node) {
   const bool moved = !arguments_.node_address && node.address && node.address != node_address_;
   if (moved) node_address_ = node.address;
-  return std::exchange(node_labels_, node.labels) != node.labels || moved;
+  const bool updated = std::exchange(kubelet_version_, node.kubelet_version) != node.kubelet_version;
+  return std::exchange(node_labels_, node.labels) != node.labels || moved || updated;
 }
 
 node::ProbeResult NodeProbe::read(Timestamp now) const {
@@ -54,6 +55,7 @@ node::ProbeResult NodeProbe::read(Timestamp now) const {
   result.table.time = now;
   result.table.boot_id = boot_id_;
   result.table.agent_version = program::kVersion;
+  result.table.kubelet_version = kubelet_version_;
   result.table.node_labels = node_labels_;
   return result;
 }

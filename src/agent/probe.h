@@ -16,7 +16,8 @@ class NodeProbe {
 
   // The table with name, time, boot id and version.
   [[nodiscard]] node::ProbeResult read(Timestamp now) const;
-  // Takes the Node's labels, and its InternalIP unless the arguments give one; true if anything changed.
+  // Takes the Node's labels, its kubelet's version, and its InternalIP unless the arguments give one; true if
+  // anything changed.
   bool set_node(const TableStore::NodeFacts& node);
   // Absent where a copy of sysfs is read.
   [[nodiscard]] const std::optional<std::string>& boot_id() const { return boot_id_; }
@@ -28,6 +29,7 @@ class NodeProbe {
   std::string node_name_;
   std::optional<IpAddress> node_address_;
   std::optional<std::vector<NodeLabel>> node_labels_;
+  std::optional<std::string> kubelet_version_;
   std::optional<std::string> boot_id_;
 };
 

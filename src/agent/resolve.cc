@@ -76,26 +76,62 @@ void write_message(const std::filesystem::path& path, const std::string& text) {
   [[maybe_unused]] const ssize_t written = ::write(file.get(), message.data(), message.size());
 }
 
+std::string text_in(const Environment& environment, std::string_view name) {
+  const char* value = environment(std::string(name).c_str());
+  return value ? value : "";
+}
+
 // An empty variable means that the node has no such value.
 ConstantMap given_texts(const NcclPolicy& policy, const Environment& environment) {
   ConstantMap given;
   for (const std::string_view name : texts_of_node(policy)) {
-    const char* value = environment(std::string(name).c_str());
-    if (value && *value != '\0') given.emplace(name, value);
+    std::string value = text_in(environment, name);
+    if (!value.empty()) given.emplace(name, std::move(value));
   }
   return given;
 }
 
-}  // namespace
+// The files that the pod's containers read. A problem of writing is one of the resolution.
+class Files {
+ public:
+  Files(const ResolveArguments& arguments, Resolution& resolution)
+      : arguments_(arguments), resolution_(resolution) {}
 
-int resolve_pod(const ResolveArguments& arguments, const Environment& environment,
-                const program::Terminal& terminal) {
+  void write(const std::string& conf) {
+    write(arguments_.out, conf);
+    if (!arguments_.env_out.empty()) write(arguments_.env_out, render_env_file(resolution_.env));
+  }
+
+ private:
+  void write(const std::filesystem::path& path, const std::string& text) {
+    const Status written = write_file(path, text, 0644);
+    if (!written) resolution_.problems.push_back(written.error().message);
+  }
+
+  const ResolveArguments& arguments_;
+  Resolution& resolution_;
+};
+
+// Writes what the Binding gave; touches no device.
+Resolution write_given(const ResolveArguments& arguments, const Environment& environment) {
+  ConstantMap texts;
+  for (const std::string& name : arguments.given) texts.emplace(name, text_in(environment, name));
+  Resolution resolution = resolve_given(texts, text_in(environment, init_variable::kNode));
+  Files(arguments, resolution).write(text_in(environment, init_variable::kConf));
+  return resolution;
+}
+
+// Decides by the policy from what the pod shows. The files are there before it looks: a container whose file
+// of EnvFile is missing does not start.
+Result<Resolution> write_found(const ResolveArguments& arguments, const Environment& environment,
+                               std::istream& in) {
   Resolution resolution;
-  const auto policy = read_policy_text(environment("NCCL_ENV_POLICY"));
+  Files(arguments, resolution).write("");
+  const auto policy = read_policy_text(environment(std::string(init_variable::kPolicy).c_str()));
   std::optional<node::ProbeResult> read;
   if (!arguments.table.empty()) {
-    auto recorded = read_recorded(arguments.table, terminal.in);
-    if (!recorded) return stop(terminal, program::kNotSeen, recorded.error().message);
+    auto recorded = read_recorded(arguments.table, in);
+    if (!recorded) return recorded.error();
     read = *std::move(recorded);
   } else if (policy) {
     read = read_in_time(arguments);
@@ -111,12 +147,21 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
   }
   const auto conf = render_conf(resolution.values);
   if (!conf) resolution.problems.push_back(conf.error().message + "; the file stays empty");
-  const Status written = write_file(arguments.out, conf ? *conf : "", 0644);
-  if (!written) resolution.problems.push_back(written.error().message);
+  Files(arguments, resolution).write(conf ? *conf : "");
+  return resolution;
+}
 
-  terminal.out << render_text(resolution);
-  write_message(arguments.termination_log, render_message(resolution));
-  const bool complete = resolution.complete && resolution.problems.empty();
+}  // namespace
+
+int resolve_pod(const ResolveArguments& arguments, const Environment& environment,
+                const program::Terminal& terminal) {
+  const Result<Resolution> resolution = arguments.given.empty()
+                                            ? write_found(arguments, environment, terminal.in)
+                                            : write_given(arguments, environment);
+  if (!resolution) return stop(terminal, program::kNotSeen, resolution.error().message);
+  terminal.out << render_text(*resolution);
+  write_message(arguments.termination_log, render_message(*resolution));
+  const bool complete = resolution->complete && resolution->problems.empty();
   return complete || !arguments.strict ? program::kDone : program::kFinding;
 }
 

@@ -6,6 +6,7 @@
 #include "kept_table.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/informer.h"
 #include "nccl_env/kube/paths.h"
 #include "nccl_env/program/clock.h"
@@ -32,6 +33,13 @@ std::optional<IpAddress> internal_ip(const json& node) {
     return address ? std::optional(*address) : std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> kubelet_version(const json& node) {
+  std::string version = text_at(member(member(node, "status"), "nodeInfo"), "kubeletVersion");
+  return version.empty() || version.size() > 64 || !is_printable_ascii(version)
+             ? std::nullopt
+             : std::optional(std::move(version));
 }
 
 class TableCluster : public TableStore {
@@ -120,7 +128,7 @@ class TableCluster : public TableStore {
     const json object = parse_json(reply->body);
     ReadLabels read = read_labels(object, labels_, program::clock_now());
     Node node{text_at(member(object, "metadata"), "uid"),
-              {internal_ip(object), std::move(read.labels), read.settled}};
+              {internal_ip(object), std::move(read.labels), kubelet_version(object), read.settled}};
     if (node.uid.empty()) return Error{"Node " + node_ + ": the answer has no metadata.uid"};
     return node;
   }

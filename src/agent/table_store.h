@@ -23,7 +23,8 @@ class TableStore {
   struct NodeFacts {
     std::optional<IpAddress> address;              // the Node's InternalIP
     std::optional<std::vector<NodeLabel>> labels;  // absent where there is no Node to ask
-    bool settled = true;                           // false: labels may still be missing
+    std::optional<std::string> kubelet_version = {};
+    bool settled = true;  // false: labels may still be missing
   };
   struct Beginning {
     NodeFacts node;

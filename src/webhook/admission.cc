@@ -19,7 +19,8 @@ constexpr std::size_t kMaxClaims = 8;
 
 bool may_hold_back(const BindingPlan& plan) {
   return plan.policy && plan.policy->on_unresolved == OnUnresolved::Deny &&
-         plan.policy->mode == PolicyMode::Enforce && (plan.host.deny || plan.sub_interface.deny);
+         plan.policy->mode == PolicyMode::Enforce &&
+         (plan.host.deny || plan.sub_interface.deny || plan.no_env_file);
 }
 
 // Returns the policy by which a pod was injected, if it still exists. A pod that waits for values of that
@@ -157,7 +158,7 @@ store::Attempt<SharedTable> Admission::Decision::find_table() {
 
 void Admission::Decision::record_plan(const Plan& plan) {
   record_.outcome = plan.inject ? Outcome::Inject : Outcome::Skip;
-  record_.reason = plan.reason;
+  record_.reason = plan.reason ? plan.reason : plan.fallback;
   record_.detail = plan.detail;
   record_.subject.policy = plan.policy;
   record_.subject.generation = plan.generation;
@@ -247,6 +248,8 @@ void Admission::Decision::record_binding(const BindingPlan& plan) {
   };
   add(plan.host, "host");
   add(plan.sub_interface, "subinterface");
+  if (plan.no_env_file)
+    record_.omitted.push_back({{"envFile", plan.no_env_file->name}, *plan.no_env_file->reason});
 }
 
 // Reads the pod that the review binds; fails for a later pod of that name.
@@ -265,12 +268,13 @@ Result<Pod> Admission::Decision::read_pod() {
 // True, and recorded as Deny, if this pod waits for values that its node cannot give. Any other pod passes.
 bool Admission::Decision::holds_back(const Pod& pod, const BindingPlan& plan) {
   const auto exposure = consumed_exposure(pod);
-  if (!exposure) return false;
-  const NodeValues& values = values_of(plan, *exposure);
-  if (!values.deny) return false;
+  const NodeValues* values = exposure ? &values_of(plan, *exposure) : nullptr;
+  const std::optional<Value>* why = values ? &values->deny : nullptr;
+  if (plan.no_env_file && reads_env_file(pod)) why = &plan.no_env_file;
+  if (!why || !*why) return false;
   record_.outcome = Outcome::Deny;
-  record_.reason = values.deny->reason;
-  record_.detail = values.deny->detail;
+  record_.reason = (*why)->reason;
+  record_.detail = (*why)->detail;
   return true;
 }
 

@@ -23,7 +23,7 @@ Result<std::shared_ptr<kube::Client>> connect(const WebhookOptions& options,
 Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
                                                  const std::shared_ptr<kube::Client>& client,
                                                  const std::shared_ptr<Logger>& log) {
-  const PolicyOptions policies{options.allow_code_paths};
+  const PolicyOptions& policies = options.policies;
   if (!options.kubernetes) {
     auto directory = store::DirectoryStore::open(options.store, policies, log);
     if (!directory) return program::at_option("--store", directory.error());
@@ -45,8 +45,8 @@ Result<ClusterServices> ClusterServices::make(const WebhookOptions& options,
     services.certificates_ = *std::move(made);
   }
   if (options.kubernetes) {
-    services.policy_status_ = std::make_unique<PolicyStatusService>(
-        client, PolicyOptions{options.allow_code_paths}, options.max_table_age, log);
+    services.policy_status_ =
+        std::make_unique<PolicyStatusService>(client, options.policies, options.max_table_age, log);
   }
   return services;
 }

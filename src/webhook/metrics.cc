@@ -212,6 +212,8 @@ CounterFamily& WebhookMetrics::add_decisions() {
   };
   constexpr auto kPod = Review::Kind::Pod, kBinding = Review::Kind::Binding;
   add(kPod, Outcome::Inject, {});
+  add(kPod, Outcome::Inject, Reason::RuntimeUnknown);
+  add(kPod, Outcome::Inject, Reason::ReferenceDropped);
   add(kPod, Outcome::Skip, {});
   add(kBinding, Outcome::Annotate, {});
   add(kBinding, Outcome::Annotate, Reason::PodLookupFailed);
@@ -234,7 +236,7 @@ CounterFamily& WebhookMetrics::add_variables() {
       {"variable", "reason"},
       {}};
   std::vector<std::string_view> names(node_variables().begin(), node_variables().end());
-  names.insert(names.end(), {conf_file::kName, kConstant});
+  names.insert(names.end(), {conf_file::kName, conf_file::kEnvName, kConstant});
   variable_index_.assign(names.size() * reason_count(), kNoSeries);
   const auto add = [&](std::string_view name, std::optional<Reason> reason) {
     variable_index_[variable_number(name, reason)] = desc.series.size();

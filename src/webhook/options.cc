@@ -118,7 +118,7 @@ MemoryInput memory_input(const WebhookOptions& options) {
 
 ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   WebhookOptions options;
-  std::string store, level = "info", table_age, grace;
+  std::string store, level = "info", carrier = "File", table_age, grace;
   CLI::App app{"Mutating admission webhook that gives RDMA pods the NCCL environment of their node.",
                "nccl-env-webhook"};
   app.footer("\nMemory, at most, with 8 threads: " + memory_formula({}) +
@@ -166,12 +166,18 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       ->capture_default_str()
       ->check(program::one_of({"debug", "info", "warn", "error", "off"}));
   app.add_flag(
-      "--allow-code-paths", options.allow_code_paths,
+      "--allow-code-paths", options.policies.allow_code_paths,
       "Accept policies whose constants name plugins or libraries to load, programs to run or files of "
       "UCX to write");
+  app.add_option("--carrier", carrier,
+                 "How what a node gives reaches pods whose policy has no delivery: File, nccl.conf; EnvFile, "
+                 "variables that are not set where there is no value (Kubernetes 1.35, --resolver-image)")
+      ->envname("NCCL_ENV_CARRIER")
+      ->check(program::one_of({"File", "EnvFile"}))
+      ->capture_default_str();
   program::add_resolver_options(app, options.resolver);
   program::group_options(app, "Policies and tables",
-                         {"--store", "--kubeconfig", "--max-table-age", "--allow-code-paths"});
+                         {"--store", "--kubeconfig", "--max-table-age", "--carrier", "--allow-code-paths"});
   program::group_options(app, "Serving",
                          {"--listen", "--ops-listen", "--drain-grace", "--threads", "--max-connections"});
   program::group_options(app, "Certificate",
@@ -187,6 +193,9 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
     return {std::nullopt, refused(problem)};
   }
   options.kubernetes = store == "kubernetes";
+  if (carrier != to_string(Carrier::File) && options.resolver.image.empty())
+    return {std::nullopt,
+            refused("--carrier EnvFile needs --resolver-image: an init container writes the file")};
   if (!options.kubernetes && !options.certificates.managed() && !options.kubeconfig.empty()) {
     return {std::nullopt, refused("--kubeconfig is for --store kubernetes and --managed-certificates")};
   }
@@ -194,6 +203,7 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
     return {std::nullopt, refused(*problem)};
   }
   options.log_level = *parse_log_level(level);
+  if (carrier == to_string(Carrier::EnvFile)) options.policies.carrier = Carrier::EnvFile;
   return {std::move(options), 0};
 }
 

@@ -11,6 +11,7 @@
 #include "memory_budget.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env::webhook {
 
@@ -41,7 +42,7 @@ struct WebhookOptions {
   int threads = 0;  // 0: default_threads()
   int max_connections = 1024;
   LogLevel log_level = LogLevel::Info;
-  bool allow_code_paths = false;
+  PolicyOptions policies;
   Resolver resolver;  // its image is "" without --resolver-image
 };
 

@@ -42,6 +42,8 @@ std::string joined(const std::vector<Finding>& findings, Severity severity) {
   return all;
 }
 
+constexpr const char* kNoEnvFile = " This cluster has no fileKeyRef: EnvFile is File here.";
+
 Json verdict(const PolicyReading& reading) {
   const bool accepted = reading.policy.has_value();
   std::string message = joined(reading.findings, Severity::Error);
@@ -64,30 +66,56 @@ const Json& accepted_condition(const Json& policy) {
   return kNull;
 }
 
+// The carrier as the status should say it. An answer is kept for a generation.
+std::string carrier_of(const NcclPolicy& policy, const Json& status, bool same_generation) {
+  if (!policy.deliver_env_file) return std::string(to_string(Carrier::File));
+  const std::string recorded = text_at(status, "carrier");
+  const bool answered = recorded == to_string(Carrier::EnvFile) || recorded == kUnavailable;
+  return same_generation && answered ? recorded : std::string(kToBeAsked);
+}
+
 }  // namespace
+
+void settle_carrier(Json& status, bool kept) {
+  status["carrier"] = kept ? to_string(Carrier::EnvFile) : kUnavailable;
+  if (!kept) status["conditions"][0]["message"].get_ref<std::string&>() += kNoEnvFile;
+}
 
 std::optional<Json> missing_status(const Json& policy, const PolicyOptions& options,
                                    std::chrono::seconds max_table_age, Timestamp now) {
   Json whole = policy;  // items of a list lack these two members
   whole["apiVersion"] = "nccl-env.io/v1alpha1";
   whole["kind"] = "NcclPolicy";
-  Json wanted = verdict(read_policy(whole, options));
+  whole.erase("status");  // the carrier that the policy wants is asked for, not the one that was recorded
+  if (whole.contains("metadata") && whole["metadata"].is_object()) whole["metadata"].erase("resourceVersion");
+  const PolicyReading reading = read_policy(whole, options);
+  Json wanted = verdict(reading);
   wanted["observedGeneration"] = generation_of(policy);
   const Json& present = accepted_condition(policy);
+  const Json& recorded = member(policy, "status");
   const auto same = [&](const char* key) { return member(present, key) == wanted[key]; };
-  const bool same_age = member(member(policy, "status"), "maxTableAgeSeconds") == max_table_age.count();
-  if (same("status") && same("reason") && same("message") && same("observedGeneration") && same_age)
+  const std::string carrier = reading.policy
+                                  ? carrier_of(*reading.policy, recorded, same("observedGeneration"))
+                                  : text_at(recorded, "carrier");
+  if (carrier == kUnavailable) wanted["message"].get_ref<std::string&>() += kNoEnvFile;
+  const bool same_rest = member(recorded, "maxTableAgeSeconds") == max_table_age.count() &&
+                         text_at(recorded, "carrier") == carrier &&
+                         (!reading.policy || carrier != kToBeAsked);
+  if (same("status") && same("reason") && same("message") && same("observedGeneration") && same_rest)
     return std::nullopt;
   const Json& since = member(present, "lastTransitionTime");
   wanted["lastTransitionTime"] = same("status") && since.is_string() ? since : Json(format_timestamp(now));
-  return Json{{"conditions", Json::array({std::move(wanted)})},
+  Json status{{"conditions", Json::array({std::move(wanted)})},
               {"maxTableAgeSeconds", max_table_age.count()}};
+  if (reading.policy || !carrier.empty()) status["carrier"] = carrier;
+  return status;
 }
 
-PolicyConditions::PolicyConditions(kube::ApiCall api, PolicyOptions options,
+PolicyConditions::PolicyConditions(kube::ApiCall api, EnvFileAsker ask_for_env_files, PolicyOptions options,
                                    std::chrono::seconds max_table_age, Clock clock,
                                    std::function<void()> on_work, std::shared_ptr<Logger> log)
     : api_(std::move(api)),
+      ask_for_env_files_(std::move(ask_for_env_files)),
       options_(options),
       max_table_age_(max_table_age),
       clock_(std::move(clock)),
@@ -156,7 +184,18 @@ std::chrono::milliseconds PolicyConditions::write(SteadyTime now) {
   return pause;
 }
 
-bool PolicyConditions::write_one(const std::string& name, const std::string& uid, const Json& status) {
+// False where the API server gave no answer: it is asked again later.
+bool PolicyConditions::settle(const std::string& name, Json& status) {
+  if (!status.contains("carrier") || status["carrier"] != kToBeAsked) return true;
+  const auto answer = ask_for_env_files_();
+  const std::string problem = answer ? answer->problem : answer.error().message;
+  if (!problem.empty()) log_->warn("EnvFile is not available", {{"policy", name}, {"problem", problem}});
+  if (answer) settle_carrier(status, answer->kept);
+  return answer.ok();
+}
+
+bool PolicyConditions::write_one(const std::string& name, const std::string& uid, Json status) {
+  if (!settle(name, status)) return false;
   kube::Call call;
   call.method = "PATCH";
   call.target = kube::path_of(kube::kPolicies, name) + "/status?force=true&fieldManager=" + kFieldManager;
@@ -172,6 +211,7 @@ bool PolicyConditions::write_one(const std::string& name, const std::string& uid
   if (written) {
     const Json& condition = status["conditions"][0];
     log_->info("policy condition written", {{"policy", name},
+                                            {"carrier", text_at(status, "carrier")},
                                             {"accepted", condition["status"].get<std::string>()},
                                             {"message", condition["message"].get<std::string>()}});
   } else {
@@ -199,7 +239,8 @@ PolicyStatusService::PolicyStatusService(std::shared_ptr<kube::Client> client, P
                                          std::chrono::seconds max_table_age,
                                          const std::shared_ptr<Logger>& log)
     : client_(std::move(client)),
-      conditions_([this](const kube::Call& call) { return client_->call(call); }, options, max_table_age,
+      conditions_([this](const kube::Call& call) { return client_->call(call); },
+                  [this] { return kube::ask_for_env_files(*client_); }, options, max_table_age,
                   program::clock_now, [this] { writer_->wake(); }, log),
       log_(log) {}
 

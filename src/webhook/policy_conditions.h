@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PolicyConditions: keeps two fields of each NcclPolicy up to date: condition "Accepted", which says why a
-// policy is refused, and status.maxTableAgeSeconds, so that readers of policies judge tables as the webhook
-// does. Every replica does so; what another one wrote already is left alone.
+// PolicyConditions: keeps three fields of each NcclPolicy up to date: condition "Accepted", which says why a
+// policy is refused; status.maxTableAgeSeconds, so that readers of policies judge tables as the webhook does;
+// and status.carrier, how a node's values reach its pods. Every replica does so; what another one wrote
+// already is left alone.
 #pragma once
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
@@ -21,17 +23,27 @@
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/kube/client.h"
+#include "nccl_env/kube/env_files.h"
 #include "nccl_env/kube/informer.h"
 #include "nccl_env/kube/watch.h"
+#include "nccl_env/result.h"
 #include "repeating.h"
 
 namespace nccl_env::webhook {
 
-// Returns the status that `policy`, as the API server has it, should get: the one condition, and the age;
-// nothing if the policy has both. The condition's message holds every finding, up to 4 KiB; its
+// The words of status.carrier. Whether a cluster can have EnvFile is asked once for each generation of a
+// policy that wants it, and again where --carrier has changed: all replicas then plan alike.
+inline constexpr std::string_view kUnavailable = "EnvFileUnavailable";  // wanted, and File takes its place
+inline constexpr std::string_view kToBeAsked;                           // "": never written
+
+// Returns the status that `policy`, as the API server has it, should get: the one condition, the age and the
+// carrier; nothing if the policy has them. The condition's message holds every finding, up to 4 KiB; its
 // lastTransitionTime moves only with its status.
 std::optional<nlohmann::json> missing_status(const nlohmann::json& policy, const PolicyOptions& options,
                                              std::chrono::seconds max_table_age, Timestamp now);
+
+// Writes the carrier that the answer gives into a status with kToBeAsked.
+void settle_carrier(nlohmann::json& status, bool kept);
 
 struct PolicyConditionsStats {
   std::uint64_t written = 0, failed = 0;  // attempts
@@ -41,11 +53,13 @@ struct PolicyConditionsStats {
 class PolicyConditions : public kube::TreeSink {
  public:
   using Clock = std::function<Timestamp()>;  // for the conditions' times
+  using EnvFileAsker = std::function<Result<kube::EnvFiles>()>;
   using SteadyTime = std::chrono::steady_clock::time_point;
 
   // `on_work` is called when there may be something to write().
-  PolicyConditions(kube::ApiCall api, PolicyOptions options, std::chrono::seconds max_table_age, Clock clock,
-                   std::function<void()> on_work, std::shared_ptr<Logger> log);
+  PolicyConditions(kube::ApiCall api, EnvFileAsker ask_for_env_files, PolicyOptions options,
+                   std::chrono::seconds max_table_age, Clock clock, std::function<void()> on_work,
+                   std::shared_ptr<Logger> log);
 
   void begin_list() override;
   void list_item(const nlohmann::json& object) override;
@@ -70,10 +84,12 @@ class PolicyConditions : public kube::TreeSink {
     SteadyTime due{};
   };
 
-  bool write_one(const std::string& name, const std::string& uid, const nlohmann::json& status);
+  bool write_one(const std::string& name, const std::string& uid, nlohmann::json status);
+  bool settle(const std::string& name, nlohmann::json& status);
   void note(const std::string& name, std::uint64_t events, bool written);
 
   const kube::ApiCall api_;
+  const EnvFileAsker ask_for_env_files_;
   const PolicyOptions options_;
   const std::chrono::seconds max_table_age_;
   const Clock clock_;

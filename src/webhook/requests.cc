@@ -94,7 +94,7 @@ HttpResponse Requests::handle_overload(const HttpRequest& request) {
 
 HttpResponse Requests::validate(const HttpRequest& request) const {
   if (request.body.size() > kMaxPolicyReview) return policy_too_large();  // it came in chunks
-  auto answer = answer_policy_review(request.body, {options_.allow_code_paths});
+  auto answer = answer_policy_review(request.body, options_.policies);
   // The C library would keep the tree's memory.
   if (request.body.size() > kLargePolicy) ::malloc_trim(0);
   return answer ? json_response(*std::move(answer)) : error_response(400, answer.error().message);

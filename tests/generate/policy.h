@@ -34,8 +34,8 @@ inline ordered_json schema_of(Carriers /*kind*/) {
   return {{"type", "array"},
           {"x-kubernetes-list-type", "set"},
           {"minItems", 1},
-          {"maxItems", 3},
-          {"items", {{"type", "string"}, {"enum", {"File", "Reference", "Env"}}}}};
+          {"maxItems", 4},
+          {"items", {{"type", "string"}, {"enum", {"File", "EnvFile", "Reference", "Env"}}}}};
 }
 inline ordered_json map_schema(int least, int most, const ordered_json& value) {
   ordered_json schema{{"type", "object"}};

@@ -62,6 +62,7 @@ TEST(MissingCondition, NothingIsMissingWhereItIs) {
   whole["status"]["conditions"] = {{{"type", "Other"}, {"status", "True"}},
                                    *missing_condition(policy(), {}, kTime)};
   whole["status"]["maxTableAgeSeconds"] = 3 * 3600;
+  whole["status"]["carrier"] = "File";
   EXPECT_EQ(missing_condition(whole, {}, kTime + 1h), std::nullopt);
   const auto older = missing_status(whole, {}, 6h, kTime + 1h);
   ASSERT_TRUE(older);
@@ -104,6 +105,75 @@ TEST(MissingCondition, OddObjectsGetAConditionToo) {
   }
 }
 
+Json by_env_file(std::int64_t generation = 3) {
+  Json object = policy(Json::object(), generation);
+  object["spec"]["delivery"] = {"EnvFile"};
+  return object;
+}
+
+// The status that follows where the cluster's answer is written.
+Json settled(const Json& policy, const PolicyOptions& options, bool kept) {
+  Json status = missing_status(policy, options, 3h, kTime).value();
+  if (status["carrier"] == kToBeAsked) settle_carrier(status, kept);
+  Json whole = policy;
+  whole["status"] = status;
+  return whole;
+}
+
+TEST(Carrier, IsAskedForOncePerGenerationAndSwitch) {
+  const PolicyOptions file, env_file{false, Carrier::EnvFile};
+  for (const bool kept : {true, false}) {
+    const std::string word = kept ? "EnvFile" : std::string(kUnavailable);
+    const Json whole = settled(by_env_file(), file, kept);
+    EXPECT_EQ(whole["status"]["carrier"], word);
+    EXPECT_EQ(missing_status(whole, file, 3h, kTime), std::nullopt);
+    EXPECT_EQ(missing_status(whole, env_file, 3h, kTime), std::nullopt) << "the policy says it itself";
+    Json edited = whole;
+    edited["metadata"]["generation"] = 4;
+    EXPECT_EQ((*missing_status(edited, file, 3h, kTime))["carrier"], kToBeAsked);
+
+    const Json silent = settled(policy(), file, kept);
+    EXPECT_EQ(silent["status"]["carrier"], "File");
+    EXPECT_EQ((*missing_status(silent, env_file, 3h, kTime))["carrier"], kToBeAsked) << "a new --carrier";
+    const Json switched = settled(silent, env_file, kept);
+    EXPECT_EQ(switched["status"]["carrier"], word);
+    EXPECT_EQ(missing_status(switched, env_file, 3h, kTime), std::nullopt);
+    EXPECT_EQ((*missing_status(switched, file, 3h, kTime))["carrier"], "File") << "and back";
+  }
+}
+
+TEST(Carrier, TheConditionSaysThatFileTakesItsPlace) {
+  const Json whole = settled(by_env_file(), {}, false);
+  EXPECT_EQ(whole["status"]["conditions"][0]["message"],
+            "In use. This cluster has no fileKeyRef: EnvFile is File here.");
+}
+
+// Until the answer stands in the status, and where it is no, EnvFile is File for everybody who reads the
+// policy.
+TEST(Carrier, IsReadFromTheStatusOfALivingPolicy) {
+  Json living = by_env_file();
+  living["apiVersion"] = "nccl-env.io/v1alpha1";
+  living["kind"] = "NcclPolicy";
+  EXPECT_TRUE(parse_policy(living, {})->deliver_env_file) << "a file, where nothing is recorded";
+  living["metadata"]["resourceVersion"] = "7";
+  EXPECT_FALSE(parse_policy(living, {})->deliver_env_file);
+  EXPECT_TRUE(parse_policy(living, {})->deliver_file);
+  living["status"]["carrier"] = kUnavailable;
+  EXPECT_FALSE(parse_policy(living, {})->deliver_env_file);
+  living["status"]["carrier"] = "EnvFile";
+  EXPECT_TRUE(parse_policy(living, {})->deliver_env_file);
+  living["spec"].erase("delivery");
+  EXPECT_TRUE(parse_policy(living, {})->deliver_env_file);
+  living["spec"]["delivery"] = {"File"};
+  EXPECT_FALSE(parse_policy(living, {})->deliver_env_file) << "the policy's own word counts";
+  living["spec"].erase("delivery");
+  living["status"]["carrier"] = "File";
+  EXPECT_FALSE(parse_policy(living, PolicyOptions{false, Carrier::EnvFile})->deliver_env_file);
+  living.erase("status");
+  living["metadata"].erase("resourceVersion");
+  EXPECT_TRUE(parse_policy(living, PolicyOptions{false, Carrier::EnvFile})->deliver_env_file);
+}
+
 class PolicyConditionsTest : public ::testing::Test {
  protected:
   ApiObjects api;
@@ -111,7 +181,10 @@ class PolicyConditionsTest : public ::testing::Test {
   int work = 0;
   Timestamp time = kTime;
   PolicyConditions::SteadyTime now{1h};
+  Result<kube::EnvFiles> env_files = kube::EnvFiles{true, {}};
+  int looks = 0;
   PolicyConditions conditions{[this](const kube::Call& call) { return api(call); },
+                              [this] { return ++looks, env_files; },
                               {},
                               3h,
                               [this] { return time; },
@@ -158,6 +231,24 @@ TEST_F(PolicyConditionsTest, WhatAnotherReplicaWroteIsLeftAlone) {
   set(written);
   conditions.write(now);
   EXPECT_THAT(api.calls, IsEmpty());
+}
+
+TEST_F(PolicyConditionsTest, TheClusterIsAskedAgainWhereItGaveNoAnswer) {
+  env_files = Error{"no route"};
+  set(by_env_file());
+  EXPECT_EQ(conditions.write(now), 1s);
+  EXPECT_THAT(api.calls, IsEmpty());
+  EXPECT_EQ(conditions.stats().failed, 1u);
+  env_files = kube::EnvFiles{true, {}};
+  conditions.write(now + 1s);
+  ASSERT_THAT(api.calls, SizeIs(1));
+  EXPECT_EQ(Json::parse(api.calls[0].body)["status"]["carrier"], "EnvFile");
+  event();
+  conditions.write(now + 1h);
+  EXPECT_EQ(looks, 2);
+  set(policy());
+  conditions.write(now + 2h);
+  EXPECT_EQ(looks, 2) << "nobody asks for File";
 }
 
 TEST_F(PolicyConditionsTest, FollowEdits) {

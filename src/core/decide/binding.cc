@@ -13,6 +13,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/pod/limits.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -27,8 +28,11 @@ nlohmann::ordered_json omitted_json(const NodeValues& values, std::string_view o
 }
 
 void add_values(const NodeKeys& keys, const NodeValues& values, BindingPlan& into) {
+  // By reference an index is row 0 to other engines where it is empty; an init container sets none then.
+  const bool index = into.policy && into.policy->deliver_env_file;
   const auto add = [&](std::string_view name, std::string_view text) {
-    if (name != variable::kIbGidIndex) into.annotations.emplace(std::string(keys.prefix).append(name), text);
+    if (name != variable::kIbGidIndex || index)
+      into.annotations.emplace(std::string(keys.prefix).append(name), text);
   };
   for (const auto& [name, file_text] : values.set) {
     if (name == variable::kSocketIfname || !into.pod_owned.set.contains(name))
@@ -99,7 +103,26 @@ std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
   if (auto own = omitted_json(plan.pod_owned, variable::kSocketIfname); !own.empty())
     omitted["ownNetwork"] = std::move(own);
   if (!omitted.empty()) json["omitted"] = std::move(omitted);
+  if (plan.no_env_file) json["envFile"] = to_string(*plan.no_env_file->reason);
   return dump(json);
+}
+
+// From 1.35 on a kubelet fills fileKeyRefs; an older one does not know the field, and the variable is empty.
+// A version in another form counts as new enough, as does one that is not known.
+bool knows_file_keys(std::string_view kubelet) {
+  constexpr std::string_view kBefore = "v1.";
+  if (!kubelet.starts_with(kBefore)) return true;
+  kubelet.remove_prefix(kBefore.size());
+  const auto minor = plain_decimal(kubelet.substr(0, kubelet.find('.')));
+  return !minor || *minor >= 35;
+}
+
+std::optional<Value> problem_of_env_file(const NcclPolicy& policy, const NodeFabric* table) {
+  if (!policy.deliver_env_file || !table || !table->kubelet_version) return std::nullopt;
+  if (knows_file_keys(*table->kubelet_version)) return std::nullopt;
+  return left_out(conf_file::kEnvName, Reason::KubeletTooOld,
+                  table->name + ": its kubelet is " + *table->kubelet_version +
+                      "; fileKeyRef needs 1.35, and the variables are empty in its pods.");
 }
 
 }  // namespace
@@ -120,6 +143,7 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
     spec = spec_text(*plan.policy, settled);
     plan.pod_owned = std::move(settled.constants);
   }
+  plan.no_env_file = problem_of_env_file(*plan.policy, table);
   add_keys(plan, render_node(plan, table), spec);
   return plan;
 }
@@ -149,6 +173,14 @@ bool waits_for_binding(const Pod& pod) {
   if (pod.own_volume && is_node_key(annotation_of(pod.own_volume->field_path))) return true;
   return std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
     return std::any_of(container.env.begin(), container.env.end(), is_own_field);
+  });
+}
+
+bool reads_env_file(const Pod& pod) {
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
+    return std::any_of(container.env.begin(), container.env.end(), [](const EnvEntry& entry) {
+      return entry.file_key == entry.name && !entry.name.empty();
+    });
   });
 }
 

@@ -25,19 +25,40 @@ bool is_known(const EnvEntry* entry) {
 
 }  // namespace
 
+bool is_own_reference(const EnvEntry& entry) {
+  return is_own_field(entry) || (!entry.file_key.empty() && entry.file_key == entry.name);
+}
+
 bool is_own_field(const EnvEntry& entry) {
   const std::string_view key = annotation_of(entry.field_path);
   const NodeKeys* keys = keys_with(key);
   return keys && keys->has_variables() && key.substr(keys->prefix.size()) == entry.name;
 }
 
-OwnEntries::OwnEntries(const Pod& pod) : listed_(constants_in_status(pod)) {}
+OwnEntries::OwnEntries(const Pod& pod) : listed_(names_in_status(pod)) {}
 
 bool OwnEntries::owns(const Container& container, const EnvEntry& entry, const Literals& literals) const {
-  if (entry.has_source) return is_own_field(entry);
-  const auto listed = listed_.find(container.name);
-  if (listed == listed_.end() || !listed->second.contains(entry.name)) return false;
+  if (is_own_reference(entry) || is_lost(container, entry)) return true;
+  if (entry.has_source) return false;
+  const auto listed = listed_.constants.find(container.name);
+  if (listed == listed_.constants.end() || !listed->second.contains(entry.name)) return false;
   return std::find(literals.begin(), literals.end(), std::pair(entry.name, entry.value)) != literals.end();
+}
+
+// Older types decode a fileKeyRef into a source without members, or drop the source as a whole.
+bool OwnEntries::is_lost(const Container& container, const EnvEntry& entry) const {
+  if (entry.has_source ? !entry.lost_source : !entry.value.empty()) return false;
+  const auto listed = listed_.env_file.find(container.name);
+  return listed != listed_.env_file.end() && listed->second.contains(entry.name);
+}
+
+bool OwnEntries::lost_reference(const Pod& pod) const {
+  if (listed_.fallback == to_string(Reason::ReferenceDropped)) return true;
+  if (listed_.env_file.empty()) return false;
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const Container& container) {
+    return std::any_of(container.env.begin(), container.env.end(),
+                       [&](const EnvEntry& entry) { return is_lost(container, entry); });
+  });
 }
 
 UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The env of one container: the entries that are ours, and what the user's own entries rule out. Ours come
-// from an earlier review (reinvocation, or a copied manifest): fieldRefs to our annotation keys, and literals
-// that the status annotation lists and that still have our value.
+// from an earlier review (reinvocation, or a copied manifest): references to our annotation keys or to our
+// file, and what the status annotation lists: literals that still have our value, and references to the file
+// that another webhook emptied.
 #pragma once
 
 #include <optional>
@@ -23,13 +24,19 @@ class OwnEntries {
   // `literals` are the values that this plan would set as literals, by name.
   using Literals = std::vector<std::pair<std::string_view, std::string_view>>;
   [[nodiscard]] bool owns(const Container& container, const EnvEntry& entry, const Literals& literals) const;
+  // True if a reference to our file came back without its source, now or in an earlier review of this pod.
+  [[nodiscard]] bool lost_reference(const Pod& pod) const;
 
  private:
-  ConstantsInStatus listed_;
+  [[nodiscard]] bool is_lost(const Container& container, const EnvEntry& entry) const;
+
+  StatusNames listed_;
 };
 
 // True for a fieldRef of ours, which reads our key for the variable that it fills.
 bool is_own_field(const EnvEntry& entry);
+// True for such a fieldRef, and for a fileKeyRef to our file.
+bool is_own_reference(const EnvEntry& entry);
 
 // Variables that the user's own env of one container rules out. Refers to the container.
 class UserEnv {

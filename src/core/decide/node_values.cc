@@ -91,7 +91,8 @@ class ValueFinder {
     if (choice.reason) return omit_port_values(*choice.reason, choice.detail);
     if (wants_hca()) {
       values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
-      if (policy_.deliver_reference) values_.plain_hcas = plain_hca_list(*table_, choice.ports);
+      if (policy_.deliver_reference || policy_.deliver_env_file)
+        values_.plain_hcas = plain_hca_list(*table_, choice.ports);
     }
     if (wants_gid()) find_gid(choice.ports);
     if (wants_partition()) find_partition(choice.ports);

@@ -110,6 +110,14 @@ void append_env_entry(std::string& out, const Value& planned) {
   if (planned.source == Source::Policy) {
     out += ",\"value\":";
     append_string(out, *planned.value);
+  } else if (planned.by_file_key) {
+    out += ",\"valueFrom\":{\"fileKeyRef\":{\"volumeName\":";
+    append_string(out, conf_file::kVolume);
+    out += ",\"path\":";
+    append_string(out, conf_file::kEnvName);
+    out += ",\"key\":";
+    append_string(out, planned.name);
+    out += ",\"optional\":true}}";
   } else {
     out += ",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":";
     append_string(out, field_path(planned.key));

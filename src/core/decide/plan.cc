@@ -2,6 +2,7 @@
 #include "nccl_env/core/decide/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ class PodPlanner {
  private:
   void prepare(const std::optional<Resolver>& resolver);
   void prepare_start(const Resolver& resolver);
+  [[nodiscard]] std::optional<Reason> reason_for_file() const;
+  void prepare_env_file(const Resolver& resolver);
+  [[nodiscard]] std::string key_of(const Value& wish) const;
+  [[nodiscard]] bool may_add_resolver();
   [[nodiscard]] const Container& served() const;
   [[nodiscard]] bool is_resolver(std::size_t position) const;
   [[nodiscard]] bool is_before_resolver(std::size_t position) const;
@@ -49,8 +54,7 @@ class PodPlanner {
   void fill(const Container& container, ContainerPlan& plan);
   // True also for a constant that differs by kind of node.
   [[nodiscard]] bool is_policys(const Value& wish) const;
-  void add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
-           ContainerPlan& plan) const;
+  void add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file, ContainerPlan& plan);
   void warn(NoResolver why) { add_warnings(Moment::Resolver, {pod_, &policy_, match_, why}, plan_.warnings); }
   void warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan);
   void plan_carriers();
@@ -65,7 +69,9 @@ class PodPlanner {
   std::vector<Value> wishes_;
   std::optional<ResolverContainer> start_;  // finds the values inside the pod; absent: nothing does
   std::vector<Value> unresolved_;           // the wishes of containers that start before it
-  bool wants_resolver_ = false;             // a container could read the file that start_ writes
+  bool wants_resolver_ = false;             // a container could read a file that start_ writes
+  bool looks_ = false;                      // start_ looks at the pod's own devices
+  bool env_file_ = false;                   // what a node gives comes by fileKeyRef
   std::optional<std::size_t> first_consumer_;
 };
 
@@ -79,6 +85,7 @@ bool is_constant(const Value& wish) {
 
 bool is_same(const EnvEntry& entry, const Value& planned) {
   if (entry.name != planned.name || !planned.in_env) return false;
+  if (planned.by_file_key) return entry.file_key == planned.name;
   if (planned.source == Source::Node) return entry.has_source && entry.field_path == field_path(planned.key);
   return !entry.has_source && entry.value == planned.value;
 }
@@ -134,6 +141,10 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
 // Decides whether the pod takes what a node gives to all pods of its exposure, or looks for its values
 // itself.
 void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
+  if (resolver && policy_.deliver_env_file) {
+    plan_.fallback = reason_for_file();
+    if (!plan_.fallback) return prepare_env_file(*resolver);
+  }
   if (resolver && pod_knows_more(policy_, match_.exposure)) prepare_start(*resolver);
   if (!start_)
     wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, rails_of(match_));
@@ -158,17 +169,66 @@ const Container& PodPlanner::served() const {
   return *found;
 }
 
-void PodPlanner::prepare_start(const Resolver& resolver) {
-  wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Pod);
-  const auto from_pod = [](const Value& wish) { return wish.source == Source::Pod; };
-  if (std::none_of(wishes_.begin(), wishes_.end(), from_pod)) return;
+// False, with a warning, where a main container has the name of our init container.
+bool PodPlanner::may_add_resolver() {
   const auto has_name = [](const Container& container) {
     return container.kind == ContainerKind::Main && container.name == conf_file::kResolver;
   };
-  if (std::any_of(pod_.containers.begin(), pod_.containers.end(), has_name))
-    return warn(NoResolver::NameTaken);
-  start_ = ResolverContainer::make(pod_, policy_, resolver, served());
+  if (std::none_of(pod_.containers.begin(), pod_.containers.end(), has_name)) return true;
+  warn(NoResolver::NameTaken);
+  return false;
+}
+
+// Runtimes with a virtual machine or a kernel of their own (Kata, gVisor) may keep an emptyDir inside, where
+// the kubelet does not see the file. Names of those that run containers as runc does are known here.
+std::optional<Reason> PodPlanner::reason_for_file() const {
+  constexpr std::array<std::string_view, 6> kLikeRunc{"",       "runc",       "crun",
+                                                      "nvidia", "nvidia-cdi", "nvidia-legacy"};
+  if (std::find(kLikeRunc.begin(), kLikeRunc.end(), pod_.runtime_class) == kLikeRunc.end())
+    return Reason::RuntimeUnknown;
+  if (own_.lost_reference(pod_)) return Reason::ReferenceDropped;
+  return std::nullopt;
+}
+
+// Returns the annotation of a value that the Binding brings.
+std::string PodPlanner::key_of(const Value& wish) const {
+  const bool constant =
+      policy_.varies(wish.name) || (wish.name == variable::kSocketIfname && !pod_.host_network);
+  const std::string_view prefix = constant ? key::kConstantPrefix : keys_of(match_.exposure, false).prefix;
+  return std::string(prefix).append(wish.name);
+}
+
+// Plans for the init container, which writes what the Binding gives or the pod itself shows. Where it cannot
+// be added, File takes its place.
+void PodPlanner::prepare_env_file(const Resolver& resolver) {
+  const bool looks = pod_knows_more(policy_, match_.exposure);
+  const Finder finder = looks ? Finder::Pod : Finder::Node;
+  std::vector<Value> wishes =
+      make_wishes(policy_, match_.exposure, pod_.host_network, finder, looks ? Rails{} : rails_of(match_));
+  InitWork work{
+      .env_file = true, .looks = looks, .given = {}, .conf_key = looks ? std::string() : file_key()};
+  for (Value& wish : wishes) {
+    if (wish.state == State::LeftOut || wish.source == Source::Policy) continue;
+    if (!looks) work.given.emplace_back(wish.name, key_of(wish));
+    if (looks) wish.source = Source::Pod;
+    wish.in_env = wish.by_file_key = true;
+  }
+  const auto by_file_key = [](const Value& wish) { return wish.by_file_key; };
+  if (std::none_of(wishes.begin(), wishes.end(), by_file_key) || !may_add_resolver()) return;
+  start_ = ResolverContainer::make(pod_, policy_, resolver, served(), std::move(work));
   if (!start_) return warn(NoResolver::PolicyTooLong);
+  env_file_ = true;
+  looks_ = looks;
+  wishes_ = std::move(wishes);
+}
+
+void PodPlanner::prepare_start(const Resolver& resolver) {
+  wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Pod);
+  const auto from_pod = [](const Value& wish) { return wish.source == Source::Pod; };
+  if (std::none_of(wishes_.begin(), wishes_.end(), from_pod) || !may_add_resolver()) return;
+  start_ = ResolverContainer::make(pod_, policy_, resolver, served(), {});
+  if (!start_) return warn(NoResolver::PolicyTooLong);
+  looks_ = true;
   unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, rails_of(match_));
 }
 
@@ -182,16 +242,18 @@ bool PodPlanner::is_before_resolver(std::size_t position) const {
 }
 
 Form PodPlanner::form() const {
-  if (start_) return Form::ContainerStart;
+  if (looks_) return Form::ContainerStart;
   const bool from_node = std::any_of(wishes_.begin(), wishes_.end(),
                                      [](const Value& wish) { return wish.source == Source::Node; });
   return from_node || first_consumer_ ? Form::Binding : Form::Constants;
 }
 
-// True if the file has something for a container. Constants stand in its env already, and the file hides one
-// of the image: they are reason enough only for ranks that sshd starts, which do not see the env.
+// True if nccl.conf has something for a container. Constants stand in its env already, and the file hides one
+// of the image: they are reason enough only for ranks that sshd starts, which do not see the env. What is in
+// env by EnvFile is not in the file beside, unless envFrom may hold it: the file overrides nothing.
 bool PodPlanner::has_file(const Container& container) const {
   const bool for_ranks = runs_sshd(container);
+  if (env_file_ && !for_ranks && container.env_from_prefixes.empty()) return false;
   return std::any_of(wishes_.begin(), wishes_.end(), [&](const Value& wish) {
     return wish.in_file && (for_ranks || wish.source != Source::Policy);
   });
@@ -203,7 +265,8 @@ void PodPlanner::list_file() {
   for (const Value& wish : wishes_) {
     if (!wish.in_file) continue;
     Value& line = plan_.file.emplace_back(wish);
-    if (start_ && wish.name == variable::kSocketIfname) {
+    if (line.by_file_key) line.in_env = line.by_file_key = false;
+    if (looks_ && wish.name == variable::kSocketIfname) {
       line.source = Source::Pod;
       line.value.reset();
     }
@@ -240,7 +303,7 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
 }
 
 bool PodPlanner::is_policys(const Value& wish) const {
-  return is_constant(wish) || (wish.source == Source::Node && policy_.varies(wish.name));
+  return is_constant(wish) || (wish.state != State::LeftOut && policy_.varies(wish.name));
 }
 
 Value PodPlanner::too_early() const {
@@ -276,11 +339,18 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
     plan.mounts_conf = !no_file;
     if (plan.mounts_conf && !first_consumer_) first_consumer_ = plan.position;
   }
+  const bool too_early = env_file_ && is_before_resolver(plan.position);
   plan.set.reserve(wishes->size() + 1);
-  for (const Value& wish : *wishes) add(wish, user, no_file, plan);
+  for (const Value& wish : *wishes) {
+    if (too_early && wish.by_file_key) {
+      plan.omitted.push_back(left_out(wish.name, Reason::TooEarly));
+    } else {
+      add(wish, user, no_file, plan);
+    }
+  }
   if (plan.mounts_conf) {
     plan.set.push_back({.name = std::string(conf_file::kName),
-                        .source = start_ ? Source::Pod : Source::Node,
+                        .source = looks_ ? Source::Pod : Source::Node,
                         .key = start_ ? std::string() : file_key()});
   } else if (no_file) {
     plan.omitted.push_back(std::move(*no_file));
@@ -289,7 +359,7 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
 }
 
 void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
-                     ContainerPlan& plan) const {
+                     ContainerPlan& plan) {
   auto objection = user.objection(wish.name, is_policys(wish));
   const bool open = objection && UserEnv::leaves_room_for_file(*objection->reason);
   const bool wanted = wish.state != State::LeftOut;
@@ -300,10 +370,11 @@ void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional
   } else if (wish.in_env && !objection) {
     Value& entry = plan.set.emplace_back(wish);
     entry.in_file = entry.in_file && plan.mounts_conf;
+    wants_resolver_ = wants_resolver_ || entry.by_file_key;
   } else if (plan.mounts_conf) {
     Value& line = plan.set.emplace_back(wish);
-    line.source = start_ ? Source::Pod : Source::File;
-    line.in_env = false;
+    line.source = looks_ ? Source::Pod : Source::File;
+    line.in_env = line.by_file_key = false;
   } else {
     plan.omitted.push_back(
         left_out(wish.name, *no_file->reason, "It is delivered by file only. " + no_file->detail));
@@ -344,6 +415,7 @@ void PodPlanner::plan_carriers() {
 
 // Returns the place before the first init container that reads the file, else behind all init containers.
 std::size_t PodPlanner::resolver_index() const {
+  if (env_file_) return 0;  // a container in front would refer to a file that is not there
   std::size_t inits = 0;
   for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
     if (pod_.containers[i].kind != ContainerKind::Init || i == first_consumer_) break;

@@ -6,6 +6,7 @@
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_constants.h"
+#include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/policy/writer.h"
 #include "nccl_env/json_text.h"
@@ -15,17 +16,11 @@ namespace {
 
 using json::append_string;
 
-constexpr std::string_view kPolicyVariable = "NCCL_ENV_POLICY";
 constexpr std::string_view kDirectory = "/nccl-env";
 // Linux takes 128 KiB for one variable (MAX_ARG_STRLEN), its name included.
 constexpr std::size_t kMaxPolicyText = 120u << 10;
 // The image's own user, and the only one that is known not to be root.
 constexpr std::string_view kUser = "65532";
-
-// The fieldPath of a text that the Binding brings, because it differs from node to node.
-std::string text_path(std::string_view name) {
-  return field_path(std::string(key::kConstantPrefix).append(name));
-}
 
 // Kubernetes expands $(NAME) and takes $$ for $.
 std::string without_expansion(const std::string& text) {
@@ -87,7 +82,8 @@ void append_mounts(std::string& out) {
 }  // namespace
 
 std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const NcclPolicy& policy,
-                                                         const Resolver& resolver, const Container& served) {
+                                                         const Resolver& resolver, const Container& served,
+                                                         const InitWork& work) {
   ResolverContainer made;
   made.image_ = resolver.image;
   made.requests_ = served.requests;
@@ -105,13 +101,32 @@ std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const N
   }
   take(resolver.ephemeral_storage, &Compute::ephemeral_storage);
   made.args_ = {"resolve", "--out", "/nccl-env/nccl.conf"};
-  const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() > kMaxPolicyText) return std::nullopt;
-  made.policy_ = without_expansion(text);
-  for (const std::string_view name : texts_of_node(policy)) made.texts_.emplace_back(name);
+  if (work.env_file) {
+    made.args_.insert(made.args_.end(), {"--env-out", "/nccl-env/" + std::string(conf_file::kEnvName)});
+    made.texts_.emplace_back(init_variable::kNode, field_path(key::kNode));
+  }
+  if (work.looks) {
+    const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (text.size() > kMaxPolicyText) return std::nullopt;
+    made.policy_ = without_expansion(text);
+    for (const std::string_view name : texts_of_node(policy))
+      made.texts_.emplace_back(name, field_path(std::string(key::kConstantPrefix).append(name)));
+  } else {
+    made.give(work);
+  }
   made.always_pull_ = all_pull(pod);
   made.set_user_ = pod.runs_as_root;
   return made;
+}
+
+void ResolverContainer::give(const InitWork& work) {
+  std::string names;
+  for (const auto& [name, annotation] : work.given) {
+    names += (names.empty() ? "" : ",") + name;
+    texts_.emplace_back(name, field_path(annotation));
+  }
+  args_.insert(args_.end(), {"--given", names});
+  texts_.emplace_back(init_variable::kConf, field_path(work.conf_key));
 }
 
 std::string ResolverContainer::render() const {
@@ -129,16 +144,20 @@ std::string ResolverContainer::render() const {
     append_string(out, word);
     before = ',';
   }
-  out += "],\"env\":[{\"name\":";
-  append_string(out, kPolicyVariable);
-  out += ",\"value\":";
-  append_string(out, policy_);
-  out += '}';
-  for (const std::string& name : texts_) {
-    out += ",{\"name\":";
+  out += "],\"env\":[";
+  if (!policy_.empty()) {
+    out += "{\"name\":";
+    append_string(out, init_variable::kPolicy);
+    out += ",\"value\":";
+    append_string(out, policy_);
+    out += '}';
+  }
+  for (const auto& [name, path] : texts_) {
+    if (out.back() != '[') out += ',';
+    out += "{\"name\":";
     append_string(out, name);
     out += R"(,"valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":)";
-    append_string(out, text_path(name));
+    append_string(out, path);
     out += "}}}";
   }
   out += "],\"resources\":{";
@@ -156,11 +175,11 @@ std::string ResolverContainer::render() const {
 bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) const {
   const Container& container = pod.containers[standing.position];
   const auto brings_policy = [&](const EnvEntry& entry) {
-    return entry.name == kPolicyVariable && !entry.has_source && entry.value == policy_;
+    return entry.name == init_variable::kPolicy && !entry.has_source && entry.value == policy_;
   };
-  const auto brings = [&](const std::string& name) {
+  const auto brings = [&](const auto& text) {
     return std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
-      return entry.name == name && entry.field_path == text_path(name);
+      return entry.name == text.first && entry.field_path == text.second;
     });
   };
   const auto holds_file = [](const VolumeMount& mount) {
@@ -169,8 +188,9 @@ bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) co
   };
   // In a pod with pod-level resources, the defaults that a LimitRange adds to a container do not count.
   const bool sized = container.has_compute == compute_ || pod.has_resources;
-  return sized && standing.image == image_ && standing.args == args_ &&
-         std::any_of(container.env.begin(), container.env.end(), brings_policy) &&
+  return sized && standing.image == image_ &&
+         std::equal(standing.args.begin(), standing.args.end(), args_.begin(), args_.end()) &&
+         (policy_.empty() || std::any_of(container.env.begin(), container.env.end(), brings_policy)) &&
          std::all_of(texts_.begin(), texts_.end(), brings) &&
          std::any_of(container.mounts.begin(), container.mounts.end(), holds_file);
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The init container that writes nccl.conf from inside the pod (nccl-env-agent resolve).
+// The init container that writes nccl.conf and the file of EnvFile from inside the pod (nccl-env-agent
+// resolve).
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nccl_env/core/decide/planned.h"
@@ -12,12 +15,22 @@
 
 namespace nccl_env {
 
+// What the init container does: it looks at the pod's own devices and decides by the policy, or writes what
+// the Binding brings and touches no device.
+struct InitWork {
+  bool env_file = false;  // writes the file of EnvFile beside nccl.conf
+  bool looks = true;
+  std::vector<std::pair<std::string, std::string>> given;  // variable -> annotation; where it does not look
+  std::string conf_key;                                    // the annotation of nccl.conf's text, likewise
+};
+
 class ResolverContainer {
  public:
   // `served`: the container whose sizes are taken where `resolver` has none. Returns nothing where the
   // policy's text is longer than a container's environment takes.
   static std::optional<ResolverContainer> make(const Pod& pod, const NcclPolicy& policy,
-                                               const Resolver& resolver, const Container& served);
+                                               const Resolver& resolver, const Container& served,
+                                               const InitWork& work);
 
   // The container as JSON.
   [[nodiscard]] std::string render() const;
@@ -27,16 +40,18 @@ class ResolverContainer {
 
  private:
   ResolverContainer() = default;
+  void give(const InitWork& work);
 
   std::string image_;
   Compute requests_;
   Compute limits_;
-  std::vector<std::string_view> args_;
-  std::string policy_;              // the env's text
-  std::vector<std::string> texts_;  // of the node, which its env reads
-  bool compute_ = false;            // asks for cpu and memory
-  bool always_pull_ = false;        // as all containers of the pod do
-  bool set_user_ = false;           // the pod's own user is root
+  std::vector<std::string> args_;
+  std::string policy_;  // the env's text; "": it has none
+  // Names in its env, and the fieldPaths that they read.
+  std::vector<std::pair<std::string, std::string>> texts_;
+  bool compute_ = false;      // asks for cpu and memory
+  bool always_pull_ = false;  // as all containers of the pod do
+  bool set_user_ = false;     // the pod's own user is root
 };
 
 }  // namespace nccl_env

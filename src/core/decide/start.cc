@@ -45,12 +45,38 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
     const ConfValues constants = policy_constants(asked, true);
     resolution.values.insert(constants.begin(), constants.end());
   }
+  if (policy.deliver_env_file) {
+    resolution.env = resolution.values;
+    if (found.plain_hcas) resolution.env[std::string(variable::kIbHca)] = *found.plain_hcas;
+  }
   return resolution;
 }
 
+Resolution resolve_given(const ConstantMap& texts, std::string_view node) {
+  Resolution resolution;
+  for (const auto& [name, text] : texts) {
+    if (!text.empty()) {
+      resolution.env.emplace(name, text);
+    } else if (node.empty()) {
+      resolution.omitted.push_back(left_out(name, Reason::NotBound, meaning(Reason::NotBound)));
+      resolution.complete = false;
+    }
+  }
+  return resolution;
+}
+
+namespace {
+
+// Returns what is told: the env's, which a process sees as it is, else the lines of nccl.conf.
+const auto& shown(const Resolution& resolution) {
+  return resolution.env.empty() ? resolution.values : resolution.env;
+}
+
+}  // namespace
+
 std::string render_text(const Resolution& resolution) {
   std::string text;
-  for (const auto& [name, value] : resolution.values) text.append(printable(name + "=" + value)).append("\n");
+  for (const auto& [name, value] : shown(resolution)) text.append(printable(name + "=" + value)).append("\n");
   for (const Value& omission : resolution.omitted) {
     const std::string reason(to_string(*omission.reason));
     text.append(printable(omission.name + ": " + reason + ": " + omission.detail)).append("\n");
@@ -65,7 +91,7 @@ std::string render_message(const Resolution& resolution) {
   const auto add = [&](const nlohmann::ordered_json& line) { text += dump_json(line) + "\n"; };
   add({{"v", 1}});
   for (const std::string& problem : resolution.problems) add({{"problem", printable(problem)}});
-  for (const auto& [name, value] : resolution.values) add({{"set", name}, {"to", printable(value)}});
+  for (const auto& [name, value] : shown(resolution)) add({{"set", name}, {"to", printable(value)}});
   for (const Value& omission : resolution.omitted) {
     add({{"omitted", omission.name},
          {"reason", to_string(*omission.reason)},

@@ -5,6 +5,7 @@
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/json_text.h"
 
 namespace nccl_env {
@@ -38,6 +39,7 @@ std::string render_status(const Pod& pod, const Plan& plan) {
   out += std::to_string(plan.generation);
   append_member(out, "exposure", to_string(plan.exposure));
   append_member(out, "form", to_string(plan.form));
+  if (plan.fallback) append_member(out, "fallback", to_string(*plan.fallback));
   append_key(out, "containers");
   out += '{';
   for (const ContainerPlan& container : plan.containers) {
@@ -47,7 +49,7 @@ std::string render_status(const Pod& pod, const Plan& plan) {
     if (!container.set.empty()) {
       append_key(out, "set");
       out += '{';
-      for (const Value& planned : container.set) append_member(out, planned.name, to_string(planned.source));
+      for (const Value& planned : container.set) append_member(out, planned.name, status_word(planned));
       out += '}';
     }
     if (!container.omitted.empty()) {
@@ -72,16 +74,19 @@ std::string policy_of_status(const Pod& pod) {
                                                                              : std::string();
 }
 
-ConstantsInStatus constants_in_status(const Pod& pod) {
-  ConstantsInStatus listed;
+StatusNames names_in_status(const Pod& pod) {
+  StatusNames listed;
   const auto status = pod.annotation(key::kStatus);
   if (!status || status->size() > kMaxStatusBytes) return listed;
   const auto json = parse_json(*status);
-  if (!json.is_object() || !json.contains("containers") || !json["containers"].is_object()) return listed;
+  if (!json.is_object()) return listed;
+  listed.fallback = text_at(json, "fallback");
+  if (!json.contains("containers") || !json["containers"].is_object()) return listed;
   for (const auto& [container, plan] : json["containers"].items()) {
     if (!plan.is_object() || !plan.contains("set") || !plan["set"].is_object()) continue;
     for (const auto& [name, source] : plan["set"].items()) {
-      if (source == to_string(Source::Policy)) listed[container].insert(name);
+      if (source == to_string(Source::Policy)) listed.constants[container].insert(name);
+      if (source == to_string(Carrier::EnvFile)) listed.env_file[container].insert(name);
     }
   }
   return listed;

@@ -83,7 +83,9 @@ std::string PodRecord::reason_at_binding(std::string_view variable) const {
 
 std::string PodRecord::reason_missing(const Value& value) const {
   if (value.state != State::LeftOut) return {};
-  if (value.source != Source::Pod) return reason_at_binding(value.name);
+  if (value.by_file_key && bound && !bound->env_file.empty()) return bound->env_file;
+  const std::string by_binding = value.source == Source::Pod ? std::string() : reason_at_binding(value.name);
+  if (!by_binding.empty() || !file || !file->at_start) return by_binding;
   const auto found = file->reasons.find(value.name);
   return found == file->reasons.end() ? std::string() : found->second;
 }
@@ -256,7 +258,8 @@ bool mounts_given_file(const Container& container) {
 // Returns nothing where no container reads a file of ours. A template has no status, so a file that is
 // written inside the pod counts as not written yet.
 std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
-  if (!pod.own_volume || std::ranges::none_of(pod.containers, mounts_given_file)) return std::nullopt;
+  if (!pod.own_volume) return std::nullopt;
+  if (!reads_env_file(pod) && std::ranges::none_of(pod.containers, mounts_given_file)) return std::nullopt;
   GivenFile file;
   if (pod.own_volume->empty_dir) {
     file.at_start = true;
@@ -301,7 +304,33 @@ Json note_of(const Pod& pod, std::string_view key, std::vector<std::string>& unr
   return {};
 }
 
-Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& set) {
+// True once the init container has said all that it wrote.
+bool is_written(const GivenFile& file) {
+  return !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
+         (file.state == GivenFile::State::Failed && !file.stuck);
+}
+
+// A reference to the file of EnvFile has the value that the init container says it wrote.
+Value resolve_file_key(std::string_view name, const PodRecord& record) {
+  Value given{.name = std::string(name),
+              .source = record.starts_itself() ? Source::Pod : Source::Node,
+              .state = State::Later,
+              .in_env = true,
+              .by_file_key = true};
+  if (!record.file) return given;
+  const auto line = record.file->lines.find(name);
+  const bool read = !record.bound || record.bound->env_file.empty();
+  if (line != record.file->lines.end() && read) {
+    given.value = line->second;
+    given.state = State::Given;
+  } else if (is_written(*record.file)) {
+    given.state = State::LeftOut;
+  }
+  return given;
+}
+
+Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& set, const PodRecord& record) {
+  if (!entry.file_key.empty() && is_own_reference(entry)) return resolve_file_key(entry.name, record);
   Value given{.name = std::string(entry.name), .state = State::Users, .in_env = true};
   if (is_own_field(entry)) {
     given.source = Source::Node;
@@ -322,8 +351,7 @@ void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContaine
   const Source source = file.at_start ? Source::Pod : Source::File;
   for (const auto& [name, value] : file.lines)
     into.file.push_back({name, value, source, State::Given, false, true});
-  const bool written = !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
-                       (file.state == GivenFile::State::Failed && !file.stuck);
+  const bool written = is_written(file);
   for (const auto& [name, by] : set) {
     if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name))
       into.file.push_back({name, {}, source, written ? State::LeftOut : State::Later});
@@ -331,7 +359,7 @@ void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContaine
 }
 
 GivenContainer read_container(const Pod& pod, const Container& container, const Json& noted,
-                              const std::optional<GivenFile>& file) {
+                              const PodRecord& record) {
   GivenContainer given;
   given.name = std::string(container.name);
   given.init = container.kind == ContainerKind::Init;
@@ -342,12 +370,12 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   given.omitted = texts_at(plan, "omitted");
   for (const EnvEntry& entry : container.env) {
     if (!has_known_prefix(entry.name)) continue;
-    Value value = resolve(pod, entry, set);
+    Value value = resolve(pod, entry, set, record);
     std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });
     given.values.push_back(std::move(value));
   }
-  given.reads_file = file && mounts_given_file(container);
-  if (given.reads_file) add_file(*file, set, given);
+  given.reads_file = record.file && mounts_given_file(container);
+  if (given.reads_file) add_file(*record.file, set, given);
   for (const std::string_view resource : container.resources) {
     if (is_extended_resource(resource)) given.resources.emplace_back(resource);
   }
@@ -391,7 +419,8 @@ void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
                 text_at(node, "reason"),
                 {},
                 {},
-                {}};
+                {},
+                text_at(node, "envFile")};
   into.bound->host = texts_at(member(node, "omitted"), "host");
   into.bound->sub_interface = texts_at(member(node, "omitted"), "subinterface");
   into.bound->own_network = texts_at(member(node, "omitted"), "ownNetwork");
@@ -466,7 +495,7 @@ Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
   read_notes(pod, status, record);
   record.file = read_given_file(pod, object);
   for (const Container& container : pod.containers)
-    record.containers.push_back(read_container(pod, container, member(status, "containers"), record.file));
+    record.containers.push_back(read_container(pod, container, member(status, "containers"), record));
   mark_foreign(record);
   return record;
 }

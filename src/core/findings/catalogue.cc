@@ -246,6 +246,8 @@ constexpr std::array kRows{
              "The namespace to install into is not there, is going, or refuses the agent."),
     of_check(Code::AgentPod, "AgentPod", Impact::None,
              "The cluster refuses a pod with the host's network and /sys."),
+    of_check(Code::EnvFiles, "EnvFiles", Impact::None,
+             "Whether the API server has fileKeyRef, for real environment variables (--carrier EnvFile)."),
     of_check(Code::OptedIn, "OptedIn", Impact::None,
              "Namespaces have the label that makes nccl-env responsible for their pods."),
     of_check(Code::NewPods, "NewPods", Impact::None,

@@ -35,4 +35,13 @@ Result<std::string> render_conf(const std::map<std::string, std::string, std::le
   return text;
 }
 
+std::string render_env_file(const std::map<std::string, std::string, std::less<>>& values) {
+  std::string text;
+  for (const auto& [name, value] : values) {
+    if (value.empty() || !is_name(name) || !is_value(value) || value.find('\'') != value.npos) continue;
+    text.append(name).append("='").append(value).append("'\n");
+  }
+  return text;
+}
+
 }  // namespace nccl_env

@@ -234,6 +234,16 @@ void read_resources(std::optional<Element> list, const Path& path, Compute& comp
   });
 }
 
+// Returns the key of a reference to our file, "" for one to any other.
+std::string_view read_file_key(Element item, const Path& path, Reading& reading) {
+  const auto [volume, file, key] =
+      pick(item, path, std::array<Keys, 3>{"volumeName", "path", "key"}, reading);
+  const bool ours = json::text(volume, path.field("volumeName"), reading) == conf_file::kVolume &&
+                    json::text(file, path.field("path"), reading) == conf_file::kEnvName;
+  const std::string_view text = json::text(key, path.field("key"), reading);
+  return ours ? text : std::string_view();
+}
+
 void read_env_entry(Element item, const Path& path, Container& container, Reading& reading) {
   const auto [name, value, source] =
       pick(item, path, std::array<Keys, 3>{"name", "value", "valueFrom"}, reading);
@@ -244,12 +254,15 @@ void read_env_entry(Element item, const Path& path, Container& container, Readin
   entry.has_source = source.has_value();
   if (source) {
     const Path at = path.field("valueFrom");
-    const auto [field] = pick(*source, at, std::array<Keys, 1>{"fieldRef"}, reading);
+    const auto [field, file] = pick(*source, at, std::array<Keys, 2>{"fieldRef", "fileKeyRef"}, reading);
     if (field) {
       const Path ref = at.field("fieldRef");
       const auto [field_path] = pick(*field, ref, std::array<Keys, 1>{"fieldPath"}, reading);
       entry.field_path = json::text(field_path, ref.field("fieldPath"), reading);
     }
+    if (file) entry.file_key = read_file_key(*file, at.field("fileKeyRef"), reading);
+    simdjson::dom::object sources;
+    entry.lost_source = source->get(sources) == simdjson::SUCCESS && sources.begin() == sources.end();
   }
 }
 
@@ -380,11 +393,12 @@ void read_pod_resources(Element resources, const Path& path, Pod& pod, Reading& 
 }
 
 void read_spec(Element spec, const Path& path, Pod& pod, Reading& reading) {
-  const auto [node, host_network, host_ipc, volumes, claims, init, main, security, resources] =
-      pick(spec, path,
-           std::array<Keys, 9>{"nodeName", "hostNetwork", "hostIPC", "volumes", "resourceClaims",
-                               "initContainers", "containers", "securityContext", "resources"},
-           reading);
+  const auto [node, runtime, host_network, host_ipc, volumes, claims, init, main, security, resources] = pick(
+      spec, path,
+      std::array<Keys, 10>{"nodeName", "runtimeClassName", "hostNetwork", "hostIPC", "volumes",
+                           "resourceClaims", "initContainers", "containers", "securityContext", "resources"},
+      reading);
+  pod.runtime_class = json::text(runtime, path.field("runtimeClassName"), reading);
   if (security) {
     const User user = read_user(*security, path.field("securityContext"), reading);
     pod.runs_as_root = user.root.value_or(false);

@@ -6,6 +6,10 @@
 
 namespace nccl_env {
 
+std::string_view to_string(Carrier value) {
+  return value == Carrier::EnvFile ? "EnvFile" : "File";
+}
+
 std::vector<std::string_view> NcclPolicy::varying() const {
   std::set<std::string_view> names;
   for (const PolicyVariant& variant : variants) {

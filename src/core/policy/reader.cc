@@ -164,6 +164,21 @@ void expect_text(const PolicyInput& in, string_view name, string_view wanted) {
   in.error(name, "expected " + std::string(wanted) + ", found " + (value ? describe(*value) : "none"));
 }
 
+// What an installation can do is recorded in the status when a generation is accepted; until then, and where
+// the cluster cannot, EnvFile is File. A policy in a file has no record.
+void settle_carrier(Element object, const PolicyOptions& options, NcclPolicy& policy) {
+  string_view record, version;
+  const bool recorded = object["status"]["carrier"].get(record) == simdjson::SUCCESS;
+  const bool lives = object["metadata"]["resourceVersion"].get(version) == simdjson::SUCCESS;
+  const bool holds =
+      recorded ? record == to_string(Carrier::EnvFile) : !lives && options.carrier == Carrier::EnvFile;
+  if (policy.says_delivery) {
+    if ((recorded || lives) && !holds) policy.deliver_env_file = false;
+  } else {
+    policy.deliver_env_file = holds;
+  }
+}
+
 // Reads the webhook's own --max-table-age, for programs that judge tables as it does.
 void read_status(Element object, NcclPolicy& policy) {
   std::int64_t seconds = 0;
@@ -183,6 +198,7 @@ void read_object(Element object, const PolicyOptions& options, Findings& finding
   in.fields.require("spec");
   described::read_as(in, "spec", described::Nested{}, policy);
   read_status(object, policy);
+  settle_carrier(object, options, policy);
 }
 
 }  // namespace

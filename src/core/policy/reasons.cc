@@ -98,6 +98,19 @@ constexpr std::array kEntries{
           "state the "
           "resource's exposure if the pod does see the node's devices.",
           Impact::Policy},
+    Entry{Reason::TooEarly, kVariable, "TooEarly",
+          "The container starts before nccl-env-resolve, which writes the values.",
+          "Move the container behind it, or do nothing where that container does not use NCCL.",
+          Impact::PodAnew},
+    Entry{Reason::RuntimeUnknown, kVariable, "RuntimeUnknown",
+          "The pod's runtimeClassName may keep its volumes inside, so its values go by nccl.conf.",
+          "Nothing to do.", Impact::None},
+    Entry{Reason::ReferenceDropped, kVariable, "ReferenceDropped",
+          "Another admission webhook dropped fileKeyRef from the pod, so its values go by nccl.conf.",
+          "Update that webhook to the types of Kubernetes 1.34 or later.", Impact::None},
+    Entry{Reason::NotBound, kVariable, "NotBound",
+          "No webhook answered at the pod's Binding, so nothing is known of its node.",
+          "Check the webhook with `nccl-env check`, and create the pod anew.", Impact::PodAnew},
     Entry{Reason::NoTable, kNodeScope, "NoTable", "There is no NodeFabric for the node.",
           "Check that the agent runs on the node, or import a table.", Impact::Node, true},
     Entry{Reason::StaleTable, kNodeScope, "StaleTable",
@@ -155,6 +168,9 @@ constexpr std::array kEntries{
         "Make the node's ports members of the partition alike, in the subnet manager; or say nccl.minVersion "
         "2.31.2 and fabric.linkLayer InfiniBand in the policy: pods then get the key itself.",
         Impact::Node},
+    Entry{Reason::KubeletTooOld, kNodeScope, "KubeletTooOld",
+          "The node's kubelet is older than 1.35 and does not know fileKeyRef: the variables are empty.",
+          "Update the node, or deliver by File in the policy.", Impact::Node, true},
 };
 
 constexpr auto kAll = [] {

@@ -2,6 +2,7 @@
 #include "policy/rules.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -99,27 +100,37 @@ void read_gid_index(const PolicyInput& in, GidIndexRule& out) {
 }
 
 void read_delivery(const PolicyInput& in, NcclPolicy& policy) {
-  bool file = false, reference = false, env = false, any = false;
-  const bool given = in.fields.items("delivery", 3, [&](json::Element item, const json::Path& at) {
+  struct Way {
+    string_view word;
+    bool said = false;
+  };
+  std::array<Way, 4> ways{{{"File"}, {"EnvFile"}, {"Reference"}, {"Env"}}};
+  auto& [file, env_file, reference, env] = ways;
+  bool any = false;
+  const bool given = in.fields.items("delivery", 4, [&](json::Element item, const json::Path& at) {
     any = true;
     string_view word;
     if (item.get(word) != simdjson::SUCCESS) word = {};
-    bool* way = word == "File" ? &file : word == "Reference" ? &reference : word == "Env" ? &env : nullptr;
-    if (way == nullptr) {
-      in.fields.refusals().mismatch(at, "File or Reference", item);
-    } else if (std::exchange(*way, true)) {
+    const auto way = std::find_if(ways.begin(), ways.end(), [&](const Way& one) { return one.word == word; });
+    if (way == ways.end()) {
+      in.fields.refusals().mismatch(at, "File, EnvFile or Reference", item);
+    } else if (std::exchange(way->said, true)) {
       in.fields.refusals().add(at, in_quotes(word) + " stands twice");
     } else if (way == &env) {
       // An earlier CRD wrote Env into policies that said nothing.
       in.findings.warning(at.text(),
                           "\"Env\" has no effect: constants stand in env in any case, and a node's values "
-                          "come by File, or by Reference where the policy asks for it");
+                          "come by File, or by EnvFile or Reference where the policy asks for it");
     }
   });
-  if (given && !any) in.error("delivery", "is empty: File, Reference or both");
-  if (!file && !reference) return;
-  policy.deliver_file = file;
-  policy.deliver_reference = reference;
+  if (given && !any) in.error("delivery", "is empty: File, EnvFile or Reference");
+  if (env_file.said && reference.said)
+    in.error("delivery", "has EnvFile and Reference, which would both write the same entries of env");
+  policy.says_delivery = file.said || env_file.said || reference.said;
+  if (!policy.says_delivery) return;
+  policy.deliver_file = file.said || env_file.said;
+  policy.deliver_env_file = env_file.said;
+  policy.deliver_reference = reference.said;
 }
 
 }  // namespace nccl_env

@@ -82,7 +82,8 @@ Json policy_value(LabelGlobs /*kind*/, const ConstantMap& value) {
 }
 Json whole_value(Carriers /*kind*/, const NcclPolicy& policy) {
   Json carriers = Json::array();
-  if (policy.deliver_file) carriers.push_back("File");
+  if (policy.deliver_env_file) carriers.push_back("EnvFile");
+  if (policy.deliver_file && !policy.deliver_env_file) carriers.push_back("File");
   if (policy.deliver_reference) carriers.push_back("Reference");
   return carriers;
 }

@@ -25,6 +25,7 @@ struct BindingPlan {
   // NCCL_SOCKET_IFNAME here is that of pods with a network of their own; in those two it is that of
   // hostNetwork pods.
   NodeValues pod_owned;
+  std::optional<Value> no_env_file;  // why no process of the node sees what is delivered by EnvFile
   std::map<std::string, std::string, std::less<>> annotations;  // key -> value
 };
 BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
@@ -38,6 +39,8 @@ BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& 
 // check a Binding's annotations, and a pod with more than 256 KiB of them can never be updated again.
 bool within_budget(const Binding& binding, const BindingPlan& plan);
 
+// True if a variable of the pod comes by EnvFile.
+bool reads_env_file(const Pod& pod);
 // Returns the exposure whose node values a pod consumes, by fieldRefs or by file (PodOwned: constants alone);
 // nothing if it consumes none. Needed only before a Deny.
 std::optional<Exposure> consumed_exposure(const Pod& pod);

@@ -50,6 +50,7 @@ struct Plan {
   Exposure exposure = Exposure::PodOwned;
   bool no_rail = false;  // as in PodMatch: on a RoCE fabric the pod reaches nothing
   Form form = Form::Binding;
+  std::optional<Reason> fallback;  // why nccl.conf takes the place of the policy's EnvFile
   std::vector<ContainerPlan> containers;
   std::vector<Value> file;            // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
   ListChange volume;                  // of conf_file::kVolume in spec.volumes

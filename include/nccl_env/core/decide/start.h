@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nccl_env/core/decide/value.h"
@@ -14,8 +15,16 @@
 
 namespace nccl_env {
 
+// What the init container finds in its own environment, beside the values by their names.
+namespace init_variable {
+inline constexpr std::string_view kPolicy = "NCCL_ENV_POLICY";  // an NcclPolicy as JSON: it looks by itself
+inline constexpr std::string_view kConf = "NCCL_ENV_CONF";      // the text of nccl.conf: it does not look
+inline constexpr std::string_view kNode = "NCCL_ENV_NODE";  // the node annotation; "" where nothing was bound
+}  // namespace init_variable
+
 struct Resolution {
   std::map<std::string, std::string, std::less<>> values;  // the lines of nccl.conf
+  std::map<std::string, std::string, std::less<>> env;  // of the file of EnvFile; the list may lack its '='
   std::vector<Value> omitted;
   bool complete = true;               // nothing is left out for a reason of the node
   std::vector<std::string> unread;    // devices that could not be read; the rest counts
@@ -29,6 +38,10 @@ struct Resolution {
 // (texts_of_node); none of it is looked for here.
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
                           const ConstantMap& given = {});
+
+// Takes the values that the Binding gave, by name; "" where it gave none. `node`: the node annotation; "" if
+// no webhook answered at the Binding, and then each is NotBound.
+Resolution resolve_given(const ConstantMap& texts, std::string_view node);
 
 // For people: a line for each value, omission and problem; printable ASCII.
 std::string render_text(const Resolution& resolution);

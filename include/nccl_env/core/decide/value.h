@@ -18,7 +18,7 @@ enum class Source {
   Policy,  // a constant of the policy
   Node,    // an annotation that Binding writes
   File,    // nccl.conf alone, as Binding writes it
-  Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
+  Pod,     // written inside the pod before the container starts: into nccl.conf, or the file of EnvFile
 };
 std::string_view to_string(Source source);
 
@@ -36,9 +36,10 @@ struct Value {
   std::optional<std::string> value = {};
   Source source = Source::Policy;
   State state = State::Given;
-  bool in_env = false;   // carried by the container's env: a literal, or a fieldRef to `key`
-  bool in_file = false;  // carried by nccl.conf
-  std::string key = {};  // the annotation that a fieldRef or a volume's item names
+  bool in_env = false;       // carried by the container's env: a literal, or a fieldRef to `key`
+  bool in_file = false;      // carried by nccl.conf
+  bool by_file_key = false;  // that env entry is a fileKeyRef (EnvFile): not set where the file lacks it
+  std::string key = {};      // the annotation that a fieldRef or a volume's item names
   std::optional<Reason> reason = {};
   // One sentence on a value that is left out, or a clause where there is no reason; "" stands for that of the
   // reason. A constant that differs from node to node has the variant that gives it.
@@ -53,6 +54,8 @@ struct Value {
   auto operator<=>(const Value&) const = default;
 };
 
+// Returns the word for a planned value in the status annotation: EnvFile, or that of its source.
+std::string_view status_word(const Value& value);
 // Returns the word for a value's source on screens: that of the source, or Binding, User or Foreign.
 std::string_view source_word(const Value& value);
 

@@ -77,7 +77,8 @@ struct NodeNote {
   using Omitted = std::map<std::string, std::string, std::less<>>;  // variable -> reason
   Omitted host;
   Omitted sub_interface;
-  Omitted own_network;  // of the socket interface alone, for pods with a network of their own
+  Omitted own_network;   // of the socket interface alone, for pods with a network of their own
+  std::string env_file;  // why nothing that comes by EnvFile is seen: a reason's name; "" if it is
 };
 
 struct PodOwner {

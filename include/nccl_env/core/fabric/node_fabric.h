@@ -144,6 +144,7 @@ struct NodeFabric {
   std::optional<Timestamp> time;  // of the observation; absent (imported by hand): never stale
   std::optional<std::string> boot_id;
   std::optional<std::string> agent_version;
+  std::optional<std::string> kubelet_version;  // of the Node: "v1.36.3"
   std::optional<RdmaNamespaceMode> rdma_namespace_mode;
   std::optional<std::string> node_interface;  // netdev of the Node's InternalIP, else of the default route
   std::optional<std::vector<NodeLabel>>

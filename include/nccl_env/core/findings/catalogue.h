@@ -39,7 +39,7 @@ enum class Code {
   // nccl-env check: an installation, before it, when leaving
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
   AgentVersions, Answers,
-  Rights, Names, Namespace, AgentPod, OptedIn,
+  Rights, Names, Namespace, AgentPod, EnvFiles, OptedIn,
   NewPods, WaitingPods,
 };
 // clang-format on

@@ -17,6 +17,11 @@ namespace nccl_env {
 // NCCL cuts both at 1023 bytes, and a line feed would begin another line.
 Result<std::string> render_conf(const std::map<std::string, std::string, std::less<>>& values);
 
+// Returns the same values as the kubelet reads them for a fileKeyRef (KEP-3721, pkg/kubelet/util/env
+// of 1.35): NAME='VALUE' lines, in which nothing is escaped. A value that cannot stand in one is left out,
+// because one bad line keeps the container from starting; an empty one counts as not there.
+std::string render_env_file(const std::map<std::string, std::string, std::less<>>& values);
+
 }  // namespace nccl_env
 
 namespace nccl_env::conf_file {
@@ -27,6 +32,7 @@ inline constexpr std::string_view kPath = "/etc/nccl.conf";  // where every NCCL
 // serves both.
 inline constexpr std::array<std::string_view, 2> kPaths{kPath, "/etc/rccl.conf"};
 inline constexpr std::string_view kVolume = "nccl-env-conf";       // the volume that holds it
+inline constexpr std::string_view kEnvName = "env";                // the file of EnvFile, in the same volume
 inline constexpr std::string_view kResolver = "nccl-env-resolve";  // the init container that writes it
 
 }  // namespace nccl_env::conf_file

@@ -37,6 +37,8 @@ struct EnvEntry {
   std::string_view value;       // of `value`; "" where there is none
   bool has_source = false;      // `valueFrom` present
   std::string_view field_path;  // of `valueFrom.fieldRef`; "" for any other source
+  std::string_view file_key;    // of `valueFrom.fileKeyRef`, if it names our file of EnvFile; else ""
+  bool lost_source = false;     // `valueFrom` has no source at all: a client of older types dropped it
 };
 
 struct VolumeMount {
@@ -129,8 +131,9 @@ struct Pod {
   std::string_view name;        // "" where generateName is used
   std::string_view name_space;  // the review's, or metadata.namespace; "" if neither says
   std::string_view generate_name;
-  std::string_view uid;        // absent at CREATE
-  std::string_view node_name;  // spec.nodeName at CREATE; "" if none
+  std::string_view uid;            // absent at CREATE
+  std::string_view node_name;      // spec.nodeName at CREATE; "" if none
+  std::string_view runtime_class;  // spec.runtimeClassName; "" if none
   bool host_network = false;
   bool runs_as_root = false;   // spec.securityContext.runAsUser is 0
   bool is_non_root = false;    // spec.securityContext names another user than root, or runAsNonRoot

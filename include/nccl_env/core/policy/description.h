@@ -229,14 +229,16 @@ inline constexpr auto fields_of<NcclPolicy> = std::tuple{
           "first whose condition holds decides, else what spec says."},
     WholeField{
         "delivery", Carriers{},
-        "How values of the node reach the containers; without it by File, which mounts /etc/nccl.conf and "
-        "hides one of the image. Reference: references to annotations in env, empty where a node has no "
-        "value; the GID index goes by File alone. Env has no effect: constants stand in env in any case."},
+        "How values of the node reach the containers. File mounts /etc/nccl.conf and "
+        "hides one of the image. EnvFile: variables in env that are not set where a node has no value, by an "
+        "init container and fileKeyRef (Kubernetes 1.35), else by File. Reference: references to annotations "
+        "in env, empty where a node has no value; the GID index goes by File alone. Absent: as --carrier of "
+        "the webhook says. Env has no effect: constants stand in env in any case."},
     Field{
         "onUnresolved", &NcclPolicy::on_unresolved, Word<OnUnresolved>{},
         "Where a node gives no value: Allow starts the pod with the defaults of NCCL, Deny keeps it Pending "
         "with an event."}};
-// Besides: name, generation and max_table_age stand outside of spec, two members are Carriers.
-static_assert(is_described_once<NcclPolicy>(5));
+// Besides: name, generation and max_table_age stand outside of spec, four members are Carriers.
+static_assert(is_described_once<NcclPolicy>(7));
 
 }  // namespace nccl_env::described

@@ -101,10 +101,15 @@ struct PolicyVariant {
   std::optional<SocketInterfaceRule> socket_interface = {};
 };
 
+// How an installation brings what a node gives to pods whose policy does not say it (--carrier).
+enum class Carrier { File, EnvFile };
+std::string_view to_string(Carrier value);
+
 // Options of reading a policy.
 struct PolicyOptions {
   // --allow-code-paths: values that load code (plugins, library paths), run programs or write UCX's files
   bool allow_code_paths = false;
+  Carrier carrier = Carrier::File;  // --carrier; for policies in files, where no status records it
 };
 
 struct NcclPolicy {
@@ -128,6 +133,9 @@ struct NcclPolicy {
   // The carriers of what a node gives. Constants always stand in env, and in the file as well.
   bool deliver_file = true;        // lines of nccl.conf
   bool deliver_reference = false;  // references to annotations in env: empty where a node has no value
+  // fileKeyRefs in env: not set where a node has no value. nccl.conf takes its place where that cannot be.
+  bool deliver_env_file = false;
+  bool says_delivery = false;  // else the installation's --carrier decides
   OnUnresolved on_unresolved = OnUnresolved::Allow;
   // The age from which a table counts as none for the webhook, which writes that age into the status. Absent
   // in files.

@@ -19,11 +19,11 @@ enum class Reason {
   BudgetExceeded, MirrorPod, ClaimUnknown,
   // the container or the variable
   UserSet, UserSetGroup, DisabledByUser, EnvFromPresent, ConfPresent, ConfOccupied, OmittedByPolicy, InfiniBand,
-  PodGidUnknown, PodRailsUnknown, PodOwnsDevices,
+  PodGidUnknown, PodRailsUnknown, PodOwnsDevices, TooEarly, RuntimeUnknown, ReferenceDropped, NotBound,
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
   GidTableUnknown, GidNotUniform, GidUnstable, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
-  ConditionNotMet, ConditionUnknown, PKeyUnknown, PKeyNotUniform,
+  ConditionNotMet, ConditionUnknown, PKeyUnknown, PKeyNotUniform, KubeletTooOld,
   kCount,  // not a reason: their number
 };
 // clang-format on

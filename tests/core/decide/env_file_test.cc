@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// EnvFile: variables in env that are not set where a node has no value, and what takes their place where that
+// cannot be.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/conf_pods.h"
+#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/decide/start.h"
+#include "nccl_env/core/nccl/conf.h"
+
+namespace nccl_env::tests::env_file_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+NcclPolicy env_file(Exposure exposure = Exposure::Host) {
+  NcclPolicy policy = policy_for("rdma/hca*", exposure);
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  policy.deliver_env_file = policy.says_delivery = true;
+  return policy;
+}
+
+Json key_reference(const std::string& name) {
+  return {{"name", name},
+          {"valueFrom",
+           {{"fileKeyRef",
+             {{"volumeName", "nccl-env-conf"}, {"path", "env"}, {"key", name}, {"optional", true}}}}}};
+}
+
+Admitted plan(const Json& before, const NcclPolicy& policy = env_file(),
+              const PlanOptions& options = with_resolver()) {
+  return admit(before, policy, nullptr, options);
+}
+
+Json resolver_of(const Json& pod) {
+  for (const Json& container : pod["spec"].value("initContainers", Json::array())) {
+    if (container["name"] == "nccl-env-resolve") return container;
+  }
+  return nullptr;
+}
+
+std::vector<Json> references(const Json& container) {
+  std::vector<Json> found;
+  for (const Json& entry : container.value("env", Json::array())) {
+    if (entry.contains("valueFrom")) found.push_back(entry);
+  }
+  return found;
+}
+
+std::string fallback_of(const Json& pod) {
+  return Json::parse(pod["metadata"]["annotations"]["nccl-env.io/status"].get<std::string>())
+      .value("fallback", "");
+}
+
+TEST(EnvFile, NodeValuesAreReferencesToTheFileAndConstantsStayLiterals) {
+  const Admitted admitted = plan(pod({container("c")}));
+  const Json& main = admitted.pod["spec"]["containers"][0];
+  EXPECT_THAT(references(main), ElementsAre(key_reference("NCCL_IB_HCA"), key_reference("NCCL_IB_GID_INDEX"),
+                                            key_reference("NCCL_IB_ADDR_FAMILY")));
+  EXPECT_EQ(main["env"].back(), variable("NCCL_IB_TIMEOUT", "22"));
+  EXPECT_FALSE(main.contains("volumeMounts")) << "an image's nccl.conf stays visible";
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "EnvFile");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
+  EXPECT_EQ(fallback_of(admitted.pod), "");
+  EXPECT_EQ(admitted.pod["spec"]["volumes"],
+            Json::parse(R"([{"name":"nccl-env-conf","emptyDir":{"sizeLimit":"1Mi"}}])"));
+}
+
+TEST(EnvFile, ForHostTheInitContainerTakesTheBindingsValuesAndNoPolicy) {
+  const Json made = resolver_of(plan(pod({container("c")})).pod);
+  EXPECT_EQ(made["args"], (Json{"resolve", "--out", "/nccl-env/nccl.conf", "--env-out", "/nccl-env/env",
+                                "--given", "NCCL_IB_HCA,NCCL_IB_GID_INDEX,NCCL_IB_ADDR_FAMILY"}));
+  std::map<std::string, std::string> paths;
+  for (const Json& entry : made["env"]) paths[entry["name"]] = entry["valueFrom"]["fieldRef"]["fieldPath"];
+  EXPECT_EQ(paths,
+            (std::map<std::string, std::string>{
+                {"NCCL_ENV_NODE", "metadata.annotations['nccl-env.io/node']"},
+                {"NCCL_ENV_CONF", "metadata.annotations['hostnetwork.nccl-env.io/nccl.conf']"},
+                {"NCCL_IB_HCA", "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"},
+                {"NCCL_IB_GID_INDEX", "metadata.annotations['host.nccl-env.io/NCCL_IB_GID_INDEX']"},
+                {"NCCL_IB_ADDR_FAMILY", "metadata.annotations['host.nccl-env.io/NCCL_IB_ADDR_FAMILY']"}}));
+}
+
+TEST(EnvFile, AHostPodWaitsForItsBindingAndDenyHoldsIt) {
+  const Admitted admitted = plan(pod({container("c")}));
+  ReviewParser parser;
+  const std::string text = admitted.pod.dump();
+  const auto again = parser.parse_pod(text);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(waits_for_binding(*again));
+  EXPECT_TRUE(reads_env_file(*again));
+  EXPECT_EQ(consumed_exposure(*again), Exposure::Host);
+}
+
+TEST(EnvFile, APodThatKnowsMoreLooksByItself) {
+  const Admitted admitted = plan(pod({container("c")}, false), env_file(Exposure::PodOwned));
+  EXPECT_EQ(admitted.plan.form, Form::ContainerStart);
+  const Json made = resolver_of(admitted.pod);
+  EXPECT_EQ(made["args"], (Json{"resolve", "--out", "/nccl-env/nccl.conf", "--env-out", "/nccl-env/env"}));
+  EXPECT_THAT(names(made["env"]), ElementsAre("NCCL_ENV_POLICY", "NCCL_ENV_NODE"));
+  EXPECT_THAT(references(admitted.pod["spec"]["containers"][0]),
+              ElementsAre(key_reference("NCCL_IB_HCA"), key_reference("NCCL_IB_GID_INDEX"),
+                          key_reference("NCCL_IB_ADDR_FAMILY")));
+}
+
+TEST(EnvFile, TheInitContainerComesFirst) {
+  Json before = pod({container("c")});
+  before["spec"]["initContainers"] = {container("fetch", {}, ""), container("check")};
+  const Admitted admitted = plan(before);
+  EXPECT_THAT(init_names(admitted.pod), ElementsAre("nccl-env-resolve", "fetch", "check"));
+  EXPECT_THAT(references(admitted.pod["spec"]["initContainers"][2]), ::testing::SizeIs(3));
+}
+
+TEST(EnvFile, AContainerInFrontOfItHasNoReference) {
+  Json first = plan(pod({container("c")})).pod;
+  auto& inits = first["spec"]["initContainers"];
+  inits.insert(inits.begin(), container("early"));
+  const Admitted admitted = plan(first);
+  EXPECT_THAT(init_names(admitted.pod), ElementsAre("early", "nccl-env-resolve"));
+  EXPECT_THAT(references(admitted.pod["spec"]["initContainers"][0]), IsEmpty());
+  EXPECT_EQ(told(admitted.pod, "early", "NCCL_IB_HCA"), "TooEarly");
+  EXPECT_EQ(told(admitted.pod, "early", "NCCL_IB_TIMEOUT"), "Policy");
+}
+
+TEST(EnvFile, ASecondReviewChangesNothing) {
+  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+    const Admitted first =
+        plan(pod({container("c"), container("d")}, exposure == Exposure::Host), env_file(exposure));
+    EXPECT_EQ(plan(first.pod, env_file(exposure)).patch, "") << to_string(exposure);
+    EXPECT_EQ(plan(with_api_defaults(first.pod), env_file(exposure)).patch, "") << to_string(exposure);
+  }
+}
+
+TEST(EnvFile, WhatTheUserSetsStays) {
+  const Admitted admitted = plan(pod({container("c", {variable("NCCL_IB_HCA", "mlx5_7")})}));
+  const Json& main = admitted.pod["spec"]["containers"][0];
+  EXPECT_EQ(main["env"][0], variable("NCCL_IB_HCA", "mlx5_7"));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "UserSet");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
+}
+
+TEST(EnvFile, AContainerThatStartsSshdHasTheFileToo) {
+  const Admitted admitted = plan(running_sshd(pod({container("c")})));
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+  EXPECT_THAT(references(admitted.pod["spec"]["containers"][0]), ::testing::SizeIs(3));
+}
+
+TEST(EnvFile, WhatEnvFromMayHoldComesByTheFile) {
+  Json main = container("c");
+  main["envFrom"] = {{{"configMapRef", {{"name", "x"}}}}};
+  const Admitted admitted = plan(pod({main}));
+  EXPECT_THAT(references(admitted.pod["spec"]["containers"][0]), IsEmpty());
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
+}
+
+TEST(EnvFile, ARuntimeThatMayKeepItsVolumesInsideGetsTheFile) {
+  for (const char* runtime : {"kata", "kata-qemu", "gvisor"}) {
+    Json before = pod({container("c")});
+    before["spec"]["runtimeClassName"] = runtime;
+    const Admitted admitted = plan(before);
+    EXPECT_EQ(fallback_of(admitted.pod), "RuntimeUnknown") << runtime;
+    EXPECT_EQ(resolver_of(admitted.pod), nullptr);
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
+    EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+  }
+  Json nvidia = pod({container("c")});
+  nvidia["spec"]["runtimeClassName"] = "nvidia";
+  EXPECT_EQ(told(plan(nvidia).pod, "c", "NCCL_IB_HCA"), "EnvFile");
+}
+
+TEST(EnvFile, WithoutAnInitContainerTheFileTakesItsPlace) {
+  const Admitted none = admit(pod({container("c")}), env_file());
+  EXPECT_EQ(told(none.pod, "c", "NCCL_IB_HCA"), "File");
+  Json labelled = pod({container("c")});
+  labelled["metadata"]["labels"] = {{"nccl-env.io/resolve", "Binding"}};
+  EXPECT_EQ(told(plan(labelled).pod, "c", "NCCL_IB_HCA"), "File");
+  EXPECT_EQ(told(plan(pod({container("nccl-env-resolve")})).pod, "nccl-env-resolve", "NCCL_IB_HCA"), "File");
+}
+
+// What hooks with older types do to an entry: a source without members, or no source at all.
+Json without_file_keys(Json pod, bool whole) {
+  for (const char* list : {"initContainers", "containers"}) {
+    for (Json& container : pod["spec"][list]) {
+      for (Json& entry : container["env"]) {
+        if (!entry.contains("valueFrom") || !entry["valueFrom"].contains("fileKeyRef")) continue;
+        if (whole) {
+          entry.erase("valueFrom");
+        } else {
+          entry["valueFrom"] = Json::object();
+        }
+      }
+    }
+  }
+  return pod;
+}
+
+TEST(EnvFile, EntriesThatAnotherHookEmptiedArePlannedAnewByFile) {
+  for (const bool whole : {false, true}) {
+    Json before = pod({container("c"), container("d", {variable("EMPTY", "")})});
+    const Json dropped = without_file_keys(plan(before).pod, whole);
+    const Admitted second = plan(dropped);
+    EXPECT_EQ(fallback_of(second.pod), "ReferenceDropped");
+    EXPECT_EQ(second.plan.fallback, Reason::ReferenceDropped);
+    EXPECT_EQ(second.pod["spec"].value("initContainers", Json::array()), Json::array());
+    EXPECT_EQ(second.pod["spec"]["containers"][0]["env"], Json::array({variable("NCCL_IB_TIMEOUT", "22")}));
+    EXPECT_EQ(second.pod["spec"]["containers"][1]["env"][0], variable("EMPTY", "")) << "the user's own";
+    EXPECT_TRUE(has_file(second.pod["spec"]["containers"][0]));
+    EXPECT_EQ(told(second.pod, "c", "NCCL_IB_HCA"), "File");
+    EXPECT_EQ(plan(second.pod).patch, "") << "the pod stays as it is, whoever is asked again";
+  }
+}
+
+TEST(EnvFile, AUsersEntryOfThatFormIsNotOurs) {
+  const Json users{{"name", "NCCL_IB_HCA"}, {"valueFrom", Json::object()}};
+  const Admitted admitted = plan(pod({container("c", {users})}));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "UserSet");
+  EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"][0], users);
+}
+
+TEST(EnvFile, PodsOfTheOldFormAreTakenOver) {
+  NcclPolicy by_file = env_file();
+  by_file.deliver_env_file = false;
+  const Admitted old = plan(pod({container("c")}), by_file);
+  EXPECT_TRUE(has_file(old.pod["spec"]["containers"][0]));
+  const Admitted now = plan(old.pod);
+  EXPECT_EQ(told(now.pod, "c", "NCCL_IB_HCA"), "EnvFile");
+  EXPECT_EQ(now.pod["spec"]["containers"][0].value("volumeMounts", Json::array()), Json::array());
+  EXPECT_EQ(plan(now.pod, by_file).pod["spec"], old.pod["spec"]) << "and back";
+}
+
+// What the init container writes.
+
+TEST(GivenValues, AreWrittenAsTheyCameAndNothingIsEmpty) {
+  const Resolution given =
+      resolve_given({{"NCCL_IB_HCA", "mlx5_0,mlx5_1"}, {"NCCL_IB_GID_INDEX", ""}}, R"({"v":1,"node":"n1"})");
+  EXPECT_EQ(render_env_file(given.env), "NCCL_IB_HCA='mlx5_0,mlx5_1'\n");
+  EXPECT_THAT(given.omitted, IsEmpty()) << "the node annotation says why";
+  EXPECT_TRUE(given.complete);
+}
+
+TEST(GivenValues, AreNotBoundWhereNoWebhookAnswered) {
+  const Resolution given = resolve_given({{"NCCL_IB_HCA", ""}, {"NCCL_IB_GID_INDEX", ""}}, "");
+  EXPECT_EQ(render_env_file(given.env), "");
+  std::vector<std::string> names;
+  for (const Value& omission : given.omitted) {
+    names.push_back(omission.name);
+    EXPECT_EQ(omission.reason, Reason::NotBound);
+  }
+  EXPECT_THAT(names, UnorderedElementsAre("NCCL_IB_HCA", "NCCL_IB_GID_INDEX"));
+}
+
+// The kubelet's grammar: one bad line keeps the container from starting.
+TEST(EnvFileText, HasNoLineThatTheKubeletRefuses) {
+  EXPECT_EQ(
+      render_env_file({{"A", "x y"}, {"B", "it's"}, {"C", ""}, {"D", "a\nb"}, {"E F", "1"}, {"G", "=m:1"}}),
+      "A='x y'\nG='=m:1'\n");
+}
+
+}  // namespace
+}  // namespace nccl_env::tests::env_file_test
