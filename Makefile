@@ -142,6 +142,8 @@ cluster: image ## a whole cluster of one node here, as root, without Docker, and
 cluster-test: image ## scenarios on that cluster: what processes of pods have (SCENARIOS="carriers nccl": some)
 	@scripts/install-deps --cluster --oracle
 	tests/cluster/run "python3 -B tests/cluster/check.py $(SCENARIOS)"
+	$(if $(SCENARIOS),,for part in kube-apiserver kubelet; do CLUSTER_GATE_OFF=$$part \
+	  tests/cluster/run "python3 -B tests/cluster/check.py envfile" || exit 1; done)
 
 deb: $(BUILDS) ## the command line as Debian packages, build/deb/nccl-env_*.deb (ARCH="amd64 arm64")
 	@scripts/install-deps --deb

@@ -60,11 +60,16 @@ def expand(text, known):
     return re.sub(r"\$\$|\$\(([^)]*)\)", replaced, text)
 
 
-def resolve_env(pod, container):
-    """A container's environment by the kubelet's rules: a fieldRef to a missing annotation or label is ""."""
+def resolve_env(pod, container, written=None):
+    """A container's environment by the kubelet's rules: a fieldRef to a missing annotation or label is "", a fileKeyRef
+    to a key that is not in the file, `written`, sets nothing."""
     env = {}
     for entry in container.get("env", []):
-        if "valueFrom" in entry:
+        if "fileKeyRef" in entry.get("valueFrom", {}):
+            key = entry["valueFrom"]["fileKeyRef"]["key"]
+            if key in (written or {}):
+                env[entry["name"]] = written[key]
+        elif "valueFrom" in entry:
             path = entry["valueFrom"]["fieldRef"]["fieldPath"]
             field, key = re.fullmatch(r"metadata\.(annotations|labels)\['(.*)'\]", path).groups()
             env[entry["name"]] = pod["metadata"].get(field, {}).get(key, "")
@@ -101,7 +106,8 @@ class Webhook:
         self.log = scratch / "webhook.log"
         self.requests = 0
         arguments = [program, "--store", f"dir:{store}", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
-                     "--self-signed", self.pki, "--drain-grace", "0s", "--resolver-image", RESOLVER_IMAGE]
+                     "--self-signed", self.pki, "--drain-grace", "0s", "--resolver-image", RESOLVER_IMAGE,
+                     "--carrier", "EnvFile"]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             start_new_session=True)

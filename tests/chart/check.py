@@ -47,6 +47,7 @@ EFFECTS = [
      ["resourceclaims", "resourceclaimtemplates"]),
     ("rbac.readClaims=false", ("ClusterRole", "nccl-env-webhook"), "rules.4.apiGroups",
      ["admissionregistration.k8s.io"]),
+    ("webhook.carrier=EnvFile", WEBHOOK, CONTAINER + "args.3", "--carrier=EnvFile"),
     ("webhook.maxTableAge=6h", WEBHOOK, CONTAINER + "args.3", "--max-table-age=6h"),
     ("webhook.logLevel=debug", WEBHOOK, CONTAINER + "args.4", "--log-level=debug"),
     ("webhook.args[0]=--threads=4", WEBHOOK, CONTAINER + "args.4", "--threads=4"),

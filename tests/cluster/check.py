@@ -13,9 +13,9 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 from session import Session  # noqa: E402
-from scenarios import carriers, events, helm, nccl, older, programs, pull, removal, start  # noqa: E402
+from scenarios import carriers, envfile, events, helm, nccl, older, programs, pull, removal, start  # noqa: E402
 
-SCENARIOS = [carriers, older, start, pull, nccl, programs, events, removal, helm]
+SCENARIOS = [carriers, envfile, older, start, pull, nccl, programs, events, removal, helm]
 
 
 def main(chosen):

@@ -9,6 +9,7 @@
 #include "check/checked.h"
 #include "cluster/objects.h"
 #include "nccl_env/kube/client.h"
+#include "nccl_env/kube/env_files.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::cli {
@@ -36,6 +37,7 @@ struct Preparation {
   LookUp space;
   // The answer to a sample of the agent's pod; nothing if the namespace does not exist yet.
   std::optional<Result<DryRun>> agent;
+  Result<kube::EnvFiles> env_files = Error{"not asked"};
   Result<std::vector<std::string>> opted_in = Error{"not asked"};  // namespaces
 };
 

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""EnvFile on a real kubelet: variables that are there or not set at all, never empty. With CLUSTER_GATE_OFF the same where
+the API server or the kubelet lacks the gate."""
+import json
+import os
+import statistics
+import time
+
+from node import NAME as NODE
+from older_hook import OlderHook
+from pki import Pki
+from process import eventually
+from session import HCAS, expect, pod, statuses
+
+NAME = "envfile: environment variables by fileKeyRef, their absence, and what takes their place"
+RESOLVER = "nccl-env-resolve"
+CONSTANTS = {"NCCL_IB_TIMEOUT": "22"}
+VALUES = {"NCCL_IB_HCA": ",".join(HCAS), "NCCL_IB_GID_INDEX": "3"}
+PODS = int(os.environ.get("CLUSTER_PODS", "5"))
+
+
+def carrier(session, name):
+    return session.api.get("NcclPolicy", None, name).get("status", {}).get("carrier")
+
+
+def opt_in(session, name, exposure="Host", holds="EnvFile", **spec):
+    session.opt_in(name, exposure, delivery=["EnvFile"], **spec)
+    eventually(f"the status of {name} says {holds}", lambda: carrier(session, name) == holds)
+    eventually("the webhook knows it", lambda: (word(session.api.create(pod(name, "probe"), "?dryRun=All"))
+                                                == ("EnvFile" if holds == "EnvFile" else "File")))
+
+
+def word(made, container="main"):
+    """How the status says that the list comes."""
+    told = json.loads(made["metadata"]["annotations"]["nccl-env.io/status"])["containers"][container]
+    return told["set"].get("NCCL_IB_HCA", told.get("omitted", {}).get("NCCL_IB_HCA"))
+
+
+def message(session, namespace, name):
+    ended = next(one for one in statuses(session.api.get("Pod", namespace, name)) if one["name"] == RESOLVER)
+    return ended["state"]["terminated"]
+
+
+def values(session):
+    """Of the node's network: what the Binding gave. The image's own nccl.conf stays visible, and no variable is empty."""
+    session.load_image("nccl-env.test/ownconf:1", env=("NCCL_IB_SL=5", "NCCL_IB_ADDR_FAMILY=AF_INET"),
+                       files={"/etc/nccl.conf": b"NCCL_IB_TC=106\n"})
+    process = session.run(pod("envfile", "host", "nccl-env.test/ownconf:1"))
+    expect("EnvFile", process.variables(), {**CONSTANTS, **VALUES, "NCCL_IB_SL": "5", "NCCL_IB_ADDR_FAMILY": "AF_INET"})
+    expect("the image's nccl.conf", process.conf(), {"NCCL_IB_TC": "106"})
+    expect("the init container's end", message(session, "envfile", "host")["exitCode"], 0)
+    told = session.explained("envfile", "host")
+    given = {value["name"]: (value["value"], value["source"]) for one in told["containers"] if one["name"] == "main"
+             for value in one["env"]}
+    expect("explain", {name: given[name] for name in VALUES}, {name: (value, "EnvFile") for name, value in VALUES.items()})
+    said = session.kubectl("-n", "envfile", "exec", "host", "--", "/bin/env")
+    expect("exec", sorted(line for line in said.splitlines() if line.startswith("NCCL_IB_HCA")),
+           [f"NCCL_IB_HCA={VALUES['NCCL_IB_HCA']}"])
+    session.kill(process)
+    again = session.running("envfile", "host", after=process)
+    expect("after a restart", {name: again.variables().get(name) for name in VALUES}, VALUES)
+
+
+def absent(session):
+    """A pod that looks finds no RDMA device on this machine, and a node without a table has nothing: nothing is set."""
+    opt_in(session, "envfile-look", "PodOwned")
+    process = session.run(pod("envfile-look", "look", host_network=False))
+    expect("nothing found", (process.variables(), process.conf()), (CONSTANTS, None))
+    opt_in(session, "envfile-strange", fabric={"hcas": ["nothing_*"]})
+    process = session.run(pod("envfile-strange", "none"))
+    expect("no port of the fabric", process.variables(), CONSTANTS)
+    told = session.explained("envfile-strange", "none")
+    reasons = {some["name"]: some["reason"] for one in told["containers"] if one["name"] == "main" for some in one["omitted"]}
+    expect("explain has the node's reason", reasons.get("NCCL_IB_HCA"), "NoFabricPort")
+
+
+def not_bound(session):
+    """No webhook at the Binding: the hook of Bindings is away for a moment."""
+    hooks = session.api.get("MutatingWebhookConfiguration", None, "nccl-env")
+    without = [hook for hook in hooks["webhooks"] if not any("pods/binding" in rule["resources"] for rule in hook["rules"])]
+    try:
+        session.api.merge("MutatingWebhookConfiguration", None, "nccl-env", {"webhooks": without})
+        process = eventually("a pod that was not bound by us runs", lambda: unbound(session))
+        expect("not bound", process.variables(), CONSTANTS)
+    finally:
+        session.api.merge("MutatingWebhookConfiguration", None, "nccl-env", {"webhooks": hooks["webhooks"]})
+    expect("its reason", "NotBound" in message(session, "envfile", f"unbound-{unbound.made}")["message"], True)
+    eventually("Bindings are answered again", lambda: bound(session))
+
+
+def unbound(session):
+    """Creates pods until one has no node annotation: API servers take a moment to see a changed configuration."""
+    unbound.made += 1
+    name = f"unbound-{unbound.made}"
+    process = session.run(pod("envfile", name))
+    return process if "nccl-env.io/node" not in session.api.get("Pod", "envfile", name)["metadata"]["annotations"] else None
+
+
+def bound(session):
+    bound.made += 1
+    process = session.run(pod("envfile", f"bound-{bound.made}"))
+    return "NCCL_IB_HCA" in process.variables()
+
+
+unbound.made = bound.made = 0
+
+
+def dropped(session):
+    """Another hook of older types empties the references: the pod has File, and starts."""
+    certificate = Pki(session.state / "pki-emptying")
+    hook = OlderHook(certificate.issue("older", "older", addresses=("IP:127.0.0.1",)), certificate.ca)
+    try:
+        for name in ("aaa-emptying", "zzz-emptying"):
+            session.api.apply(hook.configuration(name, "envfile"))
+            asked = hook.asked
+            eventually(f"{name} is called", lambda: session.is_injected(pod("envfile", "probe")) and hook.asked > asked)
+            process = session.run(pod("envfile", name))
+            expect(f"beside {name}", {key: process.has().get(key, "").lstrip("=") for key in VALUES}, VALUES)
+            session.api.delete("MutatingWebhookConfiguration", None, name)
+    finally:
+        hook.close()
+
+
+def seconds(session):
+    """From create to running, by carrier: File, EnvFile, Reference beside each other."""
+    took = {}
+    for name, delivery in (("start-file", "File"), ("start-env", "EnvFile"), ("start-ref", "Reference")):
+        session.opt_in(name, delivery=[delivery])
+        if delivery == "EnvFile":
+            opt_in(session, name)
+    for number in range(PODS):
+        for name in ("start-file", "start-env", "start-ref"):
+            begin = time.monotonic()
+            session.run(pod(name, f"p{number}"))
+            took.setdefault(name, []).append(time.monotonic() - begin)
+    session.clear("start-file", "start-env", "start-ref")
+    return ", ".join(f"{name[6:]} {statistics.median(some):.2f} s" for name, some in took.items())
+
+
+def old_kubelet(session):
+    """A kubelet without the field leaves the variables empty; where the table says so, it is told, and Deny holds."""
+    opt_in(session, "envfile")
+    process = session.run(pod("envfile", "unseen"))
+    expect("a kubelet without the gate", process.variables(), {**CONSTANTS, **dict.fromkeys(VALUES, ""),
+                                                               "NCCL_IB_ADDR_FAMILY": ""})
+    agents = {"spec": {"template": {"spec": {"nodeSelector": {"no-node": "has-it"}}}}}
+    session.api.merge("DaemonSet", "nccl-env", "nccl-env-agent", agents)
+    eventually("the agent is gone", lambda: not session.api.list(
+        "Pod", "nccl-env", "?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent"))
+    session.api.merge("NodeFabric", None, NODE, {"observed": {"kubeletVersion": "v1.34.9"}})
+    eventually("a Binding says so", lambda: old_told(session))
+    opt_in(session, "envfile-deny", onUnresolved="Deny")
+    session.api.create(pod("envfile-deny", "held"))
+    eventually("Deny holds the pod", lambda: "KubeletTooOld" in session.kubectl(
+        "-n", "envfile-deny", "get", "events", "--field-selector", "involvedObject.name=held"))
+
+
+def old_told(session):
+    old_told.made += 1
+    name = f"old-{old_told.made}"
+    session.run(pod("envfile", name))
+    if "KubeletTooOld" not in session.api.get("Pod", "envfile", name)["metadata"]["annotations"]["nccl-env.io/node"]:
+        return False
+    told = session.explained("envfile", name, code=1)
+    return "KubeletTooOld" in str(told)
+
+
+old_told.made = 0
+
+
+def no_gate(session):
+    """An API server without the gate: the status says so, and pods have their values by File."""
+    opt_in(session, "envfile", holds="EnvFileUnavailable")
+    process = session.run(pod("envfile", "file"))
+    expect("without the gate", ({name: process.has()[name] for name in VALUES}, process.variables()),
+           ({**VALUES, "NCCL_IB_HCA": "=" + VALUES["NCCL_IB_HCA"]}, CONSTANTS))
+    expect("check --pre", "has no fileKeyRef" in session.command("nccl-env", "check", "--pre"), True)
+
+
+def run(session):
+    gate_off = os.environ.get("CLUSTER_GATE_OFF", "")
+    if gate_off:
+        return {"kube-apiserver": no_gate, "kubelet": old_kubelet}[gate_off](session)
+    opt_in(session, "envfile")
+    expect("check --pre", "NCCL_ENV_CARRIER=EnvFile" in session.command("nccl-env", "check", "--pre"), True)
+    values(session)
+    absent(session)
+    not_bound(session)
+    dropped(session)
+    session.clear("envfile-look", "envfile-strange")
+    figures = seconds(session)
+    session.clear("envfile")
+    return figures
