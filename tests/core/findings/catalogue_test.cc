@@ -51,7 +51,9 @@ TEST(Catalogue, EachCodeHasItsWordsAndItsPageNamesIt) {
     const auto [page, section] = split(words.document);
     const std::string name(words.name);
     EXPECT_THAT(read(page), HasSubstr(section.empty() ? "`" + name + "`" : "\n## " + name + "\n")) << page;
-    if (!section.empty()) EXPECT_TRUE(std::ranges::equal(section, name, {}, {}, lower)) << section;
+    if (!section.empty()) {
+      EXPECT_TRUE(std::ranges::equal(section, name, {}, {}, lower)) << section;
+    }
   }
   EXPECT_FALSE(parse_code("NoSuchCode"));
 }
