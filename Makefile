@@ -152,6 +152,13 @@ deb: $(BUILDS) ## the command line as Debian packages, build/deb/nccl-env_*.deb 
 
 deb-test: deb ## installs each package on a clean Debian 12 root, as root, and uses it there
 	for package in build/deb/nccl-env_*.deb; do tests/clean/deb $$package || exit; done
+.PHONY: release release-test
+release: image deb ## of the tag vVERSION images, chart, packages and checksums in build/dist (VERSION=0.1.0 REPOSITORY=… PUSH=yes)
+	REPOSITORY="$(REPOSITORY)" PUSH="$(PUSH)" scripts/release "$(VERSION)"
+
+release-test: image deb ## scripts/release in a clone, against a registry on loopback
+	python3 -B tests/release/check.py
+
 report-test: build ## the page of `nccl-env report` in headless Chromium (1 minute); screenshots in build/report
 	@scripts/install-deps --report
 	/usr/bin/python3 -B tests/report/check.py build/release/bin/nccl-env build/report

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What scripts/image says of the images that it has built, and the files that name them by their indexes' digests.
 
-  report.py DIRECTORY VERSION REPOSITORY"""
+  report.py DIRECTORY VERSION REPOSITORY [COMMIT]     COMMIT: they have to be of this one"""
 import json
 import pathlib
 import sys
@@ -23,14 +23,17 @@ def differences(one, other):
             yield f"{name}: {one[name]} and {other[name]}"
 
 
-def main(out, version, repository):
-    images = {name: Archive(out / f"nccl-env-{name}.oci.tar") for name in ("webhook", "agent")}
+def main(out, version, repository, commit=None):
+    images = {name: Archive(out / f"nccl-env-{name}.oci.tar") for name in ("webhook", "agent", "cli")}
     digests, uneven = [], set()
     for name, image in images.items():
         print(f"nccl-env-{name}:{version}  {image.digest}  build/image/nccl-env-{name}.oci.tar")
         digests.append(f"{image.digest}  nccl-env-{name}:{version}\n")
         sboms = {}
         for architecture, one in image.images.items():
+            revision = one.config["config"]["Labels"]["org.opencontainers.image.revision"]
+            if commit not in (None, revision):
+                sys.exit(f"nccl-env-{name} is of commit {revision}, not {commit}: make image")
             print(f"  {architecture}  {one.digest}  {one.unpacked / 1e6:.1f} MB in {len(one.layers)} layers, "
                   f"{one.packed / 1e6:.1f} MB packed")
             digests.append(f"{one.digest}  nccl-env-{name}:{version} {architecture}\n")
@@ -41,6 +44,7 @@ def main(out, version, repository):
         print("The architectures have other versions of Debian's packages; `apt upgrade` on this machine, and for arm64\n"
               "`scripts/cross sh -c 'apt-get update && apt-get upgrade'`, make them even:\n  " + "\n  ".join(sorted(uneven)))
     (out / "digests").write_text("".join(digests))
+    del images["cli"]  # no manifest names it
     (out / "values.yaml").write_text("image:\n" + "".join(
         f"  {name}: {{repository: {repository}/nccl-env-{name}, digest: \"{image.digest}\"}}\n"
         for name, image in images.items()))

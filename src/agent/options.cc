@@ -4,15 +4,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/duration.h"
-#include "nccl_env/program/ending.h"
 #include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/store_option.h"
+#include "nccl_env/program/usage.h"
 
 namespace nccl_env::agent {
 namespace {
@@ -68,7 +70,8 @@ class AgentCommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      return {std::nullopt, refuse(error)};
+      const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+      return {std::nullopt, error.get_exit_code() == 0 ? app_.exit(error) : refuse(words, error)};
     }
     arguments_.run.log_level = *parse_log_level(level_);
     return {arguments_, 0};
@@ -78,11 +81,10 @@ class AgentCommandLine {
   using Command = AgentArguments::Command;
 
   // Errors of show and resolve are read by a person, or in the pod's output; all others are read as a log.
-  int refuse(const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0 || app_.got_subcommand("show") || app_.got_subcommand("resolve"))
-      return app_.exit(error) == 0 ? 0 : 2;
-    return program::refuse_usage(
-        app_.got_subcommand("run") ? "nccl-env-agent run --help" : "nccl-env-agent --help", error.what());
+  int refuse(const std::vector<std::string>& words, const CLI::ParseError& error) {
+    const bool by_person = app_.got_subcommand("show") || app_.got_subcommand("resolve");
+    return program::refuse_usage(program::usage_problem(app_, words, error.what()),
+                                 by_person ? program::Reader::Person : program::Reader::Log);
   }
 
   CLI::App& command(const std::string& name, const std::string& description, Command value) {
@@ -153,6 +155,7 @@ class AgentCommandLine {
     add_duration(app, "--refresh", "How often an unchanged table is written again, +-20 % [1h]", to.refresh);
     add_duration(app, "--look", "How often to look without an event [60s]", to.look_anyway);
     app.add_option("--ops-listen", to.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
+        ->type_name("ADDR:PORT")
         ->check(net::listen_problem)
         ->capture_default_str();
     app.add_option("--log-level", level_, "Least level of the lines to write")

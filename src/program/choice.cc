@@ -14,7 +14,11 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   const std::size_t edits = letters > 4 ? 2 : 1;  // in a short word two make another word
   const std::string_view found =
       nearest(word, std::vector<std::string_view>(known.begin(), known.end()), edits);
-  return found.empty() ? std::string() : ": do you mean " + std::string(found) + "?";
+  if (!found.empty()) return ": do you mean " + std::string(found) + "?";
+  const auto swapped = std::ranges::find_if(known, [&](const std::string& name) {  // "shwo"
+    return name.size() == word.size() && std::is_permutation(name.begin(), name.end(), word.begin());
+  });
+  return swapped == known.end() ? std::string() : ": do you mean " + *swapped + "?";
 }
 
 CLI::Validator one_of(std::vector<std::string> words) {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/ending.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 
 #include "nccl_env/base/log.h"
-#include "nccl_env/core/text/columns.h"
 #include "nccl_env/program/terminal.h"
 
 namespace nccl_env::program {
@@ -41,16 +38,6 @@ int end_logged(const Status& ran) {
   if (ran) return kDone;
   tell("could not start", {{"problem", ran.error().message}});
   return EXIT_FAILURE;
-}
-
-int refuse_usage(std::string_view help, const std::string& problem) {
-  if (::isatty(STDERR_FILENO) == 1) {
-    const std::string_view program = help.substr(0, help.find(' '));
-    std::cerr << program << ": " << printable(problem) << "\nMore: " << help << '\n';
-  } else {
-    tell("could not start", {{"problem", problem}, {"help", help}});
-  }
-  return kUsage;
 }
 
 void log_uncaught_exceptions() {

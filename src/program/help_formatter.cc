@@ -2,7 +2,10 @@
 #include "nccl_env/program/help_formatter.h"
 
 #include <algorithm>
+#include <array>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -15,17 +18,26 @@ bool takes_several(const CLI::Option& option) {
   return option.get_expected_max() >= CLI::detail::expected_max_vector_size;
 }
 
-// CLI11 appends a check's description to the C++ type: "TEXT:{text,json}", "INT:INT in [0 - 256]".
+// Returns a word for the value. CLI11 appends a check's description to its name, or to the C++ type where it
+// has none: "TEXT:{text,json}", "INT:INT in [0 - 256]", "LINES:POSITIVE".
 std::string type_of(const CLI::Option& option) {
   std::string type = option.get_type_name();
-  for (const std::string_view plain : {"TEXT:", "INT:"}) {
-    if (type.starts_with(plain)) type.erase(0, plain.size());
-  }
-  if (type.starts_with('{') && type.ends_with('}')) {
-    type = type.substr(1, type.size() - 2);
+  const std::size_t colon = type.find(':');
+  const std::string check = colon == type.npos ? "" : type.substr(colon + 1);
+  if (check.starts_with('{')) {
+    type = check.substr(1, check.size() - 2);
     std::replace(type.begin(), type.end(), ',', '|');
+    return type;
   }
-  return type.substr(0, type.find(' '));
+  const auto is_plain = [](const std::string& word) {
+    constexpr std::array<std::string_view, 8> kPlain{"",      "TEXT",   "INT",      "UINT",
+                                                     "FLOAT", "NUMBER", "POSITIVE", "NONNEGATIVE"};
+    return std::ranges::find(kPlain, word) != kPlain.end();
+  };
+  const std::string named = type.substr(0, colon), checked = check.substr(0, check.find(' '));
+  if (!is_plain(checked)) return is_plain(named) ? checked : type;  // ADDR:PORT
+  if (!is_plain(named)) return named;
+  return named.empty() ? "" : named == "TEXT" ? "WORD" : "N";
 }
 
 std::string wrapped(const std::string& text, std::size_t width) {
@@ -81,9 +93,15 @@ std::string HelpFormatter::make_description(const CLI::App* app) const {
   return wrapped(app->get_description(), kTextWidth) + "\n";
 }
 
+// Names what is below a command, too: "table import|show".
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
+  std::string name = command->get_display_name(true);
+  char before = ' ';
+  for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; })) {
+    name += std::exchange(before, '|') + below->get_name();
+  }
   std::ostringstream out;
-  CLI::detail::format_help(out, command->get_display_name(true),
+  CLI::detail::format_help(out, name,
                            wrapped(first_sentence(command->get_description()), kTextWidth - column_width_),
                            column_width_);
   return out.str();

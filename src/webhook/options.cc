@@ -2,16 +2,19 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "nccl_env/base/container.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/duration.h"
-#include "nccl_env/program/ending.h"
 #include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/program/store_option.h"
+#include "nccl_env/program/usage.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/manifests.h"
 
@@ -50,12 +53,15 @@ CLI::Validator secret_name(CertificateOptions& options) {
 void add_certificate_options(CLI::App& app, CertificateOptions& options) {
   const std::function<void(const std::string&)> ignore = [](const std::string&) {};  // the checks store it
   auto* cert =
-      app.add_option("--tls-cert", options.tls_cert, "Certificate chain, PEM; reloaded when it changes");
-  auto* key = app.add_option("--tls-key", options.tls_key, "Its private key, PEM")->needs(cert);
+      app.add_option("--tls-cert", options.tls_cert, "Certificate chain, PEM; reloaded when it changes")
+          ->type_name("FILE");
+  auto* key =
+      app.add_option("--tls-key", options.tls_key, "Its private key, PEM")->type_name("FILE")->needs(cert);
   cert->needs(key);
   auto* self =
       app.add_option("--self-signed", options.self_signed,
                      "Make ca.crt, tls.crt and tls.key in this directory and use them, for local runs")
+          ->type_name("DIR")
           ->excludes(cert);
   auto* managed =
       app.add_option_function(
@@ -67,6 +73,7 @@ void add_certificate_options(CLI::App& app, CertificateOptions& options) {
           ->excludes(self);
   app.add_option("--webhook-configuration", options.webhook_configuration,
                  "Name of the Mutating- and ValidatingWebhookConfiguration that get the caBundle")
+      ->type_name("NAME")
       ->needs(managed)
       ->check([](const std::string& name) {
         return is_dns_subdomain(name) ? std::string() : "must be an object's name";
@@ -76,12 +83,14 @@ void add_certificate_options(CLI::App& app, CertificateOptions& options) {
          "--tls-name,--self-signed-name", options.names,
          "DNS name or address in a certificate that is made; repeatable [localhost, 127.0.0.1, ::1 and "
          "nccl-env-webhook.NAMESPACE.svc]")
+      ->type_name("NAME")
       ->excludes(cert);
   app.add_option_function("--certificate-lifetime", ignore, "Renewed after two thirds of it [90d]")
       ->needs(managed)
       ->check(program::duration(options.certificate_lifetime));
   app.add_option("--client-ca", options.client_ca,
-                 "CA bundle, PEM: clients must show a certificate that it signed");
+                 "CA bundle, PEM: clients must show a certificate that it signed")
+      ->type_name("FILE");
 }
 
 // Fills in the names that were not given. Returns a sentence if the options don't fit together, "" if they
@@ -101,7 +110,7 @@ std::string complete_certificate_options(CertificateOptions& options) {
 }
 
 int refused(const std::string& problem) {
-  return program::refuse_usage("nccl-env-webhook --help", problem);
+  return program::refuse_usage({problem, "nccl-env-webhook --help"}, program::Reader::Log);
 }
 
 }  // namespace
@@ -136,12 +145,15 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       ->required()
       ->check(program::store_directory(options.store));
   app.add_option("--kubeconfig", options.kubeconfig,
-                 "Kubeconfig that names the API server [in a pod: its service account; else $KUBECONFIG]");
+                 "Kubeconfig that names the API server [in a pod: its service account; else $KUBECONFIG]")
+      ->type_name("FILE");
   app.add_option("--listen", options.listen,
                  "ADDR:PORT of the admission server (HTTPS); :PORT is all addresses, IPv4 and IPv6")
+      ->type_name("ADDR:PORT")
       ->check(net::listen_problem)
       ->capture_default_str();
   app.add_option("--ops-listen", options.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
+      ->type_name("ADDR:PORT")
       ->check(net::listen_problem)
       ->capture_default_str();
   add_certificate_options(app, options.certificates);
@@ -161,7 +173,8 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       ->capture_default_str();
   app.add_option("--capture", options.capture,
                  "Save each review and its answer in this directory. Reviews hold env values: secrets may be "
-                 "among them");
+                 "among them")
+      ->type_name("DIR");
   app.add_option("--log-level", level, "Least level of the lines to write")
       ->capture_default_str()
       ->check(program::one_of({"debug", "info", "warn", "error", "off"}));
@@ -187,7 +200,10 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return {std::nullopt, error.get_exit_code() == 0 ? app.exit(error) : refused(error.what())};
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    return {std::nullopt, error.get_exit_code() == 0
+                              ? app.exit(error)
+                              : refused(program::usage_problem(app, words, error.what()).problem)};
   }
   if (const std::string problem = complete_certificate_options(options.certificates); !problem.empty()) {
     return {std::nullopt, refused(problem)};

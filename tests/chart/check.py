@@ -22,6 +22,11 @@ SAME = [
     ("default", [], []),
     ("cert-manager", [], ["certificates.mode=cert-manager"]),
     ("default", ["monitoring"], ["monitoring.enabled=true"]),
+    *((overlay, [component], [*mode, *values])
+      for overlay, mode in (("default", []), ("cert-manager", ["certificates.mode=cert-manager"]))
+      for component, values in (("without-resolver", ["resolver.enabled=false"]),
+                                ("less-rights", ["rbac.readPods=false", "rbac.readClaims=false"]),
+                                ("client-ca", ["webhook.args={--client-ca=/etc/nccl-env/client-ca/ca.crt}"]))),
     ("cert-manager", ["monitoring"], ["certificates.mode=cert-manager", "monitoring.enabled=true"]),
 ]
 

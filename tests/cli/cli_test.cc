@@ -37,9 +37,9 @@ TEST_F(Cli, VersionIsTheProjects) {
 }
 
 TEST_F(Cli, AMisspeltWordIsNamedWithTheKnownOneThatItIsNear) {
-  for (const char* line :
-       {"docter", "frobnicate", "table improt x", "table", "--verion", "doctor --otput json",
-        "-o json doctor", "doctor -o YML", "table import", "reasons gidnotuform", "help explian"})
+  for (const char* line : {"docter", "frobnicate", "table improt x", "table", "--verion",
+                           "doctor --otput json", "-o json doctor", "doctor -o YML", "table import",
+                           "reasons gidnotuform", "help explian", "variables --help", "table check --help"})
     expect_shown(run_cli(words(line)), 2);
 }
 

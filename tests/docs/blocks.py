@@ -5,6 +5,7 @@
     <!-- test: machine, exit 1 -->  the same, where that is what it has to end with
     <!-- test: cluster: NAME -->    it is run on a control plane, by tests/e2e/scenarios/NAME.py
     <!-- test: none: REASON -->     nothing runs it, because of this
+    <!-- tests: none: REASON -->    the same, of all blocks of the page that follow without a mark
     <!-- output -->                 the text block that follows is what the sh block before it prints
     <!-- file: NAME -->             the block that follows is that file for the sh blocks after it
 """
@@ -13,7 +14,7 @@ import pathlib
 import re
 
 FENCE = re.compile(r"^( *)(`{3,})(.*)$")
-MARK = re.compile(r"^<!-- (test|output|file)(?:: (.*))? -->$")
+MARK = re.compile(r"^<!-- (tests?|output|file)(?:: (.*))? -->$")
 TEST = re.compile(r"machine(?:, exit (?P<exit>\d+))?|cluster: (?P<scenario>[a-z_]+)|none: (?P<reason>.+)")
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 OTHER = ("console", "yaml", "json", "mermaid", "text", "dockerfile")  # nothing that a reader would type
@@ -47,7 +48,7 @@ class Block:
 
 
 def blocks(page, text):
-    found, mark, inside = [], None, None
+    found, mark, inside, all_of_page = [], None, None, ""
     for number, line in enumerate(text.splitlines(), 1):
         fence = FENCE.match(line)
         if inside:
@@ -59,6 +60,10 @@ def blocks(page, text):
         elif fence:
             named = MARK.match(mark or "")
             kind, value = (named[1], named[2] or "") if named else ("", "")
+            if kind == "tests":
+                all_of_page = value
+            if kind == "tests" or (all_of_page and not kind and fence[3].strip() == "sh"):
+                kind, value = "test", all_of_page
             inside = (Block(page, number, fence[3].strip(), "", kind, value), fence[2], fence[1])
         if line.strip():
             mark = line.strip()

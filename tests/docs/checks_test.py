@@ -31,6 +31,12 @@ class Marks(unittest.TestCase):
         self.assertEqual(len(findings("<!-- test: none -->", "```sh", "true", "```")), 1)
         self.assertEqual(findings("<!-- test: none: needs a GPU -->", "```sh", "true", "```"), [])
 
+    def test_one_mark_for_all_blocks_of_a_page_that_follow(self):
+        two = ("```sh", "true", "```", "", "```sh", "false", "```")
+        self.assertEqual(findings("<!-- tests: none: needs a GPU -->", *two), [])
+        self.assertEqual(len(findings("<!-- test: none: needs a GPU -->", *two)), 1)
+        self.assertEqual(len(findings(*two, "<!-- tests: none: needs a GPU -->", "```sh", "true", "```")), 2)
+
     def test_a_scenario_has_to_name_the_page(self):
         self.assertEqual(findings("<!-- test: cluster: quickstart -->", "```sh", "true", "```",
                                   name="docs/start/quickstart.md"), [])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Both images of scripts/image: what is in them, that they run as the manifests let them (under QEMU if they are for
+"""The images of scripts/image: what is in them, that they run as the manifests let them (under QEMU if they are for
 another architecture), and that a second build gives the same digests. Needs root, for their roots and users.
 
   check.py DIRECTORY SPDX_CHECKER"""
@@ -51,7 +51,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="nccl-env-images.") as scratch:
         scratch = pathlib.Path(scratch)
         scratch.chmod(0o755)
-        for image, run in (("webhook", running.check_webhook), ("agent", running.check_agent)):
+        for image, run in (("webhook", running.check_webhook), ("agent", running.check_agent), ("cli", running.check_cli)):
             archive = Archive(directory / f"nccl-env-{image}.oci.tar")
             for architecture, one in archive.images.items():
                 begin = time.monotonic()

@@ -11,12 +11,13 @@ import yaml
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 USER = "65532:65532"
+PROGRAMS = {"webhook": "nccl-env-webhook", "agent": "nccl-env-agent", "cli": "nccl-env"}
 OBJECTS = {"webhook": ("Deployment", "base/webhook.yaml"), "agent": ("DaemonSet", "base/agent.yaml")}
 
-# All that may be in an image, {} being the program's name.
+# All that may be in an image, {} being its program's name and {image} its own.
 LIBRARY = r"usr/lib/[a-z0-9_]+-linux-gnu[a-z0-9]*"
 EXPECTED = [r"usr/bin/{}", r"etc/(passwd|group|nsswitch\.conf)", r"usr/share/doc/[a-z0-9.+-]+/copyright",
-            r"usr/share/doc/{}/sbom\.spdx\.json", LIBRARY + r"/lib[A-Za-z0-9_+.-]+\.so\.[0-9.]+",
+            r"usr/share/doc/{image}/sbom\.spdx\.json", LIBRARY + r"/lib[A-Za-z0-9_+.-]+\.so\.[0-9.]+",
             r"usr/lib(64)?/(.*/)?ld-linux-[a-z0-9_-]+\.so\.[0-9]+"]
 EXPECTED_OF_AGENT = [r"etc/libibverbs\.d/[a-z0-9_]+\.driver", LIBRARY + r"/libibverbs/lib[a-z0-9_]+-rdmav[0-9]+\.so"]
 LINKS = {"lib": "usr/lib", "lib64": "usr/lib64"}
@@ -54,16 +55,17 @@ def container(image):
 
 def check_config(image, archive, version):
     config, name = archive.config["config"], f"nccl-env-{image}"
-    manifest, pod = container(image)
-    security = pod["securityContext"]
-    for what, found, wanted in (
-            ("the archive's name", archive.name, "docker.io/library/" + manifest["image"]),
-            ("the manifest's image", manifest["image"], f"{name}:{version}"),
+    told = [("the archive's name", archive.name, f"docker.io/library/{name}:{version}"),
             ("the user", config.get("User"), USER),
-            ("the manifest's user", f"{security['runAsUser']}:{security['runAsGroup']}", USER),
             ("what pods get", [entry["value"] for entry in container("webhook")[0]["env"]], [f"nccl-env-agent:{version}"]),
-            ("the entry point", config.get("Entrypoint"), [f"/usr/bin/{name}"]),
-            ("the arguments", config.get("Cmd"), None)):
+            ("the entry point", config.get("Entrypoint"), [f"/usr/bin/{PROGRAMS[image]}"]),
+            ("the arguments", config.get("Cmd"), None)]
+    if image in OBJECTS:
+        manifest, pod = container(image)
+        security = pod["securityContext"]
+        told += [("the manifest's image", manifest["image"], f"{name}:{version}"),
+                 ("the manifest's user", f"{security['runAsUser']}:{security['runAsGroup']}", USER)]
+    for what, found, wanted in told:
         if found != wanted:
             yield f"{what} is {found}, not {wanted}"
     labels = {key.removeprefix("org.opencontainers.image."): value for key, value in config["Labels"].items()}
@@ -77,7 +79,7 @@ def check_config(image, archive, version):
 
 def check_files(image, archive):
     """Of root, not to be written by others, all expected, and the SBOM's."""
-    patterns = [pattern.format(re.escape(f"nccl-env-{image}"))
+    patterns = [pattern.format(re.escape(PROGRAMS[image]), image=re.escape(f"nccl-env-{image}"))
                 for pattern in EXPECTED + (EXPECTED_OF_AGENT if image == "agent" else [])]
     regular = {}
     for layer in archive.members():

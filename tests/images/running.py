@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both images at work, each in its own root, read-only, as its user, without capabilities (container.py)."""
+"""The images at work, each in its own root, read-only, as its user, without capabilities (container.py)."""
 import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -151,6 +152,29 @@ def check_agent(archive, scratch, version):
     if not conf.exists() or conf.read_text() != wanted or conf.stat().st_uid != 65532:
         yield f"resolve wrote {conf.read_text() if conf.exists() else 'nothing'}"
     yield from check_run(image, shared)
+
+
+def check_cli(archive, scratch, version):
+    """What README begins with, from a folder that is mounted; and a cluster that it asks without kubectl."""
+    work = scratch / "work"
+    shutil.copytree(SOURCE / "policies", work / "policies")
+    for name in ("tables/baidu-roce-a100.show_gids.txt", "docs/rank.yaml"):
+        shutil.copy(SOURCE / "tests/data" / name, work)
+    subprocess.run(["chmod", "-R", "a+rX", work], check=True)
+    image = Image(archive, scratch / "cli", [work])
+    yield from expect("--version", image.run("--version"), 0, version)
+    yield from check_loading(image)
+    table = image.run("table", "import", "--node", "gpu-1", "--node-interface", "eth0",
+                      work / "baidu-roce-a100.show_gids.txt")
+    yield from expect("table import", table, 0, "mlx5_8")
+    (work / "gpu-1.yaml").write_text(table.stdout)
+    yield from expect("explain", image.run("explain", "--policy", work / "policies/baidu-roce.yaml", "--table",
+                                           work / "gpu-1.yaml", "--pod", work / "rank.yaml"), 0, "8 HCAs, GID index 3")
+    (work / "kubeconfig").write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:1"}}]}))
+    yield from expect("doctor", image.run("doctor", environment={"KUBECONFIG": str(work / "kubeconfig")}), 4, "127.0.0.1:1")
 
 
 def check_run(image, shared):

@@ -68,21 +68,36 @@ def check_cases():
     yield from (f"{alert}: a case for an alert that is not there" for alert in sorted(cased - named))
 
 
+PAGE = "docs/operate/runbooks.md"
+
+
 def check_annotations():
-    page = (SOURCE / "docs/operate/runbooks.md").read_text()
+    page = (SOURCE / PAGE).read_text()
     sections = {title: text for title, text in re.findall(r"^## (NcclEnv\w+)\n(.*?)(?=^## |\Z)", page, re.M | re.S)}
+    critical = set(re.findall(r"NcclEnv\w+", re.search(r"^\| critical: .*$", page, re.M)[0]))
     for alert, rule in alert_rules().items():
         told = rule["annotations"]
-        if told.get("runbook_url") != f"docs/operate/runbooks.md#{alert.lower()}":
-            yield f"{alert}: runbook_url does not lead to its section"
-        if rule["labels"]["severity"] not in ("critical", "warning", "info"):
-            yield f"{alert}: severity {rule['labels']['severity']}"
+        if told.get("run") != f"nccl-env what {alert}":
+            yield f"{alert}: its first annotation is not the command that explains it"
+        if rule["labels"]["severity"] != ("critical" if alert in critical else "warning"):
+            yield f"{alert}: severity {rule['labels']['severity']}, and {PAGE} says otherwise"
         if "kubectl " not in told.get("description", "") or not told.get("summary"):
             yield f"{alert}: its description has no command, or it has no summary"
-        for part in ("**Means.**", "**Check.**", "**Mend.**"):
-            if part not in sections.get(alert, ""):
-                yield f"docs/operate/runbooks.md: {alert} has no {part}"
-    yield from (f"docs/operate/runbooks.md: {title} is no alert" for title in sorted(set(sections) - set(alert_rules())))
+        yield from check_runbook(alert, sections.get(alert, ""))
+    yield from (f"{PAGE}: {title} is no alert" for title in sorted((set(sections) | critical) - set(alert_rules())))
+
+
+def check_runbook(alert, section):
+    """What it means, a block to look, and at its end one to mend, each of which a shell reads."""
+    parts = re.fullmatch(r"\w[^`]*(?:`[^`\n]+`[^`]*)*?\n\n(```sh\n.*?^```\n).*?(```sh\n(?:(?!```).)*```)\s*", section,
+                         re.M | re.S)
+    if not parts:
+        yield f"{PAGE}: {alert} is not a paragraph, a block to look, and at its end a block to mend"
+        return
+    for block in re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S):
+        read = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
+        if read.returncode:
+            yield f"{PAGE}: {alert}: {read.stderr.strip()}"
 
 
 def check_metrics():

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/ending.h"
+#include "nccl_env/program/usage.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -41,11 +42,17 @@ TEST(Ending, AFailureIsALineOfTheLog) {
 
 TEST(Ending, AUsageErrorIsALineWhereNoTerminalIs) {
   CaptureStderr();
-  EXPECT_EQ(refuse_usage("p run --help", "--store is required"), 2);
+  EXPECT_EQ(refuse_usage({"--store is required", "p run --help"}, Reader::Log), 2);
   const nlohmann::json told = line();
   EXPECT_EQ(told["msg"], "could not start");
   EXPECT_EQ(told["problem"], "--store is required");
   EXPECT_EQ(told["help"], "p run --help");
+}
+
+TEST(Ending, AUsageErrorIsPlainForAPerson) {
+  CaptureStderr();
+  EXPECT_EQ(refuse_usage({"--out is required", "p show --help"}, Reader::Person), 2);
+  EXPECT_EQ(GetCapturedStderr(), "p: --out is required (see p show --help)\n");
 }
 
 TEST(Ending, AUsageErrorIsPlainOnATerminal) {
@@ -56,7 +63,7 @@ TEST(Ending, AUsageErrorIsPlainOnATerminal) {
   ASSERT_GE(other_end, 0);
   const int before = ::dup(STDERR_FILENO);
   ::dup2(other_end, STDERR_FILENO);
-  const int code = refuse_usage("p run --help", "--store\x1b[2J is required");
+  const int code = refuse_usage({"--store\x1b[2J is required", "p run --help"}, Reader::Log);
   ::dup2(before, STDERR_FILENO);
   ::close(other_end);
   std::string text;  // in pieces, and then an error: nobody holds the other end any more
@@ -65,7 +72,7 @@ TEST(Ending, AUsageErrorIsPlainOnATerminal) {
     text.append(piece.data(), static_cast<std::size_t>(size));
   for (const int file : {terminal, before}) ::close(file);
   EXPECT_EQ(code, 2);
-  EXPECT_EQ(text, "p: --store?[2J is required\r\nMore: p run --help\r\n");
+  EXPECT_EQ(text, "p: --store?[2J is required (see p run --help)\r\n");
 }
 
 TEST(EndingDeathTest, AnExceptionThatNothingCatchesIsALine) {

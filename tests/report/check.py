@@ -109,8 +109,9 @@ def check_healthy(browser, report, folder):
     expect("natural order", names(page)[9:12], ["gpu-9", "gpu-10", "gpu-11"])
     expect("summary", "200" in text(page, "#summary") and "1,600" in text(page, "#summary"))
     expect("findings", text(page, "#checks"), "✓ The doctor found nothing.")
+    expect("the sentence", text(page, "#verdict"), "No node needs work: nothing was found on 200 nodes.")
     expect("the cluster", text(page, "#title"), "healthy")
-    about = r"Fabric report, 20 Nov 2026, 08:00 UTC( \(\w+ ago\))? · tables at most 59m old then · policy: .* · nccl-env \S+"
+    about = r"Fabric report, 20 Nov 2026, 08:00 UTC( \(\w+ ago\))? · tables at most 59m old · policy: .* · nccl-env \S+"
     expect("time and version", re.fullmatch(about, text(page, "#about")) is not None)
     check_bounds(page, "healthy")
     check_contrast(page, "healthy")
@@ -132,6 +133,26 @@ def check_order(page, report, odd):
     expect("errors before warnings", [rank[name] for name in first[:12]], sorted(rank[name] for name in first[:12]))
     expect("each row names its check", [odd[name] in row for name, row in zip(first, page.run(
         "[...document.querySelectorAll('#body [data-row]')].slice(0, 12).map(row => row.textContent)"))], [True] * 12)
+
+
+def check_desk(page, report, odd, folder):
+    """The sentence for whoever asks, and beside the findings what was seen, where there is room."""
+    severities = {}
+    for finding in report.findings:
+        severities.setdefault(finding["subject"]["name"], set()).add(finding["severity"])
+    errors = sum("error" in some for some in severities.values())
+    begin = f"{len(odd)} of 2,000 nodes ({round(len(odd) / 20, 1)} %) need work: {errors} with errors, where jobs fail or lose a rail ("
+    expect("the sentence", text(page, "#verdict")[:len(begin)], begin)
+    expect("and what it is about", all(code in text(page, "#verdict") for code in odd.values()))
+    column = "document.querySelector('#r0 > .text').textContent"
+    sentence = next(one["sentence"] for one in report.findings if one["subject"]["name"] == "gpu-17").rstrip(".")
+    for width, there in ((1000, False), (1440, True)):
+        page.resize(width, 900)
+        page.settle()
+        expect(f"evidence in the grid at {width}", sentence in page.run(column), there)
+    page.screenshot(folder / "odd-1440.png")
+    page.resize(1280, 900)
+    page.settle()
 
 
 def check_details(page, report, folder):
@@ -270,6 +291,7 @@ def check_odd(browser, report, odd, folder):
     page.open(report.file)
     page.settle()
     check_order(page, report, odd)
+    check_desk(page, report, odd, folder)
     check_bounds(page, "2,000 nodes")
     check_contrast(page, "2,000 nodes")
     page.screenshot(folder / "odd-light.png")
@@ -424,6 +446,13 @@ def check_phone(page, folder):
     page.settle()
     place = page.run("document.getElementById('scroller').getBoundingClientRect().top")
     expect(f"the grid begins at {place:.0f} of 844", place < 422)
+    shown = page.run("""[...document.querySelectorAll('#body .row.two')].slice(0, 12).map(row => {
+        const below = row.querySelector('.below').getBoundingClientRect(), whole = row.getBoundingClientRect();
+        return [row.querySelector('.below').textContent, below.left >= 0 && below.right <= innerWidth && below.bottom <= whole.bottom]; })""")
+    odd = page.run("nodes.filter(node => node.odd).length")
+    expect("each odd row has its findings in view", [len(shown), all(words and seen for words, seen in shown)], [min(odd, 12), True])
+    edges = page.run("""[...document.querySelectorAll('#body > *')].map(e => e.getBoundingClientRect()).map(r => [r.top, r.bottom])""")
+    expect("rows and heads follow each other", all(abs(one[1] - other[0]) < 1 for one, other in zip(edges, edges[1:])))
     page.screenshot(folder / "phone.png")
     page.click("#r0c0")
     page.settle()

@@ -15,11 +15,6 @@ Error at_option(std::string_view option, const Error& error);
 // Returns the exit code: 0, or 1 after a line "could not start" on stderr, at every log level.
 int end_logged(const Status& ran);
 
-// Returns the exit code of a mistake on the command line, 2. Prints the mistake as plain text if stderr is a
-// terminal; else as a line "could not start", because stderr is then a container's log. `help` is the command
-// that tells more.
-int refuse_usage(std::string_view help, const std::string& problem);
-
 // From now on an exception that nothing catches, in any thread, is logged before the process aborts.
 void log_uncaught_exceptions();
 

@@ -26,8 +26,7 @@ Judged judge_rights(const std::vector<CreateRight>& rights) {
   if (!denied.empty())
     return {Severity::Error, "you may not create " + join(denied),
             "Install as somebody who may: kubectl auth can-i create " + denied.front()};
-  if (!unknown.empty())
-    return {Sight::NotSeen, "whether you may create " + join(unknown) + " was not answered"};
+  if (!unknown.empty()) return {Sight::NotSeen, "no answer whether you may create " + join(unknown)};
   return {Sight::Good, "you may create all that the manifests have"};
 }
 

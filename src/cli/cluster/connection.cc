@@ -17,12 +17,12 @@ Result<std::shared_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments&
     return std::shared_ptr<kube::ApiServer>(
         std::make_shared<Kubectl>(std::move(path), arguments.kubeconfig, arguments.context));
   const kube::Surroundings around = kube::Surroundings::current();
-  if (!arguments.kubeconfig.empty() || !arguments.context.empty() || !around.kubeconfig.empty() ||
-      around.service_host.empty())
+  const std::string& file = arguments.kubeconfig.empty() ? around.kubeconfig : arguments.kubeconfig;
+  if (!arguments.context.empty() || (file.empty() && around.service_host.empty()))
     return Error{
         "clusters are asked through kubectl, and there is none in $PATH: install it (https://kubernetes.io/"
-        "docs/tasks/tools)"};
-  auto config = kube::in_cluster_config(around);
+        "docs/tasks/tools), or name a kubeconfig whose current context has a token or a certificate"};
+  auto config = kube::load_config(file, around);
   if (!config) return config.error();
   config->user_agent = "nccl-env/" + std::string(program::kVersion);
   std::signal(SIGPIPE, SIG_IGN);

@@ -21,7 +21,7 @@ namespace nccl_env::cli {
 
 // Options that choose a cluster and a namespace of it.
 struct ClusterArguments {
-  std::string kubeconfig;                      // "": as kubectl finds it
+  std::string kubeconfig;                      // "": as kubectl finds it, or $KUBECONFIG
   std::string context;                         // "": its current one
   std::string name_space;                      // "": the context's
   std::string bundle{};                        // a bug report that stands in for the cluster
@@ -32,8 +32,9 @@ struct ClusterArguments {
   }
 };
 
-// Asks through the kubectl of $PATH. In a pod without kubectl, asks as the pod's service account; from then
-// on the process ignores SIGPIPE. No server is asked yet.
+// Asks through the kubectl of $PATH. Without one, asks by itself: as the current context of the kubeconfig
+// that is named (or $KUBECONFIG) says, else as the service account of the pod; from then on the process
+// ignores SIGPIPE. No server is asked yet.
 Result<std::shared_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments& arguments);
 
 struct Connection {

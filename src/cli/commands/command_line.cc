@@ -10,6 +10,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/help_formatter.h"
+#include "nccl_env/program/usage.h"
 
 namespace nccl_env::cli {
 
@@ -44,69 +45,6 @@ void add_common(CLI::App& app, const std::vector<std::string>& forms, CommonArgu
 
 constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  return names;
-}
-
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-bool is_option(const CLI::App& app, const std::string& name) {
-  return app.get_option_no_throw(name) != nullptr;
-}
-
-// Returns "" where the option is known, or the word is no option: "-" and negative numbers are values.
-std::string problem_of_option(const CLI::App& app, const std::string& title, const std::string& word) {
-  const bool is_long = word.starts_with("--") && word.size() > 2;
-  const bool is_short =
-      word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1]));
-  if (!is_long && !is_short) return {};
-  const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
-  if (is_option(app, name)) return {};
-  const std::vector<std::string> commands = command_names(app);
-  const auto takes_it = [&](const std::string& command) {
-    return is_option(*app.get_subcommand(command), name);
-  };
-  if (std::ranges::any_of(commands, takes_it))
-    return name + " belongs to a command and stands behind it: " + title + " COMMAND " + name;
-  return "there is no option " + name + program::suggestion(name, option_names(app));
-}
-
-// Returns a sentence that names the first word that is not known, with a known one that is similar, and the
-// command whose --help tells more. `refusal` is CLI11's own sentence, for any other problem. Returns "" if
-// all words are known and `refusal` is empty. `words`: the command line without the program's name.
-std::string usage_problem(const CLI::App& root, const std::vector<std::string>& words,
-                          const std::string& refusal) {
-  const CLI::App* app = &root;
-  std::string title = root.get_name();
-  std::string problem;
-  for (const std::string& word : words) {
-    const std::vector<std::string> commands = command_names(*app);
-    if (std::ranges::find(commands, word) != commands.end()) {
-      app = app->get_subcommand(word);
-      title += " " + word;
-    } else if (problem = problem_of_option(*app, title, word); !problem.empty()) {
-      break;
-    } else if (!commands.empty() && !word.starts_with('-')) {
-      const std::string near = program::suggestion(word, commands);
-      problem = "there is no command " + word + (near.empty() ? ", only " + join(commands) : near);
-      break;
-    }
-  }
-  if (problem.empty() && refusal.empty()) return {};
-  const std::vector<std::string> commands = command_names(*app);
-  if (problem.empty()) problem = commands.empty() ? refusal : title + " needs one of: " + join(commands);
-  return problem + " (see " + title + " --help)";
-}
-
 }  // namespace
 
 CommandLine::CommandLine(std::string program) : program_(std::move(program)), app_(kTitle, program_) {
@@ -115,16 +53,26 @@ CommandLine::CommandLine(std::string program) : program_(std::move(program)), ap
   program::add_version(app_, std::string(kProgram));
   app_.footer(
       "Exit codes: 0 fine; 1 a finding; 2 usage; 3 nothing to look at; 4 could not look.\n"
-      "Example: " +
-      program_ +
-      " table import --node-interface eth0 node.show_gids.txt > node.yaml\n"
-      "         " +
-      program_ + " explain --policy policies/generic-rdma.yaml --table node.yaml --pod pod.yaml");
+      "Example:" +
+      with_program(R"(
+  nccl-env explain job/llama -n ml      which values it has, and the odd rank
+  nccl-env explain -f job.yaml          what it would get
+  nccl-env verify pod/llama-0 -n ml     whether NCCL uses them
+  nccl-env doctor                       what is wrong with the fabric
+  nccl-env report -o report.html        the whole fabric on one page
+  nccl-env check                        whether the installation is well)"));
+}
+
+// Returns the text of an example, with the name under which the program runs.
+std::string CommandLine::with_program(std::string text) const {
+  for (std::size_t at = 0; (at = text.find(kProgram, at)) != text.npos; at += program_.size())
+    text.replace(at, kProgram.size(), program_);
+  return text;
 }
 
 CLI::App& CommandLine::group(const Words& words) {
   CLI::App* added = app_.add_subcommand(words.name, words.description);
-  added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
+  added->footer("Example:\n  " + with_program(words.example));
   added->require_subcommand(1);
   return *added;
 }
@@ -154,8 +102,6 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv, const p
   }
   if (words.front() == "help") {  // [COMMAND…]
     words.erase(words.begin());
-    if (const std::string problem = usage_problem(app_, words, ""); !problem.empty())
-      return stop(terminal, program::kUsage, problem);
     words.emplace_back("--help");
   } else if (words.front() == "version") {
     words.front() = "--version";
@@ -164,10 +110,12 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv, const p
     app_.parse(
         std::vector<std::string>(words.rbegin(), words.rend()));  // the last first, as CLI11 takes them
     return std::nullopt;
-  } catch (const CLI::Success& success) {  // --help, --version
+  } catch (const CLI::Success& success) {  // --help, --version, also of a command that is not there
+    if (const program::Usage usage = program::usage_problem(app_, words, ""); !usage.problem.empty())
+      return stop(terminal, program::kUsage, usage.sentence());
     return app_.exit(success, terminal.out, terminal.err) == 0 ? program::kDone : program::kUsage;
   } catch (const CLI::ParseError& error) {
-    return stop(terminal, program::kUsage, usage_problem(app_, words, error.what()));
+    return stop(terminal, program::kUsage, program::usage_problem(app_, words, error.what()).sentence());
   }
 }
 

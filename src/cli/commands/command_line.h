@@ -103,6 +103,7 @@ class CommandLine {
 
  private:
   using Run = std::function<int(const Console&)>;
+  [[nodiscard]] std::string with_program(std::string text) const;
   CLI::App& add_command(CLI::App& parent, const Words& words, Run run);
 
   const std::string program_;

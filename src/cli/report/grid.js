@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grid: a section for each pool, odd nodes before the others. Only the rows in view are elements, so that thousands
 // of nodes scroll as hundreds do.
-const rowHeight = 30, headHeight = 60;  // pixels, as in the style
-const spare = 6 * rowHeight;            // above and below what is seen
+const rowHeight = 30, rowWithFindings = 50, headHeight = 60;  // pixels, as in the style
+const spare = 6 * rowHeight;  // above and below what is seen
 const grid = byId("grid"), head = byId("head"), body = byId("body"), scroller = byId("scroller");
-const narrow = matchMedia("(max-width: 600px)");
+// Where the column of findings is not in view, they stand below the name; where it is wide, with what was seen.
+const narrow = matchMedia("(max-width: 600px)"), wide = matchMedia("(min-width: 1200px)");
+const heightIn = (section) => (narrow.matches && section.odd ? rowWithFindings : rowHeight);
 
 const view = {rows: nodes, sections: [], mode: "state", row: 0, column: 0, open: () => {}};
 // Column 0 is mark and name; then the HCAs of the node's pool; the rest follows.
 const firstHca = 1;
 const afterHcas = [
-  {name: "Findings", title: "What the doctor found", width: 220, text: findingsText},
+  {name: "Findings", title: "What the doctor found", width: 220, text: (node) => findingsText(node, wide.matches)},
   ...(anyOthers ? [{name: "More", title: "Ports in no column", width: 52, text: (node) => (countOthers(node) ? `+${countOthers(node)}` : "")}] : []),
   {name: "GID", title: "GID index that pods get", width: 44, text: (node) => (node.gidIndex === null ? "-" : String(node.gidIndex))},
   {name: "Gb/s", title: "Rates of the fabric's ports", width: 150, text: (node) => (node.rates.length ? ratesText(node.rates) : "-")},
@@ -61,14 +63,14 @@ function arrange(shown) {
   view.rows = view.sections.flatMap((section) => section.nodes);
   let start = 0, top = 0;
   view.sections.forEach((section, place) => {
-    Object.assign(section, {place, start, top, bottom: top + headHeight + section.nodes.length * rowHeight});
+    Object.assign(section, {place, start, top, bottom: top + headHeight + section.nodes.length * heightIn(section)});
     start += section.nodes.length;
     top = section.bottom;
   });
 }
 
 const sectionOf = (row) => view.sections.find((section) => row < section.start + section.nodes.length);
-const topOf = (section, row) => section.top + headHeight + (row - section.start) * rowHeight;
+const topOf = (section, row) => section.top + headHeight + (row - section.start) * heightIn(section);
 
 function headElement(section) {
   const {pool, odd} = section;
@@ -102,6 +104,10 @@ function rowElement(node, row, section) {
     const text = each.text(node);
     add(make("span", {class: "text", text, title: text.length > 16 && text}));
   }
+  if (heightIn(section) !== rowHeight) {
+    element.classList.add("two");
+    element.append(make("span", {class: "below", "aria-hidden": "true", text: findingsText(node, false)}));
+  }
   element.style.gridTemplateColumns = node.pool.columns;
   element.style.top = `${topOf(section, row)}px`;
   return element;
@@ -120,7 +126,8 @@ function draw() {
     there.id = `h${section.place}`;
     there.style.top = `${section.top}px`;
     wanted.push(there);
-    const from = Math.floor((top - spare - section.top - headHeight) / rowHeight), to = Math.ceil((end - section.top - headHeight) / rowHeight);
+    const height = heightIn(section), from = Math.floor((top - spare - section.top - headHeight) / height);
+    const to = Math.ceil((end - section.top - headHeight) / height);
     for (let i = Math.max(0, from); i < Math.min(section.nodes.length, to); ++i)
       wanted.push(byId(`r${section.start + i}`) || rowElement(section.nodes[i], section.start + i, section));
   }
@@ -162,7 +169,7 @@ function moveTo(row, column) {
   view.column = Math.min(Math.max(column, 0), columnsOf(view.rows[view.row]) - 1);
   const section = sectionOf(view.row), top = topOf(section, view.row);
   if (top < scroller.scrollTop + headHeight) scroller.scrollTop = top - headHeight;
-  else if (top > scroller.scrollTop + scroller.clientHeight - rowHeight) scroller.scrollTop = top + rowHeight - scroller.clientHeight;
+  else if (top > scroller.scrollTop + scroller.clientHeight - heightIn(section)) scroller.scrollTop = top + heightIn(section) - scroller.clientHeight;
   draw();
   showActive();
   const cell = byId(`r${view.row}c${view.column}`);
@@ -205,7 +212,10 @@ body.addEventListener("click", (event) => {
 
 scroller.addEventListener("scroll", draw, {passive: true});
 new ResizeObserver(draw).observe(scroller);
-narrow.addEventListener("change", () => {
-  layOut();
-  redraw();
-});
+for (const width of [narrow, wide]) {
+  width.addEventListener("change", () => {
+    layOut();
+    arrange(view.rows);
+    redraw();
+  });
+}

@@ -24,19 +24,34 @@ function momentText(text) {
   return `${at.toLocaleString("en-GB", parts)} UTC${seconds > 0 ? ` (${ageText(seconds)} ago)` : ""}`;
 }
 
+// One sentence to hand on: how many nodes need work, and what that work is about.
+function verdict() {
+  if (!nodes.length) return "There are no nodes in this report.";
+  const parts = ["with errors, where jobs fail or lose a rail", "with warnings, slower or at risk"].map((words, severity) => {
+    const some = nodes.filter((node) => node.severity === severity);
+    const codes = byCode(some.flatMap((node) => node.findings.filter((finding) => finding.severity === severity)));
+    return some.length ? `${number(some.length)} ${words} (${codes.map((group) => group.code).join(", ")})` : "";
+  }).filter(Boolean);
+  const odd = nodes.filter((node) => node.odd).length, share = (100 * odd) / nodes.length;
+  if (parts.length) return `${ofAll(odd, nodes.length)} (${share < 0.1 ? "under 0.1" : number(Math.round(share * 10) / 10)} %) need work: ${parts.join("; ")}.`;
+  const unknown = unknownPorts();
+  return `No node needs work: nothing was found on ${counted(nodes.length, "node")}${unknown ? `, but ${unknown}` : ""}.`;
+}
+
 function drawSummary() {
   const odd = nodes.filter((node) => node.odd).length;
   const ages = nodes.map((node) => node.age).filter((age) => age !== null);
   const oldest = ages.length ? ageText(ages.reduce((most, age) => Math.max(most, age))) : "-";
   const stale = nodes.filter((node) => node.stale).length;
   const counts = severities.map((severity, i) => findings.filter((finding) => finding.severity === i).length);
-  const policies = data.policies.length ? data.policies.join(", ") : "none (inference)";
+  const policies = data.policies.length ? data.policies.join(", ") : "none, ports inferred";
   if (data.title) byId("title").textContent = data.title;
   byId("about").textContent = [`${data.title ? "Fabric report, " : ""}${momentText(data.time)}`,
-    ages.length ? `tables at most ${oldest} old then` : "tables imported by hand", `policy: ${policies}`, `nccl-env ${data.version}`].join(" · ");
+    ages.length ? `tables at most ${oldest} old` : "tables imported by hand", `policy: ${policies}`, `nccl-env ${data.version}`].join(" · ");
   document.title = `${data.title || "Fabric report"}: ${counted(nodes.length, "node")}, ${odd} odd`;
+  byId("verdict").textContent = verdict();
   byId("summary").append(
-    tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} odd, ${counted(pools.size, "pool")}`, null),
+    tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} to look at, ${counted(pools.size, "kind")}`, null),
     tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
     tile("Warnings", number(counts[1]), counts[1] ? "slower, or at risk" : "none", counts[1] ? "warning" : null),
     tile("Info", number(counts[2]), counts[2] ? "no fault by itself" : "nothing", counts[2] ? "info" : null),

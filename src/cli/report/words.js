@@ -91,11 +91,13 @@ function bySentence(list) {
   return [...groups.values()];
 }
 
-// "PortDown mlx5_1-8; RateLow mlx5_3". Info stands there if nothing else does.
-function findingsText(node) {
+// "PortDown mlx5_1-8; RateLow mlx5_3", or each with what was seen. Info stands there if nothing else does.
+function findingsText(node, withEvidence) {
   const worst = node.findings.filter((finding) => finding.severity < 2);
-  return byCode(worst.length ? worst : node.findings).map((group) =>
-    `${group.code} ${hcasText(group.findings.map((finding) => finding.parts))}`.trim()).join("; ");
+  return byCode(worst.length ? worst : node.findings).map((group) => {
+    const what = `${group.code} ${hcasText(group.findings.map((finding) => finding.parts))}`.trim();
+    return withEvidence ? `${what}: ${group.findings[0].sentence.replace(/[.]$/, "")}` : what;
+  }).join("; ");
 }
 
 const stateCells = {

@@ -113,8 +113,7 @@ template <>
 struct PolicyRules<ResourceMatch> {
   static void check(const PolicyInput& in, string_view name, const ResourceMatch& match) {
     if (name == "name" && !match.name.empty() && glob_matches(match.name, "nvidia.com/gpu"))
-      in.warning("name",
-                 in_quotes(match.name) + " also matches nvidia.com/gpu, which is not an RDMA resource");
+      in.warning("name", in_quotes(match.name) + " matches nvidia.com/gpu, which is not an RDMA resource");
   }
 };
 

@@ -126,7 +126,7 @@ class ClusterOf : public tests::CliTest {
   std::vector<std::pair<std::string, std::optional<std::string>>> before_;
 };
 
-TEST_F(ClusterOf, WithoutKubectlOnlyAPodsOwnIsAsked) {
+TEST_F(ClusterOf, WithoutKubectlAKubeconfigThatIsNamedOrAPodsOwnIsAsked) {
   set("PATH", "/nowhere");
   set("KUBECONFIG", "");
   set("KUBERNETES_SERVICE_HOST", "");
@@ -135,7 +135,20 @@ TEST_F(ClusterOf, WithoutKubectlOnlyAPodsOwnIsAsked) {
   set("KUBERNETES_SERVICE_PORT", "443");
   EXPECT_THAT(told({}), AnyOf(HasSubstr("the pod's service account"), "https://10.96.0.1:443"));
   EXPECT_THAT(told({"", "prod", ""}), HasSubstr("install it"));
-  EXPECT_THAT(told({"config", "", ""}), HasSubstr("install it"));
+  const auto config = [](const std::string& user) {
+    return R"({"apiVersion": "v1", "kind": "Config", "current-context": "c",
+               "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+               "clusters": [{"name": "k", "cluster": {"server": "https://api.example:6443"}}],
+               "users": [{"name": "u", "user": )" +
+           user + "}]}";
+  };
+  const std::string plain = write("config", config(R"({"token": "t"})"));
+  EXPECT_EQ(told({plain, "", ""}), "https://api.example:6443");
+  EXPECT_THAT(told({plain, "prod", ""}), HasSubstr("install it"));
+  set("KUBECONFIG", plain);
+  EXPECT_EQ(told({}), "https://api.example:6443");
+  EXPECT_THAT(told({write("plugin", config(R"({"exec": {"command": "aws"}})")), "", ""}),
+              HasSubstr("user 'u': exec: nobody is there to log in"));
 }
 
 TEST_F(ClusterOf, NoContextAtAllSaysWhatToGive) {

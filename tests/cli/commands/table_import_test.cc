@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of tests/data/tables/EXPECTED.md: a pasted listing, imported, decided for a hostNetwork pod.
+// A pasted listing of tests/data/tables, imported, decided for a hostNetwork pod. What the sources of a
+// listing say stands in its `# expect` lines; these rows are what our rules make of it.
 #include <gmock/gmock.h>
 
 #include "cli/cli_inputs.h"

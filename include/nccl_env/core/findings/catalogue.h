@@ -41,6 +41,12 @@ enum class Code {
   AgentVersions, Answers,
   Rights, Names, Namespace, AgentPod, EnvFiles, OptedIn,
   NewPods, WaitingPods,
+  // alerts (manifests/components/monitoring/rules.yaml)
+  NcclEnvNoWebhookReady, NcclEnvWebhookReplicaDown, NcclEnvResponsesFailing, NcclEnvHandshakesFailing,
+  NcclEnvConnectionsRefused, NcclEnvCertificateEndsSoon, NcclEnvCertificateEnds, NcclEnvCertificatesNotKept,
+  NcclEnvWatchOutOfContact, NcclEnvObjectsRefused, NcclEnvTablesStale, NcclEnvFailedOpen, NcclEnvFailedClosed,
+  NcclEnvPodsHeld, NcclEnvPodsWithoutValues, NcclEnvPolicyUnusable, NcclEnvAgentsMissing, NcclEnvAgentDown,
+  NcclEnvAgentNotPublishing, NcclEnvTableMissing, NcclEnvAgentProblems, NcclEnvGidIndexMoved, NcclEnvPortDown,
 };
 // clang-format on
 
@@ -53,7 +59,7 @@ struct Named {
   std::string_view meaning;  // a sentence or two
   std::string_view remedy;   // sentences; "" where each finding has its own
   Impact impact = Impact::None;
-  std::string_view document;  // the page that names it: "docs/use/doctor.md"
+  std::string_view document;  // the page that names it: "docs/use/doctor.md"; of an alert with its "#section"
 };
 
 const Named& words_of(Code code);
