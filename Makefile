@@ -31,14 +31,21 @@ ARM64_NOT = -*Multiplied*:ProcessMetrics.AreTheKernels
 BUILDS = $(if $(filter $(NATIVE),$(ARCH)),build) $(if $(filter-out $(NATIVE),$(ARCH)),build-arm64)
 build-arm64: ## the same for arm64, on another machine, as root: build/arm64/bin (first time: 5 minutes more)
 	@scripts/install-deps --deb
-	$(RELEASE) scripts/cross sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target nccl-env nccl-env-webhook nccl-env-agent'
+	$(RELEASE) scripts/in-root arm64 sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target nccl-env nccl-env-webhook nccl-env-agent'
 
 arm64-test: ## the tests of what depends on the architecture, for arm64, under QEMU, as root
 	@scripts/install-deps --deb
-	scripts/cross sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target $(ARM64_TESTS:%=%_tests)'
+	scripts/in-root arm64 sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target $(ARM64_TESTS:%=%_tests)'
 	for layer in $(ARM64_TESTS); do \
-	  scripts/cross qemu-aarch64 build/arm64/bin/$${layer}_tests --gtest_brief=1 --gtest_filter='$(ARM64_NOT)' || exit; \
+	  scripts/in-root arm64 qemu-aarch64 build/arm64/bin/$${layer}_tests --gtest_brief=1 --gtest_filter='$(ARM64_NOT)' || exit; \
 	  echo "arm64: $${layer}_tests passed"; done
+
+.PHONY: build-debian-13
+build-debian-13: ## the programs with Debian 13's compiler and libraries, as root (no optimisation; first time: 5 minutes)
+	@scripts/install-deps --deb
+	scripts/in-root debian-13 sh -euc 'cmake --preset debian-13 >/dev/null; \
+	  cmake --build --preset debian-13; g++ --version | sed -n "1s/^/debian-13: compiled by /p"; \
+	  for program in nccl-env nccl-env-webhook nccl-env-agent; do build/debian-13/bin/$$program --version; done'
 
 demo: build ## run the webhook on this machine and show what it does to real pods
 	scripts/demo

@@ -39,7 +39,7 @@ def main(out, version, repository):
         uneven |= set(differences(*map(versions, sboms.values()))) if len(sboms) == 2 else set()
     if uneven:
         print("The architectures have other versions of Debian's packages; `apt upgrade` on this machine, and for arm64\n"
-              "`scripts/cross sh -c 'apt-get update && apt-get upgrade'`, make them even:\n  " + "\n  ".join(sorted(uneven)))
+              "`scripts/in-root arm64 sh -c 'apt-get update && apt-get upgrade'`, make them even:\n  " + "\n  ".join(sorted(uneven)))
     (out / "digests").write_text("".join(digests))
     (out / "values.yaml").write_text("image:\n" + "".join(
         f"  {name}: {{repository: {repository}/nccl-env-{name}, digest: \"{image.digest}\"}}\n"
