@@ -24,6 +24,7 @@ build: deps ## build/release/bin/{nccl-env,nccl-env-webhook,nccl-env-agent}
 # What `make image` and `make deb` are for: this machine, and arm64 where its root has been made (ARCH=…: as it says).
 NATIVE := $(shell dpkg --print-architecture 2>/dev/null)
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nccl-env
+LAB_ARCH := $(if $(findstring $(origin ARCH),command line environment),$(ARCH),$(NATIVE))
 ARCH ?= $(NATIVE) $(if $(filter-out arm64,$(NATIVE)),$(and $(wildcard $(CACHE)/arm64/install-deps),arm64))
 ARM64_TESTS = core base listing node
 # What costs are is the machine's; /proc/self/stat is QEMU's own, all zeros.
@@ -126,9 +127,9 @@ e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": so
 	NCCL_ENV_CHART_TOOLS="$$(tests/chart/tools/build)" \
 	  python3 -B tests/e2e/run.py "$$(tests/e2e/controlplane/build)" build/release/bin $(SCENARIOS)
 
-lab: build ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LONG=1: idle for 60 s)
+lab: $(if $(filter $(NATIVE),$(LAB_ARCH)),build,build-arm64) ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LONG=1: idle for 60 s; ARCH=arm64, as root)
 	@scripts/install-deps --lab
-	tests/lab/lab.py --programs build/release/bin
+	tests/lab/lab.py --architecture $(LAB_ARCH)
 
 oracle: build ## NCCL's own library, unmodified and without a GPU, beside what nccl-env says it does
 	@scripts/install-deps --oracle
