@@ -24,6 +24,7 @@ build: deps ## build/release/bin/{nccl-env,nccl-env-webhook,nccl-env-agent}
 # What `make image` and `make deb` are for: this machine, and arm64 where its root has been made (ARCH=…: as it says).
 NATIVE := $(shell dpkg --print-architecture 2>/dev/null)
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nccl-env
+LAB_ARCH := $(if $(findstring $(origin ARCH),command line environment),$(ARCH),$(NATIVE))
 ARCH ?= $(NATIVE) $(if $(filter-out arm64,$(NATIVE)),$(and $(wildcard $(CACHE)/arm64/install-deps),arm64))
 ARM64_TESTS = core base listing node
 # What costs are is the machine's; /proc/self/stat is QEMU's own, all zeros.
@@ -31,14 +32,21 @@ ARM64_NOT = -*Multiplied*:ProcessMetrics.AreTheKernels
 BUILDS = $(if $(filter $(NATIVE),$(ARCH)),build) $(if $(filter-out $(NATIVE),$(ARCH)),build-arm64)
 build-arm64: ## the same for arm64, on another machine, as root: build/arm64/bin (first time: 5 minutes more)
 	@scripts/install-deps --deb
-	$(RELEASE) scripts/cross sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target nccl-env nccl-env-webhook nccl-env-agent'
+	$(RELEASE) scripts/in-root arm64 sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target nccl-env nccl-env-webhook nccl-env-agent'
 
 arm64-test: ## the tests of what depends on the architecture, for arm64, under QEMU, as root
 	@scripts/install-deps --deb
-	scripts/cross sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target $(ARM64_TESTS:%=%_tests)'
+	scripts/in-root arm64 sh -c 'cmake --preset arm64 && cmake --build --preset arm64 --target $(ARM64_TESTS:%=%_tests)'
 	for layer in $(ARM64_TESTS); do \
-	  scripts/cross qemu-aarch64 build/arm64/bin/$${layer}_tests --gtest_brief=1 --gtest_filter='$(ARM64_NOT)' || exit; \
+	  scripts/in-root arm64 qemu-aarch64 build/arm64/bin/$${layer}_tests --gtest_brief=1 --gtest_filter='$(ARM64_NOT)' || exit; \
 	  echo "arm64: $${layer}_tests passed"; done
+
+.PHONY: build-debian-13
+build-debian-13: ## the programs with Debian 13's compiler and libraries, as root (no optimisation; first time: 5 minutes)
+	@scripts/install-deps --deb
+	scripts/in-root debian-13 sh -euc 'cmake --preset debian-13 >/dev/null; \
+	  cmake --build --preset debian-13; g++ --version | sed -n "1s/^/debian-13: compiled by /p"; \
+	  for program in nccl-env nccl-env-webhook nccl-env-agent; do build/debian-13/bin/$$program --version; done'
 
 demo: build ## run the webhook on this machine and show what it does to real pods
 	scripts/demo
@@ -119,9 +127,9 @@ e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": so
 	NCCL_ENV_CHART_TOOLS="$$(tests/chart/tools/build)" \
 	  python3 -B tests/e2e/run.py "$$(tests/e2e/controlplane/build)" build/release/bin $(SCENARIOS)
 
-lab: build ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LONG=1: idle for 60 s)
+lab: $(if $(filter $(NATIVE),$(LAB_ARCH)),build,build-arm64) ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LONG=1: idle for 60 s; ARCH=arm64, as root)
 	@scripts/install-deps --lab
-	tests/lab/lab.py --programs build/release/bin
+	tests/lab/lab.py --architecture $(LAB_ARCH)
 
 oracle: build ## NCCL's own library, unmodified and without a GPU, beside what nccl-env says it does
 	@scripts/install-deps --oracle

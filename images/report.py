@@ -42,7 +42,7 @@ def main(out, version, repository, commit=None):
         uneven |= set(differences(*map(versions, sboms.values()))) if len(sboms) == 2 else set()
     if uneven:
         print("The architectures have other versions of Debian's packages; `apt upgrade` on this machine, and for arm64\n"
-              "`scripts/cross sh -c 'apt-get update && apt-get upgrade'`, make them even:\n  " + "\n  ".join(sorted(uneven)))
+              "`scripts/in-root arm64 sh -c 'apt-get update && apt-get upgrade'`, make them even:\n  " + "\n  ".join(sorted(uneven)))
     (out / "digests").write_text("".join(digests))
     del images["cli"]  # no manifest names it
     (out / "values.yaml").write_text("image:\n" + "".join(

@@ -19,12 +19,12 @@ SECONDS = 120  # after which a program hangs, on however slow a machine
 
 
 def emulator(architecture):
-    """Of programs that this machine's processor does not run: one of scripts/cross, which needs nothing but itself."""
+    """Of programs that this machine's processor does not run: one of scripts/in-root, which needs nothing but itself."""
     native = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
     if architecture == native:
         return None
     copy = SOURCE / "build/arm64/qemu-aarch64"
-    subprocess.run([SOURCE / "scripts/cross", "cp", f"/usr/bin/{copy.name}", copy], check=True)
+    subprocess.run([SOURCE / "scripts/in-root", "arm64", "cp", f"/usr/bin/{copy.name}", copy], check=True)
     return copy
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the node agent against soft RDMA devices of a real kernel in QEMU: `make lab`, tests/lab/README.md.
 
-  lab.py [--programs build/release/bin] [--keep DIR] [SCENARIO…]
+  lab.py [--architecture amd64|arm64] [--programs DIR] [--keep DIR] [SCENARIO…]
 
 Each scenario boots a guest of its own. Exit code 1 if any fails; with --keep, what the guests brought out."""
 import argparse
@@ -11,7 +11,6 @@ import functools
 import importlib
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -27,14 +26,18 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The longest first.
 SCENARIOS = ("events", "pod_netns", "rails", "cost", "drift", "table", "privileges", "edited_modules")
+FOREIGN_SCENARIOS = ("table",)  # of another architecture than this machine's; what others find does not depend on it
+NATIVE = subprocess.run(["dpkg", "--print-architecture"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 LIMIT_SECONDS = 7200  # for a guest that hangs; one beside ten other programs has taken twenty minutes
 
 
-def libraries(program):
-    """The shared libraries that a program needs, as this machine has them."""
-    listing = subprocess.run(["ldd", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                             check=False).stdout  # fails for a static one
-    return re.findall(r"(/\S+) \(0x", listing)
+@functools.cache
+def agent(architecture, programs):
+    """A folder with the agent and the libraries that it loads, as its image has them."""
+    out = ROOT / "build/lab" / architecture
+    enter = [] if architecture == NATIVE else [ROOT / "scripts/in-root", architecture]
+    subprocess.run([*enter, ROOT / "images/collect", "agent", programs.resolve() / "nccl-env-agent", out], check=True)
+    return out / "agent"
 
 
 def fill(payload, scenario, program):
@@ -49,12 +52,8 @@ def fill(payload, scenario, program):
     # Only PyYAML's Python part; the guest has no PyYAML.
     shutil.copytree(pathlib.Path(yaml.__file__).parent, tests / "yaml",
                     ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    (payload / "lab/bin").mkdir()
-    shutil.copy(program, payload / "lab/bin")
-    for library in libraries(program):
-        target = payload / library.lstrip("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(library, target)
+    shutil.copytree(program / "program/usr/bin", payload / "lab/bin")
+    shutil.copytree(program / "base/usr/lib", payload / "usr/lib")
 
 
 def made(script, *arguments):
@@ -64,37 +63,38 @@ def made(script, *arguments):
 
 
 @functools.cache
-def image(kind):
+def image(architecture, kind):
     """The folder with kernel and initramfs, built if need be."""
     begin = time.monotonic()
-    folder = made("image", *([made("modules")] if kind == "edited" else []))
+    folder = made("image", architecture, *([made("modules")] if kind == "edited" else []))
     print(f"{kind + ' image':<20} {'ready':<7} {time.monotonic() - begin:6.1f} s  {folder}", flush=True)
     return folder
 
 
-def run(name, programs, keep):
+def run(name, arguments):
     """Prints the outcome; returns True if the scenario passed."""
     begin = time.monotonic()
-    failure, figures = result(name, programs, keep)
+    failure, figures = result(name, arguments)
     detail = f"\n{failure.strip()}".replace("\n", "\n  ") if failure else figures
     print(f"{name:<20} {'FAILED' if failure else 'ok':<7} {time.monotonic() - begin:6.1f} s  {detail}", flush=True)
     return not failure
 
 
-def result(name, programs, keep):
+def result(name, arguments):
     """Returns the failure, or "", and a line of figures."""
     scenario = importlib.import_module(f"scenarios.{name}")
     with tempfile.TemporaryDirectory(prefix="nccl-env-payload-") as payload:
-        fill(pathlib.Path(payload), name, programs / "nccl-env-agent")
-        outcome = vm.boot(image(scenario.IMAGE), pathlib.Path(payload), LIMIT_SECONDS)
-    for file, text in {**outcome.results, "console": outcome.console}.items() if keep else ():
-        path = keep / name / file
+        fill(pathlib.Path(payload), name, agent(arguments.architecture, arguments.programs))
+        outcome = vm.boot(arguments.architecture, image(arguments.architecture, scenario.IMAGE), pathlib.Path(payload),
+                          LIMIT_SECONDS)
+    for file, text in {**outcome.results, "console": outcome.console}.items() if arguments.keep else ():
+        path = arguments.keep / name / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     if outcome.status != 0:
         return outcome.results.get("guest.error") or f"the guest did not finish:\n{outcome.console[-4000:]}", ""
     try:
-        return "", scenario.check(outcome.results, programs)
+        return "", scenario.check(outcome.results, arguments.programs)
     except Failed as failure:
         return str(failure), ""
     except Exception:  # results in no expected form; the other scenarios still run
@@ -103,16 +103,21 @@ def result(name, programs, keep):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/release/bin")
+    parser.add_argument("--architecture", choices=("amd64", "arm64"), default=NATIVE)
+    parser.add_argument("--programs", type=pathlib.Path, help="default: build/release/bin or build/arm64/bin")
     parser.add_argument("--keep", type=pathlib.Path)
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="default: all of " + " ".join(SCENARIOS))
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"default: {' '.join(SCENARIOS)}; of another "
+                        f"architecture {' '.join(FOREIGN_SCENARIOS)}")
     arguments = parser.parse_args()
-    names = arguments.scenarios or SCENARIOS
+    native = arguments.architecture == NATIVE
+    arguments.programs = arguments.programs or ROOT / "build" / ("release" if native else arguments.architecture) / "bin"
+    names = arguments.scenarios or (SCENARIOS if native else FOREIGN_SCENARIOS)
+    agent(arguments.architecture, arguments.programs)
     for name in names:
-        image(importlib.import_module(f"scenarios.{name}").IMAGE)
+        image(arguments.architecture, importlib.import_module(f"scenarios.{name}").IMAGE)
     # Guests mostly wait, so two of them share the time and not the processors.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        passed = list(pool.map(lambda name: run(name, arguments.programs, arguments.keep), names))
+        passed = list(pool.map(lambda name: run(name, arguments), names))
     failed = [name for name, ok in zip(names, passed) if not ok]
     sys.exit(f"failed: {' '.join(failed)}" if failed else 0)
 
