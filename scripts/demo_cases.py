@@ -30,7 +30,7 @@ SOCKETS = {  # a policy for pods without RDMA, if they ask for it
 # Captures in tests/data of what pods show inside.
 SUB_NICS, MACVLAN = "pods/baidu-sub-nics.show_gids.txt", "tables/macvlan-pod.show_gids.txt"
 
-RAILS = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8"
+RAILS = "mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8"
 CONSTANTS = {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_QPS_PER_CONNECTION": "8"}
 BAIDU = CONSTANTS | {"NCCL_SOCKET_IFNAME": "eth0"}
 ERDMA = {"NCCL_NET_GDR_LEVEL": "1", "NCCL_P2P_LEVEL": "5", "NCCL_SOCKET_IFNAME": "eth0"}
@@ -96,12 +96,12 @@ def recorded_cases():
              creation("deployment", "baidu"), BAIDU, binding="binding-deployment", pod=SUB_NICS, file=found(RAILS)),
         Case("The same without init container: names hold, the index is left to NCCL", *baidu,
              creation("deployment", "baidu", labels={"nccl-env.io/resolve": "Binding"}),
-             {"NCCL_IB_HCA": RAILS, **BAIDU}, {"NCCL_IB_GID_INDEX": "PodGidUnknown"}, binding="binding-deployment"),
+             {"NCCL_IB_HCA": "=" + RAILS, **BAIDU}, {"NCCL_IB_GID_INDEX": "PodGidUnknown"}, binding="binding-deployment"),
         Case("Created with spec.nodeName: the node's values come at once", *baidu, nodename,
              {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **BAIDU}, binding=""),
         Case("InfiniBand, bound through the legacy bindings endpoint", "azure", "ib-node",
              creation("statefulset", "azure", "rdma/ib", host_network=True),
-             {"NCCL_IB_HCA": "=mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3,mlx5_ib4,mlx5_ib5,mlx5_ib6,mlx5_ib7",
+             {"NCCL_IB_HCA": "mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3,mlx5_ib4,mlx5_ib5,mlx5_ib6,mlx5_ib7",
               **AZURE},
              {"NCCL_IB_GID_INDEX": "InfiniBand"}, binding="binding-legacy-bindings-endpoint"),
         Case("The user sets the GID index: it stays", *baidu,
@@ -110,9 +110,8 @@ def recorded_cases():
              {"NCCL_IB_GID_INDEX": "UserSet", "NCCL_IB_ADDR_FAMILY": "UserSetGroup"}),
         Case("The user sets the HCAs: no index for ports that we did not choose", *baidu,
              creation("plain", "baidu", env=[("NCCL_IB_HCA", "mlx5_1")], host_network=True),
-             {"NCCL_IB_HCA": "mlx5_1", **CONSTANTS},
-             {"NCCL_IB_HCA": "UserSet"} | dict.fromkeys(
-                 ("NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY", "NCCL_SOCKET_IFNAME", "nccl.conf"), "UserSetGroup")),
+             {"NCCL_IB_HCA": "mlx5_1", **BAIDU},
+             {"NCCL_IB_HCA": "UserSet", "NCCL_IB_GID_INDEX": "UserSetGroup", "NCCL_IB_ADDR_FAMILY": "UserSetGroup"}),
         Case("The user sets a constant, and other variables", *baidu,
              creation("statefulset", "baidu", host_network=True,
                       env=[("TRIES", "20"), ("NCCL_IB_TIMEOUT", "$(TRIES)"), ("NCCL_DEBUG", "INFO")]),
@@ -121,7 +120,7 @@ def recorded_cases():
              {"NCCL_IB_TIMEOUT": "UserSet"}),
         Case("The user turns InfiniBand and RoCE off", *baidu,
              creation("plain", "baidu", env=[("NCCL_IB_DISABLE", "1")], host_network=True),
-             {"NCCL_IB_DISABLE": "1", "NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **BAIDU},  # NCCL reads none of IB
+             {"NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "eth0"},
              dict.fromkeys(("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_TIMEOUT",
                             "NCCL_IB_QPS_PER_CONNECTION"), "DisabledByUser")),
         Case("Opted out by a label", *baidu, creation("job-indexed", "baidu", labels={"nccl-env.io/inject": "false"}),
@@ -171,9 +170,9 @@ def workload_cases():
     sockets = {"env": {"NCCL_SOCKET_IFNAME": "eth0"},
                "omitted": {"NCCL_IB_HCA": "OmittedByPolicy", "NCCL_IB_GID_INDEX": "OmittedByPolicy"}}
     index = {"omitted": {"NCCL_IB_GID_INDEX": "OmittedByPolicy"}}
-    pytorch = {"env": {"NCCL_DEBUG": "INFO", "NCCL_ALGO": "Ring", "NCCL_IB_HCA": "=rocep26s0", **ERDMA}} | index
-    tensorflow = {"env": {"NCCL_IB_HCA": "=rocep26s0", **ERDMA}} | index
-    file = {key: value for key, value in found("=mlx5_0,mlx5_1").items() if key != "NCCL_SOCKET_IFNAME"}
+    pytorch = {"env": {"NCCL_DEBUG": "INFO", "NCCL_ALGO": "Ring", "NCCL_IB_HCA": "rocep26s0", **ERDMA}} | index
+    tensorflow = {"env": {"NCCL_IB_HCA": "rocep26s0", **ERDMA}} | index
+    file = {key: value for key, value in found("mlx5_0,mlx5_1").items() if key != "NCCL_SOCKET_IFNAME"}
     topology = {"env": {}, "pod": MACVLAN, "file": file, "omitted": {"NCCL_SOCKET_IFNAME": "OmittedByPolicy"}}
     launcher = not_rdma | {"warnings": ("gives ranks NCCL_SOCKET_IFNAME, which override",)}  # by mpirun -x
     return [

@@ -189,10 +189,9 @@ class IndexChooser {
   void choose(GidChoice& choice) {
     using Kind = GidIndexRule::Kind;
     Prefixes prefixes(interfaces_);
-    if (policy_.gid_index.kind == Kind::Dynamic) {
+    if (index_rule(policy_) == Kind::Dynamic) {
       choice.range = shared_prefix(prefixes, ports_, rows_);
-      return leave_out(choice, Reason::OmittedByPolicy,
-                       "The policy leaves the index to NCCL (gidIndex: Dynamic).");
+      return leave_out(choice, Reason::OmittedByPolicy, std::string(why_dynamic(policy_)));
     }
     const bool if_needed = policy_.searches_gid();
     const OwnSearch search(policy_, choice.ipv6, exposure_);
@@ -260,6 +259,20 @@ class IndexChooser {
 };
 
 }  // namespace
+
+GidIndexRule::Kind index_rule(const NcclPolicy& policy) {
+  if (policy.gid_index.kind != GidIndexRule::Kind::Auto) return policy.gid_index.kind;
+  const auto recovery = policy.env.find(variable::kPortRecovery);
+  const bool on = recovery != policy.env.end() && nccl_integer(recovery->second).value_or(0) != 0;
+  return on ? GidIndexRule::Kind::Dynamic : GidIndexRule::Kind::Auto;
+}
+
+std::string_view why_dynamic(const NcclPolicy& policy) {
+  return policy.gid_index.kind == GidIndexRule::Kind::Dynamic
+             ? "The policy leaves the index to NCCL (gidIndex: Dynamic)."
+             : "The policy turns port recovery on: NCCL follows a GID that moved, and a pinned index would "
+               "not.";
+}
 
 bool is_unsettled(const GidRow& row, Timestamp now) {
   return row.index_since && now < *row.index_since + kIndexMovedGrace;

@@ -85,6 +85,13 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
     return omit(Reason::DisabledByUser,
                 "The container's " + std::string(disabled_by_) + " keeps NCCL from InfiniBand and RoCE.");
   }
+  if (is_vllms(name) || (depends_on_list(name, constant) && is_vllms(variable::kIbHca)))
+    return omit(Reason::UserSetGroup, "The container's VLLM_NIC_SELECTION_VARS lets vLLM write the list.");
+  if (name == variable::kIbGidIndex && last(kMooncakeIndex))
+    return omit(Reason::UserSetGroup, "The container sets MC_GID_INDEX, which Mooncake reads beside it.");
+  if (name == variable::kIbGidIndex && recovers_ports())
+    return omit(Reason::UserSetGroup,
+                "The container turns port recovery on, where NCCL follows a GID that moved.");
   if (in_gid_group(name) && group_member_ &&
       (group_member_->name != variable::kIbHca || depends_on_list(name, constant))) {
     return omit(Reason::UserSetGroup, "The container sets " + std::string(group_member_->name) +
@@ -118,6 +125,25 @@ const EnvEntry* UserEnv::last(std::string_view name) const {
 bool UserEnv::pins_index() const {
   const EnvEntry* index = last(variable::kIbGidIndex);
   return is_known(index) && nccl_integer(index->value).value_or(-1) >= 0;
+}
+
+// vLLM prepends devices to the variables that this list names (vllm/envs.py), in another grammar than ours.
+bool UserEnv::is_vllms(std::string_view name) const {
+  const EnvEntry* names = last("VLLM_NIC_SELECTION_VARS");
+  if (!is_known(names)) return false;
+  std::string_view rest = names->value;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    const std::string_view token = rest.substr(0, end);
+    if (token.substr(0, token.find(':')) == name) return true;  // NAME[:PORT]
+    rest.remove_prefix(std::min(rest.size(), end + 1));
+  }
+  return false;
+}
+
+bool UserEnv::recovers_ports() const {
+  const EnvEntry* recovery = last(variable::kPortRecovery);
+  return is_known(recovery) && nccl_integer(recovery->value).value_or(0) != 0;
 }
 
 // Returns the user's HCA list only if the user sets no variable of the group.

@@ -53,12 +53,19 @@ class UserEnv {
 
   // True if the user pins an index: then NCCL reads nothing else of the GID group.
   [[nodiscard]] bool pins_index() const;
+  // True if an index in a file of ours harms nothing although the container's env is to have none.
+  [[nodiscard]] bool takes_index_by_file() const { return pins_index() || last(kMooncakeIndex) != nullptr; }
 
   // Where the user has a configuration file: its mount, or NCCL_CONF_FILE; "" if nowhere.
   [[nodiscard]] std::string_view conf() const { return conf_; }
 
  private:
+  // Mooncake's own index; its TENT engine lets NCCL_IB_GID_INDEX in the environment override it.
+  static constexpr std::string_view kMooncakeIndex = "MC_GID_INDEX";
+
   [[nodiscard]] const EnvEntry* last(std::string_view name) const;
+  [[nodiscard]] bool is_vllms(std::string_view name) const;
+  [[nodiscard]] bool recovers_ports() const;
   [[nodiscard]] const EnvEntry* find_group_member() const;
   [[nodiscard]] std::string_view find_disabling() const;
   [[nodiscard]] bool may_come_from_source(std::string_view name, bool constant) const;

@@ -141,11 +141,12 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
 // Decides whether the pod takes what a node gives to all pods of its exposure, or looks for its values
 // itself.
 void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
-  if (resolver && policy_.deliver_env_file) {
-    plan_.fallback = reason_for_file();
-    if (!plan_.fallback) return prepare_env_file(*resolver);
-  }
-  if (resolver && pod_knows_more(policy_, match_.exposure)) prepare_start(*resolver);
+  const bool by_env_file = resolver && policy_.deliver_env_file;
+  if (by_env_file) plan_.fallback = reason_for_file();
+  if (by_env_file && !plan_.fallback)
+    prepare_env_file(*resolver);
+  else if (resolver && pod_knows_more(policy_, match_.exposure))
+    prepare_start(*resolver);
   if (!start_)
     wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, rails_of(match_));
 }
@@ -295,7 +296,8 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
     }
     objection->name = conf_file::kName;
     // Env beats the file one variable at a time, so our index in the file would apply to the user's list.
-    const bool idle = in_gid_group(wish.name) && user.pins_index();  // NCCL reads the user's index alone
+    const bool idle =
+        in_gid_group(wish.name) && user.takes_index_by_file();  // or NCCL reads the user's alone
     if (objection->reason == Reason::UserSetGroup && !idle) return objection;
     if (objection->reason == Reason::DisabledByUser) disabled = std::move(objection);
   }

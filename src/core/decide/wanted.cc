@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/variables.h"
 
@@ -99,7 +100,7 @@ class WishList {
   void add_gid() {
     using Kind = GidIndexRule::Kind;
     constexpr std::string_view kName = variable::kIbGidIndex;
-    const Kind kind = policy_.gid_index.kind;
+    const Kind kind = index_rule(policy_);
     if (kind == Kind::Literal) return add_literal(kName, std::to_string(policy_.gid_index.literal));
     if (kind == Kind::Omit)
       return leave_out(kName, Reason::OmittedByPolicy, "The policy sets no index (gidIndex: Omit).");
@@ -116,7 +117,7 @@ class WishList {
           "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
     }
     if (kind == Kind::Dynamic) {
-      leave_out(kName, Reason::OmittedByPolicy, "The policy leaves the index to NCCL (gidIndex: Dynamic).");
+      leave_out(kName, Reason::OmittedByPolicy, why_dynamic(policy_));
     } else if (!policy_.deliver_file && !at_start_) {
       leave_out(kName, Reason::OmittedByPolicy,
                 "The index goes by File alone, which the policy's delivery lacks.");

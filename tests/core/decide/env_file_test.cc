@@ -134,6 +134,17 @@ TEST(EnvFile, ASecondReviewChangesNothing) {
   }
 }
 
+TEST(EnvFile, ConstantsAloneNeedNoInitContainer) {
+  NcclPolicy policy = env_file(Exposure::PodOwned);
+  policy.hca.kind = HcaRule::Kind::Omit;
+  policy.gid_index.kind = GidIndexRule::Kind::Omit;
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  const Admitted admitted = plan(pod({container("c")}, false), policy);
+  EXPECT_EQ(resolver_of(admitted.pod), nullptr);
+  EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"],
+            (Json{variable("NCCL_SOCKET_IFNAME", "eth0"), variable("NCCL_IB_TIMEOUT", "22")}));
+}
+
 TEST(EnvFile, WhatTheUserSetsStays) {
   const Admitted admitted = plan(pod({container("c", {variable("NCCL_IB_HCA", "mlx5_7")})}));
   const Json& main = admitted.pod["spec"]["containers"][0];
@@ -229,12 +240,47 @@ TEST(EnvFile, PodsOfTheOldFormAreTakenOver) {
   const Admitted now = plan(old.pod);
   EXPECT_EQ(told(now.pod, "c", "NCCL_IB_HCA"), "EnvFile");
   EXPECT_EQ(now.pod["spec"]["containers"][0].value("volumeMounts", Json::array()), Json::array());
-  EXPECT_EQ(plan(now.pod, by_file).pod["spec"], old.pod["spec"]) << "and back";
+  const Json back = plan(now.pod, by_file).pod["spec"];
+  EXPECT_EQ(back["containers"], old.pod["spec"]["containers"]);
+  EXPECT_EQ(back["volumes"], old.pod["spec"]["volumes"]);
+  EXPECT_EQ(resolver_of({{"spec", back}}), nullptr);
+}
+
+// Groups of other engines, whichever carrier.
+
+TEST(OtherReaders, WhatVllmWritesItselfIsLeftToIt) {
+  const Json named = variable("VLLM_NIC_SELECTION_VARS", "UCX_NET_DEVICES:1,NCCL_IB_HCA:1");
+  for (const bool by_env : {false, true}) {
+    NcclPolicy policy = env_file();
+    policy.deliver_env_file = by_env;
+    const Json made = plan(pod({container("c", {named})}), policy).pod;
+    EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), "UserSetGroup");
+    EXPECT_EQ(told(made, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
+    EXPECT_EQ(told(made, "c", "NCCL_IB_TIMEOUT"), "Policy");
+    const Json others = variable("VLLM_NIC_SELECTION_VARS", "UCX_NET_DEVICES:1,NCCL_IB_HCA_2");
+    EXPECT_NE(told(plan(pod({container("c", {others})}), policy).pod, "c", "NCCL_IB_HCA"), "UserSetGroup");
+  }
+}
+
+TEST(OtherReaders, MooncakesOwnIndexIsNotOverridden) {
+  const Json made = plan(pod({container("c", {variable("MC_GID_INDEX", "3")})})).pod;
+  EXPECT_EQ(told(made, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
+  EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), "EnvFile");
+}
+
+TEST(OtherReaders, NoIndexIsPinnedBesidePortRecovery) {
+  const Json recovery = variable("NCCL_IB_RESILIENCY_PORT_RECOVERY", "1");
+  EXPECT_EQ(told(plan(pod({container("c", {recovery})})).pod, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
+  NcclPolicy policy = env_file();
+  policy.env.emplace("NCCL_IB_RESILIENCY_PORT_RECOVERY", "1");
+  EXPECT_EQ(told(plan(pod({container("c")}), policy).pod, "c", "NCCL_IB_GID_INDEX"), "OmittedByPolicy");
+  policy.env["NCCL_IB_RESILIENCY_PORT_RECOVERY"] = "0";
+  EXPECT_EQ(told(plan(pod({container("c")}), policy).pod, "c", "NCCL_IB_GID_INDEX"), "EnvFile");
 }
 
 // What the init container writes.
 
-TEST(GivenValues, AreWrittenAsTheyCameAndNothingIsEmpty) {
+TEST(InitGivenValues, AreWrittenAsTheyCameAndNothingIsEmpty) {
   const Resolution given =
       resolve_given({{"NCCL_IB_HCA", "mlx5_0,mlx5_1"}, {"NCCL_IB_GID_INDEX", ""}}, R"({"v":1,"node":"n1"})");
   EXPECT_EQ(render_env_file(given.env), "NCCL_IB_HCA='mlx5_0,mlx5_1'\n");
@@ -242,7 +288,7 @@ TEST(GivenValues, AreWrittenAsTheyCameAndNothingIsEmpty) {
   EXPECT_TRUE(given.complete);
 }
 
-TEST(GivenValues, AreNotBoundWhereNoWebhookAnswered) {
+TEST(InitGivenValues, AreNotBoundWhereNoWebhookAnswered) {
   const Resolution given = resolve_given({{"NCCL_IB_HCA", ""}, {"NCCL_IB_GID_INDEX", ""}}, "");
   EXPECT_EQ(render_env_file(given.env), "");
   std::vector<std::string> names;

@@ -185,10 +185,12 @@ TEST(PolicyMatch, HoldsSixtyFourEntries) {
 TEST(PolicyDelivery, IsANonEmptySubset) {
   expect_clean(R"({"delivery": ["File"]})");
   expect_clean(R"({"delivery": ["Reference", "File"]})");
+  expect_clean(R"({"delivery": ["EnvFile"]})");
+  expect_clean(R"({"delivery": ["EnvFile", "File"]})");
   expect_error(R"({"delivery": []})", "spec.delivery");
   expect_error(R"({"delivery": ["File", "File"]})", "spec.delivery[1]");
   expect_error(R"({"delivery": ["file"]})", "spec.delivery[0]");
-  expect_error(R"({"delivery": ["EnvFile"]})", "spec.delivery[0]");
+  expect_error(R"({"delivery": ["EnvFile", "Reference"]})", "spec.delivery");
   expect_error(R"({"delivery": "File"})", "spec.delivery");
   expect_error(R"({"env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS");
   expect_clean(R"({"delivery": ["Reference"], "gidIndex": "Omit", "env": {"UCX_TLS": "rc "}})");

@@ -16,6 +16,13 @@ namespace nccl_env {
 // again for the same cause, and pods hold an index for their whole life.
 inline constexpr std::chrono::hours kIndexMovedGrace{24};
 
+// The policy's rule for the index: Dynamic in place of Auto where its constants let NCCL take back a port
+// that failed (NCCL_IB_RESILIENCY_PORT_RECOVERY). NCCL then follows a GID that moved; a pin would repeat the
+// dead one.
+GidIndexRule::Kind index_rule(const NcclPolicy& policy);
+// Why a policy with the rule Dynamic gets no index.
+std::string_view why_dynamic(const NcclPolicy& policy);
+
 struct GidChoice {
   std::optional<int> index;
   std::optional<Reason> reason;  // why there is no index

@@ -76,6 +76,7 @@ inline constexpr std::string_view kIbAddrRange = "NCCL_IB_ADDR_RANGE";
 inline constexpr std::string_view kIbRoceVersionNum = "NCCL_IB_ROCE_VERSION_NUM";
 inline constexpr std::string_view kIbPkey = "NCCL_IB_PKEY";
 inline constexpr std::string_view kIbPkeyValue = "NCCL_IB_PKEY_VALUE";
+inline constexpr std::string_view kPortRecovery = "NCCL_IB_RESILIENCY_PORT_RECOVERY";
 inline constexpr std::string_view kIbDisable = "NCCL_IB_DISABLE";
 inline constexpr std::string_view kNet = "NCCL_NET";
 inline constexpr std::string_view kConfFile = "NCCL_CONF_FILE";
