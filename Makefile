@@ -135,11 +135,11 @@ oracle: build ## NCCL's own library, unmodified and without a GPU, beside what n
 	@scripts/install-deps --oracle
 	python3 -B tests/oracle/run.py build/release/bin
 
-image: $(BUILDS) ## both images as OCI archives in build/image, without a registry (REPOSITORY=registry.example; ARCH="amd64 arm64")
+image: $(BUILDS) ## webhook, agent and command line as OCI archives in build/image, without a registry (REPOSITORY=registry.example; ARCH="amd64 arm64")
 	@scripts/install-deps --image
 	ARCH="$(ARCH)" scripts/image
 
-image-test: image ## unpacks both images and runs them, as root: what is in them, and what they answer
+image-test: image ## unpacks the images and runs them, as root: what is in them, and what they answer
 	python3 -B tests/images/check.py build/image "$$(tests/images/spdx-tools)"
 
 .PHONY: cluster cluster-test

@@ -32,10 +32,10 @@ class Clone:
         subprocess.run(["git", "clone", "--quiet", "--shared", SOURCE, self.path], check=True)
         for part in ("image", "deb"):
             shutil.copytree(SOURCE / "build" / part, self.path / "build" / part)
-        plain = folder / "registries.conf"
+        plain = folder / ".config/containers/registries.conf"
+        plain.parent.mkdir(parents=True)
         plain.write_text(f'[[registry]]\nlocation = "{registry.host}"\ninsecure = true\n')
-        self.environment = os.environ | {"REPOSITORY": f"{registry.host}/team", "PUSH": "yes",
-                                         "CONTAINERS_REGISTRIES_CONF": str(plain)}
+        self.environment = os.environ | {"REPOSITORY": f"{registry.host}/team", "PUSH": "yes", "HOME": str(folder)}
 
     def git(self, *arguments):
         subprocess.run(["git", "-c", "user.name=test", "-c", "user.email=test@example.com", *arguments], cwd=self.path,

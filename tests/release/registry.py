@@ -3,15 +3,16 @@
 digest."""
 import hashlib
 import http.server
+import itertools
 import threading
 import urllib.parse
 
 
 class Registry:
-    """blobs: by digest. manifests: by repository and tag or digest."""
+    """blobs: by digest. manifests: by repository and tag or digest. uploads: what has come of each, by its number."""
 
     def __init__(self):
-        self.blobs, self.manifests = {}, {}
+        self.blobs, self.manifests, self.uploads, self.numbers = {}, {}, {}, itertools.count(1)
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: Handler(self, *args))
         self.host = f"127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -25,7 +26,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def __init__(self, registry, *args):
-        self.registry, self.pieces = registry, b""
+        self.registry = registry
         super().__init__(*args)
 
     def answer(self, code, body=b"", **headers):
@@ -65,11 +66,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):  # noqa: N802
         self.body()
-        self.answer(202, Location=f"{self.path.rstrip('/')}/1")
+        self.answer(202, Location=f"{self.path.rstrip('/')}/{next(self.registry.numbers)}")
 
     def do_PATCH(self):  # noqa: N802
-        self.pieces = self.body()
-        self.answer(202, Location=self.path, Range=f"0-{len(self.pieces) - 1}")
+        self.registry.uploads[self.path] = given = self.body()
+        self.answer(202, Location=self.path, Range=f"0-{len(given) - 1}")
 
     def do_PUT(self):  # noqa: N802
         repository, kind, name = self.place()
@@ -78,7 +79,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             digest = "sha256:" + hashlib.sha256(given).hexdigest()
             self.registry.manifests |= {(repository, name): given, (repository, digest): given}
             return self.answer(201, Docker_Content_Digest=digest)
-        blob, self.pieces = self.pieces + given, b""
+        blob = self.registry.uploads.pop(urllib.parse.urlsplit(self.path).path, b"") + given
         digest = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)["digest"][0]
         if digest != "sha256:" + hashlib.sha256(blob).hexdigest():
             return self.answer(400)

@@ -26,16 +26,17 @@ function momentText(text) {
 
 // One sentence to hand on: how many nodes need work, and what that work is about.
 function verdict() {
-  if (!nodes.length) return "There are no nodes in this report.";
-  const parts = ["with errors, where jobs fail or lose a rail", "with warnings, slower or at risk"].map((words, severity) => {
+  if (!nodes.length) return ["There are no nodes in this report."];
+  const odd = nodes.filter((node) => node.odd).length, share = Math.round((1000 * odd) / nodes.length) / 10;
+  const parts = ["with errors, where jobs fail or lose a rail", "with warnings, slower or at risk"].flatMap((words, severity) => {
     const some = nodes.filter((node) => node.severity === severity);
     const codes = byCode(some.flatMap((node) => node.findings.filter((finding) => finding.severity === severity)));
-    return some.length ? `${number(some.length)} ${words} (${codes.map((group) => group.code).join(", ")})` : "";
-  }).filter(Boolean);
-  const odd = nodes.filter((node) => node.odd).length, share = (100 * odd) / nodes.length;
-  if (parts.length) return `${ofAll(odd, nodes.length)} (${share < 0.1 ? "under 0.1" : number(Math.round(share * 10) / 10)} %) need work: ${parts.join("; ")}.`;
+    if (!some.length) return [];
+    return ["; ", `${number(some.length)} ${words}`, make("span", {class: "codes", text: ` (${codes.map((group) => group.code).join(", ")})`})];
+  });
+  if (odd) return [`${ofAll(odd, nodes.length)} (${share || "under 0.1"} %) need work: `, ...parts.slice(1), "."];
   const unknown = unknownPorts();
-  return `No node needs work: nothing was found on ${counted(nodes.length, "node")}${unknown ? `, but ${unknown}` : ""}.`;
+  return [`No node needs work: nothing was found on ${counted(nodes.length, "node")}${unknown ? `, but ${unknown}` : ""}.`];
 }
 
 function drawSummary() {
@@ -49,7 +50,7 @@ function drawSummary() {
   byId("about").textContent = [`${data.title ? "Fabric report, " : ""}${momentText(data.time)}`,
     ages.length ? `tables at most ${oldest} old` : "tables imported by hand", `policy: ${policies}`, `nccl-env ${data.version}`].join(" · ");
   document.title = `${data.title || "Fabric report"}: ${counted(nodes.length, "node")}, ${odd} odd`;
-  byId("verdict").textContent = verdict();
+  byId("verdict").append(...verdict());
   byId("summary").append(
     tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} to look at, ${counted(pools.size, "kind")}`, null),
     tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
