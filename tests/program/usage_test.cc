@@ -26,6 +26,7 @@ class UsageTest : public ::testing::Test {
     run->add_option("--plain", text_, "Plain");
     run->add_option("--listen", text_, "Address")->type_name("ADDR:PORT");
     CLI::App* table = app_.add_subcommand("table", "Tables.");
+    table->require_subcommand(1);
     table->add_subcommand("import", "Imports.");
     table->add_subcommand("show", "Shows.");
   }
