@@ -34,7 +34,8 @@ std::string type_of(const CLI::Option& option) {
                                                      "FLOAT", "NUMBER", "POSITIVE", "NONNEGATIVE"};
     return std::ranges::find(kPlain, word) != kPlain.end();
   };
-  const std::string named = type.substr(0, colon), checked = check.substr(0, check.find(' '));
+  std::string named = type.substr(0, colon);
+  const std::string checked = check.substr(0, check.find(' '));
   if (!is_plain(checked)) return is_plain(named) ? checked : type;  // ADDR:PORT
   if (!is_plain(named)) return named;
   return named.empty() ? "" : named == "TEXT" ? "WORD" : "N";
