@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "cluster/objects.h"
 #include "nccl_env/core/explain/pod_answer.h"
@@ -16,7 +17,7 @@ namespace nccl_env::cli {
 
 struct ContextOptions {
   Timestamp now;
-  NcclVersion version;
+  std::optional<NcclVersion> version;  // absent: the least that the policy names, else the newest
   bool allow_code_paths = false;  // in constants of a cluster's policies
 };
 
