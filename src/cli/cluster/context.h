@@ -18,7 +18,7 @@ namespace nccl_env::cli {
 struct ContextOptions {
   Timestamp now;
   std::optional<NcclVersion> version;  // absent: the least that the policy names, else the newest
-  bool allow_code_paths = false;  // in constants of a cluster's policies
+  bool allow_code_paths = false;       // in constants of a cluster's policies
 };
 
 // The facts that all pods of a namespace share.

@@ -281,7 +281,7 @@ std::string table(const JobAnswer& answer, std::span<const AnsweredPod> members)
   TextColumns columns(0);
   columns.add({"  RANK", "NODE", "HCAS", "GID", "STATE"});
   std::vector<JobRank> ranks = answer.ranks;
-  std::ranges::stable_partition(ranks, &JobRank::odd);
+  std::stable_partition(ranks.begin(), ranks.end(), [](const JobRank& rank) { return rank.odd; });
   for (const JobRank& rank : ranks) {
     const AnsweredPod& member = members[rank.member];
     columns.add({(rank.odd ? "! " : "  ") + cut(rank.name, kRankWidth),

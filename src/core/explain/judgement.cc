@@ -84,8 +84,8 @@ void judge_setting(std::string_view name, std::string_view value, const Subject&
 
 void sort_findings(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, more_urgent);
-  const auto again = std::ranges::unique(findings, {}, &Finding::sentence);
-  findings.erase(again.begin(), again.end());
+  const auto same = [](const Finding& left, const Finding& right) { return left.sentence == right.sentence; };
+  findings.erase(std::unique(findings.begin(), findings.end(), same), findings.end());
 }
 
 void add_further(const std::vector<Finding>& findings, std::string_view answer, TextColumns& columns) {
