@@ -30,12 +30,13 @@ void add_commands(CommandLine& line) {
   };
   add_explain(line, root);
   add_verify(line, root);
-  add_reasons(line, root);
-  title("Pods and jobs", {"explain", "verify", "reasons"});
+  add_what(line, root);
+  title("Pods and jobs", {"explain", "verify", "what"});
   add_doctor(line, root);
+  add_node(line, root);
   add_nodes(line, root);
   add_report(line, root);
-  title("Nodes and their fabric", {"doctor", "nodes", "report"});
+  title("Nodes and their fabric", {"doctor", "node", "nodes", "report"});
   CLI::App& table =
       line.group({"table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)",
                   "nccl-env table import --node-interface eth0 node.show_gids.txt > node.yaml"});
@@ -46,9 +47,7 @@ void add_commands(CommandLine& line) {
   add_policy_check(line, policy);
   add_policy_cases(line, policy);
   add_policy_diff(line, policy);
-  add_nccl_select(
-      line, line.group({"nccl", "Tell what NCCL itself does", "nccl-env nccl select --table node.yaml"}));
-  title("Files", {"table", "policy", "nccl"});
+  title("Files", {"table", "policy"});
   add_installation_check(line, root);
   add_bug_report(line, root);
   add_completion(line, root);

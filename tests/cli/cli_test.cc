@@ -14,8 +14,8 @@ using namespace nccl_env::tests;
 using ::testing::HasSubstr;
 
 TEST_F(Cli, HelpTeachesEveryCommandWithAnExample) {
-  for (const std::string command : {"table import", "table show", "explain", "nccl select", "policy check",
-                                    "doctor", "nodes", "verify", "reasons"}) {
+  for (const std::string command : {"table import", "table show", "explain", "node", "policy check", "doctor",
+                                    "nodes", "verify", "what"}) {
     const CliResult result = run_cli(words(command + " --help"));
     EXPECT_EQ(result.code, 0);
     EXPECT_THAT(result.out, HasSubstr("Example:\n  nccl-env " + words(command)[0])) << command;
@@ -39,7 +39,7 @@ TEST_F(Cli, VersionIsTheProjects) {
 TEST_F(Cli, AMisspeltWordIsNamedWithTheKnownOneThatItIsNear) {
   for (const char* line : {"docter", "frobnicate", "table improt x", "table", "--verion",
                            "doctor --otput json", "-o json doctor", "doctor -o YML", "table import",
-                           "reasons gidnotuform", "help explian", "variables --help", "table check --help"})
+                           "what gidnotuform", "help explian", "variables --help", "table check --help"})
     expect_shown(run_cli(words(line)), 2);
 }
 
@@ -61,10 +61,9 @@ TEST_F(Cli, WrongUsageIsCode2AndPrintsNothingOnStdout) {
   for (const std::string& line :
        {std::string("--frobnicate"), "explain --policy " + policy, "explain --review " + pod,
         "explain --store dir:. --review " + pod + " --pod " + pod, both + " --store dir:.", both + " -o xml",
-        both + " --nccl-version 1.0", both + " --at yesterday",
-        "nccl select --nccl-version 2.17 --table " + table, "nccl select --env NOVALUE --table " + table,
-        std::string("table import -"), std::string("table import --node UP_per -"),
-        std::string("reasons Nothing")}) {
+        both + " --nccl-version 1.0", both + " --at yesterday", "node gpu-1 --nccl-version 2.17 " + table,
+        "node gpu-1 --env NOVALUE " + table, std::string("table import -"),
+        std::string("table import --node UP_per -"), std::string("what Nothing")}) {
     const CliResult result = run_cli(words(line));
     EXPECT_EQ(result.out, "") << line;
     expect_shown(result, 2);
@@ -76,8 +75,7 @@ TEST_F(Cli, AFileThatCannotBeReadIsNamedWithCode4) {
   for (const std::string& line :
        {"table import --node n " + absent, "table show " + absent,
         "explain --pod " + pod + " --policy " + absent, "explain --policy " + policy + " --pod " + absent,
-        "explain --policy " + policy + " --pod " + pod + " --table " + absent,
-        "nccl select --table " + absent})
+        "explain --policy " + policy + " --pod " + pod + " --table " + absent, "node gpu-1 " + absent})
     expect_shown(run_cli(words(line)), 4);
   std::filesystem::create_directory(path("folder"));
   expect_shown(run_cli({"policy", "check", path("folder")}), 4);

@@ -53,7 +53,8 @@ PodSurroundings ContextReader::read(const PodRecord& pod) {
     around.context.now = options_.now;
     take_files(pod, around);
   }
-  around.version = options_.version;
+  const auto least = around.policy ? around.policy->min_nccl : std::nullopt;
+  around.version = options_.version.value_or(least.value_or(kNewestNccl));
   if (!client_) return around;
   read_table(pod, around);
   read_events(pod, around);
@@ -107,6 +108,7 @@ void ContextReader::read_table(const PodRecord& pod, PodSurroundings& into) {
   const NodeTable& found = table_of(pod.node);
   into.table_known = found.known;
   into.table = found.table;
+  into.table_problem = found.problem;
   if (!into.table_known)
     leave_out(into.unread, found.problem +
                                ": what NCCL alone would choose, and whether the "

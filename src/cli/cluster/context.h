@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "cluster/objects.h"
 #include "nccl_env/core/explain/pod_answer.h"
@@ -16,8 +17,8 @@ namespace nccl_env::cli {
 
 struct ContextOptions {
   Timestamp now;
-  NcclVersion version;
-  bool allow_code_paths = false;  // in constants of a cluster's policies
+  std::optional<NcclVersion> version;  // absent: the least that the policy names, else the newest
+  bool allow_code_paths = false;       // in constants of a cluster's policies
 };
 
 // The facts that all pods of a namespace share.

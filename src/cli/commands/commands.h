@@ -9,20 +9,20 @@ namespace nccl_env::cli {
 // Pods and jobs.
 void add_explain(CommandLine& line, CLI::App& parent);
 void add_verify(CommandLine& line, CLI::App& parent);
-void add_reasons(CommandLine& line, CLI::App& parent);
+void add_what(CommandLine& line, CLI::App& parent);
 
 // Nodes and their fabric.
 void add_doctor(CommandLine& line, CLI::App& parent);
+void add_node(CommandLine& line, CLI::App& parent);
 void add_nodes(CommandLine& line, CLI::App& parent);
 void add_report(CommandLine& line, CLI::App& parent);
 
-// Files: tables, policies, NCCL's own choice.
+// Files: tables, policies.
 void add_table_import(CommandLine& line, CLI::App& table);
 void add_table_show(CommandLine& line, CLI::App& table);
 void add_policy_check(CommandLine& line, CLI::App& policy);
 void add_policy_cases(CommandLine& line, CLI::App& policy);
 void add_policy_diff(CommandLine& line, CLI::App& policy);
-void add_nccl_select(CommandLine& line, CLI::App& nccl);
 
 // The installation.
 void add_installation_check(CommandLine& line, CLI::App& parent);

@@ -66,7 +66,8 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   if (slash != std::string::npos) {
     target.name = kind.substr(slash + 1);
     kind.resize(slash);
-    if (words.size() > 1 || target.name.empty()) return Error{"TARGET " + words.front() + kTargets};
+    if (words.size() > 1) return Error{"TARGET " + words.front() + " " + words[1] + ": one target, not two"};
+    if (target.name.empty()) return Error{"TARGET " + words.front() + kTargets};
   } else if (words.size() > 1) {
     target.name = words[1];
   }
@@ -99,7 +100,8 @@ Result<ExplainRequest> read_request(const ExplainArguments& arguments, const std
 program::Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
                               std::optional<ContextReader>& into) {
   const ExplainArguments& arguments = request.arguments;
-  const ContextOptions options{request.now, request.version, arguments.policy.allow_code_paths};
+  const auto version = arguments.nccl_version.empty() ? std::nullopt : std::optional(request.version);
+  const ContextOptions options{request.now, version, arguments.policy.allow_code_paths};
   if (!request.target.name.empty()) {
     auto found = connect_namespace(arguments.cluster);
     if (!found) return {program::kNotSeen, found.error().message};

@@ -169,6 +169,17 @@ Result<std::string> namespace_of(const std::vector<Json>& documents, const std::
   return found.empty() ? std::string() : *found.begin();
 }
 
+// The table of --node, if no file holds one.
+program::Failure ask_table(const ExplainArguments& arguments, kube::ApiServer& client, Situation& into) {
+  if (arguments.node.empty() || !into.tables.empty()) return {};
+  const NodeTable node = read_node_table(client, arguments.node);
+  if (!node.known) return {program::kNotSeen, node.problem + "; give the table's file with --table"};
+  if (!node.table)
+    return {program::kNotSeen, "--node " + arguments.node + ": there is no NodeFabric of that name"};
+  into.tables.push_back(node.table);
+  return {};
+}
+
 // The policy that the cluster's namespace follows, and the table of --node.
 program::Failure ask_cluster(const ExplainArguments& arguments, const std::vector<Json>& documents,
                              Situation& into) {
@@ -186,19 +197,27 @@ program::Failure ask_cluster(const ExplainArguments& arguments, const std::vecto
   if (!into.policy && !into.problem.problem)
     return {program::kNotSeen,
             into.problem.unread.front() + " is not known; give the policy's file with --policy"};
-  if (arguments.node.empty() || !into.tables.empty()) return {};
-  const NodeTable node = read_node_table(*connection->client, arguments.node);
-  if (!node.known) return {program::kNotSeen, node.problem + "; give the table's file with --table"};
-  if (!node.table)
-    return {program::kNotSeen, "--node " + arguments.node + ": there is no NodeFabric of that name"};
-  into.tables.push_back(node.table);
-  return {};
+  return ask_table(arguments, *connection->client, into);
 }
 
 program::Failure read_situation(const ExplainArguments& arguments, const std::vector<Json>& documents,
                                 std::istream& in, Situation& into) {
-  return arguments.policy.file.empty() ? ask_cluster(arguments, documents, into)
-                                       : program::read_chosen_policy(arguments.policy, in, into.policy);
+  if (arguments.policy.file.empty()) return ask_cluster(arguments, documents, into);
+  if (program::Failure failure = program::read_chosen_policy(arguments.policy, in, into.policy))
+    return failure;
+  if (arguments.node.empty() || !into.tables.empty()) return {};
+  const auto client = connect_cluster(arguments.cluster);
+  if (!client) return {program::kNotSeen, client.error().message + "; or give the table's file with --table"};
+  return ask_table(arguments, **client, into);
+}
+
+std::vector<Finding> findings_of(const std::vector<ExplainedPod>& pods) {
+  std::vector<Finding> all;
+  for (const ExplainedPod& pod : pods) {
+    const std::vector<Finding>& found = pod.explanation.findings;
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  return all;
 }
 
 void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::ostream& out) {
@@ -232,13 +251,15 @@ int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
   Situation situation{nullptr, {}, *claims, *tables, node, *now, *version, program::plan_options(resolver)};
   if (const program::Failure failure = read_situation(arguments, *documents, terminal.in, situation))
     return stop(terminal, failure);
+  if (nccl.empty() && situation.policy)
+    situation.version = situation.policy->min_nccl.value_or(situation.version);
   std::vector<ExplainedPod> pods;
   if (const program::Failure failure = preview_all(pod, *documents, situation, remarks, pods))
     return stop(terminal, failure);
   const std::vector<std::string> strange = take_not_understood(*documents, pods);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(pods, terminal.form, terminal.out);
-  if (strange.empty()) return program::kDone;
+  if (strange.empty()) return program::code_of(findings_of(pods));
   return stop(terminal, program::kNotSeen,
               pod +
                   ": devices are asked for outside of a pod, in a form that is not understood, so what "

@@ -46,13 +46,13 @@ std::string number_text(double number) {
   return text.str();
 }
 
-// "8x200", "7x200+1x100"
+// "8x200G", "7x200G+1x100G"
 std::string rates_text(const std::vector<double>& rates) {
   std::map<double, int, std::greater<>> counts;
   for (const double rate : rates) ++counts[rate];
   std::string text;
   for (const auto& [rate, count] : counts)
-    text += (text.empty() ? "" : "+") + std::to_string(count) + "x" + number_text(rate);
+    text += (text.empty() ? "" : "+") + std::to_string(count) + "x" + number_text(rate) + "G";
   return text.empty() ? "?" : text;
 }
 
@@ -79,7 +79,7 @@ std::string findings_text(const std::vector<const Finding*>& findings, bool sent
       }
     }
     text += (text.empty() ? "" : "; ") + std::string(to_string(first.code));
-    if (!ports.empty()) text += " " + short_hca_list(ports);
+    if (!ports.empty()) text += " " + short_list(ports);
     if (sentence) text += ": " + first.sentence;
   }
   return text;
@@ -88,7 +88,7 @@ std::string findings_text(const std::vector<const Finding*>& findings, bool sent
 Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
   const auto found = findings.find(node.node);
   const bool odd = found != findings.end();
-  std::string hcas = wide ? node.hca_list : short_hca_list(node.hcas);
+  std::string hcas = wide ? node.hca_list : short_list(node.hcas);
   if (hcas.empty()) hcas = node.reason.empty() ? "-" : "- " + node.reason;
   Row row{odd ? "!" : "",
           node.node,
@@ -177,8 +177,8 @@ OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
 }
 
 Row title_row(bool wide) {
-  return wide ? Row{"", "NODE", "HCAS", "GID", "GB/S", "AGE", "POOL", "FINDINGS"}
-              : Row{"", "NODE", "HCAS", "GID", "GB/S", "AGE", "FINDINGS"};
+  return wide ? Row{"", "NODE", "HCAS", "GID", "RATE", "AGE", "POOL", "FINDINGS"}
+              : Row{"", "NODE", "HCAS", "GID", "RATE", "AGE", "FINDINGS"};
 }
 
 // Those with findings first.

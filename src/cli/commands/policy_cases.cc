@@ -98,7 +98,7 @@ class CaseFields {
   }
   std::optional<Reason> reason(std::string_view name, const Json& value) {
     const auto found = parse_reason(text_of(value));
-    if (!found) refuse(name, "is not a reason; `nccl-env reasons` lists them");
+    if (!found) refuse(name, "is not a reason; `nccl-env what` lists them");
     return found;
   }
   void refuse(std::string_view field, const std::string& why) {

@@ -9,11 +9,15 @@
 #include <ostream>
 
 #include "cluster/connection.h"
+#include "cluster/live_pods.h"
+#include "cluster/objects.h"
 #include "commands/pod_preview.h"
 #include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/policy/writer.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/strict.h"
+#include "nccl_env/kube/list.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/load_once.h"
@@ -35,7 +39,7 @@ struct PolicyDiffArguments {
 };
 
 struct PolicyPair {
-  std::shared_ptr<const NcclPolicy> then;
+  std::shared_ptr<const NcclPolicy> then;  // null: the cluster has none, and so no pod gets anything
   std::shared_ptr<const NcclPolicy> now;
 };
 
@@ -80,7 +84,9 @@ class PolicyComparison {
       : policies_(std::move(policies)),
         now_(now),
         before_{policies_.then, {}, {}, {}, {}, now, kNewestNccl, plan, false},
-        after_{policies_.now, {}, {}, {}, {}, now, kNewestNccl, std::move(plan), false} {}
+        after_{policies_.now, {}, {}, {}, {}, now, kNewestNccl, std::move(plan), false} {
+    before_.problem.problem = Reason::PolicyMissing;  // counts where there is no policy
+  }
 
   // For the pods that are added from now on.
   void set_claims(const ClaimFiles& claims) { before_.claims = after_.claims = claims; }
@@ -89,7 +95,8 @@ class PolicyComparison {
     NodeContext context{now_};
     context.in_sync = false;
     for (const auto& table : tables) {
-      HeldValues then = offered_values(policies_.then, table->name, table.get(), context);
+      HeldValues then = policies_.then ? offered_values(policies_.then, table->name, table.get(), context)
+                                       : HeldValues{{}, Reason::PolicyMissing};
       HeldValues now = offered_values(policies_.now, table->name, table.get(), context);
       nodes_.add(table->name, {{changes_between(then, now), {}}});
       kinds_.add(std::move(then), std::move(now), table);
@@ -117,7 +124,7 @@ class PolicyComparison {
   void print(const std::string& form, std::ostream& out) const {
     const std::vector<std::string> fields = differing_fields();
     if (is_document(form)) {
-      return print_document({{"old", policies_.then->name},
+      return print_document({{"old", policies_.then ? Json(policies_.then->name) : Json()},
                              {"new", policies_.now->name},
                              {"fields", fields},
                              {"nodes", nodes_.to_json()},
@@ -128,8 +135,10 @@ class PolicyComparison {
     if (nodes_.compared() > 0) sums.push_back(nodes_.sum());
     if (pods_.compared() > 0) sums.push_back(pods_.sum());
     out << join(sums) << " change\n";
-    const std::string differ =
-        fields.empty() ? "the policies say the same" : "the policies differ in " + join(fields);
+    const std::string differ = !policies_.then
+                                   ? "there is no policy " + policies_.now->name + " in the cluster yet"
+                               : fields.empty() ? "the policies say the same"
+                                                : "the policies differ in " + join(fields);
     out << paragraph(differ);
     out << nodes_.render_text() << pods_.render_text(kinds_.names());
   }
@@ -148,7 +157,8 @@ class PolicyComparison {
   // Fields that differ, as "spec.match", even if they change no value of these nodes and pods.
   [[nodiscard]] std::vector<std::string> differing_fields() const {
     std::vector<std::string> fields;
-    Json then = to_json(*policies_.then)["spec"], now = to_json(*policies_.now)["spec"];
+    Json then = policies_.then ? Json(to_json(*policies_.then)["spec"]) : Json::object();
+    const Json now = to_json(*policies_.now)["spec"];
     for (const auto& [name, value] : now.items()) {
       if (!then.contains(name) || then[name] != value) fields.push_back("spec." + name);
       then.erase(name);
@@ -166,7 +176,8 @@ class PolicyComparison {
   Difference pods_{"pod"};
 };
 
-// Reads the cluster's policy that has the new one's name, and the cluster's tables if --table gave none.
+// Reads the cluster's policy that has the new one's name, if there is one, and the cluster's tables if
+// --table gave none.
 program::Failure read_old(const ClusterArguments& cluster, bool allow_code_paths, const std::string& name,
                           program::Tables& tables, std::shared_ptr<const NcclPolicy>& into) {
   const auto client = connect_cluster(cluster);
@@ -181,16 +192,18 @@ program::Failure read_old(const ClusterArguments& cluster, bool allow_code_paths
   for (const auto& refused : reading->refused_policies) {
     if (refused.name == name) return {program::kNotSeen, "NcclPolicy " + name + ": " + refused.problem};
   }
-  return {program::kNothing, "the cluster has no NcclPolicy " + name + " to compare with"};
+  return {};
 }
 
 program::Failure read_pair(const PolicyDiffArguments& arguments, std::istream& in, program::Tables& tables,
                            PolicyPair& into) {
   const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, resolver] = arguments;
   const bool of_cluster = files.size() == 1;
-  if (!of_cluster && cluster.given())
-    return {program::kUsage,
-            "--kubeconfig and --context: only with NEW alone, which is compared with the cluster's"};
+  if (!of_cluster && cluster.given() && cluster.name_space.empty())
+    return {
+        program::kUsage,
+        "--kubeconfig and --context: only with --namespace, or with NEW alone, which is compared with the "
+        "cluster's"};
   if (auto failure = program::read_chosen_policy({files.back(), name, allow_code_paths}, in, into.now))
     return failure;
   return of_cluster ? read_old(cluster, allow_code_paths, into.now->name, tables, into.then)
@@ -229,6 +242,28 @@ program::Failure compare_pods(const std::vector<std::string>& files,
   return {};
 }
 
+// The pods of a namespace that have not ended.
+program::Failure compare_live_pods(const ClusterArguments& cluster, PolicyComparison& comparison) {
+  const auto client = connect_cluster(cluster);
+  if (!client) return {program::kNotSeen, client.error().message};
+  std::string problem;
+  const auto take = [&](const Json& object) {
+    const auto live = LivePod::read(object);
+    if (!live) {
+      problem = live.error().message;
+    } else if (comparison.pods() < kMaxLivePods) {
+      comparison.add_pod("pod/" + std::string((*live)->pod().name), (*live)->pod());
+    }
+  };
+  const std::string path = kube::by_field(path_in(cluster.name_space, kube::kPods),
+                                          "status.phase!=Succeeded,status.phase!=Failed");
+  if (const Status listed = kube::list_all(**client, path, take); !listed) problem = listed.error().message;
+  if (!problem.empty()) return {program::kNotSeen, problem};
+  if (comparison.pods() == 0)
+    return {program::kNothing, "namespace " + cluster.name_space + " has no pods that have not ended"};
+  return {};
+}
+
 int diff_policies(const PolicyDiffArguments& arguments, const Console& terminal) {
   const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, resolver] = arguments;
   auto tables = program::read_tables(of_nodes, terminal.in);
@@ -236,13 +271,20 @@ int diff_policies(const PolicyDiffArguments& arguments, const Console& terminal)
   PolicyPair policies;
   if (const program::Failure failure = read_pair(arguments, terminal.in, *tables, policies))
     return stop(terminal, failure);
-  if (tables->empty() && pods.empty())
+  const std::string& of = cluster.name_space;
+  if (!of.empty() && !is_dns_subdomain(of))
+    return stop(terminal, program::kUsage, "--namespace: '" + of + "' is not a namespace's name");
+  if (tables->empty() && pods.empty() && of.empty())
     return stop(terminal, program::kNothing,
-                "nothing to compare with: give nodes with --table, pods with -f");
+                "nothing to compare with: give nodes with --table, pods with -f, or live ones with -n");
   PolicyComparison comparison(std::move(policies), program::clock_now(), program::plan_options(resolver));
   comparison.add_nodes(*tables);
   if (const program::Failure failure = compare_pods(pods, claims, terminal, comparison))
     return stop(terminal, failure);
+  if (!of.empty()) {
+    if (const program::Failure failure = compare_live_pods(cluster, comparison))
+      return stop(terminal, failure);
+  }
   comparison.print(terminal.form, terminal.out);
   return comparison.changes() ? program::kFinding : program::kDone;
 }
@@ -260,7 +302,7 @@ void add_policy_diff(CommandLine& line, CLI::App& parent) {
   app.add_option(
          "POLICY", to.policies,
          "Files with the old and the new policy. With one file it is the new policy; the old one is then the "
-         "cluster's of the same name, and the cluster's tables count unless --table is given")
+         "cluster's of the same name, or none, and the cluster's tables count unless --table is given")
       ->required()
       ->type_name("")
       ->expected(1, 2);
@@ -270,6 +312,9 @@ void add_policy_diff(CommandLine& line, CLI::App& parent) {
       ->type_name("FILE");
   app.add_option("-f,--pod", to.pods, "Files with pods, or with anything that holds pod templates")
       ->type_name("FILE");
+  add_namespace(app, to.cluster)
+      .description(
+          "Live pods of this namespace: which of them would get other values if they were created anew");
   app.add_option("--claims", to.claims, "Files with ResourceClaims and ResourceClaimTemplates of the pods")
       ->type_name("FILE");
 }

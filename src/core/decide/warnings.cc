@@ -54,13 +54,11 @@ const Container* if_left_out(const WarningCase& of, Reason reason) {
   return nullptr;
 }
 
-// Says what is wrong with a value that NCCL reads as it stands there.
+// Says what is wrong with a variable that is read as it stands there.
 std::string entry_problem(const EnvEntry& entry) {
-  const Variable* known = find_variable(entry.name);
-  if (!known || (entry.value.empty() && known->empty_is_unset) || entry.has_source) return {};
+  if (!has_known_prefix(entry.name) || entry.has_source) return {};
   if (entry.value.find("$(") != std::string_view::npos) return {};
-  const auto problem = value_problem(entry.name, entry.value);
-  return problem ? std::string(entry.name) + ": " + *problem : std::string();
+  return setting_problem(entry.name, entry.value).value_or("");
 }
 
 bool has_no_effect(std::optional<std::string_view> resolve) {

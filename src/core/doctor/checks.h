@@ -20,10 +20,10 @@ class Report {
 
   // Adds a finding of a node, or of the pool where `node` is null.
   void add(Code code, Severity severity, const NodeView* node, std::vector<std::string> ports,
-           std::string sentence) {
+           std::string sentence, std::string remedy = {}) {
     Subject subject = node ? of_node(node->table->name) : Subject{.kind = "Pool", .name = pool.name};
     subject.parts = std::move(ports);
-    findings_.push_back({code, severity, std::move(subject), std::move(sentence)});
+    findings_.push_back({code, severity, std::move(subject), std::move(sentence), std::move(remedy)});
   }
   void add(Code code, Severity severity, const NodeView& node, const Port& port, std::string sentence) {
     add(code, severity, &node, {port_name(*node.table, port)}, std::move(sentence));
@@ -42,7 +42,7 @@ std::string some_of(const Names& names) {
   return join_some(names, 4);
 }
 
-void check_node(Report& report);      // NoFabric, StaleTable
+void check_node(Report& report);      // NoFabric, ManagementInFabric, StaleTable
 void check_presence(Report& report);  // HcaMissing, HcasDiffer, HardwareDiffers, PortDown
 void check_speed(Report& report);     // RateLow, MtuDiffers
 void check_index(Report& report);     // NoAddress, GidIndexDiffers

@@ -2,7 +2,10 @@
 #include "nccl_env/core/doctor/doctor.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
@@ -56,6 +59,51 @@ Pool pool_of(const PoolView& view) {
   return pool;
 }
 
+// One finding for all ports of a node that have the same to say.
+void merge_ports(std::vector<Finding>& findings) {
+  std::map<std::tuple<Code, Severity, std::string, std::string>, std::size_t> first;
+  std::vector<Finding> merged;
+  for (Finding& finding : findings) {
+    const auto key = std::tuple(finding.code, finding.severity, finding.subject.name, finding.sentence);
+    const auto known = first.find(key);
+    if (known == first.end() || finding.subject.kind != "Node" || finding.subject.parts.empty()) {
+      first.insert_or_assign(key, merged.size());
+      merged.push_back(std::move(finding));
+    } else {
+      auto& parts = merged[known->second].subject.parts;
+      parts.insert(parts.end(), finding.subject.parts.begin(), finding.subject.parts.end());
+    }
+  }
+  findings = std::move(merged);
+}
+
+bool is_cause(const Finding& finding) {
+  const Code code = finding.code;
+  return finding.severity == Severity::Error &&
+         (code == Code::PortDown || code == Code::HcaMissing || code == Code::NoAddress);
+}
+
+// A node offers no fabric because of ports that are down, missing or without an address: those say so.
+void fold_into_causes(std::vector<Finding>& findings) {
+  std::map<std::string, Finding*> causes;
+  for (Finding& finding : findings) {
+    if (is_cause(finding)) causes.emplace(finding.subject.name, &finding);
+  }
+  std::set<std::string> folded;
+  for (const Finding& finding : findings) {
+    const auto cause = causes.find(finding.subject.name);
+    if (finding.code != Code::NoFabric || finding.severity != Severity::Error || cause == causes.end())
+      continue;
+    cause->second->sentence +=
+        "; so its pods get no HCA list (" + finding.sentence.substr(0, finding.sentence.find(':')) + ")";
+    folded.insert(finding.subject.name);
+  }
+  std::erase_if(findings, [&](const Finding& finding) {
+    return finding.code == Code::NoFabric && finding.severity == Severity::Error &&
+           folded.contains(finding.subject.name);
+  });
+}
+
 }  // namespace
 
 Diagnosis diagnose(const DoctorInput& input) {
@@ -90,6 +138,8 @@ Diagnosis diagnose(const DoctorInput& input) {
       findings.push_back(
           {Code::NoFabric, Severity::Info, of_node(view.table->name), "its table holds no RDMA hardware"});
   }
+  merge_ports(findings);
+  fold_into_causes(findings);
   add_findings(std::move(findings), diagnosis);
   return diagnosis;
 }
@@ -144,9 +194,12 @@ std::string headline(const Diagnosis& diagnosis) {
                                                 ? std::to_string(number) + " info"
                                                 : count_of(number, std::string(to_string(severity))));
   }
+  int unknown = 0;
+  for (const NodeState& node : diagnosis.nodes) unknown += node.unknown_states;
+  const std::string good = unknown > 0 ? "nothing found" : "healthy";
   return text +
-         (found.empty()                 ? "healthy"
-          : is_good(diagnosis.findings) ? "healthy, " + found
+         (found.empty()                 ? good
+          : is_good(diagnosis.findings) ? good + ", " + found
                                         : found) +
          "\n" + unknown_line(diagnosis);
 }

@@ -3,9 +3,15 @@
 // nodes.
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <sstream>
+#include <utility>
 
+#include "choose/node_traffic.h"
 #include "doctor/checks.h"
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env::doctor {
@@ -151,10 +157,47 @@ void check_age(Report& report) {
   }
 }
 
+// Says why a port is hardly a rail, though globs of the policy take it; "" where nothing speaks against it.
+std::string not_a_rail(const NodeView& node, const Port& port) {
+  const NodeInterface own(*node.table, node.interfaces);
+  double fastest = 0;
+  bool others = false;  // that do not carry the node's traffic
+  for (const Port* other : node.offered) {
+    fastest = std::max(fastest, rate_of(*other).value_or(0));
+    others = others || !own.carries(*other);
+  }
+  std::ostringstream text;
+  if (own.carries(port) && others) text << "carries the node's own interface " << own.name();
+  if (const auto rate = rate_of(port); rate && *rate * 2 < fastest)
+    text << (text.str().empty() ? "has " : ", and has ") << *rate << " of the others' " << fastest << " Gb/s";
+  return text.str();
+}
+
+// A policy whose globs take more than the rails does so on all nodes that are alike: once for a pool.
+void check_management(Report& report) {
+  std::map<std::pair<std::string, std::vector<std::string>>, std::vector<std::string>> nodes_with;
+  for (const NodeView* node : report.pool.nodes) {
+    const FabricRule* rule = fabric_rule(*node->policy, *node->table).rule;
+    const auto is_glob = [](const std::string& name) { return name.find_first_of("*?[") != name.npos; };
+    if (!rule || std::none_of(rule->hcas.begin(), rule->hcas.end(), is_glob)) continue;
+    for (const Port* port : node->offered) {
+      const std::string why = not_a_rail(*node, *port);
+      const std::string sentence = "policy " + node->policy->name + " takes it, and it " + why;
+      if (!why.empty()) nodes_with[{sentence, {port_name(*node->table, *port)}}].push_back(node->table->name);
+    }
+  }
+  for (const auto& [told, nodes] : nodes_with) {
+    report.add(Code::ManagementInFabric, Severity::Warning, nullptr, told.second,
+               told.first + ": on " + std::to_string(nodes.size()) + " of " +
+                   count_of(report.pool.nodes.size(), "node") + " of the pool");
+  }
+}
+
 }  // namespace
 
 void check_node(Report& report) {
   check_age(report);
+  check_management(report);
   std::vector<const NodeView*> without;
   for (const NodeView* node : report.pool.nodes) {
     if (node->reason) without.push_back(node);
@@ -164,7 +207,8 @@ void check_node(Report& report) {
     const NodeView& one = *without.front();
     report.add(Code::NoFabric, Severity::Warning, nullptr, {},
                std::to_string(without.size()) + " of " + count_of(report.pool.nodes.size(), "node") + ", " +
-                   std::string(to_string(*one.reason)) + " for one: " + one.detail);
+                   std::string(to_string(*one.reason)) + " for one: " + one.detail,
+               std::string(remedy(*one.reason)));
     return;
   }
   for (const NodeView* node : without) {
@@ -173,7 +217,8 @@ void check_node(Report& report) {
                            node->reason == Reason::AmbiguousFabric;
     report.add(Code::NoFabric, exclusive ? Severity::Info : Severity::Error, node, {},
                std::string(to_string(*node->reason)) + ": " + node->detail +
-                   (exclusive ? " In exclusive RDMA namespace mode a pod may hold the others." : ""));
+                   (exclusive ? " In exclusive RDMA namespace mode a pod may hold the others." : ""),
+               std::string(remedy(*node->reason)));
   }
 }
 

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "explain/job_checks.h"
 #include "nccl/ports.h"
+#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl/name_list.h"
@@ -137,13 +140,16 @@ std::string with_node(const JobRank& rank, const PodRecord& record) {
   return "rank " + rank.name + (record.node.empty() ? "" : " on node " + record.node);
 }
 
+// Names the worst finding, and counts the others.
 class Sentence {
  public:
   Sentence(std::string_view name, const job::View& view, const job::Founds& founds)
-      : name_(name), view_(view), clauses_(view.ranks.size()) {
+      : name_(name), view_(view) {
     for (const job::Found& found : founds) {
       if (found.finding.severity == Severity::Info) continue;
-      for (const std::size_t rank : found.ranks) add_clause(found.finding.sentence, clauses_[rank]);
+      if (!worst_) worst_ = &found;
+      ++findings_;
+      odd_.insert(found.ranks.begin(), found.ranks.end());
     }
   }
 
@@ -154,18 +160,17 @@ class Sentence {
       return "No pod of job " + name_ +
              " was given anything by nccl-env: `nccl-env explain pod/NAME` says why.";
     }
-    std::vector<std::size_t> odd;
-    for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
-      if (!clauses_[rank].empty()) odd.push_back(rank);
-    }
-    if (odd.empty()) return healthy(compared);
-    std::string text = count(odd.size()) + " of " + count_of(compared, "rank") + " of job " + name_ +
-                       (odd.size() == 1 ? " needs" : " need") + " attention: ";
-    for (std::size_t i = 0; i < std::min(odd.size(), kNamedRanks); ++i) {
-      text +=
-          (i > 0 ? "; " : "") + with_node(view_.ranks[odd[i]], view_.record(odd[i])) + " " + clauses_[odd[i]];
-    }
-    if (odd.size() > kNamedRanks) text += "; and " + count(odd.size() - kNamedRanks) + " more";
+    if (!worst_) return healthy(compared);
+    std::string text = count(odd_.size()) + " of " + count_of(compared, "rank") + " of job " + name_ +
+                       (odd_.size() == 1 ? " needs" : " need") +
+                       " attention: " + join_some(worst_->ranks, kNamedRanks, [&](std::size_t rank) {
+                         return with_node(view_.ranks[rank], view_.record(rank));
+                       });
+    const std::string& sentence = worst_->finding.sentence;
+    const bool whole = std::isupper(static_cast<unsigned char>(sentence.front())) != 0;
+    text += (whole ? ": " : " ") + sentence;
+    if (text.ends_with('.')) text.pop_back();
+    if (findings_ > 1) text += "; and " + count_of(findings_ - 1, "further finding");
     return text + ".";
   }
 
@@ -194,15 +199,11 @@ class Sentence {
            " have their values, and agree where they have to.";
   }
 
-  // "has 7 HCAs …, and was …"
-  static void add_clause(std::string clause, std::string& into) {
-    if (clause.ends_with('.')) clause.pop_back();
-    into += (into.empty() ? "" : ", and ") + clause;
-  }
-
   const std::string name_;
   const job::View& view_;
-  std::vector<std::string> clauses_;  // by rank
+  const job::Found* worst_ = nullptr;
+  std::size_t findings_ = 0;
+  std::set<std::size_t> odd_;
 };
 
 void add_notes(const job::View& view, JobAnswer& into) {
@@ -239,7 +240,9 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
   job::check_values(view, founds);
   job::check_rails(view, founds);
   job::check_nodes(view, founds);
-  std::ranges::stable_sort(founds, {}, [](const job::Found& found) { return found.finding.severity; });
+  std::ranges::stable_sort(founds, {}, [](const job::Found& found) {
+    return std::pair(found.finding.severity, found.finding.code);
+  });
   for (job::Found& found : founds) std::ranges::sort(found.ranks);
   add_notes(view, answer);
   answer.sentence = Sentence(name, view, founds).write();
@@ -263,14 +266,11 @@ using OrderedJson = nlohmann::ordered_json;
 
 // Widths of columns, of 80.
 constexpr std::size_t kRankWidth = 20;
-constexpr std::size_t kNodeWidth = 20;
+constexpr std::size_t kNodeWidth = 18;
 constexpr std::size_t kHcasWidth = 18;
-constexpr std::size_t kListedRanks = 8;
 
 std::string state_of(const JobRank& rank, const AnsweredPod& member) {
-  std::string text(rank.missed ? to_string(PodState::MissedAtAdmission) : to_string(member.answer.state));
-  if (member.answer.reason) text += ", " + std::string(to_string(*member.answer.reason));
-  return text;
+  return rank.missed ? std::string(to_string(PodState::MissedAtAdmission)) : verdict_words(member.answer);
 }
 
 std::string or_dash(const std::string& text) {
@@ -280,12 +280,13 @@ std::string or_dash(const std::string& text) {
 std::string table(const JobAnswer& answer, std::span<const AnsweredPod> members) {
   TextColumns columns(0);
   columns.add({"  RANK", "NODE", "HCAS", "GID", "STATE"});
-  for (std::size_t i = 0; i < answer.ranks.size(); ++i) {
-    const JobRank& rank = answer.ranks[i];
+  std::vector<JobRank> ranks = answer.ranks;
+  std::stable_partition(ranks.begin(), ranks.end(), [](const JobRank& rank) { return rank.odd; });
+  for (const JobRank& rank : ranks) {
     const AnsweredPod& member = members[rank.member];
     columns.add({(rank.odd ? "! " : "  ") + cut(rank.name, kRankWidth),
                  cut(or_dash(member.record.node), kNodeWidth),
-                 cut(or_dash(short_hca_list(rank.hcas)), kHcasWidth), cut(or_dash(rank.gid_index), 3),
+                 cut(or_dash(short_list(rank.hcas)), kHcasWidth), cut(or_dash(rank.gid_index), 3),
                  state_of(rank, member)});
   }
   return columns.render();
@@ -315,21 +316,14 @@ std::string render_text(const JobAnswer& answer, std::span<const AnsweredPod> me
                         const JobTitle& title) {
   std::string text =
       "job " + printable(object_name(title.name_space, title.name)) + "\n" + table(answer, members);
-  if (!answer.findings.empty()) {
-    TextColumns columns(2);
-    for (const Finding& finding : answer.findings) {
-      columns.add({std::string(to_string(finding.severity)), std::string(to_string(finding.code)),
-                   join_some(finding.subject.parts, kListedRanks) + ": " + finding.sentence});
-    }
-    text += "\n" + columns.render();
-  }
+  text += render_sections(answer.findings);
   if (!answer.notes.empty() || !title.unread.empty()) {
     TextColumns columns(2);
     for (const std::string& note : answer.notes) columns.add({"note", note});
     for (const std::string& sentence : title.unread) columns.add({"note", sentence});
     text += "\n" + columns.render();
   }
-  return text + "\n" + paragraph(answer.sentence);
+  return paragraph(answer.sentence) + "\n" + text;
 }
 
 OrderedJson to_json(const JobAnswer& answer, std::span<const AnsweredPod> members, const JobTitle& title) {

@@ -2,9 +2,11 @@
 #include "explain/job_checks.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <set>
 
+#include "explain/judgement.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -68,7 +70,7 @@ std::string policy_of(const PodRecord& record) {
 }  // namespace
 
 void add(Founds& into, Code code, Severity severity, const RankIndexes& ranks, std::string sentence,
-         std::string_view variable) {
+         std::string_view variable, std::string remedy) {
   for (Found& known : into) {
     const Finding& finding = known.finding;
     if (finding.code == code && finding.subject.path == variable && finding.sentence == sentence) {
@@ -76,8 +78,23 @@ void add(Founds& into, Code code, Severity severity, const RankIndexes& ranks, s
       return;
     }
   }
-  into.push_back({{code, severity, {.path = std::string(variable)}, std::move(sentence)}, ranks});
+  into.push_back(
+      {{code, severity, {.path = std::string(variable)}, std::move(sentence), std::move(remedy)}, ranks});
 }
+
+namespace {
+
+// Adds a pod's finding on its values, and on what NCCL makes of them. The others are the job's own checks.
+void add_own(std::size_t rank, const Finding& finding, Founds& into) {
+  constexpr std::array kOwn{Code::RailDown,      Code::NoSuchDevice,    Code::ListNotExact,
+                            Code::LoopbackFirst, Code::UnknownVariable, Code::ValueMisread,
+                            Code::FellBack,      Code::EmptyGid,        Code::LinkLocalGid,
+                            Code::NoInterface,   Code::MixedLinks,      Code::GidIndexMoved};
+  if (std::ranges::find(kOwn, finding.code) == kOwn.end()) return;
+  add(into, finding.code, finding.severity, {rank}, finding.sentence, finding.subject.path, finding.remedy);
+}
+
+}  // namespace
 
 void check_pods(const View& view, Founds& into) {
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
@@ -108,12 +125,17 @@ void check_pods(const View& view, Founds& into) {
               detail_in_brackets(record.file->detail));
     }
     if (!compared || state == PodState::MissedAtBinding || state == PodState::Foreign) continue;
+    for (const Finding& finding : answer.findings) add_own(rank, finding, into);
     for (const Change& change : answer.changes) {
       add(into, Code::ChangedSinceBound, Severity::Warning, {rank},
-          "got " + change.now.name + " " + change.then.value_or("not at all") + ", which today is " +
-              change.now.value.value_or("none") + in_brackets(change.now.reason),
-          change.now.name);
+          "changed since it was bound: " + change_text(change), change.now.name, remedy_of_changes({change}));
     }
+  }
+  // What is the same on all ranks makes none of them odd.
+  const auto compared = std::ranges::count(view.ranks, true, &JobRank::compared);
+  for (Found& found : into) {
+    const bool all = compared > 1 && found.ranks.size() == static_cast<std::size_t>(compared);
+    if (all && found.finding.code == Code::ChangedSinceBound) found.finding.severity = Severity::Info;
   }
 }
 
@@ -184,14 +206,6 @@ Names sorted(Names names) {
   return names;
 }
 
-Names missing(const Names& all, const Names& here) {
-  Names names;
-  for (const std::string& name : all) {
-    if (std::ranges::find(here, name) == here.end()) names.push_back(name);
-  }
-  return names;
-}
-
 std::set<std::string> families(const Names& names) {
   std::set<std::string> found;
   for (const std::string& name : names) found.insert(hca_family(name));
@@ -211,16 +225,15 @@ std::size_t usual_count(const std::map<Names, RankIndexes>& ranks_of) {
 void check_list(const Names& names, const RankIndexes& ranks, const std::optional<Names>& usual,
                 std::size_t count, Founds& into) {
   if (names.size() < count) {
-    const Names lost = usual ? missing(*usual, names) : Names();
-    add(into, Code::MissingRail, Severity::Warning, ranks,
+    add(into, Code::MissingRail, Severity::Error, ranks,
         "has " + count_of(names.size(), "HCA") + " where others have " + std::to_string(count) +
-            (lost.empty() ? "" : ": " + join(lost) + (lost.size() == 1 ? " is" : " are") + " missing"),
+            (usual ? ": " + list_difference(*usual, names) : ""),
         variable::kIbHca);
   } else if (usual && names != *usual) {
     const bool kin = families(names) == families(*usual);
     add(into, Code::OddNode, Severity::Warning, ranks,
-        (kin ? "has other HCAs than most: " : "has HCAs of another kind than most: ") + join(names) +
-            " instead of " + join(*usual),
+        (kin ? "has other HCAs than most: " : "has HCAs of another kind than most: ") +
+            list_difference(*usual, names),
         variable::kIbHca);
   }
 }

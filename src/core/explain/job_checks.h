@@ -31,7 +31,7 @@ using Founds = std::vector<Found>;
 
 // Adds the ranks to the finding that says the same, or makes one.
 void add(Founds& into, Code code, Severity severity, const RankIndexes& ranks, std::string sentence,
-         std::string_view variable = {});
+         std::string_view variable = {}, std::string remedy = {});
 
 // Returns the value that more than half of the ranks have; of two ranks, neither.
 template <class T>

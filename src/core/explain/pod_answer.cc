@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "decide/wanted.h"
+#include "explain/judgement.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
@@ -113,6 +114,20 @@ class Comparison {
   const std::vector<Value> wishes_;
 };
 
+// Beside a value of the user's own stands what its node would give.
+void add_beside_users(const PodRecord& record, const NodeValues& node, const NodeFabric* table,
+                      std::map<std::string, std::string, std::less<>>& details) {
+  const GivenContainer* container = record.main_container();
+  if (!container || !container->in_status) return;
+  for (const Value& own : container->values) {
+    const auto value = node.set.find(own.name);
+    if (own.state != State::Users || !own.value || value == node.set.end()) continue;
+    const bool same = own.name == variable::kIbHca && table ? same_hca_list(*own.value, value->second, *table)
+                                                            : *own.value == value->second;
+    if (!same) details.insert_or_assign(own.name, "the node's: " + value->second);
+  }
+}
+
 }  // namespace
 
 std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& surroundings) {
@@ -136,6 +151,7 @@ std::map<std::string, std::string, std::less<>> details_today(const PodRecord& r
       details.emplace(omission.name, omission.detail);
   }
   details.insert(node->why.begin(), node->why.end());
+  add_beside_users(record, *node, surroundings.table.get(), details);
   return details;
 }
 
@@ -225,6 +241,8 @@ std::string create_anew(const PodRecord& record) {
          ", then the same with false. All its pods are created anew.";
 }
 
+constexpr std::size_t kMostChanges = 4;  // that one sentence names
+
 class Answerer {
  public:
   Answerer(const Pod& pod, const PodRecord& record, const PodSurroundings& around)
@@ -248,6 +266,8 @@ class Answerer {
     add_selections();
     answer_.notes = notes_of(record_, around_, answer_.changes);
     if (around_.table) add_lost_index();
+    judge();
+    tell_verdict();
     if (!record_.foreign.empty() && !otherwise.empty()) answer_.notes.push_back(otherwise);
     return std::move(answer_);
   }
@@ -261,11 +281,7 @@ class Answerer {
     if (found) add_finding(*found, Severity::Error, answer_.sentence, answer_.remedy);
   }
   void add_finding(Code code, Severity severity, std::string sentence, std::string remedy = {}) {
-    answer_.findings.push_back({code,
-                                severity,
-                                {.kind = "Pod", .name_space = record_.name_space, .name = record_.name},
-                                std::move(sentence),
-                                std::move(remedy)});
+    answer_.findings.push_back({code, severity, subject(), std::move(sentence), std::move(remedy)});
   }
 
   void skip(Reason reason, const std::string& detail) {
@@ -434,11 +450,9 @@ class Answerer {
                      "The pod does not start: its init container nccl-env-resolve failed" + why + ".",
                      kResolverRemedy, Code::HeldBack);
         }
-        return set(PodState::Given,
-                   "The pod has what policy " + record_.status->policy +
-                       " gives it, and found none of its node's values: nccl-env-resolve failed" + why + ".",
-                   "`kubectl logs " + record_.name + " -c nccl-env-resolve` may tell more.",
-                   Code::LookFailed);
+        return set(
+            PodState::Given, "The pod found none of its node's values: nccl-env-resolve failed" + why + ".",
+            "`kubectl logs " + record_.name + " -c nccl-env-resolve` may tell more.", Code::LookFailed);
       case GivenFile::State::Foreign:
         return set(PodState::Given, "The pod has what policy " + record_.status->policy +
                                         " gives it; what it found itself is not known.");
@@ -466,18 +480,64 @@ class Answerer {
     }
     if (answer_.changes.empty()) return;
     add_finding(Code::ChangedSinceBound, Severity::Warning,
-                "Today the pod would get other values: " +
-                    join(answer_.changes, ", ", [](const Change& change) { return change.now.name; }) + ".");
-    if (answer_.remedy.empty()) answer_.remedy = words_of(Code::ChangedSinceBound).remedy;
+                "Changed since the pod was bound: " +
+                    join_some(answer_.changes, kMostChanges,
+                              [](const Change& change) { return change_text(change); }) +
+                    ".",
+                remedy_of_changes(answer_.changes));
   }
 
   void add_lost_index() {
     const std::string lost = lost_index(record_, *around_.table);
     if (lost.empty()) return;
-    const std::string sentence = lost + " since the pod was bound: new connections fail.";
-    answer_.notes.push_back(sentence);
-    add_finding(Code::GidIndexMoved, Severity::Error, sentence);
-    if (answer_.remedy.empty()) answer_.remedy = "Create the pod anew, at best the whole job at once.";
+    add_finding(Code::GidIndexMoved, Severity::Error,
+                lost + " since the pod was bound: new connections fail.",
+                "Create the pod anew, at best the whole job at once.");
+  }
+
+  [[nodiscard]] Subject subject() const {
+    return {.kind = "Pod", .name_space = record_.name_space, .name = record_.name};
+  }
+
+  // Judges the user's own values, and what NCCL makes of all of them on the node as it is now.
+  void judge() {
+    auto& findings = answer_.findings;
+    for (const GivenContainer& container : record_.containers) {
+      if (record_.status && !container.in_status) continue;
+      for (const Value& own : container.values) {
+        if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), findings);
+      }
+    }
+    if (answer_.state == PodState::Given && answer_.nccl_with_us && !record_.is_finished()) {
+      std::vector<Finding> now = judge_selection(*answer_.nccl_with_us, subject());
+      // A pod that looked itself knows its devices better than its node's table does.
+      const Value* list = record_.main_container()->find(variable::kIbHca);
+      if (list && list->is_from(Source::Pod)) {
+        std::erase_if(now, [](const Finding& finding) {
+          return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
+        });
+      }
+      findings.insert(findings.end(), now.begin(), now.end());
+    }
+    sort_findings(findings);
+  }
+
+  // The worst finding is the answer's sentence.
+  void tell_verdict() {
+    if (answer_.state != PodState::Given) return;
+    const GivenContainer* container = in_status();
+    const bool own_devices = record_.status->exposure == Exposure::PodOwned;
+    answer_.node_unseen = container && !own_devices && !around_.table && !record_.is_finished();
+    if (!is_good(answer_.findings)) {
+      answer_.sentence = answer_.findings.front().sentence;
+      answer_.remedy = remedy_of(answer_.findings.front());
+    } else if (answer_.node_unseen) {
+      answer_.sentence += " Whether NCCL can use it on node " + record_.node + " now is not known: " +
+                          (around_.table_known             ? "there is no NodeFabric of that node"
+                           : around_.table_problem.empty() ? "its table was not read"
+                                                           : around_.table_problem) +
+                          ".";
+    }
   }
 
   [[nodiscard]] const GivenContainer* in_status() const {

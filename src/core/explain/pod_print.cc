@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "explain/judgement.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_record.h"
@@ -28,8 +29,8 @@ std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
     if (given.state == State::LeftOut && !record.node.empty()) continue;
     values.push_back(given);
     const auto why = answer.details.find(given.name);
-    if (given.value && given.is_from(Source::Node) && why != answer.details.end())
-      values.back().detail = why->second;
+    const bool ours = given.is_from(Source::Node) || given.state == State::Users;
+    if (given.value && ours && why != answer.details.end()) values.back().detail = why->second;
   }
   return values;
 }
@@ -143,6 +144,13 @@ OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
 
 }  // namespace
 
+std::string verdict_words(const PodAnswer& answer) {
+  if (answer.state == PodState::Given && !is_good(answer.findings)) return "given, but";
+  if (answer.node_unseen) return "given, node not seen";
+  return std::string(to_string(answer.state)) +
+         (answer.reason ? ", " + std::string(to_string(*answer.reason)) : "");
+}
+
 OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
   OrderedJson json = OrderedJson::object();
   json["namespace"] = record.name_space;
@@ -152,6 +160,7 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   json["sentence"] = answer.sentence;
   json["remedy"] = text_or_null(answer.remedy);
   json["good"] = is_good(answer.findings);
+  json["nodeSeen"] = !answer.node_unseen;
   json["findings"] = to_json(answer.findings);
   json["phase"] = text_or_null(record.phase);
   json["node"] = text_or_null(record.node);
@@ -180,9 +189,11 @@ std::string origin_of(const PodRecord& record) {
 
 std::string head(const PodAnswer& answer, const PodRecord& record) {
   TextColumns columns(2);
-  const std::string reason = answer.reason ? ", " + std::string(to_string(*answer.reason)) : "";
-  columns.add({"answer", std::string(to_string(answer.state)) + reason + ". " + answer.sentence});
+  const std::string words = verdict_words(answer);
+  columns.add({"answer", words.ends_with("but") ? words + " " + continued(answer.sentence)
+                                                : words + ". " + answer.sentence});
   if (!answer.remedy.empty()) columns.add({"remedy", answer.remedy});
+  add_further(answer.findings, answer.sentence, columns);
   columns.add({"node", record.node.empty() ? "none yet" : record.node});
   if (record.status) {
     columns.add({"from", origin_of(record)});

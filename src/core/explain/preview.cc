@@ -7,10 +7,12 @@
 
 #include "decide/container_env.h"
 #include "decide/match.h"
+#include "explain/judgement.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/fabric/port_facts.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -80,6 +82,26 @@ void add_omission(const std::string& name, const NodeValues* values, ExplainedCo
   if (const Value* omission = find_named(values->omitted, name)) into.omitted.push_back(*omission);
 }
 
+// The container's own variables; beside one stands what the node would give in its place.
+void add_own(const ExplainInput& input, const ContainerPlan& plan, const NodeValues* values,
+             std::vector<Value>& own) {
+  const Container& container = input.pod.containers[plan.position];
+  for (std::size_t i = 0; i < container.env.size(); ++i) {
+    const EnvEntry& entry = container.env[i];
+    const Value* ours = find_named(plan.set, entry.name);
+    if (!has_known_prefix(entry.name) || is_own_field(entry) || (ours && ours->state == State::Present))
+      continue;
+    if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
+    Value value{.name = std::string(entry.name), .state = State::Users, .in_env = true};
+    if (!entry.has_source && entry.value.find("$(") == std::string_view::npos) value.value = entry.value;
+    const bool known = values && value.value && values->set.contains(value.name);
+    if (known && values->set.at(value.name) != *value.value)
+      value.detail = "the node's: " + values->set.at(value.name);
+    std::erase_if(own, [&](const Value& earlier) { return earlier.name == value.name; });
+    own.push_back(std::move(value));
+  }
+}
+
 ExplainedContainer explain_container(const ExplainInput& input, const ContainerPlan& plan) {
   ExplainedContainer container;
   container.name = std::string(input.pod.containers[plan.position].name);
@@ -96,6 +118,7 @@ ExplainedContainer explain_container(const ExplainInput& input, const ContainerP
     for (const Value& planned : input.plan.file) add_line(planned, values, false, *container.conf);
   }
   container.omitted.insert(container.omitted.end(), plan.omitted.begin(), plan.omitted.end());
+  add_own(input, plan, values, container.own);
   return container;
 }
 
@@ -152,6 +175,26 @@ void add_choices(const ExplainInput& input, Explanation& into) {
     with_us.emplace(line.name, *line.value);
   }
   into.nccl_with_us = select(with_us);
+}
+
+// Findings take the place of warnings that say the same.
+void judge(const ExplainInput& input, Explanation& into) {
+  const Subject pod{
+      .kind = "Pod", .name_space = std::string(input.pod.name_space), .name = std::string(input.pod.name)};
+  for (const ExplainedContainer& container : into.containers) {
+    for (const Value& own : container.own) {
+      if (own.value) judge_setting(own.name, *own.value, pod, into.findings);
+    }
+  }
+  if (into.nccl_with_us) {
+    std::vector<Finding> now = judge_selection(*into.nccl_with_us, pod);
+    into.findings.insert(into.findings.end(), now.begin(), now.end());
+  }
+  sort_findings(into.findings);
+  std::erase_if(into.warnings, [&](const std::string& warning) {
+    return std::ranges::any_of(into.findings,
+                               [&](const Finding& finding) { return warning.ends_with(finding.sentence); });
+  });
 }
 
 // A policy with onUnresolved: Deny refuses the Binding of a pod that reads values of ours.
@@ -238,6 +281,7 @@ Explanation explain(const ExplainInput& input) {
   add_refusal(input, explanation);
   if (lacks_rail(input)) explanation.warnings.push_back(no_rail_text());
   add_choices(input, explanation);
+  judge(input, explanation);
   return explanation;
 }
 
@@ -248,6 +292,7 @@ using OrderedJson = nlohmann::ordered_json;
 OrderedJson container_json(const ExplainedContainer& container) {
   OrderedJson json{{"name", container.name},
                    {"env", to_json(container.env)},
+                   {"own", to_json(container.own)},
                    {"omitted", omitted_json(container.omitted)}};
   if (container.conf) json["conf"] = to_json(*container.conf);
   return json;
@@ -287,6 +332,8 @@ OrderedJson to_json(const Explanation& explanation) {
   json["exposure"] = explanation.exposure ? OrderedJson(to_string(*explanation.exposure)) : OrderedJson();
   json["containers"] = std::move(containers);
   json["warnings"] = explanation.warnings;
+  json["good"] = is_good(explanation.findings);
+  json["findings"] = to_json(explanation.findings);
   add_selections(explanation.version, explanation.nccl_alone, explanation.nccl_with_us, json);
   return json;
 }
@@ -320,6 +367,7 @@ std::string given_text(const ExplainedContainer& container) {
     if (omission.reason == Reason::UserSet) given.erase(omission.name);
   }
   std::size_t later = 0;
+  bool at_start = false;
   std::string known;
   for (const auto& [name, variable] : given) {
     // In a plain list that is not ours, a name is a prefix.
@@ -327,6 +375,7 @@ std::string given_text(const ExplainedContainer& container) {
         variable->value && (variable->is_from(Source::Node) || variable->value->starts_with('='));
     if (!variable->value) {
       ++later;
+      at_start = at_start || variable->source == Source::Pod;
     } else if (name == variable::kIbHca && exact) {
       const auto commas = std::ranges::count(*variable->value, ',');
       known = count_of(static_cast<std::size_t>(commas) + 1, "HCA") + (known.empty() ? "" : ", ") + known;
@@ -336,7 +385,8 @@ std::string given_text(const ExplainedContainer& container) {
   }
   std::string text = count_of(given.size(), "variable");
   if (!known.empty()) text += ": " + known;
-  if (later > 0) text += "; " + std::to_string(later) + " of them known once the pod has a node";
+  const std::string all = later == given.size() ? "all" : std::to_string(later);
+  if (later > 0) text += "; " + all + (at_start ? " found inside the pod" : " known once it has a node");
   return text;
 }
 
@@ -355,7 +405,16 @@ std::string injected_text(const Explanation& explanation) {
 
 std::string head(const Explanation& explanation) {
   TextColumns columns(2);
-  columns.add({"answer", sentence_of(explanation)});
+  if (is_good(explanation.findings)) {
+    columns.add({"answer", sentence_of(explanation)});
+  } else {
+    const Finding& worst = explanation.findings.front();
+    columns.add({"answer",
+                 std::string(explanation.inject ? "inject" : "skip") + ", but " + continued(worst.sentence)});
+    columns.add({"remedy", std::string(remedy_of(worst))});
+    add_further(explanation.findings, worst.sentence, columns);
+    columns.add({"in all", sentence_of(explanation)});
+  }
   if (explanation.demands) columns.add({"asks for", demands_text(*explanation.demands)});
   if (!explanation.remedy.empty()) columns.add({"remedy", explanation.remedy});
   if (!explanation.policy.empty()) columns.add({"policy", explanation.policy});
@@ -375,7 +434,12 @@ std::vector<Value> env_beside(const ExplainedContainer& container) {
 }
 
 std::string container_text(const ExplainedContainer& container) {
-  const std::string text = env_table(container.name, container.env, container.omitted);
+  std::vector<Value> env = container.env, omitted = container.omitted;
+  env.insert(env.end(), container.own.begin(), container.own.end());
+  std::erase_if(omitted, [&](const Value& value) {  // the row of the container's own value shows it
+    return value.reason == Reason::UserSet && find_named(container.own, value.name);
+  });
+  const std::string text = env_table(container.name, env, omitted);
   return container.conf ? text + file_table(container.name, "", *container.conf, env_beside(container))
                         : text;
 }
@@ -426,8 +490,11 @@ std::string render_text(const NcclSelection& selection, std::size_t indent) {
 }
 
 std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
-                            const std::optional<NcclSelection>& with_us) {
+                            std::optional<NcclSelection> with_us) {
   const std::string title = "\n  NCCL " + format_nccl_version(version);
+  // What is wrong with them stands above, as findings.
+  for (const auto& fault : with_us ? with_us->faults : decltype(with_us->faults)())
+    std::erase(with_us->notes, fault.second);
   TextColumns both(4);  // notes that hold for both selections, printed once
   const auto is_of = [](const std::optional<NcclSelection>& selection, const std::string& note) {
     return selection && std::ranges::find(selection->notes, note) != selection->notes.end();

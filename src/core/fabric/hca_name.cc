@@ -76,20 +76,31 @@ bool hca_name_less(std::string_view left, std::string_view right) {
   return left < right;
 }
 
-std::string short_hca_list(const std::vector<std::string>& hcas) {
+std::string short_list(const std::vector<std::string>& names, std::string_view open, std::string_view close) {
   std::string text;
-  for (std::size_t i = 0; i < hcas.size();) {
-    const std::size_t digits = hcas[i].find_last_not_of("0123456789") + 1;
-    const std::string stem = hcas[i].substr(0, digits);
-    const auto number = [&](std::size_t at) {
-      return stem + std::to_string(std::stoul("0" + hcas[i].substr(digits)) + at - i);
+  for (std::size_t i = 0; i < names.size();) {
+    const std::size_t digits = names[i].find_last_not_of("0123456789") + 1;
+    const std::string stem = names[i].substr(0, digits), first = names[i].substr(digits);
+    const auto name = [&](std::size_t at) {
+      const std::string number = std::to_string(std::stoul("0" + first) + at - i);
+      const bool padded = first.front() == '0' && number.size() < first.size();
+      return stem + (padded ? std::string(first.size() - number.size(), '0') : "") + number;
     };
     std::size_t end = i + 1;
     // A number of nine digits or more is not a position, and might not fit an unsigned long.
-    if (digits < hcas[i].size() && hcas[i].size() - digits < 9)
-      while (end < hcas.size() && hcas[end] == number(end)) ++end;
-    text += (text.empty() ? "" : " ") + hcas[i];
-    if (end - i > 1) text += "-" + hcas[end - 1].substr(digits);
+    if (!first.empty() && first.size() < 9)
+      while (end < names.size() && names[end] == name(end)) ++end;
+    text += text.empty() ? "" : " ";
+    if (end - i == 1) {
+      text += names[i];
+    } else {
+      text.append(stem)
+          .append(open)
+          .append(first)
+          .append("-")
+          .append(names[end - 1].substr(digits))
+          .append(close);
+    }
     i = end;
   }
   return text;

@@ -93,6 +93,12 @@ constexpr std::array kRows{
     of_doctor(Code::StaleTable, "StaleTable", Impact::None, "A table is older than the webhook accepts.",
               "Look at the agent's pod on that node, which refreshes the table every hour, and at the node's "
               "clock."),
+    of_doctor(
+        Code::ManagementInFabric, "ManagementInFabric", Impact::Policy,
+        "A policy's globs take a port that is hardly a rail: it carries the node's own traffic, or is much "
+        "slower than the others.",
+        "Name the rails alone in spec.fabric.hcas (\"mlx5_[1-8]\"), leave the port out with excludeHcas, or "
+        "leave hcas out and let inference find the fabric."),
     of_file(Code::PolicyField, "PolicyField", Impact::Policy,
             "A field of a policy is refused, or has a side effect."),
     of_file(Code::ListingLine, "ListingLine", Impact::None,
@@ -123,21 +129,40 @@ constexpr std::array kRows{
     of_pod(Code::LookFailed, "LookFailed", Impact::PodAnew,
            "The init container nccl-env-resolve failed, and the pod runs without its node's values.",
            "`kubectl logs NAME -c nccl-env-resolve` may tell more."),
-    of_pod(Code::ChangedSinceBound, "ChangedSinceBound", Impact::PodAnew,
-           "The pod would be given other values today.",
-           "Create the pod anew to have today's values, at best the whole job at once."),
-    of_pod(Code::ValuesDiffer, "ValuesDiffer", Impact::PodAnew,
-           "Ranks have different values of a variable that has to be equal on all of them.",
-           "Set the variable in one place for all ranks, and create them anew."),
+    of_pod(
+        Code::RailDown, "RailDown", Impact::Node,
+        "A port of the pod's list is not Active on its node now, so NCCL leaves it out; ranks with unequal "
+        "numbers of HCAs hang or are slow.",
+        "Check cable, transceiver and switch port of the node, or run the pod on another; `nccl-env "
+        "doctor` compares the port with its rail."),
+    of_pod(Code::NoSuchDevice, "NoSuchDevice", Impact::PodAnew,
+           "NCCL_IB_HCA names what the pod's node does not have.",
+           "Remove NCCL_IB_HCA from the container to have the node's list, or name devices that the node "
+           "has; a pod with nccl-env's own list: create it anew."),
     of_pod(Code::MissingRail, "MissingRail", Impact::Node, "A rank has fewer HCAs than others.",
            "`nccl-env doctor` says what is wrong with its node; repair it, or run the rank on another."),
     of_pod(Code::NoList, "NoList", Impact::Policy, "No rank was given an HCA list.",
-           "`nccl-env reasons` says what to do about the reason."),
+           "`nccl-env what REASON` says what to do about the reason."),
     of_pod(
         Code::NoRail, "NoRail", Impact::PodAnew,
         "RoCE behind a shared device plugin, without hostNetwork and without a secondary network: the ports "
         "have no GID in such a pod, and queue pairs fail (NoNetdev).",
         "Attach one network for each rail to the pod, or use hostNetwork."),
+    of_pod(Code::ListNotExact, "ListNotExact", Impact::PodAnew,
+           "Without '=' a name in NCCL_IB_HCA is the beginning of a name, and takes further devices.",
+           "Begin the list with '='."),
+    of_pod(Code::LoopbackFirst, "LoopbackFirst", Impact::PodAnew,
+           "The list of interfaces leaves lo in, over which no other node is reached.",
+           "Name lo among those that are left out (^lo,docker0), or name the interface itself."),
+    of_pod(Code::UnknownVariable, "UnknownVariable", Impact::PodAnew,
+           "NCCL does not read a variable of that name, which is nearly that of one that it reads.",
+           "Correct the name."),
+    of_pod(Code::ValueMisread, "ValueMisread", Impact::PodAnew,
+           "A value that its reader takes for another one, or refuses.",
+           "Write it as the sentence says; `nccl-env what NAME` tells what the variable takes."),
+    of_pod(Code::ValuesDiffer, "ValuesDiffer", Impact::PodAnew,
+           "Ranks have different values of a variable that has to be equal on all of them.",
+           "Set the variable in one place for all ranks, and create them anew."),
     of_pod(Code::OddNode, "OddNode", Impact::Node,
            "A rank has other HCAs than most, or lacks a value that others have.",
            "`nccl-env doctor` says what is wrong with its node; repair it, or run the rank on another."),
@@ -149,6 +174,9 @@ constexpr std::array kRows{
            kAnew),
     of_pod(Code::RankIndexDiffers, "RankIndexDiffers", Impact::None, "Ranks have different GID indexes.",
            "Nothing, where each has its own node's."),
+    of_pod(Code::ChangedSinceBound, "ChangedSinceBound", Impact::PodAnew,
+           "The pod would be given other values today.",
+           "Create the pod anew to have today's values, at best the whole job at once."),
     of_pod(Code::ValueOverridden, "ValueOverridden", Impact::PodAnew,
            "NCCL reads another value than the pod was given.",
            "Look at what sets the environment anew: the image's entrypoint, mpirun -x, a launcher."),
@@ -176,8 +204,8 @@ constexpr std::array kRows{
            "without a secondary network.",
            "Attach the rail's secondary network to the pod, or run it with hostNetwork."),
     of_pod(Code::LinkLocalGid, "LinkLocalGid", Impact::Node,
-           "The queue pair has a link-local row, which is not routed: the rail has no address, or the index "
-           "names the wrong row.",
+           "A link-local row, which is not routed, is that of the GID index: the rail has no address, or the "
+           "index names the wrong row.",
            "Give the rail's interface an address, and take the index of that row."),
     of_pod(
         Code::ConnectFailed, "ConnectFailed", Impact::Node,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/findings/print.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <tuple>
+#include <string_view>
+#include <utility>
 
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
@@ -17,37 +20,79 @@ using Place = std::vector<Finding>::const_iterator;
 // Indent, gaps and 34 characters; less is a column of single words.
 constexpr std::size_t kLeastSentence = 40;
 
-// True if the two, of one code, differ in nothing but the parts of their subject.
-bool is_same(const Finding& left, const Finding& right) {
-  const auto rest = [](const Finding& of) {
-    return std::tie(of.subject.kind, of.subject.name_space, of.subject.name, of.subject.path, of.sentence);
-  };
-  return rest(left) == rest(right);
+// More lines of one code would hide the next one.
+constexpr std::size_t kMostLines = 24;
+
+// Equal evidence is one line: the same of several objects, or of several parts of one.
+struct Line {
+  std::string kind;
+  std::vector<std::string> names, parts;
+  std::string sentence;
+
+  [[nodiscard]] bool takes(const Finding& finding) {
+    const Subject& subject = finding.subject;
+    if (finding.sentence != sentence || subject.kind != kind) return false;
+    const bool named = std::ranges::find(names, subject.name) != names.end();
+    if (named && names.size() == 1) {
+      parts.insert(parts.end(), subject.parts.begin(), subject.parts.end());
+      return true;
+    }
+    if (named || subject.parts != parts) return false;
+    names.push_back(subject.name);
+    return true;
+  }
+  // The printed text of a job names it, and so its findings need not.
+  [[nodiscard]] std::string where() const {
+    if (kind == "Job") return {};
+    return names.front().empty() ? "-" : short_list(names, "[", "]");
+  }
+};
+
+using Lines = std::vector<Line>;
+
+std::string lines_text(const Lines& lines) {
+  TextColumns columns(2);
+  std::string stacked;
+  std::size_t longest_where = 0, longest_parts = 0;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
+    const Line& line = lines[i];
+    const std::string where = line.where();
+    const bool ranks = line.kind == "Job";  // "worker-[0-3]": their names may end in a number as it is
+    const std::string parts =
+        line.parts.empty() ? "-" : short_list(line.parts, ranks ? "[" : "", ranks ? "]" : "");
+    longest_where = std::max(longest_where, where.size());
+    longest_parts = std::max(longest_parts, parts.size());
+    stacked += paragraph(where + (where.empty() ? "" : "  ") + parts, 2) + paragraph(line.sentence, 6);
+    where.empty() ? columns.add({parts, line.sentence}) : columns.add({where, parts, line.sentence});
+  }
+  const bool room = longest_where + longest_parts + kLeastSentence <= kTextWidth;
+  return (room ? columns.render() : stacked) +
+         (lines.size() > kMostLines
+              ? paragraph("and " + count_of(lines.size() - kMostLines, "further line") + ": -o json has all",
+                          2)
+              : "");
 }
 
-// Findings of one code and severity, which stand together.
+// Findings of one code and severity, which stand together; each remedy once.
 std::string section(Place begin, Place end) {
   const Named& words = words_of(begin->code);
   std::string text = "\n" + paragraph(std::string(to_string(begin->severity)) + " " +
                                           std::string(words.name) + ": " + std::string(words.meaning),
                                       0);
-  TextColumns columns(2);
-  std::string stacked;
-  std::size_t longest_where = 0, longest_parts = 0;
-  for (auto finding = begin; finding != end;) {
-    const Finding& first = *finding;
-    std::vector<std::string> all;  // with the same sentence
-    for (; finding != end && is_same(*finding, first); ++finding)
-      all.insert(all.end(), finding->subject.parts.begin(), finding->subject.parts.end());
-    std::string where = first.subject.name.empty() ? "-" : first.subject.name;
-    const std::string parts = all.empty() ? "-" : short_hca_list(all);
-    longest_where = std::max(longest_where, where.size());
-    longest_parts = std::max(longest_parts, parts.size());
-    stacked += paragraph(where + "  " + parts, 2) + paragraph(first.sentence, 6);
-    columns.add({std::move(where), parts, first.sentence});
+  std::vector<std::pair<std::string_view, Lines>> by_remedy;
+  for (auto finding = begin; finding != end; ++finding) {
+    const std::string_view remedy = remedy_of(*finding);
+    auto known = std::ranges::find(by_remedy, remedy, [](const auto& group) { return group.first; });
+    if (known == by_remedy.end()) known = by_remedy.insert(known, {remedy, {}});
+    Lines& lines = known->second;
+    const auto taken = std::ranges::find_if(lines, [&](Line& line) { return line.takes(*finding); });
+    const Subject& subject = finding->subject;
+    if (taken == lines.end())
+      lines.push_back({subject.kind, {subject.name}, subject.parts, finding->sentence});
   }
-  const bool room = longest_where + longest_parts + kLeastSentence <= kTextWidth;
-  return text + (room ? columns.render() : stacked) + paragraph("Do: " + std::string(remedy_of(*begin)), 2);
+  for (const auto& [remedy, lines] : by_remedy)
+    text += lines_text(lines) + paragraph("Do: " + std::string(remedy), 2);
+  return text;
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "nccl/notes.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/join.h"
@@ -219,7 +219,7 @@ std::optional<GidWish> read_gid_wish(const NcclEnv& env, const NcclVersion& vers
 
 namespace {
 
-using Notes = std::vector<std::string>;
+using Sentences = std::vector<std::string>;
 
 std::string index_text(std::int64_t index) {
   return "GID index " + std::to_string(index);
@@ -240,7 +240,7 @@ std::string flaw_of(const NcclGidTable& table, std::int64_t index) {
 
 // ibv_query_gid with this index, then ah_attr.grh.sgid_index, which has eight bits.
 std::optional<int> use_literal(const NcclGidTable& table, int index, bool roce, std::string_view source,
-                               Notes& notes) {
+                               Sentences& notes) {
   const std::string what = index_text(index) + " (" + std::string(source) + ")";
   if (index < 0 || (table.length_known() && index >= table.length())) {
     notes.push_back(what + " is outside the table, and the first connection fails.");
@@ -257,7 +257,7 @@ std::optional<int> use_literal(const NcclGidTable& table, int index, bool roce, 
 }
 
 // The head of ncclIbGetGidIndex from 2.22.3 on: a routable GID if the port has one.
-std::optional<int> infiniband_index(const NcclGidTable& table, const NcclEnv& env, Notes& notes) {
+std::optional<int> infiniband_index(const NcclGidTable& table, const NcclEnv& env, Sentences& notes) {
   const auto routable = static_cast<int>(nccl_parameter(env, "NCCL_IB_ROUTABLE_FLID_GID_INDEX", 1));
   if (routable < 0) {
     notes.push_back("NCCL_IB_ROUTABLE_FLID_GID_INDEX is negative, and the first connection fails.");
@@ -317,7 +317,7 @@ std::string unfit_note(const NcclGidTable& table, int index, const GidWish& wish
                       : "NCCL's search silently ends at " + index_text(index) + ", which " + flaw + ".";
 }
 
-void note_pod_failure(const NcclGidTable& table, const NcclVersion& version, Notes& notes) {
+void note_pod_failure(const NcclGidTable& table, const NcclVersion& version, Sentences& notes) {
   if (version < nccl_since::kUnreadableTypeSkipped && (table.has_gaps() || table.has_unknown_types())) {
     notes.push_back(
         "NCCL 2.21 to 2.25 fails the connection when it can't read the type of a GID, as in pods whose GIDs "
@@ -327,7 +327,7 @@ void note_pod_failure(const NcclGidTable& table, const NcclVersion& version, Not
 
 // ncclIbGetGidIndex without a literal.
 std::optional<int> search_index(const NcclGidTable& table, const NcclEnv& env, const NcclVersion& version,
-                                bool roce, Notes& notes, bool& needs_rows) {
+                                bool roce, Sentences& notes, bool& needs_rows) {
   const auto wish = read_gid_wish(env, version, notes);
   if (!wish) return std::nullopt;
   if (!roce && wish->family == GidFamily::V4) return 0;  // no GID of an InfiniBand port is IPv4
@@ -357,7 +357,7 @@ std::optional<int> search_index(const NcclGidTable& table, const NcclEnv& env, c
 }
 
 std::optional<int> choose(const Port& port, const NcclGidTable& table, const NcclEnv& env,
-                          const NcclVersion& version, Notes& notes, bool& needs_rows) {
+                          const NcclVersion& version, Sentences& notes, bool& needs_rows) {
   const auto link_layer = link_layer_of(port);
   const bool roce = link_layer != LinkLayer::InfiniBand;
   const bool dynamic = version >= nccl_since::kDynamicGid;
@@ -380,17 +380,30 @@ std::optional<int> choose(const Port& port, const NcclGidTable& table, const Ncc
   return search_index(table, env, version, roce, notes, needs_rows);
 }
 
+// Says why the index carries no traffic beyond the port's own link; nothing where that is not known.
+std::optional<NcclFault> fault_of(const Port& port, const NcclGidTable& table, const NcclEnv& env,
+                                  std::optional<int> index) {
+  if (link_layer_of(port) != LinkLayer::Ethernet) return std::nullopt;
+  const bool by_variable = nccl_parameter(env, variable::kIbGidIndex, -1) >= 0;
+  if (!index) return by_variable ? std::optional(NcclFault::EmptyIndex) : std::nullopt;  // out of the table
+  if (!table.rows_known()) return std::nullopt;
+  const GidRow* row = table.row(*index);
+  if (row == nullptr) return NcclFault::EmptyIndex;
+  return is_valid_gid(row->gid) ? std::nullopt : std::optional(NcclFault::LinkLocal);
+}
+
 }  // namespace
 
 NcclGid nccl_gid_index(const Port& port, const NcclEnv& env, const NcclVersion& version) {
   NcclGid gid;
-  Notes notes;
+  Sentences notes;
   const NcclGidTable table(port);
   gid.index = choose(port, table, env, version, notes, gid.needs_rows);
   if (gid.index && table.length_known() && table.length() == 0) {
     notes.assign(1, "The GID table has no entries, and the first connection fails.");
     gid.index.reset();
   }
+  gid.fault = fault_of(port, table, env, gid.index);
   gid.note = join(notes, " ");
   return gid;
 }

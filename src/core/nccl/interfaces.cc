@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "nccl/notes.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
 #include "text/quote.h"
@@ -13,7 +13,6 @@
 namespace nccl_env {
 namespace {
 
-using Notes = std::vector<std::string>;
 using Interfaces = std::vector<const Interface*>;
 
 constexpr IpAddress kLoopback{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
@@ -66,7 +65,7 @@ Interfaces matching(const Interfaces& interfaces, const NcclNameList& list) {
 
 // ncclFindInterfaces without a value of the user's.
 Interfaces default_choice(const Interfaces& interfaces, const NcclEnv& env, const NcclVersion& version,
-                          Notes& notes) {
+                          NcclNotes& notes) {
   const bool knows_virbr = version >= nccl_since::kRunningInterfaces;
   const std::vector<std::string_view> lists =
       knows_virbr ? std::vector<std::string_view>{"ib", "^docker,lo,virbr", "docker", "lo", "virbr"}
@@ -86,7 +85,7 @@ std::string_view no_interface_error(const NcclVersion& version) {
   return version >= nccl_since::kNoInterfaceIsUsage ? "ncclInvalidUsage" : "ncclInternalError";
 }
 
-void note_unknowns(const Interfaces& chosen, const NcclVersion& version, Notes& notes) {
+void note_unknowns(const Interfaces& chosen, const NcclVersion& version, NcclNotes& notes) {
   std::vector<std::string> names;
   for (const Interface* interface : chosen)
     if (!interface->addresses || (version >= nccl_since::kRunningInterfaces && !interface->up))
@@ -98,16 +97,17 @@ void note_unknowns(const Interfaces& chosen, const NcclVersion& version, Notes& 
 }
 
 void note_user_list(std::string_view text, const NcclNameList& list, const NcclVersion& version,
-                    Notes& notes) {
+                    NcclNotes& notes) {
   note_list_limits(list, variable::kSocketIfname, version, notes);
   if (list.exclude && list.selects("lo", -1))
-    notes.push_back("NCCL_SOCKET_IFNAME=" + in_quotes(text) + " admits lo, which usually comes first.");
+    notes.add(NcclFault::LoopbackFirst,
+              "NCCL_SOCKET_IFNAME=" + in_quotes(text) + " admits lo, which usually comes first.");
 }
 
 }  // namespace
 
 std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const NcclEnv& env,
-                                                const NcclVersion& version, std::vector<std::string>& notes) {
+                                                const NcclVersion& version, NcclNotes& notes) {
   const std::string_view text = nccl_getenv_or_empty(env, variable::kSocketIfname);
   const bool by_user = text.size() > 1;
   const NcclNameList list = parse_nccl_name_list(text, version, kNcclMaxInterfaces);
@@ -119,10 +119,11 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
   const Interfaces all = eligible(*table.interfaces, read_families(env), version);
   const Interfaces chosen = by_user ? matching(all, list) : default_choice(all, env, version, notes);
   if (chosen.empty()) {
-    notes.push_back(
+    std::string told =
         "No interface of the table is selected; if the process sees no other, initialisation fails "
         "(Bootstrap : no socket interface found, " +
-        std::string(no_interface_error(version)) + ").");
+        std::string(no_interface_error(version)) + ").";
+    by_user ? notes.add(NcclFault::NoInterface, std::move(told)) : notes.push_back(std::move(told));
   }
   note_unknowns(chosen, version, notes);
   std::vector<std::string> names;

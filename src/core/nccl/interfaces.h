@@ -6,6 +6,7 @@
 
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
@@ -13,7 +14,7 @@ namespace nccl_env {
 // ncclFindInterfaces: the interfaces for sockets, of which bootstrap takes the first. None where `table` does
 // not know them; no note says so.
 std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const NcclEnv& env,
-                                                const NcclVersion& version, std::vector<std::string>& notes);
+                                                const NcclVersion& version, NcclNotes& notes);
 
 // How many interface entries and interfaces every version uses (MAX_IFS).
 inline constexpr int kNcclMaxInterfaces = 16;

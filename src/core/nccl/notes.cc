@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl/notes.h"
+#include "nccl_env/core/nccl/notes.h"
 
 #include "nccl_env/core/text/join.h"
 
@@ -14,7 +14,7 @@ std::string enumerate(const std::vector<std::string>& names) {
 }
 
 void note_list_limits(const NcclNameList& list, std::string_view variable_name, const NcclVersion& version,
-                      std::vector<std::string>& notes) {
+                      NcclNotes& notes) {
   const std::string name(variable_name);
   if (list.dropped > 0) {
     notes.push_back("NCCL " + format_nccl_version(version) + " reads " + std::to_string(list.entries.size()) +

@@ -7,17 +7,17 @@
 #include <optional>
 #include <set>
 
-#include "nccl/notes.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/text/timestamp.h"
 #include "text/quote.h"
 
 namespace nccl_env {
 namespace {
 
-using Notes = std::vector<std::string>;
 using Ports = std::vector<const Port*>;
 
 constexpr std::string_view kOnlySockets = "NCCL uses sockets, and none of these ports.";
@@ -34,7 +34,7 @@ std::string no_network_error(std::string_view name, const NcclVersion& version) 
 }
 
 // Whether NCCL's own IB transport comes into play at all.
-bool uses_ib(const NcclEnv& env, const NcclVersion& version, Notes& notes) {
+bool uses_ib(const NcclEnv& env, const NcclVersion& version, NcclNotes& notes) {
   const auto net = nccl_getenv(env, variable::kNet);
   if (net && net->empty()) {
     notes.push_back("NCCL_NET is set but empty: " + no_network_error("", version));
@@ -60,20 +60,33 @@ bool uses_ib(const NcclEnv& env, const NcclVersion& version, Notes& notes) {
   return true;
 }
 
-// Why NCCL passes over a port before it looks at the list; empty where it does not, or nothing is known.
-std::string unusable(const Port& port) {
-  if (port.state && *port.state != PortState::Active) return "not Active";
-  return port.link_layer == LinkLayer::Unspecified ? "of no link layer" : "";
+// True if NCCL passes over a port before it looks at the list; false also where nothing is known.
+bool is_unusable(const Port& port) {
+  return (port.state && *port.state != PortState::Active) || port.link_layer == LinkLayer::Unspecified;
 }
 
 void note_if_any(const std::vector<std::string>& names, std::string_view before, std::string_view after,
-                 Notes& notes) {
-  if (!names.empty()) notes.push_back(std::string(before) + enumerate(names) + std::string(after));
+                 NcclNotes& notes, std::optional<NcclFault> fault = {}) {
+  if (names.empty()) return;
+  std::string text = std::string(before) + enumerate(names) + std::string(after);
+  fault ? notes.add(*fault, std::move(text)) : notes.push_back(std::move(text));
+}
+
+bool is_named_in_full(const NcclNameList& list, const Port& port) {
+  return std::any_of(list.entries.begin(), list.entries.end(), [&](const NcclNameList::Entry& entry) {
+    return entry.name == port.hca && (entry.port == -1 || entry.port == port.number);
+  });
+}
+
+std::string state_text(const Port& port) {
+  if (!port.state || *port.state == PortState::Active) return "of no link layer";
+  return std::string(to_string(*port.state)) +
+         (port.state_since ? " since " + format_timestamp(*port.state_since) : "");
 }
 
 // Compares the list with the table's ports, whatever their state.
 void note_list(const NcclNameList& list, std::string_view text, const NodeFabric& table,
-               const NcclVersion& version, Notes& notes) {
+               const NcclVersion& version, NcclNotes& notes) {
   note_list_limits(list, variable::kIbHca, version, notes);
   if (list.entries.empty() && !text.empty()) {
     notes.push_back("NCCL_IB_HCA=" + in_quotes(text) + " names nothing, which NCCL takes as " +
@@ -85,33 +98,39 @@ void note_list(const NcclNameList& list, std::string_view text, const NodeFabric
     NcclNameList single{list.exclude, list.exact, {entry}};
     bool matched = false;
     bool whole = false;
-    bool longer = false;
+    bool longer = false;  // it takes a neighbour that the list does not name
     for (const Port& port : table.ports) {
       const bool found = single.find(port.hca, port.number) != nullptr;
       matched = matched || found;
       whole = whole || (found && port.hca == entry.name);
-      longer = longer || (found && port.hca != entry.name);
+      longer = longer || (found && port.hca != entry.name && !is_named_in_full(list, port));
     }
     const std::string port_text = entry.port == -1 ? "" : ":" + std::to_string(entry.port);
     if (!matched) unmatched.push_back(in_quotes(entry.name + port_text));
     if (whole && longer) prefixes.push_back(entry.name);
   }
-  note_if_any(unmatched, "NCCL_IB_HCA names what matches no port of the table: ", ".", notes);
+  const bool chooses = !list.exclude;
+  note_if_any(unmatched, "NCCL_IB_HCA names what matches no port of the table: ", ".", notes,
+              chooses ? std::optional(NcclFault::NoSuchPort) : std::nullopt);
   note_if_any(prefixes,
-              "NCCL_IB_HCA has no '=', so that names match as prefixes, of more than one HCA: ", ".", notes);
+              "NCCL_IB_HCA has no '=', so that names match as prefixes, of more than one HCA: ", ".", notes,
+              NcclFault::Neighbour);
 }
 
 // The ports that pass state, link layer, list and limit, in table order.
-Ports filter(const NodeFabric& table, const NcclNameList& list, const NcclVersion& version, Notes& notes) {
+Ports filter(const NodeFabric& table, const NcclNameList& list, const NcclVersion& version,
+             NcclNotes& notes) {
   Ports chosen;
   std::vector<std::string> passed_over;
+  bool in_full = false;  // one of them is named, not only matched
   std::vector<std::string> unknown;
   std::vector<std::string> beyond;
   for (const Port& port : table.ports) {
-    const std::string why = unusable(port);
     if (!list.selects(port.hca, port.number)) continue;
-    if (!why.empty()) {
-      if (!list.exclude && !list.entries.empty()) passed_over.push_back(port_name(port) + " (" + why + ")");
+    if (is_unusable(port)) {
+      if (list.exclude || list.entries.empty()) continue;
+      passed_over.push_back(port_name(port) + " (" + state_text(port) + ")");
+      in_full = in_full || is_named_in_full(list, port);
       continue;
     }
     if (chosen.size() >= static_cast<std::size_t>(nccl_max_hcas(version))) {
@@ -121,7 +140,11 @@ Ports filter(const NodeFabric& table, const NcclNameList& list, const NcclVersio
     chosen.push_back(&port);
     if (!port.state || !port.link_layer) unknown.push_back(port_name(port));
   }
-  note_if_any(passed_over, "NCCL silently passes over ports that NCCL_IB_HCA names: ", ".", notes);
+  note_if_any(passed_over,
+              "NCCL uses " + std::to_string(chosen.size()) + " of the " +
+                  std::to_string(chosen.size() + passed_over.size()) +
+                  " ports that NCCL_IB_HCA names, and silently passes over ",
+              ".", notes, in_full ? std::optional(NcclFault::PortDown) : std::nullopt);
   note_if_any(unknown,
               "Taken as Active ports of Ethernet or InfiniBand, because the table does not say: ", ".",
               notes);
@@ -149,7 +172,7 @@ std::optional<std::uint64_t> pci_number(const Port& port) {
 }
 
 // ncclIbCompareDevs, after the limit.
-void order(Ports& ports, const NcclEnv& env, const NcclVersion& version, Notes& notes) {
+void order(Ports& ports, const NcclEnv& env, const NcclVersion& version, NcclNotes& notes) {
   const auto known = [](const Port* port) { return pci_number(*port).has_value(); };
   const auto by_pci = [](const Port* a, const Port* b) { return pci_number(*a) < pci_number(*b); };
   const bool all_known = std::all_of(ports.begin(), ports.end(), known);
@@ -169,7 +192,7 @@ void order(Ports& ports, const NcclEnv& env, const NcclVersion& version, Notes& 
 
 // ncclIbFindMatchingDev (2.20 to 2.23) and ncclTopoAutoMerge (from 2.24): one card's ports may become one
 // device.
-void note_merging(const Ports& ports, const NcclEnv& env, const NcclVersion& version, Notes& notes) {
+void note_merging(const Ports& ports, const NcclEnv& env, const NcclVersion& version, NcclNotes& notes) {
   if (version < nccl_since::kNicMerging || nccl_parameter(env, "NCCL_IB_MERGE_NICS", 1) == 0) return;
   const auto card = [](const Port& port) {
     const std::string& address = *port.pci_address;
@@ -188,17 +211,17 @@ void note_merging(const Ports& ports, const NcclEnv& env, const NcclVersion& ver
               notes);
 }
 
-void note_mixture(const Ports& ports, Notes& notes) {
+void note_mixture(const Ports& ports, NcclNotes& notes) {
   const auto is = [](LinkLayer layer) {
     return [layer](const Port* port) { return port->link_layer == layer; };
   };
   if (std::any_of(ports.begin(), ports.end(), is(LinkLayer::Ethernet)) &&
       std::any_of(ports.begin(), ports.end(), is(LinkLayer::InfiniBand)))
-    notes.push_back("The ports are of two link layers; a connection between the two fails.");
+    notes.add(NcclFault::MixedLinks, "The ports are of two link layers; a connection between the two fails.");
 }
 
 // ncclIbGetPlaneIndex.
-void note_planes(const Ports& ports, const NcclNameList& list, Notes& notes) {
+void note_planes(const Ports& ports, const NcclNameList& list, NcclNotes& notes) {
   constexpr int kMaxPlanes = 12;
   constexpr unsigned kReservedBit = 1U << 14U;
   std::set<int> planes;
@@ -214,7 +237,7 @@ void note_planes(const Ports& ports, const NcclNameList& list, Notes& notes) {
 }  // namespace
 
 std::vector<const Port*> nccl_choose_ports(const NodeFabric& table, const NcclEnv& env,
-                                           const NcclVersion& version, std::vector<std::string>& notes) {
+                                           const NcclVersion& version, NcclNotes& notes) {
   if (!uses_ib(env, version, notes)) return {};
   const std::string_view text = nccl_getenv_or_empty(env, variable::kIbHca);
   const NcclNameList list = parse_nccl_name_list(text, version, nccl_max_hcas(version));
@@ -222,9 +245,9 @@ std::vector<const Port*> nccl_choose_ports(const NodeFabric& table, const NcclEn
   Ports ports = filter(table, list, version, notes);
   if (ports.empty()) {
     const bool forced = !nccl_getenv_or_empty(env, variable::kNet).empty();
-    notes.push_back(
-        forced ? "No port is left: as NCCL_NET asks for IB, " + no_network_error("IB", version)
-               : "No port is left (NET/IB : No device found.): NCCL silently falls back to sockets.");
+    notes.add(NcclFault::NoPort,
+              forced ? "No port is left: as NCCL_NET asks for IB, " + no_network_error("IB", version)
+                     : "No port is left (NET/IB : No device found.): NCCL silently falls back to sockets.");
   }
   order(ports, env, version, notes);
   note_mixture(ports, notes);

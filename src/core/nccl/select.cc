@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "nccl/interfaces.h"
-#include "nccl/notes.h"
 #include "nccl/ports.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/gid.h"
+#include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
 
@@ -22,23 +22,31 @@ constexpr std::string_view kGidsNotKnown =
 // One note for all ports that share it.
 class PortNotes {
  public:
-  void add(const Port& port, const std::string& note) {
-    if (note.empty()) return;
-    const auto same = [&](const auto& entry) { return entry.first == note; };
+  void add(const Port& port, const NcclGid& gid) {
+    if (gid.note.empty()) return;
+    const auto same = [&](const Entry& entry) { return entry.note == gid.note; };
     auto found = std::find_if(entries_.begin(), entries_.end(), same);
-    if (found == entries_.end()) found = entries_.insert(entries_.end(), {note, {}});
-    found->second.push_back(port_name(port));
+    if (found == entries_.end()) found = entries_.insert(entries_.end(), {gid.note, gid.fault, {}});
+    found->ports.push_back(port_name(port));
   }
 
-  void append_to(std::vector<std::string>& notes) const {
-    for (const auto& [note, ports] : entries_) notes.push_back(enumerate(ports) + ": " + note);
+  void append_to(NcclNotes& notes) const {
+    for (const auto& [note, fault, ports] : entries_) {
+      std::string text = enumerate(ports) + ": " + note;
+      fault ? notes.add(*fault, std::move(text)) : notes.push_back(std::move(text));
+    }
   }
 
  private:
-  std::vector<std::pair<std::string, std::vector<std::string>>> entries_;
+  struct Entry {
+    std::string note;
+    std::optional<NcclFault> fault;
+    std::vector<std::string> ports;
+  };
+  std::vector<Entry> entries_;
 };
 
-void note_unread_variables(const NcclEnv& env, const NcclVersion& version, std::vector<std::string>& notes) {
+void note_unread_variables(const NcclEnv& env, const NcclVersion& version, NcclNotes& notes) {
   if (version >= nccl_since::kDynamicGid) return;
   std::vector<std::string> names;
   for (const std::string_view name :
@@ -52,25 +60,27 @@ void note_unread_variables(const NcclEnv& env, const NcclVersion& version, std::
 NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const NcclVersion& version,
                           const NcclUnknowns& noted) {
   NcclSelection selection;
+  NcclNotes notes;
   if (is_newer_than_known(version)) {
-    selection.notes.push_back("NCCL " + format_nccl_version(version) +
-                              " is newer than the rules that are known here: those of " +
-                              format_nccl_version(kNewestNccl) + " are taken.");
+    notes.push_back("NCCL " + format_nccl_version(version) +
+                    " is newer than the rules that are known here: those of " +
+                    format_nccl_version(kNewestNccl) + " are taken.");
   }
   PortNotes port_notes;
-  for (const Port* port : nccl_choose_ports(table, env, version, selection.notes)) {
+  for (const Port* port : nccl_choose_ports(table, env, version, notes)) {
     NcclGid gid = nccl_gid_index(*port, env, version);
     selection.ports.push_back({port->hca, port->number, gid.index});
     if (gid.needs_rows && noted.gids) gid.note += (gid.note.empty() ? "" : " ") + std::string(kGidsNotKnown);
-    port_notes.add(*port, gid.note);
+    port_notes.add(*port, gid);
     selection.needs_rows |= gid.needs_rows;
   }
-  if (!selection.ports.empty()) note_unread_variables(env, version, selection.notes);
-  port_notes.append_to(selection.notes);
-  selection.interfaces = nccl_choose_interfaces(table, env, version, selection.notes);
+  if (!selection.ports.empty()) note_unread_variables(env, version, notes);
+  port_notes.append_to(notes);
+  selection.interfaces = nccl_choose_interfaces(table, env, version, notes);
   if (!table.interfaces && noted.interfaces)
-    selection.notes.emplace_back(
-        "The interfaces are not known, and with them which ones NCCL takes for sockets.");
+    notes.push_back("The interfaces are not known, and with them which ones NCCL takes for sockets.");
+  selection.notes = std::move(notes.texts);
+  selection.faults = std::move(notes.faults);
   return selection;
 }
 

@@ -537,6 +537,16 @@ Problem kind_problem(const Variable& variable, std::string_view value) {
   return std::nullopt;
 }
 
+// '=' and '^' of NCCL's lists, in lists of engines that take names as they stand (UCX's and NVSHMEM's exact
+// names, PyTorch's interfaces for Gloo): the first name is lost, or start fails. UCX and NVSHMEM know '^'.
+Problem foreign_grammar(std::string_view name, std::string_view value) {
+  const bool of_gloo = name == "GLOO_SOCKET_IFNAME";
+  if (!of_gloo && name != "UCX_NET_DEVICES" && name != "NVSHMEM_HCA_LIST") return std::nullopt;
+  if (!value.starts_with('=') && !(of_gloo && value.starts_with('^'))) return std::nullopt;
+  return in_quotes(value) + " begins with '" + std::string(value.substr(0, 1)) +
+         "', which is NCCL's grammar: this list takes names alone";
+}
+
 }  // namespace
 
 std::string_view to_string(Ranks value) {
@@ -583,10 +593,32 @@ std::span<const Variable> all_variables() {
   return kVariables;
 }
 
+std::optional<std::string> name_problem(std::string_view name) {
+  // Parameters that NCCL reads and the catalogue does not hold, near to some that it holds.
+  constexpr std::array<std::string_view, 4> kOthers{"NCCL_GIN_ENABLE", "NCCL_NVTX_DISABLE", "NCCL_PAT_ENABLE",
+                                                    "NCCL_P2P_NVL_CHUNKSIZE"};
+  if (!name.starts_with(kPrefix) || find_variable(name)) return std::nullopt;
+  if (std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end()) return std::nullopt;
+  std::vector<std::string_view> names;
+  for (const Variable& known : kVariables) names.push_back(known.name);
+  const std::string_view meant = nearest(name, names);
+  if (meant.empty()) return std::nullopt;
+  return "is not a variable of NCCL's: do you mean " + std::string(meant) + "?";
+}
+
+std::optional<std::string> setting_problem(std::string_view name, std::string_view value) {
+  const Variable* known = find_variable(name);
+  if (value.empty() && (!known || known->empty_is_unset)) return std::nullopt;
+  auto problem = name_problem(name);
+  if (!problem) problem = value_problem(name, value);
+  if (problem) problem->insert(0, std::string(name) + ": ");
+  return problem;
+}
+
 std::optional<std::string> value_problem(std::string_view name, std::string_view value) {
   if (value.empty()) return "an empty value is not the same as none: leave the variable out";
   const Variable* variable = find_variable(name);
-  if (variable == nullptr) return std::nullopt;
+  if (variable == nullptr) return foreign_grammar(name, value);
   if (value.size() > kLongestValue) return "has more than 1023 bytes, where NCCL cuts the lines of its files";
   if (!is_printable_ascii(value)) return in_quotes(value) + " holds a character that is not printable ASCII";
   return kind_problem(*variable, value);

@@ -71,12 +71,8 @@ std::optional<std::string> text_problem(string_view name, string_view value) {
 
 void warn_of_unknown(string_view name, const Path& path, Findings& findings) {
   if (!name.starts_with("NCCL_") || find_variable(name) != nullptr) return;
-  std::vector<string_view> names;
-  for (const Variable& known : all_variables()) names.push_back(known.name);
-  const string_view meant = nearest(name, names);
   findings.warning(path.text(),
-                   "is not in the catalogue of NCCL's variables" +
-                       (meant.empty() ? std::string() : ": do you mean " + std::string(meant) + "?"));
+                   nccl_env::name_problem(name).value_or("is not in the catalogue of NCCL's variables"));
 }
 
 void warn_of_other_networks(string_view name, string_view value, const Path& path, Findings& findings) {

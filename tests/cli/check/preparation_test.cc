@@ -126,8 +126,9 @@ TEST(Preparation, EachKindOfTheManifestsIsAskedFor) {
   std::set<std::string> asked, installed;
   for (const InstalledKind& kind : installed_kinds())
     asked.insert(std::string(kind.group) + "/" + kind.resource);
-  for (const char* file : {"agent-rbac.yaml", "agent.yaml", "bound-pods.yaml", "hooks.yaml", "namespace.yaml",
-                           "own-node.yaml", "webhook-rbac.yaml", "webhook.yaml", "crds/ncclpolicies.yaml"}) {
+  for (const char* file :
+       {"agent-rbac.yaml", "agent.yaml", "reader-rbac.yaml", "bound-pods.yaml", "hooks.yaml",
+        "namespace.yaml", "own-node.yaml", "webhook-rbac.yaml", "webhook.yaml", "crds/ncclpolicies.yaml"}) {
     for (const Json& object : base_objects(file)) {
       const std::string version = object["apiVersion"];
       const std::size_t slash = version.find('/');

@@ -159,6 +159,18 @@ TEST_F(ExplainPod, AManifestTakesThePolicyOfItsNamespaceAndTheTableOfItsNode) {
   expect_shown(run({"explain", "-f", pod, "-n", "other"}), 4);
 }
 
+TEST_F(ExplainPod, APolicyOfAFileIsTriedOnTheTableOfTheClustersNode) {
+  const auto explain = [&](const std::string& node) {
+    return run({"explain", "-f", pod, "--policy", policy, "--node", node, "-o", "json"});
+  };
+  serve(kTablePath, as_json(kTable));
+  const CliResult known = explain("gpu-1");
+  EXPECT_EQ(known.code, 0) << known.err;
+  EXPECT_FALSE(Json::parse(known.out)["ncclWithUs"].is_null());
+  serve_none("/apis/nccl-env.io/v1alpha1/nodefabrics/gpu-2");
+  EXPECT_EQ(explain("gpu-2").code, 4) << "no such table";
+}
+
 TEST_F(ExplainPod, TheManifestsNamespaceBeatsTheContexts) {
   const Json own{{"kind", "Pod"}, {"metadata", {{"name", "x"}, {"namespace", "q"}}}};
   const Json list{{"kind", "List"}, {"items", {own, 7}}};

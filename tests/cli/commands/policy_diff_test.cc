@@ -101,7 +101,24 @@ TEST_F(PolicyDiffOfACluster, ANewPolicyIsComparedWithTheClustersOnItsNodes) {
   expect_shown(ask({"policy", "diff", policy}));
   const std::string other = write("new.yaml", named(kPolicy, "spec:\n", "spec:\n  gidIndex: Omit\n"));
   expect_shown(ask({"policy", "diff", other}), 1);
-  expect_shown(ask({"policy", "diff", write("q.yaml", named(kPolicy, "name: p", "name: q"))}), 3);
+}
+
+TEST_F(PolicyDiffOfACluster, AFirstPolicyIsComparedWithNoneAlsoOnLivePods) {
+  const std::string first = write("q.yaml", named(kPolicy, "name: p", "name: q"));
+  expect_shown(ask({"policy", "diff", first}), 1);
+  Json pods = list();
+  pods["items"] = {Json::parse(kPod)};
+  const std::string path = "/api/v1/namespaces/ml/pods";
+  serve(path, pods);
+  const CliResult live = ask({"policy", "diff", first, "-n", "ml", "-o", "json"});
+  EXPECT_EQ(live.code, 1);
+  const Json json = Json::parse(live.out);
+  EXPECT_TRUE(json["old"].is_null());
+  EXPECT_EQ(json["pods"]["compared"], 1);
+  EXPECT_EQ(json["pods"]["changed"], 1);
+  serve(path, list());
+  EXPECT_EQ(ask({"policy", "diff", first, "-n", "ml"}).code, 3) << "no pod";
+  EXPECT_EQ(ask({"policy", "diff", first, "-n", "NO"}).code, 2);
 }
 
 }  // namespace

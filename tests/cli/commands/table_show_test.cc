@@ -49,7 +49,7 @@ TEST_F(TableShow, ATableWithoutPortsIsCode3) {
   const std::string empty =
       write("empty.yaml", named(kTable, kTable.substr(kTable.find("  ports:")), "  ports: []\n"));
   expect_shown(run_cli({"table", "show", empty}), 3);
-  EXPECT_EQ(run_cli({"nccl", "select", "--table", empty}).code, 3);
+  EXPECT_EQ(run_cli({"node", "gpu-1", empty}).code, 3);
 }
 
 TEST_F(TableShow, AFileOfAnotherKindIsNamedAndABrokenOneIsNotTakenForAListing) {

@@ -59,6 +59,17 @@ TEST(PodWarnings, AUsersValueThatNcclMisreadsComesFirstAndThreeAreTheMost) {
 }
 
 // exec drops a capability that is not ambient where the user is not root; Kubernetes sets no ambient ones.
+TEST(PodWarnings, AMisspeltNameAndAnotherEnginesListAreTold) {
+  const auto with = [](const std::string& name, const std::string& value) {
+    return warnings(equipped(pod({container("c", {variable(name, value)})}, false)));
+  };
+  EXPECT_THAT(with("NCCL_IB_TIMOUT", "22"), ElementsAre(HasSubstr("do you mean NCCL_IB_TIMEOUT?")));
+  EXPECT_THAT(with("UCX_NET_DEVICES", "=mlx5_0,mlx5_1"), ElementsAre(HasSubstr("NCCL's grammar")));
+  EXPECT_THAT(with("GLOO_SOCKET_IFNAME", "^docker0"), ElementsAre(HasSubstr("NCCL's grammar")));
+  for (const char* name : {"NCCL_PAT_ENABLE", "NCCL_OF_ANOTHER_KIND", "UCX_TLS", "NVSHMEM_HCA_LIST"})
+    EXPECT_THAT(with(name, "mlx5_0:1"), IsEmpty()) << name;
+}
+
 TEST(PodWarnings, ACapabilityOfAUserOtherThanRootLocksNoMemory) {
   const Json made = equipped(pod({container("c")}, false));
   const auto with = [&](const char* place, const Json& context) {

@@ -94,7 +94,8 @@ TEST(Doctor, ANodeWithAllPortsDownIsFoundAlsoAlone) {
     }
     const auto found = faults(diagnose(fleet));
     EXPECT_THAT(found, Contains("error PortDown gpu-0 mlx5_1")) << size;
-    EXPECT_THAT(found, Contains("error NoFabric gpu-0")) << size;
+    EXPECT_THAT(found, Not(Contains(HasSubstr("NoFabric")))) << "the ports say it: " << size;
+    EXPECT_EQ(count(diagnose(fleet).findings, Severity::Error), 1u) << "one cause, one finding: " << size;
   }
 }
 
@@ -102,6 +103,7 @@ TEST(Doctor, ANodeWhoseFabricHasNoAddressesIsMeasuredByItsFabric) {
   Fleet fleet = fleet_of(20, roce_node);
   for (std::size_t i = 0; i < 8; ++i) fleet[4].ports[i].gids->resize(2);  // mlx5_0, management, keeps its own
   const Diagnosis diagnosis = diagnose(fleet);
+  EXPECT_EQ(count(diagnosis.findings, Severity::Error), 1u) << "the same of eight ports";
   for (const std::string& fault : faults(diagnosis)) EXPECT_THAT(fault, HasSubstr("error NoAddress gpu-4 "));
   EXPECT_EQ(faults(diagnosis).size(), 8u);
 }
@@ -159,7 +161,7 @@ TEST(Doctor, WhatIsNotKnownIsNotShownAsGood) {
   const Diagnosis diagnosis = diagnose(fleet);
   EXPECT_EQ(diagnosis.nodes[1].unknown_states, 8);
   EXPECT_THAT(render_text(diagnosis),
-              StartsWith("3 nodes, 1 pool: healthy\nstate not known for 8 of 24 fabric ports\n"));
+              StartsWith("3 nodes, 1 pool: nothing found\nstate not known for 8 of 24 fabric ports\n"));
 }
 
 TEST(Doctor, AFabricThatIsDownOnAllNodesIsStillTheFabric) {
@@ -212,8 +214,35 @@ TEST(Doctor, TooFewPortsForAPolicyIsTold) {
   policy.fabric.expect_ports = 8;
   Fleet fleet = fleet_of(20, roce_node);
   fleet[4].ports[2].state = PortState::Down;
-  EXPECT_THAT(faults(diagnose(fleet, {policy})),
-              ElementsAre("error NoFabric gpu-4", "error PortDown gpu-4 mlx5_3"));
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), ElementsAre("error PortDown gpu-4 mlx5_3"));
+  EXPECT_THAT(diagnose(fleet, {policy}).findings[0].sentence, HasSubstr("no HCA list (TooFewPorts)"));
+}
+
+TEST(Doctor, WithoutACauseOfItsOwnNoFabricHasTheReasonsRemedy) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.fabric.expect_ports = 9;
+  Fleet fleet = fleet_of(20, roce_node);
+  const Diagnosis diagnosis = diagnose(fleet, {policy});
+  ASSERT_EQ(faults(diagnosis).size(), 1u);
+  EXPECT_EQ(remedy_of(diagnosis.findings[0]), remedy(Reason::TooFewPorts));
+}
+
+TEST(Doctor, AGlobThatTakesTheManagementNicIsAFindingOfThePool) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.fabric.hcas = {"mlx5_*"};
+  Fleet fleet = fleet_of(20, roce_node);
+  const Diagnosis diagnosis = diagnose(fleet, {policy});
+  EXPECT_THAT(faults(diagnosis), ElementsAre("warning ManagementInFabric pool-1 mlx5_0"));
+  EXPECT_THAT(diagnosis.findings[0].sentence, HasSubstr("on 20 of 20 nodes"));
+  for (NodeFabric& node : fleet) node.node_interface.reset();
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), ElementsAre("warning ManagementInFabric pool-1 mlx5_0"))
+      << "its rate tells it";
+  for (NodeFabric& node : fleet) node.ports.back().rate_gbps = node.ports.front().rate_gbps;
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty()) << "nothing does";
+  policy.fabric.hcas = {"mlx5_[1-8]"};
+  EXPECT_THAT(faults(diagnose(fleet_of(20, roce_node), {policy})), IsEmpty());
+  policy.fabric.hcas = {"mlx5_0"};
+  EXPECT_THAT(faults(diagnose(fleet_of(20, roce_node), {policy})), IsEmpty()) << "named by itself";
 }
 
 TEST(Doctor, OfHalfAndHalfNobodyIsRight) {

@@ -182,14 +182,15 @@ inline Diagnosis diagnose(const Fleet& fleet, std::vector<NcclPolicy> policies =
   return diagnose(input);
 }
 
-// "error PortDown gpu-17 mlx5_3", without what is only to know.
+// "error PortDown gpu-17 mlx5_3" of each port that a finding names, without what is only to know.
 inline std::vector<std::string> faults(const Diagnosis& diagnosis) {
   std::vector<std::string> texts;
   for (const Finding& finding : diagnosis.findings) {
     if (finding.severity == Severity::Info) continue;
-    texts.push_back(std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code)) +
-                    " " + finding.subject.name +
-                    (finding.subject.parts.empty() ? "" : " " + join_some(finding.subject.parts, 4)));
+    const std::string text = std::string(to_string(finding.severity)) + " " +
+                             std::string(to_string(finding.code)) + " " + finding.subject.name;
+    if (finding.subject.parts.empty()) texts.push_back(text);
+    for (const std::string& part : finding.subject.parts) texts.push_back(text + " " + part);
   }
   return texts;
 }

@@ -109,7 +109,7 @@ TEST(OfferedValues, ANodeWithoutATableOffersConstants) {
 TEST(ExplainedValues, APodThatIsNotInjectedHasNoneForItsReason) {
   Explanation then;
   then.inject = true;
-  then.containers = {{"main", {{"NCCL_IB_TIMEOUT", "20", Source::Policy}}, {}, {}}};
+  then.containers = {{"main", {{"NCCL_IB_TIMEOUT", "20", Source::Policy}}, {}, {}, {}}};
   Explanation now = then;
   EXPECT_THAT(changes(given_values(then), given_values(now)), IsEmpty());
   now.inject = false;
@@ -125,10 +125,10 @@ TEST(ExplainedValues, ALineOfTheFileIsTheContainersUnlessItsEnvBeatsIt) {
   const Value index{"NCCL_IB_GID_INDEX", "3", Source::Node};
   Explanation env, file, users;
   env.inject = file.inject = users.inject = true;
-  env.containers = {{"main", {index}, {}, {}}};
-  file.containers = {{"main", {}, std::vector<Value>{index}, {}}};
+  env.containers = {{"main", {index}, {}, {}, {}}};
+  file.containers = {{"main", {}, std::vector<Value>{index}, {}, {}}};
   users.containers = {
-      {"main", {}, std::vector<Value>{index}, {left_out("NCCL_IB_GID_INDEX", Reason::UserSet)}}};
+      {"main", {}, std::vector<Value>{index}, {left_out("NCCL_IB_GID_INDEX", Reason::UserSet)}, {}}};
   EXPECT_THAT(changes(given_values(env), given_values(file)), IsEmpty());
   EXPECT_THAT(changes(given_values(file), given_values(users)),
               ElementsAre("main NCCL_IB_GID_INDEX 3 - UserSet"));

@@ -62,12 +62,12 @@ TEST(JobForms, LinesThatABindingWroteAreRanksValuesToo) {
         number == 1 ? "NCCL_IB_HCA==mlx5_1\n" : kLines;
     objects.push_back(object);
   }
-  EXPECT_THAT(told(ask_job(objects)), ElementsAre("warning MissingRail worker-1"));
+  EXPECT_THAT(told(ask_job(objects)), ElementsAre("error MissingRail worker-1"));
 }
 
 TEST(JobForms, ARankThatDidNotFindWhatOthersDidIsOdd) {
   EXPECT_THAT(told(with_odd(worker(2, said("NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\n")))),
-              ElementsAre("warning MissingRail worker-2"));
+              ElementsAre("error MissingRail worker-2"));
   const std::string no_index = "NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX: GidTableUnknown: None.\n";
   EXPECT_THAT(told(with_odd(worker(2, said(no_index)))), ElementsAre("warning OddNode worker-2"));
   EXPECT_THAT(told(with_odd(worker(2, said("", 1)))), ElementsAre("error HeldBack worker-2"));
@@ -91,7 +91,7 @@ TEST(JobForms, DevicesOfAPodsOwnAreComparedByNumber) {
   EXPECT_THAT(texts_of(ask_job({own(0, "mlx5_3"), own(1, "mlx5_3"), own(2, "mlx5_9")}).answer.findings),
               IsEmpty());
   EXPECT_THAT(told(ask_job({own(0, "mlx5_3,mlx5_4"), own(1, "mlx5_3,mlx5_4"), own(2, "mlx5_9")})),
-              ElementsAre("warning MissingRail worker-2"));
+              ElementsAre("error MissingRail worker-2"));
 }
 
 }  // namespace

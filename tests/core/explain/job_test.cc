@@ -86,7 +86,40 @@ TEST(JobAnswer, AMissingRailIsNamedWithRankNodeAndHca) {
     worker.node.ports.erase(worker.node.ports.begin() + 3);
     worker.policy.fabric.hcas = {"*"};
   });
-  EXPECT_THAT(told(asked), ElementsAre("warning MissingRail worker-2"));
+  EXPECT_THAT(told(asked), ElementsAre("error MissingRail worker-2"));
+}
+
+// Four workers, whose nodes are today as the test makes them.
+AnsweredJob today(const NcclPolicy& policy_today,
+                  const std::function<void(int number, NodeFabric&)>& change) {
+  AnsweredJob asked;
+  for (int n = 0; n < 4; ++n) {
+    const Worker worker(n);
+    NodeFabric node = worker.node;
+    change(n, node);
+    asked.members.push_back(ask(worker.make(), all_readable(policy_today, node)));
+  }
+  asked.answer = answer_job("train", asked.members);
+  return asked;
+}
+
+TEST(JobAnswer, ARailThatWentDownUnderTheJobIsTheAnswerAndItsRankComesFirst) {
+  const auto down = [](int number, NodeFabric& node) {
+    if (number != 2) return;
+    node.ports[3].state = PortState::Down;
+    node.ports[3].state_since = kNow - std::chrono::minutes(4);  // such a port stays in lists
+  };
+  EXPECT_THAT(told(today(job_policy(), down)), ElementsAre("error RailDown worker-2"));
+  EXPECT_THAT(texts_of(today(job_policy(), [](int, NodeFabric&) {}).answer.findings), IsEmpty());
+}
+
+TEST(JobAnswer, WhatChangedOnAllRanksMakesNoneOfThemOdd) {
+  NcclPolicy later = job_policy();
+  later.env.emplace("NCCL_IB_TIMEOUT", "22");
+  const AnsweredJob asked = today(later, [](int, NodeFabric&) {});
+  EXPECT_THAT(told(asked), ElementsAre("info ChangedSinceBound worker-0 worker-1 worker-2 worker-3"));
+  EXPECT_TRUE(is_good(asked.answer.findings));
+  EXPECT_EQ(std::ranges::count(asked.answer.ranks, true, &JobRank::odd), 0);
 }
 
 TEST(JobAnswer, HcasOfAnotherKindAreAnOddNode) {
@@ -201,7 +234,8 @@ TEST(JobAnswer, ATableThatChangedSinceItWasBound) {
   around.table_known = true;
   around.table = std::make_shared<const NodeFabric>(rails_node(4, 3, "gpu"));
   const AnsweredJob asked = with_odd([](Worker&) {}, around);
-  EXPECT_THAT(told(asked), ElementsAre("warning ChangedSinceBound worker-0 worker-1 worker-2 worker-3"));
+  EXPECT_THAT(told(asked), ElementsAre("error NoSuchDevice worker-0 worker-1 worker-2 worker-3",
+                                       "info ChangedSinceBound worker-0 worker-1 worker-2 worker-3"));
 }
 
 TEST(JobAnswer, RanksThatFinishedAreNotComparedWhileOthersRun) {
@@ -263,7 +297,7 @@ TEST(JobAnswer, AsManyValuesAsRanksStayShort) {
     objects.push_back(worker.make());
   }
   const AnsweredJob asked = ask_job(objects);
-  EXPECT_EQ(asked.answer.findings.size(), 9u);
+  EXPECT_EQ(asked.answer.findings.size(), 18u) << "each differs, and is out of bounds";
   for (const Finding& finding : asked.answer.findings) EXPECT_LT(finding.sentence.size(), 400u);
 }
 

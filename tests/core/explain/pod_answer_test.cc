@@ -48,8 +48,8 @@ TEST(PodAnswer, AnIndexThatTheNodeNoLongerHasIsAFinding) {
   today.ports[1].gids->back().index_since = kNow;
   expect_told("the row has another index now", today_of(), PodState::Given, true);
   const auto lost = [&] {
-    for (const std::string& note : today_of().answer.notes)
-      if (note.starts_with("GID index 3 is gone")) return true;
+    for (const Finding& finding : today_of().answer.findings)
+      if (finding.code == Code::GidIndexMoved) return true;
     return false;
   };
   EXPECT_TRUE(lost());
@@ -58,6 +58,91 @@ TEST(PodAnswer, AnIndexThatTheNodeNoLongerHasIsAFinding) {
   today.ports[1].state = PortState::Active;
   today.ports[1].gids.reset();
   EXPECT_FALSE(lost()) << "not known";
+}
+
+// "RailDown NCCL_IB_HCA" of each finding.
+std::vector<std::string> found_in(const Answered& asked) {
+  std::vector<std::string> texts;
+  for (const Finding& finding : asked.answer.findings)
+    texts.push_back(std::string(to_string(finding.code)) +
+                    (finding.subject.path.empty() ? "" : " " + finding.subject.path));
+  return texts;
+}
+
+TEST(PodAnswer, AListedPortThatIsNotActiveNowIsTheAnswer) {
+  const NodeFabric table = rails_node(4);
+  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  NodeFabric today = table;
+  const auto today_of = [&] { return ask(object, all_readable(rdma_policy(), today)); };
+  EXPECT_THAT(found_in(today_of()), IsEmpty());
+  EXPECT_EQ(verdict_words(today_of().answer), "given");
+  today.ports[2].state = PortState::Down;
+  today.ports[2].state_since = kNow - std::chrono::minutes(4);
+  const Answered down = today_of();
+  EXPECT_THAT(found_in(down), ElementsAre("RailDown NCCL_IB_HCA"));
+  EXPECT_EQ(verdict_words(down.answer), "given, but");
+  EXPECT_FALSE(is_good(down.answer.findings));
+  EXPECT_EQ(down.answer.sentence, down.answer.findings.front().sentence);
+  expect_golden("a rail is down", down.text());
+  for (Port& port : today.ports) port.state = PortState::Down;
+  EXPECT_THAT(found_in(today_of()), Contains("FellBack NCCL_IB_HCA")) << "none is left";
+  object["status"]["phase"] = "Succeeded";
+  EXPECT_THAT(found_in(today_of()), Not(Contains("RailDown NCCL_IB_HCA"))) << "it has ended";
+  object["status"]["phase"] = "Running";
+  for (Port& port : today.ports) port.state.reset();
+  EXPECT_THAT(found_in(today_of()), IsEmpty()) << "not known is not down";
+  today = table;
+  EXPECT_THAT(found_in(today_of()), IsEmpty()) << "up again";
+}
+
+TEST(PodAnswer, WhereTheNodeIsNotSeenTheAnswerSaysSo) {
+  const NodeFabric table = rails_node(2);
+  const Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  PodSurroundings around = opted_in(rdma_policy());
+  around.table_problem = "you may not get nodefabrics";
+  const Answered unseen = ask(object, around);
+  EXPECT_EQ(verdict_words(unseen.answer), "given, node not seen");
+  EXPECT_TRUE(is_good(unseen.answer.findings));
+  expect_golden("without the right", unseen.text());
+  PodSurroundings no_table;
+  no_table.table_known = true;
+  EXPECT_THAT(ask(object, no_table).answer.sentence, HasSubstr("there is no NodeFabric of that node"));
+  EXPECT_EQ(verdict_words(ask(object, all_readable(rdma_policy(), table)).answer), "given");
+}
+
+TEST(PodAnswer, ValuesOfTheUsersAreJudgedLikeOurs) {
+  const NodeFabric table = rails_node(4);
+  const auto with = [&](const std::vector<Json>& env, bool host_network = false) {
+    Json made = pod({container("c", env)}, host_network);
+    return ask(bound(admit(made, rdma_policy()).pod, rdma_policy(), &table),
+               all_readable(rdma_policy(), table));
+  };
+  const Answered wrong = with({variable("NCCL_IB_GID_INDEX", "1"), variable("NCCL_IB_HCA", "mlx5_1,mlx5_9"),
+                               variable("NCCL_IB_TIMOUT", "22"), variable("UCX_NET_DEVICES", "=mlx5_1:1")});
+  EXPECT_THAT(found_in(wrong), ElementsAre("NoSuchDevice NCCL_IB_HCA", "UnknownVariable NCCL_IB_TIMOUT",
+                                           "ValueMisread UCX_NET_DEVICES", "LinkLocalGid NCCL_IB_GID_INDEX"));
+  expect_golden("a device, a row, a name, a grammar", wrong.text());
+  EXPECT_THAT(found_in(with({variable("NCCL_IB_GID_INDEX", "9")})),
+              ElementsAre("EmptyGid NCCL_IB_GID_INDEX"));
+  EXPECT_THAT(found_in(with({variable("NCCL_SOCKET_IFNAME", "^docker0")}, true)),
+              ElementsAre("LoopbackFirst NCCL_SOCKET_IFNAME"));
+  EXPECT_THAT(found_in(with({variable("NCCL_SOCKET_IFNAME", "^docker0,lo"), variable("NCCL_DEBUG", "INFO"),
+                             variable("NCCL_PAT_ENABLE", "0"), variable("NCCL_IB_HCA", "=mlx5_1")})),
+              IsEmpty());
+}
+
+TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {
+  NcclPolicy policy = rdma_policy();
+  policy.fabric.expect_ports = 2;
+  const NodeFabric table = rails_node(2);
+  NodeFabric today = table;
+  today.ports[1].state = PortState::Down;
+  today.ports[1].state_since = kNow - std::chrono::hours(1);
+  const Answered asked = ask(bound(admitted(policy), policy, &table), all_readable(policy, today));
+  const auto changed = std::ranges::find(asked.answer.findings, Code::ChangedSinceBound, &Finding::code);
+  ASSERT_NE(changed, asked.answer.findings.end());
+  EXPECT_EQ(remedy_of(*changed), remedy(Reason::TooFewPorts)) << "a pod created anew would have none";
+  EXPECT_THAT(found_in(asked), Contains("RailDown NCCL_IB_HCA"));
 }
 
 TEST(PodAnswer, AnIndexThatWasNotPinnedCannotBeGone) {

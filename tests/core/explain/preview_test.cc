@@ -12,6 +12,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/explain/held_values.h"
 #include "support/golden.h"
 
 namespace nccl_env::preview_test {
@@ -118,6 +119,23 @@ TEST(Preview, SaysWhichVariantGivesFabricAndInterface) {
   EXPECT_THAT(omitted_of(explained(kHostPod, policy, &table)),
               UnorderedElementsAre("NCCL_IB_HCA ConditionUnknown", "NCCL_IB_GID_INDEX ConditionUnknown",
                                    "NCCL_SOCKET_IFNAME ConditionUnknown"));
+}
+
+TEST(Explain, AUsersOwnValueIsShownBesideTheNodesAndJudged) {
+  const NodeFabric table = rails(2);
+  const auto with = [&](const std::vector<Json>& env) {
+    return explained(pod({container("c", env)}), policy_for("rdma/hca", Exposure::Host), &table);
+  };
+  const Explanation wrong = with({variable("NCCL_IB_HCA", "=mlx5_9"), variable("NCCL_IB_TIMOUT", "22")});
+  ASSERT_EQ(wrong.containers.at(0).own.size(), 2u);
+  EXPECT_THAT(wrong.containers.at(0).own[0].detail, HasSubstr("the node's: =mlx5_"));
+  std::vector<std::string_view> codes;
+  for (const Finding& finding : wrong.findings) codes.push_back(to_string(finding.code));
+  EXPECT_THAT(codes, ElementsAre("NoSuchDevice", "FellBack", "UnknownVariable"));
+  EXPECT_THAT(wrong.warnings, Not(Contains(HasSubstr("TIMOUT")))) << "the finding says it";
+  expect_golden(render_text(wrong));
+  EXPECT_THAT(with({variable("NCCL_DEBUG", "INFO")}).findings, IsEmpty());
+  EXPECT_FALSE(given_values(with({variable("NCCL_DEBUG", "INFO")})).places["c"].contains("NCCL_DEBUG"));
 }
 
 TEST(Explain, NodeValuesAndConstantsStandWithTheirSource) {

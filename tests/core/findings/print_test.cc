@@ -30,6 +30,27 @@ TEST(Print, ASectionHasACodeAndEqualSentencesOnce) {
       render_sections({down("gpu-1", {"mlx5_1"}), down("gpu-1", {"mlx5_2"}), down("gpu-9", {"mlx5_4"})}));
 }
 
+TEST(Print, EqualEvidenceOfSeveralNodesIsALineAndEachRemedyStandsOnce) {
+  std::vector<Finding> findings;
+  for (const char* node : {"gpu-01", "gpu-02", "gpu-03", "gpu-10"})
+    findings.push_back(down(node, {"mlx5_3"}));
+  findings.push_back(down("gpu-11", {"mlx5_4"}));
+  findings.push_back(down("gpu-12", {"mlx5_4"}));
+  findings.back().remedy = "Its own.";
+  const std::string text = render_sections(findings);
+  EXPECT_NE(text.find("gpu-[01-03] gpu-10  mlx5_3"), text.npos) << text;
+  tests::expect_golden(text);
+}
+
+TEST(Print, OfVeryManyLinesTheOthersAreCounted) {
+  std::vector<Finding> findings;
+  for (int node = 0; node < 40; ++node) {
+    findings.push_back(down("gpu-" + std::to_string(node), {"mlx5_3"}));
+    findings.back().sentence += std::to_string(node);
+  }
+  EXPECT_NE(render_sections(findings).find("and 16 further lines: -o json has all"), std::string::npos);
+}
+
 TEST(Print, ALineBeginsWithThePlace) {
   EXPECT_EQ(line_of({Code::PolicyField, Severity::Error, {.path = "spec.hca"}, "is missing"}),
             "spec.hca: is missing");

@@ -21,6 +21,26 @@ TEST(NcclSelect, PortsIndexesAndInterfacesAsJson) {
             R"({"hcas":["mlx5_1:1"],"gidIndex":{"mlx5_1:1":3},"interfaces":["eth0"],"notes":[]})");
 }
 
+TEST(NcclSelect, AFaultIsWhatTheListDidNotMean) {
+  const auto faults = [](const std::vector<Port>& ports, const std::string& list) {
+    std::vector<NcclFault> found;
+    for (const auto& [fault, text] : nccl_select(fabric(ports), {{"NCCL_IB_HCA", list}}, kNewestNccl).faults)
+      found.push_back(fault);
+    return found;
+  };
+  using testing::ElementsAre;
+  Port down = roce("mlx5_2");
+  down.state = PortState::Down;
+  const std::vector<Port> ports{roce("mlx5_1"), down, roce("mlx5_10")};
+  EXPECT_THAT(faults(ports, "=mlx5_1,mlx5_2"), ElementsAre(NcclFault::PortDown));
+  EXPECT_THAT(faults(ports, "mlx5"), IsEmpty()) << "which devices were meant is not known";
+  EXPECT_THAT(faults(ports, "^mlx5_2,mlx5_3"), IsEmpty()) << "what is left out need not be there";
+  EXPECT_THAT(faults(ports, "=mlx5_1,mlx5_3"), ElementsAre(NcclFault::NoSuchPort));
+  EXPECT_THAT(faults(ports, "mlx5_1"), ElementsAre(NcclFault::Neighbour));
+  EXPECT_THAT(faults(ports, "mlx5_1,mlx5_10"), IsEmpty()) << "the neighbour is named, too";
+  EXPECT_THAT(faults({down}, "=mlx5_2"), ElementsAre(NcclFault::PortDown, NcclFault::NoPort));
+}
+
 TEST(NcclSelect, AnIndexThatIsNotKnownIsLeftOut) {
   Port port = roce("mlx5_0");
   port.gids.reset();

@@ -72,7 +72,7 @@ def prepare(cluster):
 def check_healthy(cluster, viewer, poor, admin):
     for asker in (viewer, poor):
         text = asker.told(0, "explain", "pod/healthy", "-n", "asking")
-        expect_in("what a tenant is told", text, "pod asking/healthy\n  answer    given. The pod has what policy asking",
+        expect_in("what a tenant is told", text, "pod asking/healthy\n  answer    given, node not seen. The pod has what policy asking",
                   "\n  node      ask-0\n", "\n  exposure  Host\n", f"File    {hca_list(RAILS)}\n",
                   "NCCL_IB_QPS_PER_CONNECTION  Policy  8\n", "NCCL_DEBUG                  User    INFO\n",
                   "OmittedByPolicy", "not allowed: get ncclpolicies.nccl-env.io asking",
@@ -137,7 +137,7 @@ def check_reader(cluster, viewer):
     text = (SOURCE / "docs/use/explain.md").read_text()
     commands = [line.strip() for line in text.replace("\\\n", "").splitlines()
                 if line.strip().startswith("kubectl create clusterrole")]
-    expect("commands of the documentation", len(commands), 2)
+    expect("commands of the documentation", len(commands), 1)
     for command in commands:
         cluster.kubectl(*command.split()[1:])
 
@@ -146,7 +146,7 @@ def check_reader(cluster, viewer):
         return out if code == 1 else None
     if "left out" in eventually("the right is there", told):
         raise Failed("something is left out for a reader")
-    cluster.kubectl("delete", "clusterrole,clusterrolebinding", "nccl-env-reader")
+    cluster.kubectl("delete", "clusterrolebinding", "nccl-env-reader")
     eventually("the right is gone", lambda: viewer.run("explain", "pod/missed", "-n", "asking")[0] == 0)
 
 
@@ -180,7 +180,7 @@ def check_job(cluster, viewer, poor, admin):
     expect("the job's finding", [(f["code"], f["subject"]["parts"]) for f in told["findings"]],
            [("MissingRail", ["worker-3"])])
     expect("its sentence", told["sentence"], "1 of 4 ranks of job train needs attention: rank worker-3 on node ask-3 "
-           "has 2 HCAs where others have 4: mlx5_3, mlx5_4 are missing.")
+           "has 2 HCAs where others have 4: - mlx5_3, - mlx5_4.")
     api = cluster.api
     api.delete("Pod", "asking", "train-worker-3", grace=0)
     api.delete("Pod", "asking", "train-worker-2", grace=0)
@@ -191,7 +191,7 @@ def check_job(cluster, viewer, poor, admin):
     expect("a value that differs", found, [("ValuesDiffer", ["worker-2"], "NCCL_IB_QPS_PER_CONNECTION")])
     api.apply(table("ask-1", RAILS[:3]))
     found = [(f["code"], f["subject"]["parts"]) for f in admin.json(1, "explain", "job/train", "-n", "asking")["findings"]]
-    expect("a table that changed since", found, [("ValuesDiffer", ["worker-2"]), ("ChangedSinceBound", ["worker-1"])])
+    expect("a table that changed since", found, [("NoSuchDevice", ["worker-1"]), ("ValuesDiffer", ["worker-2"]), ("ChangedSinceBound", ["worker-1"])])
     text = admin.told(1, "explain", "pod/train-worker-1", "-n", "asking")
     expect_in("then and today", " ".join(text.split()),
               f"NCCL_IB_HCA {hca_list(RAILS)}, today {hca_list(RAILS[:3])}")

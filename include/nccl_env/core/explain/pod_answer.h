@@ -43,7 +43,8 @@ struct PodSurroundings {
   std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status
   std::optional<Reason> policy_problem;         // PolicyMissing, PolicyInvalid
   std::string policy_detail;
-  bool table_known = false;  // `table` is that of the pod's node; null: it has none
+  bool table_known = false;   // `table` is that of the pod's node; null: it has none
+  std::string table_problem;  // why it is not known, a clause
   std::shared_ptr<const NodeFabric> table;
   std::vector<std::string> events;  // texts of its FailedScheduling events, newest last
   std::vector<std::string> unread;  // sentences: what could not be read, and so is left out
@@ -54,9 +55,9 @@ struct PodSurroundings {
 struct PodAnswer {
   PodState state = PodState::Unknown;
   std::optional<Reason> reason;
-  std::string sentence;           // the answer in one sentence
+  std::string sentence;           // the answer in one sentence: of a pod with findings, the worst of them
   std::string remedy;             // "" if there is nothing to do
-  std::vector<Finding> findings;  // of the pod; none where there is nothing to act on
+  std::vector<Finding> findings;  // of the pod, the worst first; none where there is nothing to act on
   std::vector<Change> changes;    // since the pod was bound, each of one container
   // Details by variable. For one that the node could not give: today's sentence, if the reason is still the
   // same. For a constant that differs from node to node: the variant that gives it.
@@ -64,6 +65,7 @@ struct PodAnswer {
   std::vector<std::string> notes;  // sentences: what else is worth knowing
   std::optional<NcclSelection> nccl_alone;
   std::optional<NcclSelection> nccl_with_us;
+  bool node_unseen = false;  // Given, and whether NCCL can use the values on the node is not known
 };
 
 struct AnsweredPod {

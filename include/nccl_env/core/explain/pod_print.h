@@ -10,6 +10,9 @@
 
 namespace nccl_env {
 
+// "given", "given, node not seen" or "given, but"; the state and its reason elsewhere.
+std::string verdict_words(const PodAnswer& answer);
+
 // docs/use/explain.md names the keys; they do not change.
 nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,
                                const PodSurroundings& surroundings);

@@ -11,6 +11,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/version.h"
@@ -59,6 +60,7 @@ struct ExplainedContainer {
   std::vector<Value> env;                  // in the order of the patch
   std::optional<std::vector<Value>> conf;  // the lines of /etc/nccl.conf, if it is mounted
   std::vector<Value> omitted;
+  std::vector<Value> own;  // that the manifest sets itself, and that differ from ours; `detail` names ours
 };
 
 struct Explanation {
@@ -70,7 +72,8 @@ struct Explanation {
   std::string node;                  // "" if none
   std::optional<Exposure> exposure;  // absent for a pod that the policy leaves alone
   std::vector<ExplainedContainer> containers;
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings;  // of the plan, but for those that are findings
+  std::vector<Finding> findings;      // of the values, the worst first
   std::optional<PodDemands> demands;  // of a pod in which the policy matches nothing (NotRdma)
   NcclVersion version;
   // NCCL's own choice in the first container that is in scope: with its own env, and with our variables
@@ -95,7 +98,7 @@ void add_selections(const NcclVersion& version, const std::optional<NcclSelectio
 std::string render_text(const Explanation& explanation);
 std::string render_text(const NcclSelection& selection, std::size_t indent);
 std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
-                            const std::optional<NcclSelection>& with_us);
+                            std::optional<NcclSelection> with_us);
 
 // NAME=VALUE lines, those of nccl.conf behind the env's; a value that is not known yet is a comment.
 // "# container NAME" where there are several.

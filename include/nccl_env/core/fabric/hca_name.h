@@ -19,7 +19,8 @@ bool is_soft_device(std::string_view hca, std::string_view driver);
 // Compares numbers as numbers and letters without their case; ties by bytes, so that the order is total.
 bool hca_name_less(std::string_view left, std::string_view right);
 
-// "mlx5_1-8 mlx5_10": runs of numbers behind one name.
-std::string short_hca_list(const std::vector<std::string>& hcas);
+// "mlx5_1-8 mlx5_10": runs of numbers behind one name; with brackets "gpu-[1-8] gpu-10".
+std::string short_list(const std::vector<std::string>& names, std::string_view open = {},
+                       std::string_view close = {});
 
 }  // namespace nccl_env

@@ -13,12 +13,13 @@ namespace nccl_env {
 enum class Code {
   // the doctor
   ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
-  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable,
+  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable, ManagementInFabric,
   // a policy, a listing
   PolicyField, ListingLine, NoGidHere, NoDevices, LibraryTooOld, NotOpened,
   // a pod, and the ranks of a job
-  MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, ChangedSinceBound, ValuesDiffer,
-  MissingRail, NoList, NoRail, OddNode, NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers,
+  MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, RailDown, NoSuchDevice, MissingRail,
+  NoList, NoRail, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
+  NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers, ChangedSinceBound,
   // values in NCCL's log
   ValueOverridden, ValueContradicted, FellBack,
   // a queue pair that cannot be connected: ibv_modify_qp

@@ -16,8 +16,8 @@ nlohmann::ordered_json to_json(const std::vector<Finding>& findings);
 // "spec.fabric.expectPorts: must be from 1 to 1024, found 0"; "FILE:LINE: …" for a line of a file;
 // the sentence alone where there is no path.
 std::string line_of(const Finding& finding);
-// For people, in 80 columns: a section for each code and severity, with its meaning and remedy. Findings of
-// one code stand together, and equal sentences of one subject are one line.
+// For people, in 80 columns: a section for each code and severity, with its meaning and remedies. Findings of
+// one code stand together, and equal sentences are one line, of one object or of several.
 std::string render_sections(const std::vector<Finding>& findings);
 
 }  // namespace nccl_env

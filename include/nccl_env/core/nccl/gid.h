@@ -7,14 +7,16 @@
 
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
 
 struct NcclGid {
-  std::optional<int> index;  // absent: the call fails, or the choice depends on rows that are not known
-  bool needs_rows = false;   // NCCL searches the port's rows, none of which is known; not in `note`
-  std::string note;          // sentences: a silent fall-back, an index that carries no traffic, a failure
+  std::optional<int> index;        // absent: the call fails, or the choice depends on rows that are not known
+  bool needs_rows = false;         // NCCL searches the port's rows, none of which is known; not in `note`
+  std::optional<NcclFault> fault;  // EmptyIndex or LinkLocal, which the note tells
+  std::string note;  // sentences: a silent fall-back, an index that carries no traffic, a failure
 };
 
 // Returns the GID index that NCCL takes for one port: the literal, or that of its search (ncclIbGetGidIndex).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's own use of its variables, version by version (2.18 to 2.32). docs/internals/nccl-rules.md lists the
 // rules, each with the function of NCCL's code that holds it. Used to explain, to check our choices in tests,
-// and by `nccl-env nccl select`.
+// and by `nccl-env node`.
 //
 //   [ catalogue ]: each variable's kind and bounds         [ NcclVersion ]: in which version a rule changed
 //         |                                                      |
@@ -18,10 +18,12 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
@@ -35,7 +37,8 @@ struct NcclSelection {
   std::vector<ChosenPort> ports;        // in NCCL's device order as far as the table tells it
   std::vector<std::string> interfaces;  // bootstrap first; empty where the table does not know them
   std::vector<std::string> notes;       // one sentence each: what is surprising or will fail
-  bool needs_rows = false;              // an index is searched among GID rows, none of which is known
+  std::vector<std::pair<NcclFault, std::string>> faults{};  // those of the notes that tell one
+  bool needs_rows = false;  // an index is searched among GID rows, none of which is known
 };
 
 // Unknown facts that become notes. A caller that knows why the table lacks such facts writes its own note.

@@ -54,8 +54,16 @@ bool has_known_prefix(std::string_view name);
 std::span<const Variable> all_variables();  // sorted by name
 
 // Says what is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.
-// An empty value is always a problem: it is not the same as unset.
+// An empty value is always a problem: it is not the same as unset. Of other engines' variables only NCCL's
+// grammar is refused.
 std::optional<std::string> value_problem(std::string_view name, std::string_view value);
+
+// "is not a variable of NCCL's: do you mean NCCL_IB_TIMEOUT?", for a name that is nearly one of the
+// catalogue's; nothing for any other.
+std::optional<std::string> name_problem(std::string_view name);
+// Says what is wrong with a variable that a container sets, by its name or its value: "NAME: …". Nothing
+// where that is not certain.
+std::optional<std::string> setting_problem(std::string_view name, std::string_view value);
 
 // strtoll(text, nullptr, 0) as NCCL reads integers: "022" -> 18, "abc" -> 0, "22abc" -> 22.
 // nullopt on overflow, where NCCL takes its default.

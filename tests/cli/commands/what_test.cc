@@ -4,7 +4,7 @@
 #include "cli/cli_run.h"
 #include "nccl_env/core/policy/reasons.h"
 
-namespace nccl_env::reasons_test {
+namespace nccl_env::what_test {
 namespace {
 
 using namespace nccl_env::tests;
@@ -36,23 +36,31 @@ TEST(ReasonsDoc, EveryEntrySaysWhatToDo) {
   EXPECT_THAT(silent, ::testing::IsEmpty());
 }
 
-TEST(Reasons, AreToldWithTheirRemedy) {
-  const CliResult one = run_cli({"reasons", "GidNotUniform"});
+TEST(What, ReasonsFindingsAndVariablesAreToldInAnyCase) {
+  const CliResult one = run_cli({"what", "gidnotuniform"});
   EXPECT_EQ(one.code, 0);
   EXPECT_THAT(one.out, ::testing::AllOf(::testing::StartsWith("GidNotUniform  "),
                                         ::testing::Not(::testing::HasSubstr("NoTable"))));
-  EXPECT_THAT(run_cli({"reasons"}).out, ::testing::HasSubstr("NoTable"));
-  EXPECT_THAT(run_cli({"reasons", "NoTable", "-o", "json"}).out,
+  EXPECT_THAT(run_cli({"what", "PortDown"}).out,
+              ::testing::AllOf(::testing::StartsWith("PortDown  A port of the fabric is not Active.\n"),
+                               ::testing::HasSubstr("Check cable")));
+  EXPECT_THAT(run_cli({"what", "nccl_ib_timeout"}).out,
+              ::testing::AllOf(::testing::StartsWith("NCCL_IB_TIMEOUT  Takes integer from 0 to "),
+                               ::testing::HasSubstr("docs/reference/variables.md")));
+  EXPECT_THAT(run_cli({"what", "NoTable", "-o", "json"}).out,
               ::testing::AllOf(::testing::HasSubstr("\"impact\": \"node\""),
                                ::testing::HasSubstr("\"document\": \"docs/use/reasons.md\"")));
 }
 
-TEST(Reasons, FindingsAreToldByTheirCode) {
-  EXPECT_THAT(run_cli({"reasons", "PortDown"}).out,
-              ::testing::AllOf(::testing::StartsWith("PortDown  A port of the fabric is not Active.\n"),
-                               ::testing::HasSubstr("Check cable")));
-  EXPECT_THAT(run_cli({"reasons", "PortDwn"}).err, ::testing::HasSubstr("do you mean PortDown?"));
+TEST(What, WithoutANameAllWordsAreListedAndAMisspeltOneIsNotTaken) {
+  const std::string all = run_cli({"what"}).out;
+  for (const char* name : {"NoTable", "PortDown", "RailDown", "EmptyGid", "Hooks"})
+    EXPECT_THAT(all, ::testing::HasSubstr(name));
+  const CliResult misspelt = run_cli({"what", "PortDwn"});
+  EXPECT_EQ(misspelt.code, 2);
+  EXPECT_THAT(misspelt.err, ::testing::HasSubstr("do you mean PortDown?"));
+  EXPECT_THAT(run_cli({"what", "NCCL_IB_TIMOUT"}).err, ::testing::HasSubstr("do you mean NCCL_IB_TIMEOUT?"));
 }
 
 }  // namespace
-}  // namespace nccl_env::reasons_test
+}  // namespace nccl_env::what_test

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "commands/commands.h"
+#include "commands/doctor.h"
+#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/spelling.h"
+#include "nccl_env/program/table_view.h"
+
+namespace nccl_env::cli {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct NodeArguments {
+  std::string name;
+  std::vector<std::string> env;  // NAME=VALUE, of the process
+  std::string nccl_version;      // "": the policy's least, else the newest that is known
+  DiagnosisArguments diagnosis;
+};
+
+// All that is known of one node.
+struct NodeAnswer {
+  std::shared_ptr<const NcclPolicy> policy;  // by which the table is judged; without a name: inference
+  program::TableView view;
+  std::vector<Finding> findings;  // of the node, and of its pool
+  NcclVersion version;
+  bool assumed = true;  // the version
+  NcclSelection selection;
+};
+
+Result<NcclEnv> read_env(const std::vector<std::string>& entries) {
+  NcclEnv env;
+  for (const std::string& entry : entries) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) return Error{"--env " + entry + ": must be NAME=VALUE"};
+    env.insert_or_assign(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return env;
+}
+
+// Remarks on variables that NCCL would not know, and on values that it would read as others.
+void remark_on(const NcclEnv& env, std::ostream& err) {
+  for (const auto& [name, value] : env) {
+    if (const auto problem = setting_problem(name, value))
+      err << "nccl-env: --env " << printable(*problem) << '\n';
+  }
+}
+
+Result<std::shared_ptr<const NodeFabric>> find_table(const program::Tables& tables, const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const auto& table : tables) {
+    if (table->name == name) return table;
+    names.push_back(table->name);
+  }
+  const std::string_view near = nearest(name, names);
+  return Error{"there is no NodeFabric " + name +
+               (near.empty() ? "" : ": do you mean " + std::string(near) + "?")};
+}
+
+// Judges by the first policy that finds the fabric, else by the first: as the doctor does.
+void judge_by(const program::Policies& policies, const NodeFabric& table, Timestamp now, NodeAnswer& into) {
+  into.policy = std::make_shared<const NcclPolicy>();
+  for (const auto& policy : policies) {
+    program::TableView view = program::view_table(table, *policy, now);
+    if (into.policy->name.empty() || (into.view.choice.ports.empty() && !view.choice.ports.empty())) {
+      into.policy = policy;
+      into.view = std::move(view);
+    }
+  }
+  if (policies.empty()) into.view = program::view_table(table, *into.policy, now);
+}
+
+std::vector<Finding> findings_of(const Diagnosis& diagnosis, const std::string& name) {
+  const auto state = std::ranges::find(diagnosis.nodes, name, &NodeState::node);
+  const std::string pool = state == diagnosis.nodes.end() ? "" : state->pool;
+  std::vector<Finding> findings;
+  for (const Finding& finding : diagnosis.findings) {
+    const Subject& subject = finding.subject;
+    if ((subject.kind == "Node" && subject.name == name) || (subject.kind == "Pool" && subject.name == pool))
+      findings.push_back(finding);
+  }
+  return findings;
+}
+
+std::string render_text(const NodeAnswer& answer, const std::string& name) {
+  const auto& [policy, view, findings, version, assumed, selection] = answer;
+  std::string text = printable(name) + ": ";
+  if (findings.empty()) {
+    text += "nothing found\n";
+  } else {
+    const Finding& worst = findings.front();
+    text += count_of(findings.size(), "finding") + ", the worst of them " +
+            std::string(to_string(worst.code)) + "\n" + render_sections(findings);
+  }
+  text += "\n" +
+          (policy->name.empty() ? std::string("without a policy") : "by policy " + printable(policy->name)) +
+          "\n" + program::render_text(view);
+  return text + "\nNCCL " + format_nccl_version(version) + " alone" +
+         (assumed ? " (assumed: --nccl-version)" : "") + "\n" + nccl_env::render_text(selection, 2);
+}
+
+OrderedJson to_json(const NodeAnswer& answer, const std::string& name) {
+  OrderedJson json = OrderedJson::object();
+  json["node"] = name;
+  json["good"] = is_good(answer.findings);
+  json["findings"] = to_json(answer.findings);
+  json["policy"] = text_or_null(answer.policy->name);
+  json["table"] = program::to_json(answer.view);
+  json["ncclVersion"] = format_nccl_version(answer.version);
+  json["ncclAlone"] = to_json(answer.selection);
+  return json;
+}
+
+int tell_node(const NodeArguments& arguments, const Console& terminal) {
+  const auto& [name, entries, nccl_version, asked] = arguments;
+  const auto version = program::read_nccl_version(nccl_version);
+  if (!version) return stop(terminal, program::kUsage, version.error().message);
+  const auto env = read_env(entries);
+  if (!env) return stop(terminal, program::kUsage, env.error().message);
+  Diagnosis diagnosis;
+  DoctorInput input;
+  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
+    return stop(terminal, failure);
+  tell_refused(diagnosis, terminal.err);
+  const auto table = find_table(input.tables, name);
+  if (!table) return stop(terminal, program::kNothing, table.error().message);
+  remark_on(*env, terminal.err);
+  NodeAnswer answer;
+  judge_by(input.policies, **table, input.now, answer);
+  answer.findings = findings_of(diagnosis, name);
+  answer.version = nccl_version.empty() ? answer.policy->min_nccl.value_or(*version) : *version;
+  answer.assumed = nccl_version.empty();
+  answer.selection = nccl_select(**table, *env, answer.version);
+  print_answer(terminal, answer, name);
+  return (*table)->ports.empty() ? program::kNothing : program::code_of(answer.findings);
+}
+
+}  // namespace
+
+void add_node(CommandLine& line, CLI::App& parent) {
+  auto [app, to] = line.command(
+      parent,
+      {"node",
+       "Tell all of one node. What the doctor found on it, its ports and GID rows with their verdicts, what "
+       "hostNetwork pods get there, and what NCCL takes by its own rules. Exit 1 if there is something to "
+       "act on.",
+       "nccl-env node gpu-1 --nccl-version 2.21.5 --env NCCL_IB_HCA=mlx5"},
+      tell_node);
+  app.add_option("NAME", to.name, "The node")->required()->type_name("");
+  add_diagnosis_options(app, to.diagnosis);
+  app.add_option("--env", to.env, "For NCCL's own choice: a variable of the process; may be given again")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
+}  // namespace nccl_env::cli

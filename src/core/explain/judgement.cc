@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/judgement.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "nccl/ports.h"
+#include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/nccl/notes.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+
+namespace nccl_env {
+namespace {
+
+struct Judged {
+  Code code;
+  Severity severity;
+  std::string_view variable;
+};
+
+Judged judged(NcclFault fault) {
+  switch (fault) {
+    case NcclFault::PortDown:
+      return {Code::RailDown, Severity::Error, variable::kIbHca};
+    case NcclFault::NoSuchPort:
+      return {Code::NoSuchDevice, Severity::Error, variable::kIbHca};
+    case NcclFault::Neighbour:
+      return {Code::ListNotExact, Severity::Warning, variable::kIbHca};
+    case NcclFault::NoPort:
+      return {Code::FellBack, Severity::Error, variable::kIbHca};
+    case NcclFault::MixedLinks:
+      return {Code::MixedLinks, Severity::Error, variable::kIbHca};
+    case NcclFault::EmptyIndex:
+      return {Code::EmptyGid, Severity::Error, variable::kIbGidIndex};
+    case NcclFault::LinkLocal:
+      return {Code::LinkLocalGid, Severity::Warning, variable::kIbGidIndex};
+    case NcclFault::NoInterface:
+      return {Code::NoInterface, Severity::Error, variable::kSocketIfname};
+    case NcclFault::LoopbackFirst:
+      break;
+  }
+  return {Code::LoopbackFirst, Severity::Warning, variable::kSocketIfname};
+}
+
+// More names would hide the sentence.
+constexpr std::size_t kMostNames = 4;
+constexpr std::size_t kMaxValue = 60;
+
+std::optional<std::vector<std::string>> names_of(const std::optional<std::string>& list) {
+  if (!list) return std::nullopt;
+  return parse_nccl_name_list(*list, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
+}
+
+std::string value_words(const std::optional<std::string>& value) {
+  return value ? cut(*value, kMaxValue) : "none";
+}
+
+}  // namespace
+
+std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject& of) {
+  std::vector<Finding> findings;
+  for (const auto& [fault, sentence] : with_us.faults) {
+    const Judged row = judged(fault);
+    Finding& finding = findings.emplace_back(Finding{row.code, row.severity, of, sentence});
+    finding.subject.path = row.variable;
+  }
+  return findings;
+}
+
+void judge_setting(std::string_view name, std::string_view value, const Subject& of,
+                   std::vector<Finding>& into) {
+  const auto problem = setting_problem(name, value);
+  if (!problem) return;
+  const Code code = name_problem(name) ? Code::UnknownVariable : Code::ValueMisread;
+  into.push_back({code, Severity::Warning, of, *problem});
+  into.back().subject.path = name;
+}
+
+void sort_findings(std::vector<Finding>& findings) {
+  std::ranges::stable_sort(findings, more_urgent);
+  const auto same = [](const Finding& left, const Finding& right) { return left.sentence == right.sentence; };
+  findings.erase(std::unique(findings.begin(), findings.end(), same), findings.end());
+}
+
+void add_further(const std::vector<Finding>& findings, std::string_view answer, TextColumns& columns) {
+  for (const Finding& finding : findings) {
+    if (finding.sentence == answer) continue;
+    columns.add({std::string(to_string(finding.severity)), finding.sentence});
+    columns.add({"", std::string(remedy_of(finding))});
+  }
+}
+
+std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* sign, const std::vector<std::string>& of,
+                       const std::vector<std::string>& without) {
+    for (const std::string& name : of) {
+      if (std::ranges::find(without, name) == without.end()) words.push_back(sign + name);
+    }
+  };
+  add("- ", from, to);
+  add("+ ", to, from);
+  return join_some(words, kMostNames);
+}
+
+std::string change_text(const Change& change) {
+  const auto& [name, now] = std::pair(change.now.name, change.now.value);
+  if (name == variable::kIbHca && change.then && now)
+    return name + " (" + list_difference(*names_of(change.then), *names_of(now)) + ")";
+  const std::string reason =
+      change.now.reason && !now ? ": " + std::string(to_string(*change.now.reason)) : std::string();
+  return name + " (" + value_words(change.then) + " then, " + value_words(now) + " today" + reason + ")";
+}
+
+std::string remedy_of_changes(const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    const auto& reason = change.now.reason;
+    if (change.then && !change.now.value && reason && *reason != Reason::OmittedByPolicy)
+      return std::string(remedy(*reason));
+  }
+  return {};
+}
+
+std::string continued(std::string sentence) {
+  const bool is_word = sentence.size() > 1 && std::islower(static_cast<unsigned char>(sentence[1]));
+  if (is_word || sentence.starts_with("A ")) {
+    sentence[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(sentence[0])));
+  }
+  return sentence;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges the values that a container has: by what NCCL makes of them on the node, and by themselves.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/explain/held_values.h"
+#include "nccl_env/core/findings/finding.h"
+#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/text/columns.h"
+
+namespace nccl_env {
+
+// Returns a finding for each fault of NCCL's choice with the container's variables.
+std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject& of);
+
+// Adds what is wrong with a variable of the container's own, if that is certain without its node.
+void judge_setting(std::string_view name, std::string_view value, const Subject& of,
+                   std::vector<Finding>& into);
+
+// The worst first; what two containers share stands once.
+void sort_findings(std::vector<Finding>& findings);
+// Adds rows for the findings other than that of the answer's sentence, each with its remedy.
+void add_further(const std::vector<Finding>& findings, std::string_view answer, TextColumns& columns);
+
+// "NCCL_IB_TIMEOUT (none then, 22 today)", "NCCL_IB_HCA (- mlx5_4, none today: TooFewPorts)".
+std::string change_text(const Change& change);
+// What to do about changes: where the node gives a value no more, the remedy is that of the reason.
+std::string remedy_of_changes(const std::vector<Change>& changes);
+
+// "- mlx5_4, + mlx5_9": how the second list differs from the first.
+std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to);
+
+// The sentence as it follows on "but": "The pod …" -> "the pod …".
+std::string continued(std::string sentence);
+
+}  // namespace nccl_env
