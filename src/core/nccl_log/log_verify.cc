@@ -226,7 +226,8 @@ class Judge {
   void uses_devices(const std::string& before) {
     const bool ours = judged_.is_from(Source::Node);  // then a plain list is exact, too
     const std::string part = partly_used(log_, *judged_.value, ours, devices_of(log_, {}));
-    end(part.empty() ? LogVerdict::Used : LogVerdict::PartlyUsed, first_line(log_.devices),
+    end(part.empty() ? LogVerdict::Used : LogVerdict::PartlyUsed,
+        judged_.line > 0 ? judged_.line : first_line(log_.devices),
         before + "uses " + names_in(log_.devices) + (part.empty() ? "" : ", " + part));
   }
 
@@ -302,7 +303,7 @@ bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   // Ranks that met over an interface reach each other by it.
   if (failure.code == Code::UnreachableInterface)
     return !failure.peer.empty() || (log.initialised == 0 && !log.is_of_one_node());
-  if (failure.nearness() != Nearness::Consequence) return true;
+  if (failure.nearness() < Nearness::Consequence) return true;
   // A failure that names the cause says more.
   return std::ranges::none_of(log.failures, [&](const NcclFailure& other) {
     return other.nearness() < Nearness::Slows && counts(other, log, follows);
@@ -383,7 +384,7 @@ std::string failure_sentence(const LogVerification& verification) {
   std::vector<std::string> others;
   for (const VerifiedFailure& other : verification.failures) {
     if (other.failure.code == failure.code || other.failure.retried) continue;
-    if (other.counts || other.failure.nearness() == Nearness::Consequence)
+    if (other.counts || other.failure.nearness() >= Nearness::Consequence)
       others.push_back(std::string(to_string(other.failure.code)) + " in line " +
                        std::to_string(other.failure.line));
   }

@@ -236,7 +236,7 @@ std::optional<NcclFailure> read_device_failure(string_view text) {
 
 // Warnings that end nothing, with the words that tell them; a name of NCCL's or RCCL's own in each.
 constexpr string_view kHarmless[] = {"NUMA auto balancing",
-                                     "iommu=pt",
+                                     "from kernel command line",
                                      "HSA_FORCE_FINE_GRAIN_PCIE",
                                      "MSCCL",
                                      "retrying",
@@ -428,8 +428,8 @@ std::optional<NcclFailure> read_warning(string_view text) {
 
 std::optional<NcclFailure> read_any(string_view text, bool warning) {
   if (auto failure = read_connect(text, warning)) return failure;
-  if (warning) return read_warning(text);
   if (text.find("Failed to open libibverbs.so") != text.npos) return of_code(Code::NoVerbsLibrary);
+  if (warning) return read_warning(text);
   return read_end(text);
 }
 
@@ -465,6 +465,7 @@ std::string_view blamed_variable(Code code) {
 Nearness NcclFailure::nearness() const {
   switch (code) {
     case Code::GaveUp:
+      return Nearness::End;
     case Code::PeerClosed:
     case Code::TimedOut:
       return Nearness::Consequence;
@@ -497,22 +498,20 @@ std::optional<NcclFailure> read_framework_failure(std::string_view line) {
   }
   if (line.find("Watchdog caught collective operation timeout") != line.npos)
     return with_text(of_code(Code::TimedOut), line);
-  constexpr Words kNames[] = {{"ncclUnhandledCudaError", Code::NotTheNetwork},
-                              {"unhandled cuda error", Code::NotTheNetwork}};
-  for (const auto& [name, code] : kNames) {
-    if (line.find(name) != line.npos) return with_text(of_code(code), line);
-  }
   struct Result {
     string_view words;
     int number;
   };
-  constexpr Result kFrameworks[] = {{"ncclSystemError", 2},
-                                    {"unhandled system error", 2},
-                                    {"ncclInternalError", 3},
-                                    {"ncclInvalidUsage", 5},
+  constexpr Result kFrameworks[] = {{"ncclUnhandledCudaError", 1}, {"unhandled cuda error", 1},
+                                    {"ncclSystemError", 2},        {"unhandled system error", 2},
+                                    {"ncclInternalError", 3},      {"ncclInvalidUsage", 5},
                                     {"ncclRemoteError", 6}};
   for (const auto& [words, number] : kFrameworks) {
-    if (line.find(words) != line.npos) return with_text(of_result(number), line);
+    if (line.find(words) == line.npos) continue;
+    if (const auto last = behind(line, "Last error: "); last && !last->empty()) {
+      if (auto failure = read_nccl_failure(*last, true)) return failure;
+    }
+    return with_text(number == 1 ? of_code(Code::NotTheNetwork) : of_result(number), line);
   }
   return std::nullopt;
 }

@@ -63,7 +63,7 @@ Place place_of(const RankLog& rank, bool odd) {
   const LogVerification& verification = rank.verification;
   const Nearness nearness = verification.cause ? verification.failures[*verification.cause].failure.nearness()
                                                : Nearness::Consequence;
-  if (verification.cause && nearness != Nearness::Consequence) return static_cast<Place>(nearness);
+  if (verification.cause && nearness < Nearness::Consequence) return static_cast<Place>(nearness);
   const Finding* first = first_of(rank);
   if (first && !verification.cause && first->code != Code::InitNotEnded) return Place::Slows;
   if (odd) return Place::Odd;

@@ -20,7 +20,7 @@ std::string_view blamed_variable(Code code);
 
 // Says how near a failure is to the cause, nearest first: a cluster's ranks fail one after the other, and
 // most of them tell what another one did to them.
-enum class Nearness { Cause, Symptom, Unknown, Slows, Consequence };
+enum class Nearness { Cause, Symptom, Unknown, Slows, Consequence, End };
 
 struct NcclFailure {
   Code code = Code::GaveUp;
