@@ -220,7 +220,7 @@ std::string answer_of(const RankLog& rank) {
   if (!rank.problem.empty()) return rank.problem;
   if (!speaks(rank)) return "no line of NCCL's";
   const Finding* first = first_of(rank);
-  return first ? std::string(to_string(first->code)) + ", " + first->sentence : "-";
+  return first ? std::string(to_string(first->code)) : "-";
 }
 
 }  // namespace
