@@ -118,13 +118,13 @@ class VerifyJob : public VerifyPod {
     VerifyPod::SetUp();
     Json items = Json::array();
     for (const std::string name : {"train-0", "train-1", "train-2"}) {
-      Json pod = pod_of({"c"});
-      pod["metadata"]["name"] = name;
-      pod["metadata"]["labels"]["job-name"] = "train";
-      items.push_back(pod);
+      Json rank = pod_of({"c"});
+      rank["metadata"]["name"] = name;
+      rank["metadata"]["labels"]["job-name"] = "train";
+      items.push_back(rank);
       serve_log(name, "22");
     }
-    const Json none{{"kind", "PodList"}, {"metadata", Json::object()}, {"items", Json::array()}};
+    const Json none{{"kind", "PodList"}, {"metadata", {{"resourceVersion", "7"}}}, {"items", Json::array()}};
     instead = [=](const ScriptedRequest& request) -> std::optional<Answer> {
       if (request.target.find("/pods?") == std::string::npos) return std::nullopt;
       Json list = none;
@@ -132,8 +132,8 @@ class VerifyJob : public VerifyPod {
       return Answer{200, list.dump()};
     };
   }
-  void serve_log(const std::string& pod, const std::string& value) {
-    serve_text("/api/v1/namespaces/ml/pods/" + pod + "/log", timeout_line(value));
+  void serve_log(const std::string& name, const std::string& value) {
+    serve_text("/api/v1/namespaces/ml/pods/" + name + "/log", timeout_line(value));
   }
 };
 
