@@ -120,6 +120,7 @@ class VerifyJob : public VerifyPod {
     for (const std::string name : {"train-0", "train-1", "train-2"}) {
       Json rank = pod_of({"c"});
       rank["metadata"]["name"] = name;
+      rank["metadata"]["resourceVersion"] = "1";
       rank["metadata"]["labels"]["job-name"] = "train";
       items.push_back(rank);
       serve_log(name, "22");
