@@ -9,29 +9,36 @@
 #include <ostream>
 
 #include "cluster/connection.h"
+#include "cluster/live_pods.h"
 #include "cluster/objects.h"
 #include "commands/pod_preview.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
+#include "nccl_env/core/nccl_log/rank_logs.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/program/help_formatter.h"
 
 namespace nccl_env::cli {
 namespace {
 
 struct VerifyArguments {
-  std::string log;  // a file, "-", or pod/NAME
+  std::vector<std::string> logs;  // files, of each rank one; or "-", pod/NAME or job/NAME
   ClusterArguments cluster;
   PodLogOptions of_log;
   std::string pod;        // "": the log is compared with nothing
   std::string container;  // "": all
 };
 
-constexpr std::string_view kPodPrefix = "pod/";
+constexpr std::string_view kPodPrefix = "pod/", kJobPrefix = "job/";
+
+bool names(const VerifyArguments& arguments, std::string_view kind) {
+  return arguments.logs.size() == 1 && arguments.logs.front().starts_with(kind);
+}
 
 // A log of any length, in pieces: only one line stays in memory, and no more of it than the reader takes.
 class LogLines {
@@ -86,16 +93,23 @@ program::Failure read_log(const std::string& file, std::istream& in, NcclLogRead
 
 using Values = std::vector<Value>;
 
-// The values that the pod was given; of one container, if it is named.
+// The values that the pod was given; of one container, if it is named. None of a pod that was given nothing,
+// which `remarks` is told.
 program::Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
-                             const nlohmann::json& object, Values& into) {
+                             const nlohmann::json& object, std::ostream* remarks, Values& into) {
   if (!container.empty() &&
       std::ranges::find(pod.containers, container, &Container::name) == pod.containers.end())
     return {program::kUsage, where + ": the pod has no container " + container};
   auto values = injected_values(pod, container, object);
-  if (!values)
+  if (values) {
+    into = *std::move(values);
+    return {};
+  }
+  if (pod.annotation(key::kStatus))
     return {container.empty() ? program::kNotSeen : program::kNothing, where + ": " + values.error().message};
-  into = *std::move(values);
+  if (remarks)
+    *remarks << "nccl-env: " << printable(where) << ": nothing was injected (no annotation " << key::kStatus
+             << "), so only what NCCL's log says is told\n";
   return {};
 }
 
@@ -115,41 +129,48 @@ program::Failure read_pod_file(const VerifyArguments& arguments, const Console& 
   ReviewParser parser;
   const Result<Pod> pod = parse_template(parser, found.front());
   if (!pod) return {program::kNotSeen, arguments.pod + ": " + pod.error().message};
-  program::Failure failure = read_values(*pod, arguments.pod, arguments.container, found.front().pod, into);
-  if (failure.code == program::kNotSeen && !pod->annotation(key::kStatus)) failure.code = program::kNothing;
-  return failure;
+  return read_values(*pod, arguments.pod, arguments.container, found.front().pod, &terminal.err, into);
 }
 
 // The container whose log is asked for: the one that is named, that was given values, or the only one.
 program::Failure choose_container(const Pod& pod, const Values& values, std::string& into) {
-  std::vector<std::string> names;
+  std::vector<std::string> found;
   for (const Value& value : values) {
-    if (names.empty() || names.back() != value.container) names.push_back(value.container);
+    if (found.empty() || found.back() != value.container) found.push_back(value.container);
   }
   for (const Container& container : pod.containers) {
-    if (values.empty() && container.kind == ContainerKind::Main) names.emplace_back(container.name);
+    if (values.empty() && container.kind == ContainerKind::Main) found.emplace_back(container.name);
   }
-  if (names.size() == 1) {
-    into = names.front();
+  if (found.size() == 1) {
+    into = found.front();
     return {};
   }
-  if (names.empty()) return {program::kNothing, "the pod has no containers"};
-  return {program::kUsage, "several containers; choose with --container: " + join(names)};
+  if (found.empty()) return {program::kNothing, "the pod has no containers"};
+  return {program::kUsage, "several containers; choose with --container: " + join(found)};
 }
 
-// The values of one container of the pod, and which one.
-program::Failure find_values(const nlohmann::json& object, const PodName& name, const Console& terminal,
-                             std::string& container, Values& into) {
+// Reads the log of one container of the pod, and the values that it was given.
+program::Failure read_pod_and_log(kube::ApiServer& client, const VerifyArguments& arguments,
+                                  const nlohmann::json& object, const PodName& name, const Console& terminal,
+                                  NcclLogReader& reader, Values& into) {
   ReviewParser parser;
   const Result<Pod> pod = parser.parse_pod(dump_json(object));
   if (!pod) return {program::kNotSeen, name.text() + ": " + pod.error().message};
-  program::Failure failure = read_values(*pod, name.text(), container, object, into);
-  if (failure.code == program::kUsage || (failure && pod->annotation(key::kStatus))) return failure;
-  if (failure) {
-    terminal.err << "nccl-env: " << printable(name.text()) << ": nothing was injected (no annotation "
-                 << key::kStatus << "), so only what NCCL's log says is told\n";
+  std::string container = arguments.container;
+  std::ostream* const remarks = names(arguments, kPodPrefix) ? &terminal.err : nullptr;
+  if (program::Failure failure = read_values(*pod, name.text(), container, object, remarks, into))
+    return failure;
+  if (container.empty()) {
+    if (program::Failure failure = choose_container(*pod, into, container)) return failure;
   }
-  if (container.empty()) return choose_container(*pod, into, container);
+  LogLines lines(reader);
+  const auto cut = read_pod_log(client, name, container, arguments.of_log,
+                                [&](std::string_view part) { lines.feed(part); });
+  if (!cut) return {program::kNotSeen, cut.error().message};
+  lines.finish();
+  if (*cut)
+    terminal.err << "nccl-env: " << printable(name.text()) << ": only " << arguments.of_log.limit_mib
+                 << " MiB of the log were read; --limit reads more, --tail another part\n";
   return {};
 }
 
@@ -157,59 +178,111 @@ program::Failure read_cluster(const VerifyArguments& arguments, const Console& t
                               NcclLogReader& reader, Values& into) {
   const auto cluster = connect_namespace(arguments.cluster);
   if (!cluster) return {program::kNotSeen, cluster.error().message};
-  const PodName name{cluster->name_space, arguments.log.substr(kPodPrefix.size())};
+  const PodName name{cluster->name_space, arguments.logs.front().substr(kPodPrefix.size())};
   const LookUp pod = look_up(*cluster->client, ask_pod(name.name_space, name.name));
   if (pod.outcome != LookUp::Outcome::Found) return {program::kNotSeen, pod.problem};
-  std::string container = arguments.container;
-  if (program::Failure failure = find_values(pod.object, name, terminal, container, into)) return failure;
-  LogLines lines(reader);
-  const auto cut = read_pod_log(*cluster->client, name, container, arguments.of_log,
-                                [&](std::string_view part) { lines.feed(part); });
-  if (!cut) return {program::kNotSeen, cut.error().message};
-  lines.finish();
-  if (*cut)
-    terminal.err << "nccl-env: only " << arguments.of_log.limit_mib
-                 << " MiB of the log were read; --limit reads more, --tail another part\n";
+  return read_pod_and_log(*cluster->client, arguments, pod.object, name, terminal, reader, into);
+}
+
+RankLog rank_of(std::string name, const program::Failure& failure, const NcclLogReader& reader,
+                const Values& values) {
+  if (failure) return {std::move(name), failure.message, {}, {}};
+  return {std::move(name), {}, reader.log(), verify_log(reader.log(), values)};
+}
+
+// All pods of the job, each with its log.
+program::Failure read_job(const VerifyArguments& arguments, const Console& terminal,
+                          std::vector<RankLog>& into) {
+  const auto cluster = connect_namespace(arguments.cluster);
+  if (!cluster) return {program::kNotSeen, cluster.error().message};
+  const auto job =
+      list_job_pods(*cluster->client, cluster->name_space, arguments.logs.front().substr(kJobPrefix.size()));
+  if (!job) return {program::kNotSeen, job.error().message};
+  for (const nlohmann::json& object : job->pods) {
+    const PodName name{cluster->name_space, text_at(member(object, "metadata"), "name")};
+    NcclLogReader reader;
+    Values values;
+    const program::Failure failure =
+        read_pod_and_log(*cluster->client, arguments, object, name, terminal, reader, values);
+    into.push_back(rank_of(name.name, failure, reader, values));
+  }
   return {};
 }
 
-bool is_pod(const VerifyArguments& arguments) {
-  return arguments.log.starts_with(kPodPrefix);
+program::Failure read_rank_files(const VerifyArguments& arguments, const Console& terminal,
+                                 std::vector<RankLog>& into) {
+  for (const std::string& file : arguments.logs) {
+    NcclLogReader reader;
+    if (program::Failure failure = read_log(file, terminal.in, reader)) return failure;
+    into.push_back(rank_of(file, {}, reader, {}));
+  }
+  return {};
 }
 
 // Returns what is wrong with the command line; "" if nothing is.
 std::string misuse(const VerifyArguments& arguments) {
-  const auto& [log, cluster, of_log, pod, container] = arguments;
-  if (is_pod(arguments)) {
-    if (!pod.empty()) return "--pod: not with pod/NAME, which is read from the cluster";
-    return log == kPodPrefix ? "pod/NAME: the name is missing" : "";
+  const auto& [logs, cluster, of_log, pod, container] = arguments;
+  const bool job = names(arguments, kJobPrefix), of_cluster = job || names(arguments, kPodPrefix);
+  if (of_cluster) {
+    if (!pod.empty()) return "--pod: not with pod/NAME or job/NAME, which are read from the cluster";
+    return logs.front().size() == kPodPrefix.size() ? logs.front() + "NAME: the name is missing" : "";
   }
   if (cluster.given() || of_log.previous || of_log.tail > 0)
-    return "--namespace, --kubeconfig, --context, --previous, --tail: only with pod/NAME; " + log +
-           " is a file";
-  if (log == "-" && pod == "-") return "LOG and --pod: only one of them can be the standard input";
-  if (!container.empty() && pod.empty()) return "--container: only with --pod or pod/NAME";
+    return "--namespace, --kubeconfig, --context, --previous, --tail: only with pod/NAME or job/NAME; " +
+           logs.front() + " is a file";
+  if (logs.size() > 1) {
+    if (!pod.empty()) return "--pod: only with one LOG";
+    for (const std::string& log : logs) {
+      if (log == "-" || log.starts_with(kPodPrefix) || log.starts_with(kJobPrefix))
+        return log + ": several logs have to be files";
+    }
+  }
+  if (logs.front() == "-" && pod == "-") return "LOG and --pod: only one of them can be the standard input";
+  if (!container.empty() && pod.empty()) return "--container: only with --pod, pod/NAME or job/NAME";
   return "";
+}
+
+constexpr const char* kNeeds =
+    "the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere. Without a restart, from NCCL 2.24 "
+    "on: "
+    "ncclras -v in a pod of the job";
+
+int verify_ranks_of(const VerifyArguments& arguments, const Console& terminal) {
+  std::vector<RankLog> ranks;
+  const program::Failure failure = names(arguments, kJobPrefix) ? read_job(arguments, terminal, ranks)
+                                                                : read_rank_files(arguments, terminal, ranks);
+  if (failure) return stop(terminal, failure);
+  if (std::ranges::none_of(ranks, [](const RankLog& rank) { return rank.log.nccl_lines > 0; })) {
+    const auto unread =
+        std::ranges::find_if(ranks, [](const RankLog& rank) { return !rank.problem.empty(); });
+    if (unread != ranks.end()) return stop(terminal, program::kNotSeen, unread->problem);
+    return stop(terminal, program::kNothing,
+                "none of " + count_of(ranks.size(), "log") + " has a line of NCCL's; " + kNeeds);
+  }
+  const RanksVerification verification = verify_ranks(ranks);
+  print_answer(terminal, verification, ranks);
+  return program::code_of(verification.findings);
 }
 
 int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
   if (const std::string wrong = misuse(arguments); !wrong.empty())
     return stop(terminal, program::kUsage, wrong);
+  if (arguments.logs.size() > 1 || names(arguments, kJobPrefix)) return verify_ranks_of(arguments, terminal);
   NcclLogReader reader;
   Values values;
   program::Failure failure;
-  if (is_pod(arguments)) {
+  if (names(arguments, kPodPrefix)) {
     failure = read_cluster(arguments, terminal, reader, values);
   } else {
     if (!arguments.pod.empty()) failure = read_pod_file(arguments, terminal, values);
-    if (!failure) failure = read_log(arguments.log, terminal.in, reader);
+    if (!failure) failure = read_log(arguments.logs.front(), terminal.in, reader);
   }
   if (failure) return stop(terminal, failure);
   const NcclLog& log = reader.log();
   if (log.nccl_lines == 0)
-    return stop(terminal, program::kNothing,
-                arguments.log + ": none of " + std::to_string(log.lines) +
-                    " lines is NCCL's; the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere");
+    return stop(
+        terminal, program::kNothing,
+        arguments.logs.front() + ": none of " + count_of(log.lines, "line") + " is NCCL's; " + kNeeds);
   const LogVerification verification = verify_log(log, values);
   print_answer(terminal, verification, log);
   return program::code_of(verification.findings);
@@ -218,18 +291,23 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
 }  // namespace
 
 void add_verify(CommandLine& line, CLI::App& parent) {
-  auto [app, to] = line.command(
-      parent,
-      {"verify",
-       "Tell from NCCL's log whether it uses what the pod was given. For each value: whether it is "
-       "used, overridden, contradicted, failed or not seen yet (the log needs NCCL_DEBUG=INFO). For each "
-       "failure: what it means and which value caused it. And whether NCCL fell back to sockets. Exit 1 "
-       "if it did, if something failed, or if a value is not used or not the pod's own; 3 if "
-       "there is nothing to look at; 4 if pod or log cannot be read.",
-       "nccl-env verify pod/train-0 -n ml"},
-      verify_nccl_log);
-  app.add_option("LOG", to.log,
-                 "The log: a file, - for the standard input, or pod/NAME for a pod of the cluster")
+  auto [app, to] = line.command(parent,
+                                {"verify",
+                                 "Tell from NCCL's log what failed, what it means and which value caused it, "
+                                 "and of each value that the "
+                                 "pod was given whether NCCL uses it (the log needs NCCL_DEBUG=INFO). Of a "
+                                 "job or several logs: all ranks "
+                                 "side by side, the odd one first. The first line is the diagnosis. Exit 1 "
+                                 "if something failed, if NCCL fell "
+                                 "back to sockets, or if a value is not used or not the pod's own; 3 if "
+                                 "there is nothing to look at; 4 if "
+                                 "pod or log cannot be read.",
+                                 "nccl-env verify pod/train-0 -n ml"},
+                                verify_nccl_log);
+  app.add_option(
+         "LOG", to.logs,
+         "The log: a file, - for the standard input, pod/NAME or job/NAME for those of the cluster; several "
+         "files are the ranks of a job")
       ->required()
       ->type_name("");
   app.add_option("--pod", to.pod, "The pod, as kubectl get pod -o json or -o yaml prints it")
@@ -237,7 +315,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
   app.add_option("-c,--container", to.container,
                  "Container whose values count; default: all, and with pod/NAME the one that has values");
   const auto of_cluster = [&](CLI::Option* option) {
-    option->group("With pod/NAME");
+    option->group("With pod/NAME or job/NAME");
     return option;
   };
   of_cluster(&add_namespace(app, to.cluster));
@@ -251,7 +329,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
                  ->check(CLI::Range(1, 4096))
                  ->type_name("MIB")
                  ->capture_default_str());
-  program::group_options(app, "With pod/NAME", {"--kubeconfig", "--context"});
+  program::group_options(app, "With pod/NAME or job/NAME", {"--kubeconfig", "--context"});
 }
 
 }  // namespace nccl_env::cli

@@ -245,9 +245,76 @@ constexpr std::array kRows{
         "The network that NCCL is told to use is not there: no plugin has that name, or the plugin found no "
         "device.",
         "Install the plugin in the image or remove NCCL_NET; if NCCL_NET is IB, the pod has no usable HCA."),
-    of_pod(Code::GaveUp, "GaveUp", Impact::None, "A call of NCCL's ended with an error.",
-           "Read the warnings before that line, and the logs of the other ranks: the log of the rank that "
-           "failed first names the cause."),
+    of_pod(Code::PartlyUsed, "PartlyUsed", Impact::PodAnew,
+           "NCCL uses fewer HCAs than the list names: the others are down, not in the pod, or misspelt.",
+           "Correct the list, or give the pod all of its devices. Ranks with unequal numbers of HCAs hang."),
+    of_pod(Code::UnreachableInterface, "UnreachableInterface", Impact::PodAnew,
+           "NCCL took an interface that no other host reaches.",
+           "Name one that hosts reach each other by: spec.socketInterface of the policy, or "
+           "NCCL_SOCKET_IFNAME. A list that excludes (^docker0) has to exclude lo, too."),
+    of_pod(Code::NoConnection, "NoConnection", Impact::Node,
+           "No TCP connection to the other rank: a firewall, the wrong interface, a proxy between them (a "
+           "service mesh's sidecar), or a rank that ended before.",
+           "Connect by hand from pod to pod on a random port; exclude the pods from the mesh; look for the "
+           "rank that failed first."),
+    of_pod(Code::LinkDown, "LinkDown", Impact::Node,
+           "A port's link went down under the running job: cable, transceiver or switch port.",
+           "Look at dmesg and the port's link_downed counter on that node, and at the switch; `nccl-env "
+           "doctor` tells ports that are down now."),
+    of_pod(Code::DeviceLost, "DeviceLost", Impact::Node,
+           "The adapter itself failed: a fatal event of the device.",
+           "Look at dmesg on that node (mlx5_core, PCIe errors, firmware), and take it out of use until the "
+           "adapter is reset or replaced. No value of NCCL's mends it."),
+    of_pod(Code::MemoryLock, "MemoryLock", Impact::PodAnew,
+           "Memory could not be pinned for the HCA: most often the memory lock limit is too low.",
+           "Look at `ulimit -l` in the container: raise the container runtime's limit (LimitMEMLOCK), or add "
+           "the capability IPC_LOCK to a root container."),
+    of_pod(Code::SharedMemory, "SharedMemory", Impact::PodAnew,
+           "A segment in /dev/shm could not be made: there is no space (64 MiB by default) or no right.",
+           "Mount an emptyDir with medium Memory at /dev/shm. Its sizeLimit and the memory limit of the pod "
+           "count."),
+    of_pod(Code::GpuMemory, "GpuMemory", Impact::Node,
+           "The HCA may not access the memory that it was given: peer memory (nvidia-peermem, DMA-BUF), "
+           "PCIe ACS or the IOMMU, or the memory lock limit.",
+           "Try NCCL_NET_GDR_LEVEL=LOC once: if the job runs, load nvidia-peermem on the node, and turn ACS "
+           "and the IOMMU off for these devices."),
+    of_pod(
+        Code::RemoteAccess, "RemoteAccess", Impact::Node,
+        "One end refused the access of the other to its memory: its registration, or a rank that freed it.",
+        "Read the other rank's log of that second; else try NCCL_NET_GDR_LEVEL=LOC once, as for GpuMemory."),
+    of_pod(Code::NotTheNetwork, "NotTheNetwork", Impact::None,
+           "CUDA, HIP, NVML or NVLink failed, not the network: no value of nccl-env has to do with it.",
+           "Look for the first such error of the job, on the rank that tells it first, and for Xid lines in "
+           "dmesg."),
+    of_pod(Code::CallsDiffer, "CallsDiffer", Impact::None,
+           "Two ranks expect different things of each other: another collective, size, number of ranks, NCCL "
+           "version or variable; or a stranger connected to NCCL's port.",
+           "Compare the ranks: `nccl-env verify job/NAME` shows versions and HCAs side by side, `nccl-env "
+           "explain job/NAME` the variables."),
+    of_pod(Code::NcclVersionsDiffer, "NcclVersionsDiffer", Impact::PodAnew,
+           "Ranks of one job run several versions of NCCL.",
+           "Use one image for all ranks, and look for an LD_LIBRARY_PATH or LD_PRELOAD that brings another."),
+    of_pod(Code::InitNotEnded, "InitNotEnded", Impact::None,
+           "NCCL began to initialise, and the log does not tell that it finished.",
+           "If the job hangs: `nccl-env verify job/NAME` tells which rank is missing or odd. Without a "
+           "restart, from 2.24 on: `ncclras -v` in a pod of the job."),
+    of_pod(Code::UnknownWarning, "UnknownWarning", Impact::None,
+           "NCCL warns of something that is not known here.",
+           "Read that line and those around it; it may be the cause."),
+    of_pod(Code::PeerClosed, "PeerClosed", Impact::None,
+           "Another rank or thread of the job ended first, and its connection with it: a consequence.",
+           "Look for the rank that failed first: `nccl-env verify job/NAME`, or give it the logs of all "
+           "ranks."),
+    of_pod(
+        Code::TimedOut, "TimedOut", Impact::None,
+        "A collective did not end in time, and the framework stopped the job: a rank hangs, or never "
+        "called it.",
+        "Find the rank that is behind: `nccl-env verify job/NAME`; in a job that hangs now, from NCCL 2.24 "
+        "on, `ncclras -v` in one of its pods."),
+    of_pod(
+        Code::GaveUp, "GaveUp", Impact::None, "A call of NCCL's ended with an error.",
+        "Read the warnings before that line (NCCL_DEBUG=WARN or INFO prints them), and the logs of the other "
+        "ranks: the log of the rank that failed first names the cause."),
     of_check(Code::ApiServer, "ApiServer", Impact::None,
              "Agents need an API server of a version that names nodes in their tokens."),
     of_check(Code::Crds, "Crds", Impact::None,

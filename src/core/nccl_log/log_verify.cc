@@ -90,6 +90,37 @@ bool is_same(const Value& given, std::string_view logged) {
   return *given.value == logged || (given.name == variable::kIbHca && names_same_ports(given, logged));
 }
 
+// Returns "2 of 4: not mlx5_8, mlx5_9" if no device of `devices` is an entry's. `exact`: of a list without
+// "=", too. "" where all entries are found, or nothing can be told.
+std::string partly_used(const NcclLog& log, std::string_view list, bool exact,
+                        const std::vector<std::string>& devices) {
+  const NcclNameList names = parse_nccl_name_list(list, kNewestNccl, kMostEntries);
+  if (names.exclude || devices.empty() || log.device_line_cut || list.ends_with("...")) return {};
+  std::vector<std::string> missing;
+  for (const auto& entry : names.entries) {
+    const auto is_it = [&](const std::string& device) {
+      const std::string name = device.substr(0, device.find(':'));
+      return names.exact || exact ? name == entry.name || name == entry.name + "_dma"
+                                  : name.starts_with(entry.name);
+    };
+    if (std::ranges::none_of(devices, is_it)) missing.push_back(entry.name);
+  }
+  if (missing.empty()) return {};
+  return std::to_string(names.entries.size() - missing.size()) + " of " +
+         std::to_string(names.entries.size()) + ": not " + join(missing) + " (down, or not in the pod)";
+}
+
+// The devices of the processes; of all, where none is named.
+std::vector<std::string> devices_of(const NcclLog& log, const std::set<std::uint32_t>& processes) {
+  std::vector<std::string> devices;
+  for (const auto& [device, fact] : log.devices) {
+    if (processes.empty() || fact.processes.empty() ||
+        std::ranges::any_of(fact.processes, [&](std::uint32_t each) { return processes.contains(each); }))
+      devices.push_back(device);
+  }
+  return devices;
+}
+
 class Judge {
  public:
   Judge(const NcclLog& log, const Value& given) : log_(log), judged_{given, LogVerdict::NotSeen, {}, 0} {}
@@ -181,10 +212,9 @@ class Judge {
     if (const auto found = log_.values.find(judged_.name); found != log_.values.end()) {
       const auto& [value, fact] = *found->second.begin();
       end(LogVerdict::Used, first_line(found->second), "NCCL reads " + value + by_processes(fact, log_));
-      if (is(variable::kIbHca) && !log_.devices.empty())
-        judged_.evidence += "; uses " + names_in(log_.devices) + absent();
+      if (is(variable::kIbHca) && !log_.devices.empty()) uses_devices(judged_.evidence + "; ");
     } else if (is(variable::kIbHca) && !log_.devices.empty()) {
-      end(LogVerdict::Used, first_line(log_.devices), "NCCL uses " + names_in(log_.devices) + absent());
+      uses_devices("NCCL ");
     } else if (is(variable::kIbGidIndex) && !log_.gid_indexes.empty()) {
       end(LogVerdict::Used, first_line(log_.gid_indexes),
           "queue pairs have GID index " + names_in(log_.gid_indexes));
@@ -193,21 +223,12 @@ class Judge {
     }
   }
 
-  // HCAs that an exact list names and NCCL left out: their ports are down, or not in the pod.
-  [[nodiscard]] std::string absent() const {
-    const NcclNameList names = list();
+  void uses_devices(const std::string& before) {
     const bool ours = judged_.is_from(Source::Node);  // then a plain list is exact, too
-    if (names.exclude || (!names.exact && !ours) || log_.device_line_cut) return {};
-    std::vector<std::string> missing;
-    for (const auto& entry : names.entries) {
-      const auto is_it = [&](const auto& each) {
-        const std::string& device = each.first;
-        const std::string name = device.substr(0, device.find(':'));
-        return name == entry.name || name == entry.name + "_dma";
-      };
-      if (std::ranges::none_of(log_.devices, is_it)) missing.push_back(entry.name);
-    }
-    return missing.empty() ? "" : "; not " + join(missing) + " (down, or not in the pod)";
+    const std::string part = partly_used(log_, *judged_.value, ours, devices_of(log_, {}));
+    end(part.empty() ? LogVerdict::Used : LogVerdict::PartlyUsed,
+        judged_.line > 0 ? judged_.line : first_line(log_.devices),
+        before + "uses " + names_in(log_.devices) + (part.empty() ? "" : ", " + part));
   }
 
   [[nodiscard]] std::string why_not_seen() const {
@@ -230,8 +251,8 @@ class Judge {
 }  // namespace
 
 std::string_view to_string(LogVerdict verdict) {
-  constexpr std::array<std::string_view, 5> kNames{"used", "overridden", "not seen", "contradicted",
-                                                   "failed"};
+  constexpr std::array<std::string_view, 6> kNames{"used",         "overridden", "not seen",
+                                                   "contradicted", "failed",     "partly used"};
   return name_in(kNames, verdict);
 }
 
@@ -242,8 +263,7 @@ bool is_foreign(const VerifiedValue& value) {
 }
 
 bool is_bad(LogVerdict verdict) {
-  return verdict == LogVerdict::Overridden || verdict == LogVerdict::Contradicted ||
-         verdict == LogVerdict::Failed;
+  return verdict != LogVerdict::Used && verdict != LogVerdict::NotSeen;
 }
 
 // Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
@@ -274,16 +294,19 @@ bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) 
          !says(log, variable::kIbGidIndex, is_index) && std::ranges::none_of(values, forces);
 }
 
-// True if NCCL ends or hangs because of the failure. `follows`: follows_gids().
+// True if NCCL ends, hangs or is slow because of the failure. `follows`: follows_gids().
 bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   if (failure.retried) return false;
   if (failure.code == Code::GidTableChanged) return !follows;
   if (failure.code == Code::NoVerbsLibrary)
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
-  if (failure.code != Code::GaveUp) return true;
+  // Ranks that met over an interface reach each other by it.
+  if (failure.code == Code::UnreachableInterface)
+    return !failure.peer.empty() || (log.initialised == 0 && !log.is_of_one_node());
+  if (failure.nearness() < Nearness::Consequence) return true;
   // A failure that names the cause says more.
   return std::ranges::none_of(log.failures, [&](const NcclFailure& other) {
-    return other.code != Code::GaveUp && other.code != Code::NoVerbsLibrary && counts(other, log, follows);
+    return other.nearness() < Nearness::Slows && counts(other, log, follows);
   });
 }
 
@@ -309,7 +332,8 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, b
     verified.variable = value.name;
     verified.value = *value.value;
     verified.of_pod = true;
-    if (!verified.counts || is_bad(value.verdict)) continue;
+    // A connection fails for many reasons.
+    if (!verified.counts || is_bad(value.verdict) || failure.code == Code::NoConnection) continue;
     value.verdict = LogVerdict::Failed;
     value.line = failure.line;
     value.evidence = describe(failure) + ": " + std::string(words_of(failure.code).meaning);
@@ -334,14 +358,47 @@ std::string cause_of(const VerifiedFailure& failure) {
                          : "is what NCCL reads; the pod was not given it by us.");
 }
 
-std::string failure_sentence(const VerifiedFailure& first, std::size_t all) {
-  const NcclFailure& failure = first.failure;
-  std::string text = "NCCL fails (line " + std::to_string(failure.line) + ", " +
-                     std::string(to_string(failure.code)) + "): " + describe(failure) + ". " +
+std::string line_text(std::uint64_t line) {
+  return line > 0 ? "line " + std::to_string(line) + ": " : std::string();
+}
+
+// "(2 times, 15:16:23 to 15:23:34)".
+std::string how_often(const NcclFailure& failure) {
+  const std::string until = failure.last_time.empty() || failure.last_time == failure.first_time
+                                ? std::string()
+                                : " to " + failure.last_time;
+  std::string text = failure.times > 1 ? std::to_string(failure.times) + " times" : std::string();
+  if (!failure.first_time.empty()) text += (text.empty() ? "at " : ", ") + failure.first_time + until;
+  return text.empty() ? "" : " (" + text + ")";
+}
+
+// The diagnosis: what failed, what it means, by which value, what to do, and what followed.
+std::string failure_sentence(const LogVerification& verification) {
+  const VerifiedFailure& cause = verification.failures[*verification.cause];
+  const NcclFailure& failure = cause.failure;
+  std::string text = std::string(to_string(failure.code)) + ", " + line_text(failure.line) +
+                     describe(failure) + how_often(failure) + ". " +
                      std::string(words_of(failure.code).meaning);
-  if (const std::string cause = cause_of(first); !cause.empty()) text += " " + cause;
+  if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
   text += " " + std::string(words_of(failure.code).remedy);
-  return all > 1 ? text + " " + count_of(all - 1, "other failure") + " may follow from it." : text;
+  std::vector<std::string> others;
+  for (const VerifiedFailure& other : verification.failures) {
+    if (other.failure.code == failure.code || other.failure.retried) continue;
+    if (other.counts || other.failure.nearness() >= Nearness::Consequence)
+      others.push_back(std::string(to_string(other.failure.code)) + " in line " +
+                       std::to_string(other.failure.line));
+  }
+  return others.empty() ? text : text + " It may have led to " + join_some(others, 3) + ".";
+}
+
+// The failure that is nearest to the cause, of these the first.
+std::optional<std::size_t> find_cause(const std::vector<VerifiedFailure>& failures) {
+  std::optional<std::size_t> cause;
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    if (!failures[i].counts) continue;
+    if (!cause || failures[i].failure.nearness() < failures[*cause].failure.nearness()) cause = i;
+  }
+  return cause;
 }
 
 std::string values_sentence(const LogVerification& verification, const NcclLog& log) {
@@ -370,22 +427,23 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
                                : "The log does not tell which network NCCL uses") +
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
   return "NCCL runs over " + names_in(log.networks.empty() ? log.transports : log.networks) +
-         ", and its log tells no failure. Nothing to do.";
+         ", and its log tells no failure." +
+         (log.warnings.empty() ? " Nothing to do." : " Its warnings are harmless.");
 }
 
 std::string sentence_of(const LogVerification& verification, const NcclLog& log) {
-  const VerifiedFailure* first = nullptr;
-  std::size_t all = 0;
-  for (const VerifiedFailure& failure : verification.failures) {
-    if (!failure.counts) continue;
-    first = first ? first : &failure;
-    ++all;
-  }
-  if (first) return failure_sentence(*first, all);
+  if (verification.cause) return failure_sentence(verification);
   if (verification.fell_back)
-    return "The job runs over TCP, many times slower than over the fabric. Look for /dev/infiniband in the "
-           "pod, its RDMA resource, the memory lock limit, and the ports' state.";
-  return values_sentence(verification, log);
+    return "FellBack: " + verification.notes.front() +
+           " The job runs over TCP, many times slower than over the fabric. " +
+           std::string(words_of(Code::FellBack).remedy);
+  const std::vector<Finding>& findings = verification.findings;
+  const auto first = std::ranges::find_if(findings, [](const Finding& each) {
+    return each.severity != Severity::Info && (each.subject.kind == "Log" || each.code == Code::PartlyUsed);
+  });
+  if (first == findings.end()) return values_sentence(verification, log);
+  return std::string(to_string(first->code)) + ", " + first->sentence + ". " +
+         std::string(words_of(first->code).meaning) + " " + std::string(remedy_of(*first));
 }
 
 void note_sockets(const NcclLog& log, LogVerification& into) {
@@ -406,10 +464,6 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
   }
 }
 
-std::string line_text(std::uint64_t line) {
-  return line > 0 ? "line " + std::to_string(line) + ": " : std::string();
-}
-
 void add_values(const std::vector<VerifiedValue>& values, std::vector<Finding>& into) {
   for (const VerifiedValue& value : values) {
     const auto add = [&](Code code, std::string sentence) {
@@ -423,21 +477,77 @@ void add_values(const std::vector<VerifiedValue>& values, std::vector<Finding>& 
       add(Code::ValueOverridden, line_text(value.line) + value.evidence);
     if (value.verdict == LogVerdict::Contradicted)
       add(Code::ValueContradicted, line_text(value.line) + value.evidence);
+    if (value.verdict == LogVerdict::PartlyUsed)
+      add(Code::PartlyUsed, line_text(value.line) + value.evidence);
   }
 }
 
-// A value that failed stands with its failure. Failures that do not count are only to know.
-std::vector<Finding> findings_of(const LogVerification& verification) {
+Finding of_log(Code code, Severity severity, std::string sentence, std::string_view path = {}) {
+  return {code, severity, {.kind = "Log", .path = std::string(path)}, std::move(sentence)};
+}
+
+// The list that NCCL reads, where none was given to the pod.
+void add_list(const NcclLog& log, const std::vector<VerifiedValue>& values, std::vector<Finding>& into) {
+  if (std::ranges::find(values, variable::kIbHca, &VerifiedValue::name) != values.end()) return;
+  const auto read = log.values.find(variable::kIbHca);
+  if (read == log.values.end()) return;
+  for (const auto& [list, fact] : read->second) {
+    const std::string part = partly_used(log, list, false, devices_of(log, fact.processes));
+    if (!part.empty())
+      into.push_back(of_log(Code::PartlyUsed, Severity::Error,
+                            line_text(fact.line) + "NCCL_IB_HCA=\"" + list + "\": NCCL uses " + part,
+                            variable::kIbHca));
+  }
+}
+
+// Processes with unequal numbers of HCAs wait for each other for ever.
+void add_unequal(const NcclLog& log, std::vector<Finding>& into) {
+  std::map<std::uint32_t, std::size_t> hcas;  // of each process
+  for (const auto& [device, fact] : log.devices) {
+    for (const std::uint32_t process : fact.processes) ++hcas[process];
+  }
+  std::map<std::size_t, std::vector<std::string>> by_number;
+  for (const auto& [process, number] : hcas) by_number[number].push_back(log.process_names[process]);
+  if (by_number.size() < 2 || log.device_line_cut) return;
+  const std::string numbers = join(by_number, "; ", [](const auto& each) {
+    return count_of(each.first, "HCA") + ": " + join_some(each.second, 3);
+  });
+  into.push_back(
+      of_log(Code::MissingRail, Severity::Error, "processes use unequal numbers of HCAs: " + numbers));
+}
+
+void add_versions(const NcclLog& log, std::vector<Finding>& into) {
+  if (log.versions.size() > 1)
+    into.push_back(of_log(Code::NcclVersionsDiffer, Severity::Warning, names_in(log.versions)));
+}
+
+void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
+  if (log.initialising.empty()) return;
+  std::set<std::uint32_t> processes;
+  for (const auto& [of, fact] : log.initialising)
+    processes.insert(fact.processes.begin(), fact.processes.end());
+  into.push_back(of_log(Code::InitNotEnded, Severity::Warning,
+                        line_text(first_line(log.initialising)) + "Init START without Init COMPLETE" +
+                            by_processes({0, processes}, log)));
+}
+
+// The cause first. A value that failed stands with its failure. Failures that do not count are only to know.
+std::vector<Finding> findings_of(const LogVerification& verification, const NcclLog& log) {
   std::vector<Finding> findings;
   for (const VerifiedFailure& verified : verification.failures) {
     const NcclFailure& failure = verified.failure;
-    findings.push_back({failure.code,
-                        verified.counts ? Severity::Error : Severity::Info,
-                        {.kind = "Log", .path = verified.variable},
-                        line_text(failure.line) + describe(failure)});
+    findings.push_back(of_log(failure.code, verified.counts ? Severity::Error : Severity::Info,
+                              line_text(failure.line) + describe(failure), verified.variable));
   }
+  if (verification.cause)
+    std::rotate(findings.begin(), findings.begin() + static_cast<std::ptrdiff_t>(*verification.cause),
+                findings.begin() + static_cast<std::ptrdiff_t>(*verification.cause) + 1);
   if (verification.fell_back)
-    findings.push_back({Code::FellBack, Severity::Error, {.kind = "Log"}, verification.notes.front()});
+    findings.push_back(of_log(Code::FellBack, Severity::Error, verification.notes.front()));
+  add_list(log, verification.values, findings);
+  add_unequal(log, findings);
+  add_versions(log, findings);
+  if (!verification.cause) add_initialising(log, findings);
   add_values(verification.values, findings);
   std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
@@ -452,19 +562,19 @@ LogVerification verify_log(const NcclLog& log, const std::vector<Value>& given) 
   for (const NcclFailure& failure : log.failures)
     verification.failures.push_back(verify_failure(failure, log, follows, verification.values));
   if (uses_sockets(log)) note_sockets(log, verification);
-  if (log.versions.size() > 1)
-    verification.notes.push_back("Processes run several versions: " + names_in(log.versions) + ".");
   for (const auto& [version, fact] : log.versions) {
-    if (const auto number = version_of(version); number && is_newer_than_known(*number))
-      verification.notes.push_back("NCCL " + version + " is newer than what is known here (" +
-                                   known_versions() + "): its lines are read as " + newest_version() +
-                                   " writes them.");
+    const auto number = version_of(version);
+    if (number && !is_newer_than_known(*number)) continue;
+    verification.notes.push_back("NCCL " + version + " is " + (number ? "newer" : "older") +
+                                 " than what is known here (" + known_versions() +
+                                 "): its lines are read as those of known versions.");
   }
   if (log.processes >= kMaxProcesses)
     verification.notes.push_back("More than " + std::to_string(kMaxProcesses) +
                                  " processes: counts hold for the first.");
+  verification.cause = find_cause(verification.failures);
+  verification.findings = findings_of(verification, log);
   verification.sentence = sentence_of(verification, log);
-  verification.findings = findings_of(verification);
   return verification;
 }
 
@@ -498,12 +608,12 @@ std::string facts_text(const NcclLog& log) {
   std::size_t count = 0;
   for (const auto& [line, warning] : warnings) {
     if (++count > kMostWarnings) break;
-    columns.add({"warning", "line " + std::to_string(line) + ": " + std::string(warning)});
+    columns.add({"harmless", line_text(line) + std::string(warning)});
   }
   return columns.render();
 }
 
-// Lists failures in the order of their lines, each with its explanation below.
+// Lists failures in the order of their lines; the cause has its words above.
 std::string failures_text(const LogVerification& verification) {
   TextColumns columns(2);
   std::size_t count = 0;
@@ -514,12 +624,14 @@ std::string failures_text(const LogVerification& verification) {
       break;
     }
     const NcclFailure& failure = verified.failure;
+    const bool cause = verification.cause == count - 1;
+    const std::string quoted = "\"" + failure.text + "\"", described = describe(failure);
     columns.add({std::string(to_string(failure.code)),
-                 "line " + std::to_string(failure.line) + ": " + describe(failure) +
-                     (failure.times > 1 ? " (" + std::to_string(failure.times) + " times)" : "") +
-                     (failure.retried ? "; NCCL tries again" : "")});
+                 line_text(failure.line) + (cause || described == failure.text ? quoted : described) +
+                     (cause ? "" : how_often(failure)) + (failure.retried ? "; NCCL tries again" : "")});
+    if (cause) continue;
     columns.add({"", std::string(words_of(failure.code).meaning)});
-    if (const std::string cause = cause_of(verified); !cause.empty()) columns.add({"", cause});
+    if (const std::string value = cause_of(verified); !value.empty()) columns.add({"", value});
     if (verified.counts) columns.add({"", std::string(words_of(failure.code).remedy)});
   }
   return columns.render();
@@ -541,14 +653,15 @@ std::string values_text(const LogVerification& verification) {
 }  // namespace
 
 std::string render_text(const LogVerification& verification, const NcclLog& log) {
-  std::string text = std::to_string(log.nccl_lines) + " of " + std::to_string(log.lines) +
-                     (log.lines == 1 ? " line is" : " lines are") + " NCCL's, of " +
-                     std::to_string(log.processes) + (log.processes == 1 ? " process\n" : " processes\n") +
-                     facts_text(log);
+  std::string text = paragraph(verification.sentence);
   if (!verification.failures.empty()) text += "\n" + failures_text(verification);
   if (!verification.values.empty()) text += "\n" + values_text(verification);
-  for (const std::string& note : verification.notes) text += "\n" + paragraph(note);
-  return text + "\n" + paragraph(verification.sentence);
+  for (const std::string& note : verification.notes) {
+    if (verification.sentence.find(note) == std::string::npos) text += "\n" + paragraph(note);
+  }
+  return text + "\n" + std::to_string(log.nccl_lines) + " of " + std::to_string(log.lines) +
+         (log.lines == 1 ? " line is" : " lines are") + " NCCL's, of " + std::to_string(log.processes) +
+         (log.processes == 1 ? " process\n" : " processes\n") + facts_text(log);
 }
 
 OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {

@@ -38,6 +38,13 @@ std::optional<int> leading_number(string_view text) {
   return read.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
+// "No route to host", of "No route to host(113), exceeded …".
+std::string trim_error(string_view text) {
+  std::string words(up_to(text, ",(["));
+  while (words.ends_with(' ')) words.pop_back();
+  return words;
+}
+
 bool is_device_character(char c) {
   return is_alphanumeric(c) || c == '_' || c == '-' || c == '.';
 }
@@ -67,6 +74,12 @@ bool is_zero_gid(const std::string& gid) {
 
 bool is_link_local(const std::string& gid) {
   return gid.starts_with("fe80:") || gid.starts_with("FE80:");
+}
+
+NcclFailure of_code(Code code) {
+  NcclFailure failure;
+  failure.code = code;
+  return failure;
 }
 
 struct Errno {
@@ -124,44 +137,76 @@ std::optional<NcclFailure> read_connect(string_view text, bool warning) {
   return failure;
 }
 
+// Statuses of a completion, with libibverbs' texts (ibv_wc_status_str).
+struct Status {
+  int number;
+  Code code;
+  string_view text;
+};
+constexpr int kFlushed = 5;
+constexpr Status kStatuses[] = {{1, Code::TransferFailed, "local length error"},
+                                {2, Code::TransferFailed, "local QP operation error"},
+                                {4, Code::GpuMemory, "local protection error"},
+                                {kFlushed, Code::TransferFailed, "work request flushed"},
+                                {8, Code::GpuMemory, "local access error"},
+                                {9, Code::RemoteAccess, "remote invalid request"},
+                                {10, Code::RemoteAccess, "remote access error"},
+                                {11, Code::TransferFailed, "remote operation error"},
+                                {12, Code::NoAnswer, "transport retry counter exceeded"},
+                                {13, Code::TransferFailed, "RNR retry counter exceeded"}};
+
 // "Got completion from peer 10.0.0.2<4711> with status=12 opcode=0 len=0 vendor err 129 (Send) localGid
-// ::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2 hca mlx5_1"; "with error 12, opcode" in 2.18; "with
-// status=IBV_WC_RETRY_EXC_ERR(12)" from 2.28.
+// ::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2 hca mlx5_1"; "with error 12, opcode" up to 2.18, before 2.12
+// without the peer; "with status=IBV_WC_RETRY_EXC_ERR(12)" and "vendor_err=129" from 2.28.
 std::optional<NcclFailure> read_completion(string_view text) {
-  const auto peer = behind(text, "Got completion from peer ");
-  if (!peer) return std::nullopt;
+  const auto rest = behind(text, "Got completion ");
+  auto status = behind(rest.value_or(""), "with status=");
+  if (!status) status = behind(rest.value_or(""), "with error ");
+  if (!status) return std::nullopt;
   NcclFailure failure;
   failure.code = Code::TransferFailed;
-  failure.peer = up_to(*peer, " ,");
-  auto status = behind(*peer, "with status=");
-  if (!status) status = behind(*peer, "with error ");
-  if (!status) return std::nullopt;
+  if (const auto peer = behind(*rest, "from peer ")) failure.peer = up_to(*peer, " ,");
   failure.error = leading_number(*status);
   if (const string_view name = up_to(*status, " ,"); !failure.error && name.starts_with("IBV_WC_")) {
     const std::size_t open = std::min(name.find('('), name.size());
     failure.error_text = name.substr(0, open);
     failure.error = leading_number(name.substr(std::min(open + 1, name.size())));
   }
-  if (const auto gid = behind(*peer, "localGid ")) failure.local_gid = gid_in(*gid);
-  if (const auto gid = behind(*peer, "remoteGids")) failure.remote_gid = gid_in(*gid);
-  if (const auto device = behind(*peer, " hca ")) read_device(*device, failure);
-  if (failure.error == 12)
-    failure.code = is_link_local(failure.local_gid) ? Code::LinkLocalGid : Code::NoAnswer;
-  return failure;
-}
-
-NcclFailure of_code(Code code) {
-  NcclFailure failure;
-  failure.code = code;
+  for (const Status& each : kStatuses) {
+    if (failure.error != each.number) continue;
+    failure.code = each.code;
+    if (failure.error_text.empty()) failure.error_text = each.text;
+  }
+  for (const string_view mark : {string_view("vendor err "), string_view("vendor_err=")}) {
+    if (const auto vendor = behind(*rest, mark)) failure.vendor_error = leading_number(*vendor);
+  }
+  if (const auto gid = behind(*rest, "localGid ")) failure.local_gid = gid_in(*gid);
+  if (const auto gid = behind(*rest, "remoteGids")) failure.remote_gid = gid_in(*gid);
+  if (const auto device = behind(*rest, " hca ")) read_device(*device, failure);
+  if (failure.code == Code::NoAnswer && is_link_local(failure.local_gid)) failure.code = Code::LinkLocalGid;
   return failure;
 }
 
 // "NET/IB : mlx5_3:1 Got async event : GID table change" (up to 2.22; in 2.18 without the port), "… unknown
-// event type (18)" (2.23 to 2.28, without a name for it), "… GID table changed" (from 2.28).
+// event type (18)" (2.23 to 2.28, without a name for it), "… GID table changed" (from 2.28); "… Got async
+// error event: port error", "… Got async fatal event: device fatal error", "… async fatal event on QP (0x1)
+// …: …", "… Got non-fatal async event: port error(10)".
 std::optional<NcclFailure> read_event(string_view text) {
-  if (text.find("GID table change") == text.npos && text.find("unknown event type (18)") == text.npos)
+  const auto has = [&](string_view words) { return text.find(words) != text.npos; };
+  Code code = Code::UnknownWarning;
+  if (has("GID table change") || has("unknown event type (18)")) {
+    code = Code::GidTableChanged;
+  } else if (!has("async") || !has(" event")) {
     return std::nullopt;
-  NcclFailure failure = of_code(Code::GidTableChanged);
+  } else if (has("port error")) {
+    code = Code::LinkDown;
+  } else if (has("fatal event on QP") || has("access violation") || has("invalid request local work queue")) {
+    code = Code::RemoteAccess;
+  } else if (has("device fatal") || has("local catastrophic") || has("CQ error") || has("event on CQ") ||
+             (has("fatal event") && !has("non-fatal"))) {
+    code = Code::DeviceLost;
+  }
+  NcclFailure failure = of_code(code);
   if (const auto device = behind(text, "NET/IB : ")) {
     const string_view word = up_to(*device, " ");
     if (word.find(':') != word.npos) read_device(word, failure);
@@ -175,7 +220,7 @@ std::optional<NcclFailure> read_device_failure(string_view text) {
     read_device(*device, failure);
     return failure;
   }
-  if (const auto problem = behind(text, "read failed in ncclIbRoceGetVersionNum")) {
+  if (const auto problem = behind(text, " failed in ncclIbRoceGetVersionNum")) {
     NcclFailure failure = of_code(Code::GidTypeUnreadable);
     if (problem->starts_with(": ")) failure.error_text = problem->substr(2, kLongestWord);
     return failure;
@@ -189,12 +234,108 @@ std::optional<NcclFailure> read_device_failure(string_view text) {
   return std::nullopt;
 }
 
+// Warnings that end nothing, with the words that tell them; a name of NCCL's or RCCL's own in each.
+constexpr string_view kHarmless[] = {"NUMA auto balancing",
+                                     "from kernel command line",
+                                     "HSA_FORCE_FINE_GRAIN_PCIE",
+                                     "MSCCL",
+                                     "retrying",
+                                     "Retrying",
+                                     "port active",
+                                     "LID change",
+                                     "SM change",
+                                     "P_Key table change",
+                                     "client reregistration",
+                                     "communication established",
+                                     "ignoring",
+                                     "Ignoring",
+                                     "being ignored",
+                                     "using default",
+                                     "defaulting to",
+                                     "deprecated",
+                                     "using point-to-point network instead",
+                                     "not using it",
+                                     "Unsetting",
+                                     "setting to",
+                                     "P2P is disabled between NVLINK connected GPUs",
+                                     "Failed to find ncclNetPlugin",
+                                     "Failed to find ncclCollNet",
+                                     "No plugin found",
+                                     "Plugin load",
+                                     "OOO RQ is force enabled",
+                                     "Resiliency is enabled",
+                                     "NCCL_SOCKET_NTHREADS is greater",
+                                     "remote FLID configured as zero",
+                                     "Cuda failure 'peer access is already enabled'",
+                                     "RAS received unknown"};
+
+// Words that tell a failure, in the order of their weight: a line has several. The lines of NCCL 2.4 to 2.32.
+struct Words {
+  string_view words;
+  Code code;
+};
+constexpr Words kWords[] = {
+    {"no socket interface found", Code::NoInterface},
+    {"No socket interface found", Code::NoInterface},
+    {"NET/Socket : no interface found", Code::NoInterface},
+    {"No interface found", Code::NoInterface},
+    {"No IP interface found", Code::NoInterface},
+    {"No usable listening interface found", Code::NoInterface},
+    {"Failed to initialize any NET plugin", Code::NetworkNotFound},
+    {"/dev/shm/", Code::SharedMemory},
+    {"shared memory segment", Code::SharedMemory},
+    {"posix_fallocate failed", Code::SharedMemory},
+    {"shm_open failed", Code::SharedMemory},
+    {"ibv_get_async_event failed", Code::DeviceLost},
+    {"Cuda failure", Code::NotTheNetwork},
+    {"CUDA failure", Code::NotTheNetwork},
+    {"HIP failure", Code::NotTheNetwork},
+    {"hipError", Code::NotTheNetwork},
+    {"CUDA error", Code::NotTheNetwork},
+    {"CUDA Driver version", Code::NotTheNetwork},
+    {"CUDA driver version", Code::NotTheNetwork},
+    {"unhandled cuda error", Code::NotTheNetwork},
+    {"Failed to CUDA ", Code::NotTheNetwork},
+    {"failed to peer with device", Code::NotTheNetwork},
+    {"Duplicate GPU detected", Code::NotTheNetwork},
+    {"Multiple Ranks are using the same GPU", Code::NotTheNetwork},
+    {"MNNVL", Code::NotTheNetwork},
+    {"NVLS", Code::NotTheNetwork},
+    {"nvmlInit", Code::NotTheNetwork},
+    {"nvmlDevice", Code::NotTheNetwork},
+    {"libnvidia-ml", Code::NotTheNetwork},
+    {"Failed to malloc", Code::NotTheNetwork},
+    {"mixed local Net device counts", Code::MissingRail},
+    {"NCCL version mismatch", Code::NcclVersionsDiffer},
+    {"Mismatched NCCL version", Code::NcclVersionsDiffer},
+    {"NCCL library is too old", Code::NcclVersionsDiffer},
+    {"Message truncated", Code::CallsDiffer},
+    {"message truncated", Code::CallsDiffer},
+    {"Bootstrap Root : mismatch", Code::CallsDiffer},
+    {"has already checked in", Code::CallsDiffer},
+    {"wrong type", Code::CallsDiffer},
+    {"symmetric registration check failed", Code::CallsDiffer},
+    {"Connection closed by remote peer", Code::PeerClosed},
+    {"Connection reset by peer", Code::PeerClosed},
+    {"Broken pipe", Code::PeerClosed},
+    {"Socket recv failed", Code::PeerClosed},
+    {"Socket send failed", Code::PeerClosed},
+    {"[Service thread]", Code::PeerClosed},
+    {"[Proxy Service", Code::PeerClosed},
+    {"[Proxy service", Code::PeerClosed},
+    {"Proxy Call to rank", Code::PeerClosed},
+    {"ncclProxyClient", Code::PeerClosed},
+    {"is in abort state", Code::PeerClosed},
+    {"encountered a fatal error (detected in", Code::PeerClosed},
+    {"Accept failed", Code::PeerClosed},
+    {"ibv_poll_cq", Code::DeviceLost},
+    {"Unable to query device", Code::DeviceNotOpened},
+    {"ibv_open_device failed", Code::DeviceNotOpened},
+};
+
 std::optional<NcclFailure> read_start(string_view text) {
-  for (const string_view words :
-       {string_view("no socket interface found"), string_view("No socket interface found"),
-        string_view("NET/Socket : no interface found"), string_view("No IP interface found"),
-        string_view("No usable listening interface found")}) {
-    if (text.find(words) != text.npos) return of_code(Code::NoInterface);
+  for (const auto& [words, code] : kWords) {
+    if (text.find(words) != text.npos) return of_code(code);
   }
   // Up to 2.26; later versions do not name the network.
   if (const auto name = behind(text, "Error: network ")) {
@@ -204,8 +345,43 @@ std::optional<NcclFailure> read_start(string_view text) {
     failure.network = name->substr(0, std::min(end, kLongestWord));
     return failure;
   }
-  if (text.find("Failed to initialize any NET plugin") != text.npos) return of_code(Code::NetworkNotFound);
   return std::nullopt;
+}
+
+// "Call to ibv_create_qp failed with error Cannot allocate memory", "… ibv_reg_mr_iova2 failed with error Bad
+// address": the first pins memory, the second most often registers a GPU's.
+std::optional<NcclFailure> read_verbs(string_view text) {
+  const auto call = behind(text, "Call to ibv_");
+  if (!call || text.find(" failed") == text.npos) return std::nullopt;
+  const bool memory = call->starts_with("reg_mr") || call->starts_with("reg_dmabuf_mr");
+  if (text.find("Cannot allocate memory") != text.npos) return of_code(Code::MemoryLock);
+  return memory ? std::optional(of_code(Code::GpuMemory)) : std::nullopt;
+}
+
+bool is_of(string_view text, std::initializer_list<string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](string_view each) { return text.starts_with(each); });
+}
+
+// "socketStartConnect: Connect to 10.21.0.6<38007> failed : Software caused connection abort"; "Net : Connect
+// to …", "Call to connect to … failed", "socketPollConnect: connect to … returned No route to host(113),
+// exceeded error retry count after 35 attempts".
+std::optional<NcclFailure> read_no_connection(string_view text) {
+  auto peer = behind(text, "onnect to ");
+  if (!peer && text.find("Call to connect ") == text.npos && text.find("PollConnect") == text.npos)
+    return std::nullopt;
+  NcclFailure failure = of_code(Code::NoConnection);
+  if (!peer) return failure;
+  if (peer->starts_with("address ")) peer->remove_prefix(8);
+  failure.peer = up_to(*peer, " ,");
+  // An address of this machine or link tells that the peer took an interface that reaches no other host.
+  if (is_of(failure.peer, {"127.", "fe80:", "FE80:", "[fe80:", "169.254."}))
+    failure.code = Code::UnreachableInterface;
+  for (const string_view mark :
+       {string_view(" failed : "), string_view(" returned "), string_view(" failed with error ")}) {
+    if (const auto error = behind(*peer, mark); error && failure.error_text.empty())
+      failure.error_text = trim_error(*error);
+  }
+  return failure;
 }
 
 // ncclResult_t; 7 is "in progress", which is not an error.
@@ -217,29 +393,49 @@ constexpr string_view kResults[] = {"",
                                     "invalid usage",
                                     "remote process exited or network error"};
 
-// "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]": the last line of an error that no
-// caller handled.
+NcclFailure of_result(int result) {
+  NcclFailure failure = of_code(Code::GaveUp);
+  failure.error = result;
+  failure.error_text = kResults[result];
+  return failure;
+}
+
+// "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]", "init.cc:1303 -> 2": the last
+// lines of an error that no caller handled. Other files' lines stand in good logs, too.
 std::optional<NcclFailure> read_end(string_view text) {
-  if (!text.ends_with("Progress Thread]") && !text.ends_with("[Async thread]")) return std::nullopt;
   const auto result = behind(text, "-> ");
   const auto number = result ? leading_number(*result) : std::nullopt;
   if (!number || *number < 1 || *number >= static_cast<int>(std::size(kResults))) return std::nullopt;
-  NcclFailure failure = of_code(Code::GaveUp);
-  failure.error = number;
-  failure.error_text = kResults[*number];
-  return failure;
+  string_view file = text.substr(0, text.find(':'));
+  file.remove_prefix(std::min(file.find_last_of('/') + 1, file.size()));
+  if (!is_of(file, {"init.c", "group.c", "bootstrap.c", "enqueue.c"}) &&
+      !text.ends_with("Progress Thread]") && !text.ends_with("[Async thread]"))
+    return std::nullopt;
+  return of_result(*number);
+}
+
+std::optional<NcclFailure> read_warning(string_view text) {
+  if (auto failure = read_completion(text)) return failure;
+  if (std::ranges::any_of(kHarmless, [&](string_view words) { return text.find(words) != text.npos; }))
+    return std::nullopt;
+  if (auto failure = read_event(text)) return failure;
+  if (auto failure = read_device_failure(text)) return failure;
+  if (auto failure = read_verbs(text)) return failure;
+  if (auto failure = read_start(text)) return failure;
+  if (auto failure = read_no_connection(text)) return failure;
+  return of_code(Code::UnknownWarning);
 }
 
 std::optional<NcclFailure> read_any(string_view text, bool warning) {
   if (auto failure = read_connect(text, warning)) return failure;
-  if (!warning) {
-    if (text.find("Failed to open libibverbs.so") != text.npos) return of_code(Code::NoVerbsLibrary);
-    return read_end(text);
-  }
-  if (auto failure = read_completion(text)) return failure;
-  if (auto failure = read_event(text)) return failure;
-  if (auto failure = read_device_failure(text)) return failure;
-  return read_start(text);
+  if (text.find("Failed to open libibverbs.so") != text.npos) return of_code(Code::NoVerbsLibrary);
+  if (warning) return read_warning(text);
+  return read_end(text);
+}
+
+std::optional<NcclFailure> with_text(std::optional<NcclFailure> failure, string_view text) {
+  if (failure) failure->text = text.substr(0, kLongestText);
+  return failure;
 }
 
 }  // namespace
@@ -256,6 +452,8 @@ std::string_view blamed_variable(Code code) {
     case Code::MixedLinks:
       return variable::kIbHca;
     case Code::NoInterface:
+    case Code::NoConnection:
+    case Code::UnreachableInterface:
       return variable::kSocketIfname;
     case Code::NetworkNotFound:
       return variable::kNet;
@@ -264,9 +462,69 @@ std::string_view blamed_variable(Code code) {
   }
 }
 
+Nearness NcclFailure::nearness() const {
+  switch (code) {
+    case Code::GaveUp:
+      return Nearness::End;
+    case Code::PeerClosed:
+    case Code::TimedOut:
+      return Nearness::Consequence;
+    case Code::NoVerbsLibrary:
+      return Nearness::Slows;
+    case Code::UnknownWarning:
+      return Nearness::Unknown;
+    case Code::TransferFailed:
+      return error == kFlushed ? Nearness::Consequence : Nearness::Symptom;
+    case Code::NoAnswer:
+    case Code::NoConnection:
+    case Code::GidTypeUnreadable:
+    case Code::DeviceNotOpened:
+      return Nearness::Symptom;
+    default:
+      return Nearness::Cause;
+  }
+}
+
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning) {
-  auto failure = read_any(message, warning);
-  if (failure) failure->text = message.substr(0, kLongestText);
+  return with_text(read_any(message, warning), message);
+}
+
+std::optional<NcclFailure> read_framework_failure(std::string_view line) {
+  // JAX: "Last NCCL warning(error) log entry (may be unrelated) 'Bootstrap : no socket interface found'."
+  if (const auto last = behind(line, "Last NCCL warning(error) log entry")) {
+    const std::size_t begin = last->find('\''), end = last->rfind('\'');
+    if (begin < end && end != last->npos)
+      return read_nccl_failure(last->substr(begin + 1, end - begin - 1), true);
+  }
+  if (line.find("Watchdog caught collective operation timeout") != line.npos)
+    return with_text(of_code(Code::TimedOut), line);
+  struct Result {
+    string_view words;
+    int number;
+  };
+  constexpr Result kFrameworks[] = {{"ncclUnhandledCudaError", 1}, {"unhandled cuda error", 1},
+                                    {"ncclSystemError", 2},        {"unhandled system error", 2},
+                                    {"ncclInternalError", 3},      {"ncclInvalidUsage", 5},
+                                    {"ncclRemoteError", 6}};
+  for (const auto& [words, number] : kFrameworks) {
+    if (line.find(words) == line.npos) continue;
+    if (const auto last = behind(line, "Last error: "); last && !last->empty()) {
+      if (auto failure = read_nccl_failure(*last, true)) return failure;
+    }
+    return with_text(number == 1 ? of_code(Code::NotTheNetwork) : of_result(number), line);
+  }
+  return std::nullopt;
+}
+
+std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address) {
+  const bool inside = is_of(interface, {"veth", "tun", "tap", "br-", "virbr", "docker", "cni", "cali",
+                                        "flannel", "ip6tnl", "lxc", "podman", "vxlan"});
+  const bool link_local = is_of(address, {"fe80:", "FE80:"});
+  if (!(interface == "lo" || address.starts_with("127.") || address.starts_with("169.254.") ||
+        (inside && link_local) || is_of(interface, {"docker", "virbr", "cni0"})))
+    return std::nullopt;
+  NcclFailure failure = of_code(Code::UnreachableInterface);
+  failure.device = interface.substr(0, kLongestWord);
   return failure;
 }
 
@@ -281,10 +539,15 @@ std::string describe(const NcclFailure& failure) {
   if (!failure.peer.empty()) add("peer " + failure.peer);
   if (!failure.network.empty()) add("network " + failure.network);
   if (!failure.error && failure.error_text.empty()) return text.empty() ? failure.text : text;
-  const bool completion = failure.code == Code::NoAnswer || !failure.peer.empty();
+  const bool completion =
+      failure.vendor_error || failure.code == Code::NoAnswer || failure.code == Code::TransferFailed;
   std::string error = completion ? "status " : failure.code == Code::GaveUp ? "result " : "";
   if (failure.error) error += std::to_string(*failure.error) + (failure.error_text.empty() ? "" : " ");
-  return text + (text.empty() ? "" : ": ") + error + failure.error_text;
+  error += failure.error_text;
+  if (failure.vendor_error)
+    error +=
+        (failure.error_text.empty() ? "" : ", ") + ("vendor error " + std::to_string(*failure.vendor_error));
+  return text + (text.empty() ? "" : ": ") + error;
 }
 
 nlohmann::ordered_json to_json(const NcclFailure& failure) {
@@ -303,6 +566,9 @@ nlohmann::ordered_json to_json(const NcclFailure& failure) {
   json["network"] = text_or_null(failure.network);
   json["error"] = value_or_null(failure.error);
   json["errorText"] = text_or_null(failure.error_text);
+  json["vendorError"] = value_or_null(failure.vendor_error);
+  json["firstTime"] = text_or_null(failure.first_time);
+  json["lastTime"] = text_or_null(failure.last_time);
   json["text"] = failure.text;
   return json;
 }

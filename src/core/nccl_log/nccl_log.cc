@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMostFacts = 256;
 constexpr std::size_t kLongestFact = 2048;
 constexpr std::size_t kLongestNetwork = 64;  // of a network
+constexpr std::size_t kLongestProcess = 256;
 
 constexpr std::string_view kMarks[] = {" NCCL INFO ", " NCCL WARN "};
 
@@ -100,6 +101,17 @@ std::string_view name_after(std::string_view text, std::string_view mark, std::s
   return trimmed(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
 }
 
+// The first "15:16:23" of the text; "" if there is none.
+std::string clock_in(std::string_view text) {
+  constexpr std::string_view kForm = "00:00:00";
+  for (std::size_t at = 0; at + kForm.size() <= text.size(); ++at) {
+    std::size_t i = 0;
+    while (i < kForm.size() && (kForm[i] == ':' ? text[at + i] == ':' : is_digit(text[at + i]))) ++i;
+    if (i == kForm.size()) return std::string(text.substr(at, i));
+  }
+  return {};
+}
+
 int number_after(std::string_view text, std::string_view mark) {
   const std::string_view word = word_after(text, mark);
   int number = 0;
@@ -112,6 +124,8 @@ int number_after(std::string_view text, std::string_view mark) {
 struct NcclLogReader::Message {
   std::string_view text;
   std::optional<std::uint32_t> process;
+  std::string_view thread;  // "gpu-1:984:1357"
+  std::string_view before;  // what stands before it in its line
   bool warning = false;
   bool cut = false;  // its end may be missing
   std::uint64_t line = 0;
@@ -134,6 +148,32 @@ struct NcclLogReader::Message {
 NcclLogReader::NcclLogReader() = default;
 NcclLogReader::~NcclLogReader() = default;
 
+NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::size_t mark, std::size_t end) {
+  Message message;
+  message.line = log_.lines;
+  message.before = text.substr(0, mark);
+  message.thread = prefix_of(message.before).substr(0, kLongestFact);
+  const std::size_t colon = message.thread.rfind(':');
+  if (colon != message.thread.npos) {
+    const std::string_view process = message.thread.substr(0, colon);
+    const auto known = processes_.find(process);
+    if (known != processes_.end()) {
+      message.process = known->second;
+    } else if (processes_.size() < kMaxProcesses) {
+      message.process = static_cast<std::uint32_t>(processes_.size());
+      processes_.emplace(process, *message.process);
+      log_.process_names.emplace_back(process.substr(0, kLongestProcess));
+      hosts_.emplace(process.substr(0, process.rfind(':')));
+    }
+  }
+  const std::size_t begin = mark + kMarks[0].size();
+  message.text = trimmed(text.substr(begin, end - begin));
+  // NCCL up to 2.28 cuts its lines, prefix included, at 1023 bytes.
+  constexpr std::size_t kNcclLine = 1023;
+  message.cut = end - begin + message.thread.size() + 20 >= kNcclLine || end != text.size();
+  return message;
+}
+
 void NcclLogReader::read_line(std::string_view text, bool cut) {
   ++log_.lines;
   text = trimmed(text);
@@ -150,49 +190,60 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   for (Mark mark = find_mark(text, 0); mark.at != text.npos && messages < 16; ++messages) {
     const std::size_t begin = mark.at + kMarks[0].size();
     const std::size_t end = end_of_message(text, begin);
-    const std::string_view prefix = prefix_of(text.substr(0, mark.at));
-    const std::string_view process = prefix.substr(0, std::min(prefix.rfind(':'), prefix.size()));
-    message.process.reset();
-    if (!process.empty()) {
-      const auto known = processes_.find(process.substr(0, kLongestFact));
-      if (known != processes_.end()) {
-        message.process = known->second;
-      } else if (processes_.size() < kMaxProcesses) {
-        message.process = static_cast<std::uint32_t>(processes_.size());
-        processes_.emplace(process.substr(0, kLongestFact), *message.process);
-        hosts_.emplace(process.substr(0, std::min(process.rfind(':'), kLongestFact)));
-      }
-    }
-    message.text = trimmed(text.substr(begin, end - begin));
+    message = message_of(text, mark.at, end);
     message.warning = mark.warning;
-    // NCCL up to 2.28 cuts its lines, prefix included, at 1023 bytes.
-    constexpr std::size_t kNcclLine = 1023;
-    message.cut =
-        (cut && end == text.size()) || end - begin + prefix.size() + 20 >= kNcclLine || end != text.size();
+    message.cut = message.cut || (cut && end == text.size());
     read_message(message);
     ours = true;
     mark = find_mark(text, begin);
+  }
+  if (messages == 0) {
+    message.text = text;
+    ours = read_framework(message) || ours;
   }
   log_.nccl_lines += ours ? 1 : 0;
   log_.processes = processes_.size();
   log_.hosts = hosts_.size();
 }
 
+// PyTorch prints NCCL's last warning without its prefix, in the line below "Last error:".
+bool NcclLogReader::read_framework(const Message& message) {
+  constexpr std::string_view kLastError = "Last error:";
+  constexpr std::uint64_t kNear = 8;  // lines between "NCCL error in: …" and "Last error:"
+  std::string_view text = message.text;
+  const bool near = framework_line_ > 0 && message.line - framework_line_ <= kNear;
+  if (last_error_) {
+    if (text.starts_with(*last_error_)) text = trimmed(text.substr(last_error_->size()));
+    last_error_.reset();
+    if (text.empty() || text.starts_with("Exception raised") || text.starts_with("Traceback")) return false;
+    if (auto failure = read_nccl_failure(text, true)) add_failure(message, *std::move(failure));
+    return true;
+  }
+  if (near && text.ends_with(kLastError)) {
+    last_error_ = text.substr(0, std::min(text.size() - kLastError.size(), kLongestFact));
+    return true;
+  }
+  auto failure = read_framework_failure(text);
+  if (!failure) return false;
+  framework_line_ = message.line;
+  add_failure(message, *std::move(failure));
+  return true;
+}
+
 void NcclLogReader::read_message(const Message& message) {
+  read_trace(message);
   if (read_failure(message)) return;
-  if (message.warning) return message.note(log_.warnings, message.text);
+  if (message.warning) {
+    if (!message.thread.empty()) message.note(warned_, message.thread);
+    return message.note(log_.warnings, message.text);
+  }
   if (read_value(message) || read_network(message)) return;
   if (message.text.find("NET/IB : Using") != message.text.npos) {
     read_links(message);
     return read_devices(message);
   }
   const std::string_view text = message.text;
-  // "comm 0x55d9 rank 0 nRanks 16 nNodes 2 localRanks 8 …" (from 2.20), "comm 0x55d9 rank 0 nranks 16 cudaDev
-  // 0 …".
-  if (text.find("comm 0x") != text.npos) {
-    log_.nodes = std::max(log_.nodes, number_after(text, " nNodes "));
-    log_.ranks = std::max({log_.ranks, number_after(text, " nRanks "), number_after(text, " nranks ")});
-  }
+  if (text.find("comm 0x") != text.npos) return read_initialisation(message);
   // "NET/IB: Dev 0 Port 1 qpn 12 mtu 5 GID 3 (…)": the row that a queue pair has.
   const std::size_t gid = text.find(" GID ");
   if (text.starts_with("NET/IB") && gid != text.npos && text.find(" qp") < gid) {
@@ -200,6 +251,39 @@ void NcclLogReader::read_message(const Message& message) {
     if (is_digits(index) && index.size() <= 3 && text.find('(', gid) != text.npos)
       message.note(log_.gid_indexes, index);
   }
+}
+
+// "comm 0x55d9 rank 0 nRanks 16 nNodes 2 localRanks 8 …" (from 2.20), "comm 0x55d9 rank 0 nranks 16 cudaDev 0
+// … - Init START", "… - Init COMPLETE".
+void NcclLogReader::read_initialisation(const Message& message) {
+  const std::string_view text = message.text;
+  log_.nodes = std::max(log_.nodes, number_after(text, " nNodes "));
+  log_.ranks = std::max({log_.ranks, number_after(text, " nRanks "), number_after(text, " nranks ")});
+  const std::string of = std::string(message.thread.substr(0, message.thread.rfind(':'))) + " " +
+                         std::string(word_after(text, "comm "));
+  if (text.ends_with("Init START")) message.note(log_.initialising, of);
+  if (text.find("Init COMPLETE") == text.npos) return;
+  ++log_.initialised;
+  log_.initialising.erase(of);
+}
+
+// A harmless WARN that an error's trace follows in the same thread was none: "init.cc:1303 -> 2".
+void NcclLogReader::read_trace(const Message& message) {
+  const auto warned = warned_.find(message.thread.substr(0, kLongestFact));
+  if (warned == warned_.end()) return;
+  const std::uint64_t line = warned->second.line;
+  warned_.erase(warned);
+  const std::string_view result = word_after(message.text, "-> ");
+  if (message.warning || message.text.find(':') == message.text.npos || result.size() != 1 || result < "1" ||
+      result > "6")
+    return;
+  const auto of = std::ranges::find(log_.warnings, line, [](const auto& each) { return each.second.line; });
+  if (of == log_.warnings.end()) return;
+  NcclFailure failure;
+  failure.code = Code::UnknownWarning;
+  failure.text = of->first.substr(0, kLongestFact / 4);
+  add_failure(message, std::move(failure));
+  log_.warnings.erase(of);
 }
 
 // "NAME set by environment to VALUE[.]", "NAME set to VALUE", "Invalid value VALUE for NAME, using
@@ -287,11 +371,25 @@ bool NcclLogReader::read_network(const Message& message) {
        {std::string_view("Bootstrap : Using "), std::string_view("Bootstrap: Using ")}) {
     const std::string_view interface = word_after(text, mark);
     if (const std::size_t colon = interface.find(':'); colon != interface.npos && colon > 0) {
-      message.note(log_.bootstrap, interface.substr(0, colon));
+      read_bootstrap(message, interface);
       return true;
     }
   }
   return false;
+}
+
+// "eth0:10.1.2.3<0>", up to 2.5 "[0]eth0:10.1.2.3<0>".
+void NcclLogReader::read_bootstrap(const Message& message, std::string_view interface) {
+  if (interface.starts_with('['))
+    interface.remove_prefix(std::min(interface.find(']') + 1, interface.size()));
+  const std::size_t colon = std::min(interface.find(':'), interface.size());
+  const std::string_view name = interface.substr(0, colon);
+  const std::string_view address = interface.substr(std::min(colon + 1, interface.size()));
+  message.note(log_.bootstrap, name);
+  auto failure = read_unreachable(name, address.substr(0, address.find_first_of("%<")));
+  if (!failure) return;
+  failure->text = message.text.substr(0, kLongestFact / 4);
+  add_failure(message, *std::move(failure));
 }
 
 bool NcclLogReader::read_failure(const Message& message) {
@@ -303,20 +401,32 @@ bool NcclLogReader::read_failure(const Message& message) {
 
 // Failures of one kind, port and row are one: a job that fails prints them for each channel and rank.
 void NcclLogReader::add_failure(const Message& message, NcclFailure failure) {
-  const std::string of = std::string(to_string(failure.code)) + " " + failure.device + ":" +
-                         std::to_string(failure.port.value_or(0)) + " " +
-                         std::to_string(failure.gid_index.value_or(-1)) + " " + failure.local_gid + " " +
-                         std::to_string(failure.error.value_or(0));
+  const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
+  if (of_sockets && failure.device.empty()) {
+    for (const auto& [interface, fact] : log_.bootstrap) {
+      if (!message.process || fact.processes.contains(*message.process)) failure.device = interface;
+    }
+  }
+  std::string of = std::string(to_string(failure.code)) + " " + failure.device + ":" +
+                   std::to_string(failure.port.value_or(0)) + " " +
+                   std::to_string(failure.gid_index.value_or(-1)) + " " + failure.local_gid + " " +
+                   std::to_string(failure.error.value_or(0));
+  if (failure.code == Code::UnknownWarning) of += failure.text;
+  const std::string time = clock_in(message.before);
   const auto known = failures_.find(of);
   if (known == failures_.end()) {
     if (log_.failures.size() >= kMostFacts) return;
     failures_.emplace(of, log_.failures.size());
     failure.line = message.line;
+    failure.first_time = time;
     log_.failures.push_back(std::move(failure));
   } else {
     NcclFailure& same = log_.failures[known->second];
     ++same.times;
+    same.last_time = time;
     same.retried = same.retried && failure.retried;
+    if (same.peer.empty()) same.peer = std::move(failure.peer);
+    if (same.error_text.empty()) same.error_text = std::move(failure.error_text);
   }
   if (message.process) log_.failures[failures_.at(of)].processes.insert(*message.process);
 }

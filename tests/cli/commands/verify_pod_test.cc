@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env verify pod/NAME: what is asked of the API server, and what it refuses.
+#include <optional>
+
 #include "cli/asked_cluster.h"
 
 namespace nccl_env::verify_pod_test {
@@ -108,6 +110,54 @@ TEST_F(VerifyPod, AFileInADirectoryPodIsNotTaken) {
   write("pod/train-0", timeout_line("22"));
   EXPECT_EQ(run_cli({"verify", path("pod/train-0")}).code, 0);
   EXPECT_THAT(asked(), IsEmpty());
+}
+
+class VerifyJob : public VerifyPod {
+ protected:
+  void SetUp() override {
+    VerifyPod::SetUp();
+    Json items = Json::array();
+    for (const std::string name : {"train-0", "train-1", "train-2"}) {
+      Json rank = pod_of({"c"});
+      rank["metadata"]["name"] = name;
+      rank["metadata"]["resourceVersion"] = "1";
+      rank["metadata"]["labels"]["job-name"] = "train";
+      items.push_back(rank);
+      serve_log(name, "22");
+    }
+    const Json none{{"kind", "PodList"}, {"metadata", {{"resourceVersion", "7"}}}, {"items", Json::array()}};
+    instead = [=](const ScriptedRequest& request) -> std::optional<Answer> {
+      if (request.target.find("/pods?") == std::string::npos) return std::nullopt;
+      Json list = none;
+      if (request.target.find("job-name%3Dtrain") != std::string::npos) list["items"] = items;
+      return Answer{200, list.dump()};
+    };
+  }
+  void serve_log(const std::string& name, const std::string& value) {
+    serve_text("/api/v1/namespaces/ml/pods/" + name + "/log", timeout_line(value));
+  }
+};
+
+TEST_F(VerifyJob, ReadsTheLogsOfAllItsPodsTheOddOneFirst) {
+  EXPECT_EQ(ask({"verify", "job/train"}).code, 0);
+  serve_log("train-1", "14");
+  expect_shown(ask({"verify", "job/train"}), 1);
+}
+
+TEST_F(VerifyJob, ALogThatMayNotBeReadIsNamed) {
+  answers["/api/v1/namespaces/ml/pods/train-2/log"] = refusal(403, "no pods/log");
+  expect_shown(ask({"verify", "job/train"}));
+  for (const std::string name : {"train-0", "train-1"})
+    answers["/api/v1/namespaces/ml/pods/" + name + "/log"] = refusal(403, "no pods/log");
+  EXPECT_EQ(ask({"verify", "job/train"}).code, 4);
+}
+
+TEST_F(VerifyJob, OneThatIsNotThereOrHasNoLineOfNccls) {
+  EXPECT_EQ(ask({"verify", "job/absent"}).code, 4);
+  EXPECT_EQ(ask({"verify", "job/"}).code, 2);
+  for (const std::string name : {"train-0", "train-1", "train-2"})
+    serve_text("/api/v1/namespaces/ml/pods/" + name + "/log", "x\n");
+  expect_shown(ask({"verify", "job/train"}), 3);
 }
 
 }  // namespace

@@ -62,6 +62,23 @@ TEST_F(Verify, AFallBackIsCode1AlsoWithoutAPod) {
   EXPECT_EQ(run_cli({"verify", "-"}, kGood).code, 0);
 }
 
+TEST_F(Verify, SeveralLogsAreTheRanksOfAJob) {
+  const std::string lost =
+      "gpu-2:1:1 [0] x.cc:1 NCCL WARN NET/IB : mlx5_1:1 Got async fatal event: local catastrophic error\n";
+  const std::string good = write("a.log", kGood), bad = write("b.log", kGood + lost);
+  EXPECT_EQ(run_cli({"verify", good, good}).code, 0);
+  const CliResult result = run_cli({"verify", good, bad});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out.substr(0, result.out.find('\n')), HasSubstr("b.log: DeviceLost, line 4"));
+  const Json json = Json::parse(run_cli({"verify", good, bad, "-o", "json"}).out);
+  EXPECT_EQ(json["ranks"][0]["rank"], bad);
+  EXPECT_EQ(json["findings"][0]["code"], "DeviceLost");
+  EXPECT_EQ(run_cli({"verify", write("e.log", "x\n"), write("f.log", "y\n")}).code, 3);
+  EXPECT_EQ(run_cli({"verify", good, path("absent.log")}).code, 4);
+  EXPECT_EQ(run_cli({"verify", good, "pod/train-0"}).code, 2);
+  EXPECT_EQ(run_cli({"verify", good, bad, "--pod", pod}).code, 2);
+}
+
 TEST_F(Verify, AsJson) {
   const Json json = Json::parse(run(kBad, {"-o", "json"}).out);
   EXPECT_EQ(json["good"], false);
@@ -86,7 +103,7 @@ TEST_F(Verify, WhatCannotBeJudgedIsRefused) {
   expect_shown(run("no line of it\n"), 3);
   EXPECT_EQ(run("").code, 3);
   EXPECT_EQ(run_cli({"verify", path("absent.log")}).code, 4);
-  expect_shown(run_cli({"verify", write("a.log", kGood), "--pod", write("p.json", kPod)}), 3);
+  expect_shown(run_cli({"verify", write("a.log", kGood), "--pod", write("p.json", kPod)}));
   expect_shown(run(kGood, {"--container", "d"}), 2);
   EXPECT_EQ(run_cli({"verify", "-", "--pod", "-"}).code, 2);
   EXPECT_EQ(run_cli({"verify", "-", "--container", "c"}).code, 2);

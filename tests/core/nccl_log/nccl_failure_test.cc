@@ -112,6 +112,42 @@ std::vector<Line> lines() {
        Code::GidTableChanged},
       {"2_29_event", "transport/net_ib/common.cc:120 NCCL WARN NET/IB : mlx5_3:1 GID table changed",
        Code::GidTableChanged},
+      {"2_9_completion_without_a_peer",
+       "transport/net_ib.cc:818 NCCL WARN NET/IB : Got completion with error 4, opcode 0, len 65536, vendor "
+       "err 81",
+       Code::GpuMemory},
+      {"2_24_remote_access",
+       "transport/net_ib.cc:2451 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<1> with status=10 "
+       "opcode=0 len=0 "
+       "vendor err 136 (Send)",
+       Code::RemoteAccess},
+      {"2_24_port", "transport/net_ib.cc:199 NCCL WARN NET/IB : mlx5_7:1 Got async error event: port error",
+       Code::LinkDown},
+      {"2_30_port",
+       "net_ib/common.cc:1 NCCL WARN NET/IB : mlx5_7:1 Got non-fatal async event: port error(10)",
+       Code::LinkDown},
+      {"2_30_fatal",
+       "net_ib/common.cc:1 NCCL WARN NET/IB : mlx5_7:1 async fatal event: local catastrophic error",
+       Code::DeviceLost},
+      {"memory_lock",
+       "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory",
+       Code::MemoryLock},
+      {"registration",
+       "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Bad address errno 14",
+       Code::GpuMemory},
+      {"connect",
+       "misc/socket.cc:480 NCCL WARN socketStartConnect: Connect to 10.0.0.2<38007> failed : No route to "
+       "host",
+       Code::NoConnection},
+      {"2_29_connect",
+       "os/linux.cc:1 NCCL WARN ncclSocketPollConnect: connect to 10.0.0.2<38007> returned No route to "
+       "host(113), "
+       "exceeded error retry count after 35 attempts",
+       Code::NoConnection},
+      {"unequal", "init.cc:9 NCCL WARN Detected mixed local Net device counts across ranks (min 1, max 2).",
+       Code::MissingRail},
+      {"versions", "bootstrap.cc:9 NCCL WARN NCCL version mismatch with remote peer b (local: 1, remote 2)",
+       Code::NcclVersionsDiffer},
       {"device", "transport/net_ib.cc:547 NCCL WARN NET/IB : Unable to open device mlx5_2",
        Code::DeviceNotOpened},
       {"2_24_type",
@@ -129,6 +165,7 @@ std::vector<Line> lines() {
       {"library", "NCCL INFO Failed to open libibverbs.so[.1]", Code::NoVerbsLibrary},
       {"progress", "NCCL INFO proxy.cc:694 -> 6 [Progress Thread]", Code::GaveUp},
       {"async", "NCCL INFO group.cc:64 -> 3 [Async thread]", Code::GaveUp},
+      {"init", "NCCL INFO /rccl/hipify/src/init.cc:1303 -> 2", Code::GaveUp},
   };
 }
 

@@ -107,7 +107,8 @@ std::vector<Format> formats() {
            "gpu-1:12:34 [0] NCCL INFO NET/IB : Made virtual device [0] name=mlx5_1 speed=200000 ndevs=1\n"
            "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; OOB "
            "eth0:10.1.2.3<0>\n"
-           "[2026-11-20 08:00:00] gpu-1:12:34 [0] transport/net_ib.cc:123 NCCL WARN NET/IB : something\n"
+           "[2026-11-20 08:00:00] gpu-1:12:34 [0] transport/net_ib.cc:123 NCCL WARN NET/IB : ignoring "
+           "something\n"
            "gpu-1:12:34 [0] NCCL INFO Using network IB\n"},
       {"2_27_data_direct", kReads + "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1_dma:1/RoCE "
                                     "[1]mlx5_2:1/RoCE [RO]; OOB eth0:10.1.2.3<0>\n"
@@ -124,13 +125,13 @@ std::vector<Format> formats() {
            "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
            "gpu-1:12:56 [0] NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 4711 mtu 5 GID 3 "
            "(0/8028119FFFF0000)\n"},
-      {"2_29", kReads +
-                   "[2026-11-20 08:00:00] gpu-1:12:34 [0] init.cc:99 (ncclInit) NCCL WARN something\n"
-                   "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; OOB "
-                   "eth0:10.1.2.3<0>\n"
-                   "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
-                   "gpu-1:12:56 [0] NCCL INFO NET/IB: ncclIbAccept: NCCL Dev 0 IbDev 0 Port 1 qp_num 4711 "
-                   "mtu 5 GID 3 (0/8028119FFFF0000)\n"},
+      {"2_29",
+       kReads + "[2026-11-20 08:00:00] gpu-1:12:34 [0] init.cc:99 (ncclInit) NCCL WARN ignoring something\n"
+                "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; OOB "
+                "eth0:10.1.2.3<0>\n"
+                "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+                "gpu-1:12:56 [0] NCCL INFO NET/IB: ncclIbAccept: NCCL Dev 0 IbDev 0 Port 1 qp_num 4711 "
+                "mtu 5 GID 3 (0/8028119FFFF0000)\n"},
       {"2_30_rails", kReads + "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1:0/RoCE "
                               "[1]mlx5_2:1:1:0/RoCE [RO]; OOB eth0:10.1.2.3<0>\n"
                               "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
@@ -297,7 +298,7 @@ TEST(NcclLog, AListOf32HcasIsCutByNcclItself) {
 TEST(NcclLog, AnHcaThatIsLeftOutIsNamed) {
   const LogVerification verification =
       verify("a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n");
-  EXPECT_EQ(verification.values[0].verdict, LogVerdict::Used);
+  EXPECT_EQ(verification.values[0].verdict, LogVerdict::PartlyUsed);
   tests::expect_golden(verification.values[0].evidence);
 }
 
@@ -307,7 +308,7 @@ TEST(NcclLog, MemoryIsBounded) {
     const std::string n = std::to_string(i);
     reader.read_line("h:" + n + ":1 [0] NCCL INFO NCCL_V" + n + " set by environment to " + n + ".");
     reader.read_line("h:1:1 [0] NCCL INFO NET/IB : Using [0]d" + n + ":1/RoCE ; OOB e" + n + ":1<0>");
-    reader.read_line("h:1:1 [0] NCCL WARN w" + n);
+    reader.read_line("h:1:1 [0] NCCL WARN ignoring w" + n);
   }
   EXPECT_EQ(reader.log().processes, kMaxProcesses);
   EXPECT_EQ(reader.log().values.size(), 256u);

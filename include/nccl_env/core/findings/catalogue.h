@@ -36,6 +36,11 @@ enum class Code {
   GidTableChanged, DeviceNotOpened, GidTypeUnreadable, MixedLinks,
   // the process
   NoInterface, NoVerbsLibrary, NetworkNotFound,
+  // what else NCCL's log tells
+  PartlyUsed, UnreachableInterface, NoConnection, LinkDown, DeviceLost, MemoryLock, SharedMemory,
+  GpuMemory,     // status 4 or 8, or a registration that is refused
+  RemoteAccess,  // status 9 or 10
+  NotTheNetwork, CallsDiffer, NcclVersionsDiffer, InitNotEnded, UnknownWarning, PeerClosed, TimedOut,
   GaveUp,  // a call of NCCL's ended with an error, for whatever reason
   // nccl-env check: an installation, before it, when leaving
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,8 @@
 
 namespace nccl_env {
 
-enum class LogVerdict { Used, Overridden, NotSeen, Contradicted, Failed };
-std::string_view to_string(LogVerdict verdict);  // used, overridden, not seen, contradicted, failed
+enum class LogVerdict { Used, Overridden, NotSeen, Contradicted, Failed, PartlyUsed };
+std::string_view to_string(LogVerdict verdict);  // used, overridden, not seen, …, partly used
 
 // A value that the pod was given, with its text and container, and what the log says of it.
 struct VerifiedValue : Value {
@@ -42,10 +43,11 @@ struct VerifiedFailure {
 struct LogVerification {
   std::vector<VerifiedValue> values;
   std::vector<VerifiedFailure> failures;  // in the order of the log's lines
+  std::optional<std::size_t> cause;       // of `failures`: the one that is nearest to the cause
   bool fell_back = false;                 // to sockets, though nobody turned the fabric off
-  std::vector<Finding> findings;          // the failures, the fall-back, the values that are not used
-  std::vector<std::string> notes;         // the fall-back, what else is worth knowing; a sentence each
-  std::string sentence;                   // what it all means, and what to do
+  std::vector<Finding> findings;   // the cause, the other failures, what halves or hangs a job, the values
+  std::vector<std::string> notes;  // the fall-back, what else is worth knowing; a sentence each
+  std::string sentence;            // the diagnosis: what it all means, and what to do
 };
 
 LogVerification verify_log(const NcclLog& log, const std::vector<Value>& given);

@@ -18,6 +18,10 @@ namespace nccl_env {
 // The variable whose value may be the cause; "" if none is.
 std::string_view blamed_variable(Code code);
 
+// Says how near a failure is to the cause, nearest first: a cluster's ranks fail one after the other, and
+// most of them tell what another one did to them.
+enum class Nearness { Cause, Symptom, Unknown, Slows, Consequence, End };
+
 struct NcclFailure {
   Code code = Code::GaveUp;
   bool retried = false;               // NCCL says that it tries again
@@ -25,8 +29,9 @@ struct NcclFailure {
   std::uint64_t line = 0;             // of the first, from 1
   std::uint64_t times = 1;            // lines that say the same of the same port and row
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
+  std::string first_time, last_time;  // "15:16:23", as far as a logger wrote them
   // As far as the line says it.
-  std::string device;       // "mlx5_1"
+  std::string device;       // "mlx5_1"; of sockets the interface
   std::optional<int> port;  // from 1
   std::optional<int> gid_index;
   std::string local_gid;  // as NCCL prints it: "::ffff:10.0.0.1"
@@ -35,10 +40,19 @@ struct NcclFailure {
   std::string network;       // of NetworkNotFound
   std::optional<int> error;  // errno; for a completion its status; for GaveUp NCCL's result
   std::string error_text;    // "Invalid argument"
+  std::optional<int> vendor_error;
+
+  [[nodiscard]] Nearness nearness() const;
 };
 
-// Returns what the message says; nothing if it tells no failure. `warning`: NCCL WARN.
+// Returns what the message says; nothing if it tells no failure. `warning`: NCCL WARN, which tells one unless
+// it is on the short list of harmless ones.
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning);
+// Returns what a line of a framework says of NCCL (PyTorch, JAX, TensorFlow, vLLM), which has no "NCCL WARN".
+std::optional<NcclFailure> read_framework_failure(std::string_view line);
+// Returns the failure of an interface that reaches no other host ("lo", "docker0", a tunnel's link-local
+// address); nothing if it may reach one. `address` may be "": then only the name counts.
+std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address);
 
 // "mlx5_1:1, GID index 3, local GID ::, remote GID ::ffff:10.0.0.2: 22 Invalid argument".
 std::string describe(const NcclFailure& failure);

@@ -28,6 +28,7 @@ struct NcclLog {
   std::uint64_t lines = 0;
   std::uint64_t nccl_lines = 0;
   std::size_t processes = 0;
+  std::vector<std::string> process_names;             // "gpu-1:984", by their numbers
   std::size_t hosts = 0;                              // on which those processes ran
   Facts versions;                                     // "2.21.5+cuda12.4", "RCCL 2.22.3-HEAD:6bfc0dd"
   std::map<std::string, Facts, std::less<>> values;   // variable -> value as it was read
@@ -40,7 +41,9 @@ struct NcclLog {
   Facts gid_indexes;                                  // of queue pairs
   Facts bootstrap;                                    // interfaces
   Facts no_device;                                    // "NET/IB : No device found."
-  Facts warnings;                                     // texts of NCCL WARN that tell none of `failures`
+  Facts warnings;                                     // texts of NCCL WARN that are harmless
+  Facts initialising;                                 // communicators that began and have not ended that
+  std::uint64_t initialised = 0;                      // communicators that did
   std::vector<NcclFailure> failures;                  // in the order of their lines; at most 256
   // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on
@@ -65,7 +68,12 @@ class NcclLogReader {
 
  private:
   struct Message;
+  Message message_of(std::string_view text, std::size_t mark, std::size_t end);
   void read_message(const Message& message);
+  bool read_framework(const Message& message);
+  void read_initialisation(const Message& message);
+  void read_bootstrap(const Message& message, std::string_view interface);
+  void read_trace(const Message& message);
   bool read_value(const Message& message);
   void read_devices(const Message& message);
   bool read_network(const Message& message);
@@ -77,6 +85,9 @@ class NcclLogReader {
   std::map<std::string, std::uint32_t, std::less<>> processes_;
   std::set<std::string, std::less<>> hosts_;
   std::map<std::string, std::size_t, std::less<>> failures_;  // what each is about -> its place in log_
+  NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
+  std::uint64_t framework_line_ = 0;                          // of a framework's last words on NCCL
+  std::optional<std::string> last_error_;  // what stands before "Last error:" of the line before
 };
 
 }  // namespace nccl_env

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/nccl_log/rank_logs.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
+
+namespace nccl_env {
+namespace {
+
+constexpr std::size_t kMostNames = 4;
+constexpr std::size_t kMostRows = 64;  // of the table; the JSON has all
+
+bool speaks(const RankLog& rank) {
+  return rank.problem.empty() && rank.log.nccl_lines > 0;
+}
+
+std::string listed(const NcclLog::Facts& facts) {
+  return facts.empty() ? "-" : join(facts, ",", [](const auto& fact) { return fact.first; });
+}
+
+// Of what ranks have: what most of them have, and who has something else. Nothing if all have the same, or
+// none is that frequent.
+struct Odd {
+  std::string usual;
+  std::map<std::string, std::vector<std::size_t>> others;
+  bool majority = false;
+};
+std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, NcclLog::Facts NcclLog::*facts) {
+  std::map<std::string, std::vector<std::size_t>> of;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (speaks(ranks[i]) && !(ranks[i].log.*facts).empty()) of[listed(ranks[i].log.*facts)].push_back(i);
+  }
+  if (of.size() < 2) return std::nullopt;
+  // Of equally frequent ones the longest: a rank lacks rather than has too much.
+  const auto most = std::ranges::max_element(of, [](const auto& left, const auto& right) {
+    return std::tuple(left.second.size(), left.first.size()) <
+           std::tuple(right.second.size(), right.first.size());
+  });
+  Odd odd{most->first, of, 2 * most->second.size() > ranks.size()};
+  odd.others.erase(odd.usual);
+  return odd;
+}
+
+// The finding that a rank's log begins with, unless it is in order.
+const Finding* first_of(const RankLog& rank) {
+  const std::vector<Finding>& findings = rank.verification.findings;
+  return findings.empty() || is_good(findings) ? nullptr : &findings.front();
+}
+
+// How near a rank is to the cause: what its log tells by itself, then what sets it apart from others.
+enum class Place { Cause, Symptom, Unknown, Slows, Odd, Silent, Consequence, Waits, Fine };
+Place place_of(const RankLog& rank, bool odd) {
+  const LogVerification& verification = rank.verification;
+  const Nearness nearness = verification.cause ? verification.failures[*verification.cause].failure.nearness()
+                                               : Nearness::Consequence;
+  if (verification.cause && nearness < Nearness::Consequence) return static_cast<Place>(nearness);
+  const Finding* first = first_of(rank);
+  if (first && !verification.cause && first->code != Code::InitNotEnded) return Place::Slows;
+  if (odd) return Place::Odd;
+  if (!speaks(rank)) return Place::Silent;
+  if (verification.cause) return Place::Consequence;
+  return first ? Place::Waits : Place::Fine;
+}
+
+class RankJudge {
+ public:
+  explicit RankJudge(const std::vector<RankLog>& ranks) : ranks_(ranks), odd_(ranks.size()) {}
+
+  RanksVerification judge() && {
+    compare(&NcclLog::devices, "HCAs");
+    compare(&NcclLog::versions, "NCCL");
+    compare(&NcclLog::gid_indexes, "GID index");
+    sort();
+    tell_ranks();
+    into_.sentence = sentence();
+    return std::move(into_);
+  }
+
+ private:
+  void add(Code code, Severity severity, const std::vector<std::size_t>& of, std::string sentence) {
+    Finding finding{code, severity, {.kind = "Job"}, std::move(sentence)};
+    for (const std::size_t rank : of) finding.subject.parts.push_back(ranks_[rank].name);
+    into_.findings.push_back(std::move(finding));
+  }
+  [[nodiscard]] std::string named(const std::vector<std::size_t>& of) const {
+    return join_some(of, kMostNames, [this](std::size_t rank) { return ranks_[rank].name; });
+  }
+
+  void compare(NcclLog::Facts NcclLog::*facts, std::string_view what) {
+    const auto odd = odd_of(ranks_, facts);
+    const bool devices = facts == &NcclLog::devices;
+    if (!odd || (devices &&
+                 std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.device_line_cut; })))
+      return;
+    for (const auto& [has, of] : odd->others) {
+      // Where each rank has a device of its own, none is the odd one.
+      if (devices && !odd->majority && count(has) >= count(odd->usual)) continue;
+      const bool of_rank = facts != &NcclLog::gid_indexes;
+      for (const std::size_t rank : of) odd_[rank] = odd_[rank] || of_rank;
+      const Code code = facts == &NcclLog::versions       ? Code::NcclVersionsDiffer
+                        : facts == &NcclLog::gid_indexes  ? Code::RankIndexDiffers
+                        : count(has) != count(odd->usual) ? Code::MissingRail
+                                                          : Code::OddNode;
+      const std::string other =
+          facts == &NcclLog::devices ? difference(has, odd->usual) : " instead of " + odd->usual;
+      add(code, of_rank ? Severity::Warning : Severity::Info, of,
+          named(of) + ": " + std::string(what) + " " + (devices ? other : has + other));
+    }
+  }
+
+  static std::size_t count(const std::string& names) {
+    return static_cast<std::size_t>(std::ranges::count(names, ',')) + 1;
+  }
+  static std::set<std::string> split(const std::string& names) {
+    std::set<std::string> parts;
+    for (std::size_t begin = 0; begin < names.size();) {
+      const std::size_t end = std::min(names.find(',', begin), names.size());
+      parts.insert(names.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return parts;
+  }
+  // "7, most ranks 8: - mlx5_4:1".
+  static std::string difference(const std::string& has, const std::string& usual) {
+    const std::set<std::string> own = split(has), most = split(usual);
+    std::vector<std::string> changes;
+    for (const std::string& name : most) {
+      if (!own.contains(name)) changes.push_back("- " + name);
+    }
+    for (const std::string& name : own) {
+      if (!most.contains(name)) changes.push_back("+ " + name);
+    }
+    return std::to_string(own.size()) + ", most ranks " + std::to_string(most.size()) + ": " +
+           join_some(changes, 2 * kMostNames);
+  }
+
+  void sort() {
+    into_.order.resize(ranks_.size());
+    std::iota(into_.order.begin(), into_.order.end(), std::size_t{0});
+    const auto key = [this](std::size_t i) {
+      const LogVerification& verification = ranks_[i].verification;
+      const std::string time =
+          verification.cause ? verification.failures[*verification.cause].failure.first_time : std::string();
+      return std::tuple(place_of(ranks_[i], odd_[i]), time.empty(), time);
+    };
+    std::ranges::stable_sort(into_.order, {}, key);
+  }
+
+  // One finding for all ranks whose logs begin with the same code; a rank's difference has been told already.
+  void tell_ranks() {
+    std::vector<std::pair<Code, std::vector<std::size_t>>> by_code;
+    for (const std::size_t rank : into_.order) {
+      const Finding* first = first_of(ranks_[rank]);
+      if (!first) continue;
+      const auto known = std::ranges::find(by_code, first->code, [](const auto& each) { return each.first; });
+      if (known == by_code.end()) {
+        by_code.push_back({first->code, {rank}});
+      } else {
+        known->second.push_back(rank);
+      }
+    }
+    std::vector<Finding> differences;
+    differences.swap(into_.findings);
+    for (const auto& [code, of] : by_code) {
+      const Finding& first = *first_of(ranks_[of.front()]);
+      add(code, first.severity, of, named(of) + ": " + first.sentence);
+    }
+    const bool waits = !into_.findings.empty();
+    into_.findings.insert(into_.findings.end(), differences.begin(), differences.end());
+    std::vector<std::size_t> silent;
+    for (const std::size_t rank : into_.order) {
+      if (ranks_[rank].problem.empty() && !speaks(ranks_[rank])) silent.push_back(rank);
+    }
+    if (waits && !silent.empty())
+      add(Code::InitNotEnded, Severity::Warning, silent,
+          named(silent) + ": no line of NCCL's, though others wait or failed");
+    std::ranges::stable_sort(into_.findings, {}, &Finding::severity);
+  }
+
+  [[nodiscard]] std::string sentence() const {
+    const std::size_t rank = into_.order.empty() ? 0 : into_.order.front();
+    const Place place = into_.order.empty() ? Place::Fine : place_of(ranks_[rank], odd_[rank]);
+    if (is_good(into_.findings))
+      return "The logs of " + count_of(ranks_.size(), "rank") + " agree, and tell no failure." + unread();
+    std::string text;
+    if (place < Place::Odd || place == Place::Consequence) {
+      text = ranks_[rank].name + ": " + ranks_[rank].verification.sentence;
+    } else {
+      const auto first = std::ranges::find_if(into_.findings, [](const Finding& each) {
+        return each.code != Code::InitNotEnded && each.severity != Severity::Info;
+      });
+      const Finding& told = first == into_.findings.end() ? into_.findings.front() : *first;
+      text = std::string(to_string(told.code)) + ", " + told.sentence + ". " +
+             std::string(words_of(told.code).meaning) + " " + std::string(remedy_of(told));
+    }
+    return text + unread();
+  }
+  [[nodiscard]] std::string unread() const {
+    const auto unread =
+        std::ranges::count_if(ranks_, [](const RankLog& rank) { return !rank.problem.empty(); });
+    return unread == 0 ? "" : " " + count_of(static_cast<std::size_t>(unread), "log") + " could not be read.";
+  }
+
+  const std::vector<RankLog>& ranks_;
+  std::vector<bool> odd_;  // of each rank: it differs from most
+  RanksVerification into_;
+};
+
+std::string answer_of(const RankLog& rank) {
+  if (!rank.problem.empty()) return rank.problem;
+  if (!speaks(rank)) return "no line of NCCL's";
+  const Finding* first = first_of(rank);
+  return first ? std::string(to_string(first->code)) : "-";
+}
+
+}  // namespace
+
+RanksVerification verify_ranks(const std::vector<RankLog>& ranks) {
+  return RankJudge(ranks).judge();
+}
+
+std::string render_text(const RanksVerification& verification, const std::vector<RankLog>& ranks) {
+  std::string text = paragraph(verification.sentence);
+  for (const Finding& finding : verification.findings)
+    text += paragraph(std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code)) +
+                          ": " + finding.sentence,
+                      2);
+  TextColumns columns(2);
+  columns.add({"RANK", "NCCL", "HCAS", "GID", "NETWORK", "BOOTSTRAP", "FINDING"});
+  for (std::size_t i = 0; i < std::min(verification.order.size(), kMostRows); ++i) {
+    const RankLog& rank = ranks[verification.order[i]];
+    const NcclLog& log = rank.log;
+    columns.add({rank.name, listed(log.versions),
+                 log.devices.empty() ? "-" : std::to_string(log.devices.size()), listed(log.gid_indexes),
+                 listed(log.networks), listed(log.bootstrap), answer_of(rank)});
+  }
+  text += "\n" + columns.render();
+  if (verification.order.size() > kMostRows)
+    text += "  and " + std::to_string(verification.order.size() - kMostRows) + " more: -o json\n";
+  return text;
+}
+
+nlohmann::ordered_json to_json(const RanksVerification& verification, const std::vector<RankLog>& ranks) {
+  nlohmann::ordered_json json = {{"good", is_good(verification.findings)},
+                                 {"sentence", verification.sentence},
+                                 {"findings", to_json(verification.findings)},
+                                 {"ranks", nlohmann::ordered_json::array()}};
+  for (const std::size_t i : verification.order) {
+    nlohmann::ordered_json rank = {{"rank", ranks[i].name}, {"problem", text_or_null(ranks[i].problem)}};
+    if (ranks[i].problem.empty()) rank.update(to_json(ranks[i].verification, ranks[i].log));
+    json["ranks"].push_back(std::move(rank));
+  }
+  return json;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// The diagnosis comes first: logs as people posted them (tests/data/logs), and the states between well and
+// ill.
+#include "nccl_env/core/nccl_log/log_verify.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "support/places.h"
+
+namespace nccl_env::log_verify_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+NcclLog read(std::istream& lines) {
+  NcclLogReader reader;
+  for (std::string line; std::getline(lines, line);) reader.read_line(line);
+  return reader.log();
+}
+
+NcclLog read(const std::string& text) {
+  std::istringstream lines(text);
+  return read(lines);
+}
+
+LogVerification verify(const std::string& text, const std::vector<Value>& given = {}) {
+  return verify_log(read(text), given);
+}
+
+std::string first_code(const std::string& text) {
+  const LogVerification verification = verify(text);
+  return verification.findings.empty() ? "" : std::string(to_string(verification.findings.front().code));
+}
+
+const std::string kFolder = tests::in_source("/tests/data/logs/");
+
+struct Case {
+  std::string log;
+  std::vector<std::string> codes;  // one of them is named
+  bool good = false;
+};
+
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.log;
+}
+
+std::vector<Case> cases() {
+  std::ifstream file(kFolder + "cases.tsv");
+  std::vector<Case> all;
+  std::string line;
+  std::getline(file, line);  // the head
+  while (std::getline(file, line)) {
+    std::istringstream columns(line);
+    std::string log, source, codes, answer, code;
+    std::getline(columns, log, '\t');
+    std::getline(columns, source, '\t');
+    std::getline(columns, codes, '\t');
+    std::getline(columns, answer, '\t');
+    Case one{log, {}, answer == "good"};
+    std::istringstream names(codes);
+    while (std::getline(names, code, ',')) {
+      if (code != "-") one.codes.push_back(code);
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+class PostedLog : public ::testing::TestWithParam<Case> {};
+
+TEST_P(PostedLog, IsDiagnosedInItsFirstThreeLines) {
+  std::ifstream file(kFolder + GetParam().log);
+  const NcclLog log = read(file);
+  EXPECT_GT(log.nccl_lines, 0u);
+  const LogVerification verification = verify_log(log, {});
+  EXPECT_EQ(is_good(verification.findings), GetParam().good) << verification.sentence;
+  std::istringstream text(render_text(verification, log));
+  std::string line, three;
+  for (int i = 0; i < 3 && std::getline(text, line); ++i) three += line + "\n";
+  EXPECT_EQ(GetParam().codes.empty(), GetParam().good);
+  const auto named = [&](const std::string& code) { return three.find(code + ",") != three.npos; };
+  if (!GetParam().good) {
+    EXPECT_TRUE(std::ranges::any_of(GetParam().codes, named)) << three;
+    EXPECT_THAT(verification.sentence, Not(HasSubstr("Nothing to do")));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Logs, PostedLog, ::testing::ValuesIn(cases()), [](const auto& with) {
+  std::string name = with.param.log;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
+
+TEST(PostedLogs, EachFileIsInTheTable) {
+  std::set<std::string> named{"cases.tsv"};
+  for (const Case& one : cases()) named.insert(one.log);
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+    EXPECT_TRUE(named.contains(entry.path().filename().string())) << entry.path();
+}
+
+const std::string kInfo = "n:1:1 [0] NCCL INFO ", kWarn = "n:1:1 [0] x.cc:1 NCCL WARN ";
+
+TEST(Cause, ComesBeforeWhatFollowsWhereverItStands) {
+  const std::string closed = kWarn + "Connection closed by remote peer b<1>\n",
+                    gave_up = kInfo + "init.cc:9 -> 6\n";
+  const std::string shm =
+      kWarn + "Error: failed to extend /dev/shm/nccl-x to 9 bytes, error: No space left on device (28)\n";
+  EXPECT_EQ(first_code(closed + gave_up), "PeerClosed") << "nothing else is known";
+  EXPECT_EQ(first_code(closed + gave_up + shm), "SharedMemory");
+  EXPECT_EQ(first_code(shm + closed + gave_up), "SharedMemory");
+  EXPECT_THAT(verify(closed + shm).sentence, HasSubstr("It may have led to PeerClosed in line 1."));
+  const std::string unknown = kWarn + "never seen\n";
+  EXPECT_EQ(first_code(closed + unknown + gave_up), "UnknownWarning");
+  EXPECT_EQ(first_code(unknown + closed + shm), "SharedMemory");
+}
+
+TEST(HarmlessWarning, IsAFailureOnceATraceOfItsThreadFollows) {
+  const std::string harmless = kWarn + "NCCL_NET_MERGE_POLICY: unknown value 'x', defaulting to ALL\n";
+  const std::string network = kInfo + "Using network IB\n";
+  EXPECT_TRUE(is_good(verify(harmless + network).findings));
+  EXPECT_TRUE(is_good(verify(harmless + "n:1:2 [0] NCCL INFO topo.cc:9 -> 3\n" + network).findings))
+      << "another thread's";
+  EXPECT_TRUE(is_good(verify(harmless + network + kInfo + "topo.cc:9 -> 3\n").findings)) << "not behind it";
+  EXPECT_EQ(first_code(harmless + kInfo + "topo.cc:9 -> 3\n"), "UnknownWarning");
+  EXPECT_THAT(verify(harmless + network).sentence, Not(HasSubstr("Nothing to do")));
+}
+
+TEST(LastError, IsReadOnlyBehindAnErrorOfNccl) {
+  const std::string last =
+      "Last error:\nError while creating shared memory segment /dev/shm/nccl-a (size 9)\n";
+  const std::string error =
+      "DistBackendError: NCCL error in: x.cpp:1, unhandled system error\nncclSystemError: y\n";
+  EXPECT_EQ(first_code(error + last), "SharedMemory");
+  EXPECT_EQ(first_code(error + "Last error:\n\nTraceback\n"), "GaveUp");
+  EXPECT_EQ(first_code("some program's\n" + last), "");
+  EXPECT_EQ(read(last).nccl_lines, 0u);
+}
+
+TEST(UnreachableInterface, CountsUntilRanksHaveMetOverIt) {
+  const std::string docker = kInfo + "Bootstrap : Using docker0:172.17.0.1<0>\n";
+  const std::string start = kInfo + "comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 - Init START\n";
+  const std::string end = kInfo + "comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 - Init COMPLETE\n";
+  EXPECT_EQ(first_code(docker + start), "UnreachableInterface");
+  EXPECT_TRUE(is_good(verify(docker + start + end).findings));
+  EXPECT_EQ(first_code(kInfo + "Bootstrap : Using eth0:10.0.0.1<0>\n" + start), "InitNotEnded");
+  EXPECT_EQ(first_code(kInfo + "Bootstrap : Using eth0:10.0.0.1<0>\n" + start + end), "");
+  EXPECT_EQ(first_code(kInfo + "Bootstrap : Using eth0:fe80::1%eth0<0>\n" + start + end), "");
+}
+
+TEST(InitNotEnded, IsToldOfTheCommunicatorsThatHaveNot) {
+  const auto init = [](const std::string& comm, const std::string& what) {
+    return kInfo + "comm " + comm + " rank 0 nranks 2 cudaDev 0 busId 1 - Init " + what + "\n";
+  };
+  std::string log;
+  for (int i = 0; i < 1000; ++i) log += init("0x" + std::to_string(i), "START");
+  EXPECT_EQ(read(log).initialising.size(), 256u);
+  for (int i = 0; i < 1000; ++i) log += init("0x" + std::to_string(i), "COMPLETE");
+  EXPECT_EQ(first_code(log), "");
+  EXPECT_EQ(first_code(log + init("0xa", "START")), "InitNotEnded");
+}
+
+TEST(PartlyUsed, IsTheListThatThePodWasGivenOrThatNcclReads) {
+  const std::string uses = kInfo + "NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
+  const std::vector<Value> given{{"NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node}};
+  const LogVerification partly = verify(uses, given);
+  EXPECT_EQ(partly.values.at(0).verdict, LogVerdict::PartlyUsed);
+  ASSERT_THAT(partly.findings, SizeIs(1));
+  EXPECT_EQ(partly.findings[0].code, Code::PartlyUsed);
+  EXPECT_THAT(partly.sentence, Not(HasSubstr("Nothing to do")));
+  EXPECT_EQ(verify(uses, {{"NCCL_IB_HCA", "=mlx5_1", Source::Node}}).values.at(0).verdict, LogVerdict::Used);
+  const auto reads = [&](const std::string& list) {
+    return first_code(kInfo + "NCCL_IB_HCA set to " + list + "\n" + uses);
+  };
+  EXPECT_EQ(reads("=mlx5_1,mlx5_2"), "PartlyUsed");
+  EXPECT_EQ(reads("mlx5_1,mlx6"), "PartlyUsed");
+  EXPECT_EQ(reads("mlx5"), "");
+  EXPECT_EQ(reads("^mlx5_2"), "");
+  EXPECT_EQ(reads("=mlx5_1:1"), "");
+}
+
+TEST(OldVersion, IsToldAsANewOneIs) {
+  const auto notes = [](const std::string& version) {
+    return verify("NCCL version " + version + "\n" + kInfo + "Using network IB\n").notes;
+  };
+  EXPECT_THAT(notes("2.5.6+cuda10.0"), SizeIs(1));
+  EXPECT_THAT(notes("2.18.1+cuda12.1"), SizeIs(0));
+  EXPECT_THAT(notes("2.99.1+cuda14.0"), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace nccl_env::log_verify_test

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of a job side by side: who is told first, and what sets a rank apart.
+#include "nccl_env/core/nccl_log/rank_logs.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/golden.h"
+
+namespace nccl_env::rank_logs_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+RankLog rank_of(const std::string& name, const std::string& text) {
+  NcclLogReader reader;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) reader.read_line(line);
+  return {name, {}, reader.log(), verify_log(reader.log(), {})};
+}
+
+std::string line(const std::string& name, const std::string& text) {
+  return name + ":1:1 [0] NCCL INFO " + text + "\n";
+}
+
+std::string healthy(const std::string& name,
+                    const std::string& devices = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE") {
+  return line(name, "Bootstrap : Using eth0:10.0.0.1<0>") + line(name, "NCCL version 2.27.3+cuda12.9") +
+         line(name, "NET/IB : Using " + devices + " [RO]; OOB eth0:10.0.0.1<0>") +
+         line(name, "Using network IB");
+}
+
+std::vector<RankLog> three() {
+  return {rank_of("r0", healthy("r0")), rank_of("r1", healthy("r1")), rank_of("r2", healthy("r2"))};
+}
+
+std::string first_of(const std::vector<RankLog>& ranks) {
+  return ranks.at(verify_ranks(ranks).order.at(0)).name;
+}
+
+TEST(RankLogs, ThatAgreeAreGood) {
+  const RanksVerification verification = verify_ranks(three());
+  EXPECT_THAT(verification.findings, IsEmpty());
+  tests::expect_golden(render_text(verification, three()));
+}
+
+TEST(RankLogs, TheCauseStandsBeforeItsConsequencesInWhateverOrder) {
+  const std::string shm =
+      "r2:1:1 [0] x.cc:1 NCCL WARN Error: failed to extend /dev/shm/nccl-x to 9 bytes, error: No space left "
+      "on "
+      "device (28)\n";
+  const std::string closed = ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r2<1>\n";
+  std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + "r0" + closed),
+                             rank_of("r1", healthy("r1") + "r1" + closed),
+                             rank_of("r2", healthy("r2") + shm)};
+  const RanksVerification verification = verify_ranks(ranks);
+  EXPECT_FALSE(is_good(verification.findings));
+  EXPECT_EQ(first_of(ranks), "r2");
+  EXPECT_TRUE(verification.sentence.starts_with("r2: SharedMemory, ")) << verification.sentence;
+  tests::expect_golden(render_text(verification, ranks));
+  std::swap(ranks[0], ranks[2]);
+  EXPECT_EQ(first_of(ranks), "r2");
+}
+
+TEST(RankLogs, OfTwoCausesTheEarlierIsFirst) {
+  const auto lost = [](const std::string& name, const std::string& time) {
+    return rank_of(name, healthy(name) + "[2026-03-01 " + time + "] " + name +
+                             ":1:1 [0] x.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error\n");
+  };
+  EXPECT_EQ(first_of({lost("r0", "10:00:09"), lost("r1", "10:00:01"), rank_of("r2", healthy("r2"))}), "r1");
+}
+
+TEST(RankLogs, ARankWithFewerHcasIsTold) {
+  std::vector<RankLog> ranks = three();
+  ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE"));
+  const RanksVerification verification = verify_ranks(ranks);
+  ASSERT_EQ(verification.findings.size(), 1u);
+  EXPECT_EQ(verification.findings[0].code, Code::MissingRail);
+  EXPECT_EQ(verification.findings[0].subject.parts, std::vector<std::string>{"r1"});
+  EXPECT_EQ(first_of(ranks), "r1");
+  tests::expect_golden(verification.sentence);
+  ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE [1]mlx5_9:1/RoCE"));
+  EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::OddNode);
+}
+
+TEST(RankLogs, AnotherVersionIsToldAndAnotherIndexIsOnlyShown) {
+  std::vector<RankLog> ranks = three();
+  ranks[2] = rank_of("r2", healthy("r2") + line("r2", "NET/IB: Dev 0 Port 1 qpn 1 mtu 5 GID 5 (0/1)"));
+  ranks[1] = rank_of("r1", healthy("r1") + line("r1", "NET/IB: Dev 0 Port 1 qpn 1 mtu 5 GID 3 (0/1)"));
+  EXPECT_TRUE(is_good(verify_ranks(ranks).findings));
+  EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::RankIndexDiffers);
+  std::string old = healthy("r0");
+  old.replace(old.find("2.27.3"), 6, "2.21.5");
+  ranks[0] = rank_of("r0", old);
+  EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::NcclVersionsDiffer);
+  EXPECT_EQ(first_of(ranks), "r0");
+}
+
+TEST(RankLogs, ARankThatNeverBeganIsToldWhereOthersWait) {
+  const std::string start = "comm 0x1 rank 0 nranks 3 cudaDev 0 busId 1 - Init START";
+  std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + line("r0", start)),
+                             rank_of("r1", healthy("r1") + line("r1", start)), rank_of("r2", "loading\n")};
+  EXPECT_EQ(first_of(ranks), "r2");
+  const RanksVerification waiting = verify_ranks(ranks);
+  EXPECT_THAT(render_text(waiting, ranks), HasSubstr("r2: no line of NCCL's, though others wait or failed"));
+  ranks[0] = rank_of("r0", healthy("r0"));
+  ranks[1] = rank_of("r1", healthy("r1"));
+  EXPECT_TRUE(is_good(verify_ranks(ranks).findings));
+}
+
+TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {
+  std::vector<RankLog> ranks = three();
+  ranks[0] = {"r0", "get pods/log ml/r0: 403", {}, {}};
+  const RanksVerification verification = verify_ranks(ranks);
+  EXPECT_TRUE(is_good(verification.findings));
+  EXPECT_THAT(verification.sentence, HasSubstr("1 log could not be read"));
+  const auto json = to_json(verification, ranks);
+  EXPECT_EQ(json["ranks"].size(), 3u);
+  EXPECT_EQ(json["ranks"][0]["problem"], "get pods/log ml/r0: 403");
+  EXPECT_EQ(json["ranks"][1]["log"]["networks"][0], "IB");
+}
+
+}  // namespace
+}  // namespace nccl_env::rank_logs_test
