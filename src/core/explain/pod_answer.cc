@@ -38,6 +38,7 @@ class Comparison {
   Comparison(const PodRecord& record, const PodSurroundings& around)
       : at_start_(record.starts_itself()),
         file_known_(record.file && record.file->state == GivenFile::State::Known && !record.file->cut),
+        unread_(record.bound && !record.bound->env_file.empty()),
         table_(around.table.get()),
         node_(values_today(record, around)),
         constants_only_(at_start_ ||
@@ -51,7 +52,7 @@ class Comparison {
       const Value* given = container.find(wish.name);
       // A variable that the user sets, or that was left to the user, does not change.
       if (given ? given->state == State::Users : is_users(container, wish.name)) continue;
-      if (given && given->state == State::Later) continue;
+      if (given && (given->state == State::Later || (given->by_file_key && unread_))) continue;
       add(container, given, held_value(wish, node_ ? *node_ : none_), into);
     }
     for (const Value* given : container.effective()) {
@@ -107,6 +108,7 @@ class Comparison {
 
   const bool at_start_;
   const bool file_known_;
+  const bool unread_;  // what comes by EnvFile is empty, whatever the node gives
   const NodeFabric* const table_;
   const std::optional<NodeValues> node_;
   const NodeValues none_;
@@ -180,6 +182,8 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
   for (const std::string& key : record.unreadable)
     notes.push_back("The annotation " + key + " holds what nccl-env never writes; it is not read.");
   if (record.ending) notes.emplace_back("The pod is being deleted.");
+  const auto fallback = record.status ? parse_reason(record.status->fallback) : std::nullopt;
+  if (fallback) notes.push_back(std::string(to_string(*fallback)) + ": " + std::string(meaning(*fallback)));
   if (!record.status) {
     if (record.reads_node())
       notes.emplace_back(
@@ -255,8 +259,12 @@ class Answerer {
       tell_wait();
     } else if (record_.starts_itself() && record_.file) {
       tell_start(*record_.file);
+    } else if (is_unread() && lacks_node_values()) {
+      tell_unread();
     } else if ((!record_.bound || !record_.bound->reason.empty()) && lacks_node_values()) {
       tell_missed_binding();
+    } else if (record_.file && record_.file->at_start) {
+      tell_start(*record_.file);
     } else {
       tell_given();
     }
@@ -397,6 +405,17 @@ class Answerer {
     return (missing || no_file) && !known && (!by_file || no_file);
   }
 
+  // True if the node's kubelet does not read what comes by EnvFile.
+  [[nodiscard]] bool is_unread() const { return record_.bound && !record_.bound->env_file.empty(); }
+
+  void tell_unread() {
+    answer_.reason = parse_reason(record_.bound->env_file);
+    set(PodState::MissedAtBinding,
+        "The pod's variables are empty on node " + record_.node + ": " +
+            (answer_.reason ? std::string(meaning(*answer_.reason)) : record_.bound->env_file),
+        answer_.reason ? std::string(remedy(*answer_.reason)) : std::string(), Code::MissedAtBinding);
+  }
+
   // Names the values, and whose they are.
   void tell_foreign() {
     std::set<std::string> names;
@@ -439,11 +458,11 @@ class Answerer {
     const std::string why = file.detail.empty() ? "" : " (" + file.detail + ")";
     switch (file.state) {
       case GivenFile::State::Waiting:
-        return set(
-            PodState::NotStarted,
-            "The pod finds its values itself, and its init container nccl-env-resolve has not ended yet" +
-                why + ".",
-            file.stuck ? kResolverRemedy : "", file.stuck ? std::optional(Code::HeldBack) : std::nullopt);
+        return set(PodState::NotStarted,
+                   "The pod's init container nccl-env-resolve, which writes its values, has not ended yet" +
+                       why + ".",
+                   file.stuck ? kResolverRemedy : "",
+                   file.stuck ? std::optional(Code::HeldBack) : std::nullopt);
       case GivenFile::State::Failed:
         if (file.stuck) {
           return set(PodState::NotStarted,

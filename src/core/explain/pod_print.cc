@@ -76,7 +76,11 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
   };
   for (const Value& given : container.values) {
     if (given.state != State::LeftOut || record.node.empty()) continue;
-    if (!record.bound) {
+    if (given.by_file_key) {
+      const std::string why = record.reason_missing(given);
+      const auto told = record.file->details.find(given.name);
+      add(given.name, why, told == record.file->details.end() ? std::string() : told->second);
+    } else if (!record.bound) {
       add(given.name, "its annotation is not there");
     } else {
       add(given.name,

@@ -408,7 +408,8 @@ void read_scheduling(const Json& object, PodRecord& into) {
 void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
   if (status.is_object()) {
     into.status = {text_at(status, "policy"), number_at(status, "generation"),
-                   parse_exposure(text_at(status, "exposure")), text_at(status, "form")};
+                   parse_exposure(text_at(status, "exposure")), text_at(status, "form"),
+                   text_at(status, "fallback")};
   }
   const Json node = note_of(pod, key::kNode, into.unreadable);
   if (!node.is_object()) return;

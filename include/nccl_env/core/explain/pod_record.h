@@ -65,6 +65,7 @@ struct StatusNote {
   std::int64_t generation = 0;
   std::optional<Exposure> exposure;
   std::string form;
+  std::string fallback;  // why nccl.conf takes the place of EnvFile: a reason's name; "" where it does not
 };
 
 // The annotation nccl-env.io/node, written at Binding.
