@@ -191,7 +191,9 @@ class RankJudge {
     const std::size_t rank = into_.order.empty() ? 0 : into_.order.front();
     const Place place = into_.order.empty() ? Place::Fine : place_of(ranks_[rank], odd_[rank]);
     if (is_good(into_.findings))
-      return "The logs of " + count_of(ranks_.size(), "rank") + " agree, and tell no failure." + unread();
+      return "The logs of " +
+             count_of(static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks)), "rank") +
+             " agree, and tell no failure." + unread();
     std::string text;
     if (place < Place::Odd || place == Place::Consequence) {
       text = ranks_[rank].name + ": " + ranks_[rank].verification.sentence;

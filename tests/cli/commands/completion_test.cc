@@ -51,7 +51,7 @@ TEST(Completion, FilesServeWhereTheyAreMeant) {
   EXPECT_EQ(completed({"table", "show", "--policy", ""}), ":0\n");
   EXPECT_EQ(completed({"table", "show", "a.yaml", ""}), ":0\n") << "several";
   EXPECT_EQ(completed({"verify", ""}), ":0\n");
-  EXPECT_EQ(completed({"verify", "a.log", ""}), ":4\n") << "one";
+  EXPECT_EQ(completed({"verify", "a.log", ""}), ":0\n") << "the ranks of a job";
   EXPECT_EQ(completed({"explain", "--node", ""}), ":4\n");
 }
 
