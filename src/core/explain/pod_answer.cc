@@ -15,6 +15,7 @@
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
@@ -398,6 +399,7 @@ class Answerer {
     const bool no_file = by_file && record_.file->state == GivenFile::State::Missing;
     bool missing = false, known = false;
     for (const GivenContainer& container : record_.containers) {
+      if (container.name == conf_file::kResolver) continue;  // it reads for the others
       for (const Value& given : container.values) {
         if (given.is_from(Source::Node)) (given.value ? known : missing) = true;
       }

@@ -33,7 +33,7 @@ Preparation empty_cluster() {
   facts.version = seen({{"major", "1"}, {"minor", "30"}, {"gitVersion", "v1.30.0"}});
   facts.rights = {{"namespaces", true}, {"roles.rbac.authorization.k8s.io", true}};
   facts.policy_crd = facts.table_crd = facts.mutating = facts.validating = facts.space = kAbsent;
-  facts.env_files = Error{"not asked"};
+  facts.env_files = kube::EnvFiles{true, {}};
   facts.opted_in = std::vector<std::string>();
   return facts;
 }
@@ -59,9 +59,9 @@ TEST(Preparation, AnEmptyClusterIsGood) {
 
 TEST(Preparation, TheCarrierThatTheClusterCanHaveIsToldWithTheLineThatSetsIt) {
   Preparation facts = empty_cluster();
-  expect_line(facts, "EnvFiles", kNotSeen);
-  facts.env_files = kube::EnvFiles{true, {}};
   expect_line(facts, "EnvFiles", kNote);
+  facts.env_files = Error{"no answer"};
+  expect_line(facts, "EnvFiles", kNotSeen);
   facts.env_files = kube::EnvFiles{false, "it drops the field"};
   expect_line(facts, "EnvFiles", kNote);
 }

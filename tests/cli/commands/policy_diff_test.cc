@@ -107,7 +107,7 @@ TEST_F(PolicyDiffOfACluster, AFirstPolicyIsComparedWithNoneAlsoOnLivePods) {
   const std::string first = write("q.yaml", named(kPolicy, "name: p", "name: q"));
   expect_shown(ask({"policy", "diff", first}), 1);
   Json pods = list();
-  pods["items"] = {Json::parse(kPod)};
+  pods["items"] = Json::array({given_pod("w")});
   const std::string path = "/api/v1/namespaces/ml/pods";
   serve(path, pods);
   const CliResult live = ask({"policy", "diff", first, "-n", "ml", "-o", "json"});

@@ -45,7 +45,7 @@ TEST(What, ReasonsFindingsAndVariablesAreToldInAnyCase) {
               ::testing::AllOf(::testing::StartsWith("PortDown  A port of the fabric is not Active.\n"),
                                ::testing::HasSubstr("Check cable")));
   EXPECT_THAT(run_cli({"what", "nccl_ib_timeout"}).out,
-              ::testing::AllOf(::testing::StartsWith("NCCL_IB_TIMEOUT  Takes integer from 0 to "),
+              ::testing::AllOf(::testing::StartsWith("NCCL_IB_TIMEOUT  Takes integer from 1 to 31"),
                                ::testing::HasSubstr("docs/reference/variables.md")));
   EXPECT_THAT(run_cli({"what", "NoTable", "-o", "json"}).out,
               ::testing::AllOf(::testing::HasSubstr("\"impact\": \"node\""),
