@@ -115,6 +115,7 @@ TEST_F(InstallationCheck, BeforeInstallingRightsAndNamesAreAsked) {
   serve_text("/version", R"({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})");
   serve("/api/v1/namespaces", list_of_items(Json::array()));
   answers[kReviews] = {201, reply(true)};
+  answers["/api/v1/namespaces/ml/podtemplates"] = refusal(422, "must specify one of: fieldRef");
   expect_shown(check({"--pre"}));
   std::set<std::string> asked;
   instead = [&](const ScriptedRequest& request) -> std::optional<Answer> {
@@ -132,6 +133,8 @@ TEST_F(InstallationCheck, BeforeInstallingRightsAndNamesAreAsked) {
 
 TEST_F(InstallationCheck, TheAgentsPodIsTriedWhereTheNamespaceIsThere) {
   answers[kReviews] = {201, reply(true)};
+  answers["/api/v1/namespaces/ml/podtemplates"] = {
+      201, R"({"template": {"spec": {"containers": [{"env": [{"valueFrom": {"fileKeyRef": {}}}]}]}}})"};
   serve_text("/api/v1/namespaces/fabric",
              R"({"metadata": {"name": "fabric"}, "status": {"phase": "Active"}})");
   answers["/api/v1/namespaces/fabric/pods"] =
