@@ -7,9 +7,15 @@
 #include <tuple>
 
 #include "decide/wanted.h"
+#include "explain/judgement.h"
 #include "explain/value_print.h"
+#include "nccl/ports.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
@@ -38,7 +44,36 @@ const Value* held_at(const HeldValues& held, const std::string& place, const std
   return value == names->second.end() ? nullptr : &value->second;
 }
 
+constexpr std::size_t kMaxValue = 60;  // of a value in a sentence
+
+std::optional<std::vector<std::string>> names_of(const std::optional<std::string>& list) {
+  if (!list) return std::nullopt;
+  return parse_nccl_name_list(*list, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
+}
+
+std::string value_words(const std::optional<std::string>& value) {
+  return value ? cut(*value, kMaxValue) : "none";
+}
+
 }  // namespace
+
+std::string change_text(const Change& change) {
+  const auto& [name, now] = std::pair(change.now.name, change.now.value);
+  if (name == variable::kIbHca && change.then && now)
+    return name + " (" + list_difference(*names_of(change.then), *names_of(now)) + ")";
+  const std::string reason =
+      change.now.reason && !now ? ": " + std::string(to_string(*change.now.reason)) : std::string();
+  return name + " (" + value_words(change.then) + " then, " + value_words(now) + " today" + reason + ")";
+}
+
+std::string remedy_of_changes(const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    const auto& reason = change.now.reason;
+    if (change.then && !change.now.value && reason && *reason != Reason::OmittedByPolicy)
+      return std::string(remedy(*reason));
+  }
+  return {};
+}
 
 Value held_value(const Value& wish, const NodeValues& values) {
   Value held{.name = wish.name};

@@ -4,14 +4,9 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
-#include <utility>
 
-#include "nccl/ports.h"
-#include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
-#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
@@ -50,16 +45,6 @@ Judged judged(NcclFault fault) {
 
 // More names would hide the sentence.
 constexpr std::size_t kMostNames = 4;
-constexpr std::size_t kMaxValue = 60;
-
-std::optional<std::vector<std::string>> names_of(const std::optional<std::string>& list) {
-  if (!list) return std::nullopt;
-  return parse_nccl_name_list(*list, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
-}
-
-std::string value_words(const std::optional<std::string>& value) {
-  return value ? cut(*value, kMaxValue) : "none";
-}
 
 }  // namespace
 
@@ -107,24 +92,6 @@ std::string list_difference(const std::vector<std::string>& from, const std::vec
   add("- ", from, to);
   add("+ ", to, from);
   return join_some(words, kMostNames);
-}
-
-std::string change_text(const Change& change) {
-  const auto& [name, now] = std::pair(change.now.name, change.now.value);
-  if (name == variable::kIbHca && change.then && now)
-    return name + " (" + list_difference(*names_of(change.then), *names_of(now)) + ")";
-  const std::string reason =
-      change.now.reason && !now ? ": " + std::string(to_string(*change.now.reason)) : std::string();
-  return name + " (" + value_words(change.then) + " then, " + value_words(now) + " today" + reason + ")";
-}
-
-std::string remedy_of_changes(const std::vector<Change>& changes) {
-  for (const Change& change : changes) {
-    const auto& reason = change.now.reason;
-    if (change.then && !change.now.value && reason && *reason != Reason::OmittedByPolicy)
-      return std::string(remedy(*reason));
-  }
-  return {};
 }
 
 std::string continued(std::string sentence) {

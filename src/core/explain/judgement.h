@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/text/columns.h"
@@ -24,11 +23,6 @@ void judge_setting(std::string_view name, std::string_view value, const Subject&
 void sort_findings(std::vector<Finding>& findings);
 // Adds rows for the findings other than that of the answer's sentence, each with its remedy.
 void add_further(const std::vector<Finding>& findings, std::string_view answer, TextColumns& columns);
-
-// "NCCL_IB_TIMEOUT (none then, 22 today)", "NCCL_IB_HCA (- mlx5_4, none today: TooFewPorts)".
-std::string change_text(const Change& change);
-// What to do about changes: where the node gives a value no more, the remedy is that of the reason.
-std::string remedy_of_changes(const std::vector<Change>& changes);
 
 // "- mlx5_4, + mlx5_9": how the second list differs from the first.
 std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to);

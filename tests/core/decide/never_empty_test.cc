@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The invariant of all carriers: no variable of ours is ever empty, whatever the node has, unless the policy
+// says Reference or its kubelet does not know fileKeyRef. An image's own value then counts wherever we have
+// none.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/conf_pods.h"
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/core/decide/start.h"
+#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/policy/reader.h"
+#include "support/places.h"
+
+namespace nccl_env::tests::never_empty_test {
+namespace {
+
+enum class Delivery { File, EnvFile, Reference };
+constexpr const char* kWords[] = {"File", "EnvFile", "Reference"};
+
+// What we ship, and one with all rules that a node answers.
+std::vector<NcclPolicy> policies() {
+  std::vector<NcclPolicy> all;
+  for (const auto& entry : std::filesystem::directory_iterator(in_source("/policies"))) {
+    std::ifstream file(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    all.push_back(parse_policy(parse_documents(text, entry.path().string())->front(), {}).value());
+  }
+  NcclPolicy& asks = all.emplace_back(policy_for("rdma/hca"));
+  asks.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
+  asks.partition_key = 0x8001;
+  asks.fabric.expect_ports = 2;
+  PolicyVariant& variant = asks.variants.emplace_back();
+  variant.when.node_labels = {{"kind", "a*"}};
+  variant.env = {{"NCCL_IB_TC", "106"}};
+  return all;
+}
+
+NcclPolicy with(NcclPolicy policy, Delivery delivery, Exposure exposure) {
+  policy.deliver_file = delivery != Delivery::Reference;
+  policy.deliver_env_file = delivery == Delivery::EnvFile;
+  policy.deliver_reference = delivery == Delivery::Reference;
+  policy.resources = {{"rdma/hca", exposure}};
+  policy.skip_resources.clear();
+  return policy;
+}
+
+// What a node may be like; nothing: no table.
+std::map<std::string, std::optional<NodeFabric>> states() {
+  std::map<std::string, std::optional<NodeFabric>> all;
+  NodeFabric well = rails(2);
+  well.time = kNow;
+  well.node_interface = "eth0";
+  all["well"] = well;
+  all["no table"] = std::nullopt;
+  all["stale"] = well;
+  all["stale"]->time = kNow - std::chrono::hours(24);
+  all["down"] = well;
+  for (Port& port : all["down"]->ports) port.state = PortState::Down;
+  all["half down"] = well;
+  all["half down"]->ports[0].state = PortState::Down;
+  all["ambiguous"] = well;
+  for (int i = 0; i < 2; ++i) {
+    Port other = roce_port("other_" + std::to_string(i), "oth" + std::to_string(i), "10.9.0.2");
+    other.board_id = "OTHER";
+    all["ambiguous"]->ports.push_back(other);
+  }
+  all["not uniform"] = well;
+  for (GidRow& row : *all["not uniform"]->ports[0].gids) row.index += 4;
+  all["no rows"] = well;
+  for (Port& port : all["no rows"]->ports) port.gids.reset();
+  all["InfiniBand"] = well;
+  all["InfiniBand"]->ports = {ib_port("mlx5_0"), ib_port("mlx5_1")};
+  all["no ports"] = well;
+  all["no ports"]->ports.clear();
+  return all;
+}
+
+// The lines of the file of EnvFile as the kubelet reads them.
+std::map<std::string, std::string> written(const Json& pod, const NcclPolicy& policy,
+                                           const NodeFabric& seen) {
+  const Json inits = pod["spec"].value("initContainers", Json::array());
+  if (inits.empty()) return {};
+  const Json annotations = pod["metadata"].value("annotations", Json::object());
+  std::map<std::string, std::string> env;
+  for (const Json& entry : inits[0]["env"]) {
+    if (!entry.contains("valueFrom")) continue;
+    const std::string path = entry["valueFrom"]["fieldRef"]["fieldPath"];
+    env[entry["name"]] = annotations.value(path.substr(22, path.size() - 24), "");
+  }
+  const Json& args = inits[0]["args"];
+  const bool given = std::find(args.begin(), args.end(), "--given") != args.end();
+  ConstantMap texts;
+  for (const auto& [name, text] : env) {
+    if (!name.starts_with("NCCL_ENV_") && (given || !text.empty())) texts.emplace(name, text);
+  }
+  const Resolution resolution =
+      given ? resolve_given(texts, env["NCCL_ENV_NODE"]) : resolve_in_pod(policy, seen, false, kNow, texts);
+  std::map<std::string, std::string> lines;
+  std::istringstream text(render_env_file(resolution.env));
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t equals = line.find('=');
+    lines[line.substr(0, equals)] = line.substr(equals + 2, line.size() - equals - 3);
+  }
+  return lines;
+}
+
+// The container's environment by the kubelet's rules.
+std::map<std::string, std::string> started(const Json& pod, const std::map<std::string, std::string>& lines) {
+  std::map<std::string, std::string> env;
+  for (const Json& entry : pod["spec"]["containers"][0].value("env", Json::array())) {
+    const std::string name = entry["name"];
+    const Json from = entry.value("valueFrom", Json::object());
+    if (from.contains("fileKeyRef")) {
+      EXPECT_TRUE(from["fileKeyRef"]["optional"]) << name;
+      if (const auto line = lines.find(from["fileKeyRef"]["key"]); line != lines.end())
+        env[name] = line->second;
+    } else if (from.contains("fieldRef")) {
+      const std::string path = from["fieldRef"]["fieldPath"];
+      env[name] =
+          pod["metadata"].value("annotations", Json::object()).value(path.substr(22, path.size() - 24), "");
+    } else {
+      env[name] = entry["value"];
+    }
+  }
+  return env;
+}
+
+TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
+  int values = 0, empty_references = 0;
+  for (const NcclPolicy& shipped : policies()) {
+    for (const Delivery delivery : {Delivery::File, Delivery::EnvFile, Delivery::Reference}) {
+      for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+        const NcclPolicy policy = with(shipped, delivery, exposure);
+        for (const bool host_network : {false, true}) {
+          const Json created =
+              admit(pod({container("c")}, host_network), policy, nullptr, with_resolver()).pod;
+          for (const auto& [state, table] : states()) {
+            for (const bool bound : {false, true}) {
+              Json seen = created;
+              NodeContext context;
+              context.now = kNow;
+              context.max_table_age = std::chrono::hours(3);
+              if (bound) {
+                seen = bind_to_node(created, plan_binding(std::make_shared<const NcclPolicy>(policy),
+                                                          "node-a", table ? &*table : nullptr, context));
+              }
+              const auto env = started(seen, written(seen, policy, table.value_or(NodeFabric{})));
+              for (const auto& [name, value] : env) {
+                ++values;
+                if (delivery == Delivery::Reference) {
+                  empty_references += value.empty();
+                  EXPECT_FALSE(value.empty() && name == "NCCL_IB_GID_INDEX") << policy.name;
+                  continue;
+                }
+                EXPECT_FALSE(value.empty())
+                    << policy.name << " by " << kWords[static_cast<int>(delivery)] << ", "
+                    << to_string(exposure) << ", " << state << (bound ? "" : ", not bound") << ": " << name;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(values, 1000);
+  EXPECT_GT(empty_references, 100) << "the one carrier that has empty ones is looked at, too";
+}
+
+}  // namespace
+}  // namespace nccl_env::tests::never_empty_test
