@@ -105,7 +105,7 @@ void read_delivery(const PolicyInput& in, NcclPolicy& policy) {
     bool said = false;
   };
   std::array<Way, 4> ways{{{"File"}, {"EnvFile"}, {"Reference"}, {"Env"}}};
-  auto& [file, env_file, reference, env] = ways;
+  const auto& [file, env_file, reference, env] = ways;
   bool any = false;
   const bool given = in.fields.items("delivery", 4, [&](json::Element item, const json::Path& at) {
     any = true;
@@ -116,7 +116,7 @@ void read_delivery(const PolicyInput& in, NcclPolicy& policy) {
       in.fields.refusals().mismatch(at, "File, EnvFile or Reference", item);
     } else if (std::exchange(way->said, true)) {
       in.fields.refusals().add(at, in_quotes(word) + " stands twice");
-    } else if (way == &env) {
+    } else if (word == "Env") {
       // An earlier CRD wrote Env into policies that said nothing.
       in.findings.warning(at.text(),
                           "\"Env\" has no effect: constants stand in env in any case, and a node's values "
