@@ -187,12 +187,12 @@ def check_copies(cluster, ask):
         "metadata": {"labels": {"nccl-env.io/policy": None}}}))
     cluster.plane.add_namespace("outside", {})
     cases = {
-        "given": (copy_of(exported, "ways", "enforced"), 0, "given. The pod has what its node can give"),
+        "given": (copy_of(exported, "ways", "enforced"), 0, "The pod has what its node can give"),
         "DryRun": (copy_of(exported, "dry", "copy"), 0, "not injected, DryRun."),
         "PolicyMissing": (copy_of(exported, "gone", "copy"), 0, "not injected, PolicyMissing."),
         "opted out": (copy_of(exported, "ways", "out", {"nccl-env.io/inject": "false"}), 0, "not injected, OptedOut."),
         "opted out by a label": (copy_of(exported, "ways", "label", labels={"nccl-env.io/inject": "false"}), 0,
-                                 "given. The pod has what its node can give"),
+                                 "The pod has what its node can give"),
         "not opted in": (copy_of(exported, "outside", "copy"), 1, "foreign. Values that the pod reads are not its own"),
     }
 
