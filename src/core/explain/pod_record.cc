@@ -84,7 +84,7 @@ std::string PodRecord::reason_at_binding(std::string_view variable) const {
 std::string PodRecord::reason_missing(const Value& value) const {
   if (value.state != State::LeftOut) return {};
   if (value.by_file_key && bound && !bound->env_file.empty()) return bound->env_file;
-  const std::string by_binding = value.source == Source::Pod ? std::string() : reason_at_binding(value.name);
+  std::string by_binding = value.source == Source::Pod ? std::string() : reason_at_binding(value.name);
   if (!by_binding.empty() || !file || !file->at_start) return by_binding;
   const auto found = file->reasons.find(value.name);
   return found == file->reasons.end() ? std::string() : found->second;

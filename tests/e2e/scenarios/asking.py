@@ -173,8 +173,8 @@ def held_pods(cluster):
 
 def check_job(cluster, viewer, poor, admin):
     text = poor.told(1, "explain", "job/train", "-n", "asking")
-    expect_in("the job's table", text, "  worker-0  ask-0  mlx5_1-4  3    given\n",
-              "! worker-3  ask-3  mlx5_1-2  3    given\n",
+    expect_in("the job's table", text, "  worker-0  ask-0  mlx5_1-4  3    given, node not seen\n",
+              "! worker-3  ask-3  mlx5_1-2  3    given, node not seen\n",
               "rank worker-3 on node ask-3")
     told = viewer.json(1, "explain", "job/train", "-n", "asking")
     expect("the job's finding", [(f["code"], f["subject"]["parts"]) for f in told["findings"]],
