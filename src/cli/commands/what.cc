@@ -100,8 +100,8 @@ std::string near_to(const std::string& name) {
 
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
   const auto& [name] = arguments;
-  const auto is_asked = [&](std::string_view word) {
-    return name.empty() || equal_ignoring_case(name, word);
+  const auto is_asked = [&asked = name](std::string_view word) {
+    return asked.empty() || equal_ignoring_case(asked, word);
   };
   Answer answer;
   for (const Reason reason : all_reasons()) {

@@ -216,7 +216,7 @@ void PodPlanner::prepare_env_file(const Resolver& resolver) {
   }
   const auto by_file_key = [](const Value& wish) { return wish.by_file_key; };
   if (std::none_of(wishes.begin(), wishes.end(), by_file_key) || !may_add_resolver()) return;
-  start_ = ResolverContainer::make(pod_, policy_, resolver, served(), std::move(work));
+  start_ = ResolverContainer::make(pod_, policy_, resolver, served(), work);
   if (!start_) return warn(NoResolver::PolicyTooLong);
   env_file_ = true;
   looks_ = looks;
