@@ -232,6 +232,15 @@ TEST_F(CostContract, ManyStaleEntries) {
   EXPECT_THAT(reason_for(review), ::testing::HasSubstr("BudgetExceeded: It "));
 }
 
+// Each is compared with all names of the catalogue.
+TEST_F(CostContract, ManyNamesThatAreNearlyNcclsOwn) {
+  Json review = rich_pod_review();
+  Json& env = review["request"]["object"]["spec"]["containers"][0]["env"];
+  for (int i = 0; i < 4000; ++i)
+    env.push_back({{"name", "NCCL_IB_ADAPTIVE_RXUTOMG" + std::to_string(i % 10)}, {"value", "1"}});
+  EXPECT_EQ(reason_for(review), ": ");
+}
+
 TEST_F(CostContract, ManyHostPathsAndMounts) {
   Json review = rich_pod_review();
   Json& spec = review["request"]["object"]["spec"];

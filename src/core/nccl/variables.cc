@@ -599,9 +599,12 @@ std::optional<std::string> name_problem(std::string_view name) {
                                                     "NCCL_P2P_NVL_CHUNKSIZE"};
   if (!name.starts_with(kPrefix) || find_variable(name)) return std::nullopt;
   if (std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end()) return std::nullopt;
-  std::vector<std::string_view> names;
-  for (const Variable& known : kVariables) names.push_back(known.name);
-  const std::string_view meant = nearest(name, names);
+  static const auto kNames = [] {
+    std::array<std::string_view, std::size(kVariables)> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kVariables[i].name;
+    return names;
+  }();
+  const std::string_view meant = nearest(name, kNames);
   if (meant.empty()) return std::nullopt;
   return "is not a variable of NCCL's: do you mean " + std::string(meant) + "?";
 }

@@ -2,6 +2,9 @@
 #include "nccl_env/core/text/spelling.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -27,6 +30,23 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
   return row[right.size()];
 }
 
+// How often each letter stands in a word; some letters share a place.
+using Letters = std::array<std::int8_t, 32>;
+Letters letters_of(std::string_view text) {
+  Letters letters{};
+  for (const char c : text) ++letters[static_cast<unsigned char>(lower(c)) % letters.size()];
+  return letters;
+}
+
+// An edit changes these counts by two at most. A stranger may name thousands of variables, and the edit
+// distance to each name that is known would take them half a second.
+bool may_be_within(std::size_t edits, const Letters& letters, std::string_view candidate) {
+  const Letters others = letters_of(candidate);
+  int apart = 0;
+  for (std::size_t i = 0; i < letters.size(); ++i) apart += std::abs(letters[i] - others[i]);
+  return static_cast<std::size_t>(apart) <= 2 * edits;
+}
+
 }  // namespace
 
 bool equal_ignoring_case(std::string_view left, std::string_view right) {
@@ -40,9 +60,11 @@ std::string_view nearest(std::string_view text, std::span<const std::string_view
   std::string_view best;
   // Two edits of a word of three letters leave nothing of it.
   std::size_t best_distance = std::min(edits, text.size() / 2) + 1;
+  const Letters letters = letters_of(text);
   for (const std::string_view candidate : candidates) {
     const auto [shorter, longer] = std::minmax({text.size(), candidate.size()});
     if (longer - shorter >= best_distance) continue;  // so many insertions at least
+    if (!may_be_within(best_distance - 1, letters, candidate)) continue;
     const std::size_t distance = edit_distance(text, candidate);
     if (distance < best_distance) {
       best = candidate;

@@ -6,6 +6,7 @@
 
 #include "core/doctor/fleet.h"
 #include "nccl_env/core/doctor/doctor.h"
+#include "nccl_env/core/policy/reasons.h"
 #include "support/golden.h"
 
 namespace nccl_env::doctor_test {
