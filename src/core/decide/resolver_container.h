@@ -15,8 +15,8 @@
 
 namespace nccl_env {
 
-// What the init container does: it looks at the pod's own devices and decides by the policy, or writes what
-// the Binding brings and touches no device.
+// Work of the init container: it looks at the pod's own devices and decides by the policy, or writes what the
+// Binding brings and touches no device.
 struct InitWork {
   bool env_file = false;  // writes the file of EnvFile beside nccl.conf
   bool looks = true;

@@ -131,7 +131,7 @@ void check_pods(const View& view, Founds& into) {
           "changed since it was bound: " + change_text(change), change.now.name, remedy_of_changes({change}));
     }
   }
-  // What is the same on all ranks makes none of them odd.
+  // A change that is the same on all ranks makes none of them odd.
   const auto compared = std::ranges::count(view.ranks, true, &JobRank::compared);
   for (Found& found : into) {
     const bool all = compared > 1 && found.ranks.size() == static_cast<std::size_t>(compared);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Long because each state of a pod has its sentence here, and all of them their order.
 #include "nccl_env/core/explain/pod_answer.h"
 
 #include <algorithm>

@@ -15,7 +15,7 @@
 
 namespace nccl_env {
 
-// What the init container finds in its own environment, beside the values by their names.
+// Variables of the init container's own environment, beside the values by their names.
 namespace init_variable {
 inline constexpr std::string_view kPolicy = "NCCL_ENV_POLICY";  // an NcclPolicy as JSON: it looks by itself
 inline constexpr std::string_view kConf = "NCCL_ENV_CONF";      // the text of nccl.conf: it does not look

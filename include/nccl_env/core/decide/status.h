@@ -16,7 +16,7 @@ std::string render_status(const Pod& pod, const Plan& plan);
 // The policy by which the pod was injected, as its status names it; "" if it names none.
 std::string policy_of_status(const Pod& pod);
 
-// What the pod's status says of an earlier review: by container, the constants and the variables that the
+// Names in the pod's status, from an earlier review: by container, the constants and the variables that the
 // file of EnvFile holds; and why the pod got nccl.conf instead of that file, a reason's name.
 struct StatusNames {
   using Names = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;

@@ -50,7 +50,7 @@ struct Change {
 nlohmann::ordered_json to_json(const Change& change);
 // "NCCL_IB_TIMEOUT (none then, 22 today)", "NCCL_IB_HCA (- mlx5_4, none today: TooFewPorts)".
 std::string change_text(const Change& change);
-// What to do about changes: where the node gives a value no more, the remedy is that of the reason.
+// Returns the remedy of changes: where the node gives a value no more, the remedy is that of the reason.
 std::string remedy_of_changes(const std::vector<Change>& changes);
 std::vector<Change> changes_between(const HeldValues& then, const HeldValues& now);
 
