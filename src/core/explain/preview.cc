@@ -492,7 +492,7 @@ std::string render_text(const NcclSelection& selection, std::size_t indent) {
 std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
                             std::optional<NcclSelection> with_us) {
   const std::string title = "\n  NCCL " + format_nccl_version(version);
-  // What is wrong with them stands above, as findings.
+  // Findings above say what is wrong with them.
   for (const auto& fault : with_us ? with_us->faults : decltype(with_us->faults)())
     std::erase(with_us->notes, fault.second);
   TextColumns both(4);  // notes that hold for both selections, printed once

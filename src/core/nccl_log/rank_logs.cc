@@ -28,7 +28,7 @@ std::string listed(const NcclLog::Facts& facts) {
   return facts.empty() ? "-" : join(facts, ",", [](const auto& fact) { return fact.first; });
 }
 
-// Of what ranks have: what most of them have, and who has something else. Nothing if all have the same, or
+// The usual among what ranks have, and who has something else. Nothing if all have the same, or
 // none is that frequent.
 struct Odd {
   std::string usual;
@@ -41,7 +41,7 @@ std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, NcclLog::Facts Nccl
     if (speaks(ranks[i]) && !(ranks[i].log.*facts).empty()) of[listed(ranks[i].log.*facts)].push_back(i);
   }
   if (of.size() < 2) return std::nullopt;
-  // Of equally frequent ones the longest: a rank lacks rather than has too much.
+  // The longest of equally frequent ones: a rank lacks rather than has too much.
   const auto most = std::ranges::max_element(of, [](const auto& left, const auto& right) {
     return std::tuple(left.second.size(), left.first.size()) <
            std::tuple(right.second.size(), right.first.size());

@@ -163,7 +163,7 @@ void expect_text(const PolicyInput& in, string_view name, string_view wanted) {
   in.error(name, "expected " + std::string(wanted) + ", found " + (value ? describe(*value) : "none"));
 }
 
-// What an installation can do is recorded in the status when a generation is accepted; until then, and where
+// The status records what an installation can do, once a generation is accepted; until then, and where
 // the cluster cannot, EnvFile is File. A policy in a file has no record.
 void settle_carrier(Element object, const PolicyOptions& options, NcclPolicy& policy) {
   string_view record, version;

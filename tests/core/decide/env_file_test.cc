@@ -192,7 +192,7 @@ TEST(EnvFile, WithoutAnInitContainerTheFileTakesItsPlace) {
   EXPECT_EQ(told(plan(pod({container("nccl-env-resolve")})).pod, "nccl-env-resolve", "NCCL_IB_HCA"), "File");
 }
 
-// What hooks with older types do to an entry: a source without members, or no source at all.
+// Hooks with older types leave an entry with a source without members, or with no source at all.
 Json without_file_keys(Json pod, bool whole) {
   for (const char* list : {"initContainers", "containers"}) {
     for (Json& container : pod["spec"][list]) {
