@@ -29,6 +29,7 @@ COMMANDS = {
 }
 NEWEST = f"NCCL {wheels.NEWEST}"
 NODE_INTERFACE = "eth0"
+LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,BOOTSTRAP"}
 
 IMAGES = {
     "plain": containers.Image(),
@@ -124,7 +125,11 @@ class Judge:
 
     def after_nccl(self, case):
         """The environment once NCCL has started: each line of its file stands in it."""
-        return {**case.process.env, **self.ask(NEWEST, "rails", of_nccl(case.process.env), case.process.files).env}
+        return {**case.process.env, **of_nccl(self.nccl(NEWEST, case).env), **of_nvshmem(self.nccl(NEWEST, case).env)}
+
+    def nccl(self, name, case):
+        """NCCL looks at no device here."""
+        return self.ask(name, "rails", {**LOG, **of_nccl(case.process.env)}, case.process.files)
 
     def readers(self):
         """Name -> what it ends up with in a case. A reader that copies may do so before NCCL has started or afterwards."""
@@ -149,7 +154,7 @@ class Judge:
 
     def bootstrap(self, name):
         def ended(case):
-            taken = self.ask(name, "rails", of_nccl(case.process.env), case.process.files)  # it looks at no device
+            taken = self.nccl(name, case)
             return Ended(taken.code, choice=taken.interface)
         return ended
 

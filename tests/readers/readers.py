@@ -3,39 +3,10 @@
 import ctypes
 import os
 import re
-import signal
 import subprocess
 import sys
 
-SECONDS = 20
-MOST_OUTPUT = 4 << 20
-FRESH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C"}
-
-
-def in_child(env, function):
-    """Calls the function in a process that has this environment and no other; returns what it wrote."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.dup2(writer, 1)
-            os.dup2(writer, 2)
-            signal.alarm(SECONDS)
-            os.environ.clear()
-            os.environ.update({**FRESH, **env})
-            function()
-            ctypes.CDLL(None).fflush(None)
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with open(reader, "rb") as stream:
-        output = stream.read(MOST_OUTPUT)
-    os.waitpid(child, 0)
-    return output.decode(errors="replace")
-
-
-def say(text):
-    os.write(1, f"\n{text}\n".encode())
+from process import SECONDS, code_in, fresh, in_child, say
 
 
 class Taken:
@@ -43,8 +14,7 @@ class Taken:
 
     def __init__(self, log, kept):
         self.log = log
-        found = re.search(r"^asked (-?\d+)$", log, re.M)
-        self.code = int(found[1]) if found else None
+        self.code = code_in(log)
         rows = dict(re.findall(r"^verbs: gid (\S+) (\d+)$", log, re.M))
         self.rows = {name: int(rows[name]) for name in kept} if self.code == 0 else {}
 
@@ -70,7 +40,7 @@ class Nvshmem:
         def init():
             transport = ctypes.c_void_p()
             say(f"asked {self.transport.nvshmemt_init(ctypes.byref(transport), self.table, self.interface)}")
-        log = in_child({"NVSHMEM_DEBUG": "INFO", "NVSHMEM_DISABLE_GDRCOPY": "1", "NVSHMEM_DISABLE_DATA_DIRECT": "1",
+        log = in_child({**fresh(), "NVSHMEM_DEBUG": "INFO", "NVSHMEM_DISABLE_GDRCOPY": "1", "NVSHMEM_DISABLE_DATA_DIRECT": "1",
                         **env}, init)
         names = dict(re.findall(r"Enumerated IB devices in the system - device id=(\d+) .*name=(\w+)", log))
         kept = re.findall(r"Ordered list of devices for assignment - .*device id=(\d+)", log)
@@ -90,33 +60,8 @@ class Mooncake:
             engine = TransferEngine()
             say(f"asked {engine.initialize('127.0.0.1:17812', 'P2PHANDSHAKE', 'rdma', '')}")
             os._exit(0)  # its end takes seconds
-        log = in_child(env, init)
+        log = in_child({**fresh(), **env}, init)
         return Taken(log, re.findall(r"^verbs: domain (\S+) ", log, re.M))
-
-
-class Nccl:
-    """NCCL's unique id: the interface that it offers, and the environment that the process has afterwards."""
-
-    def __init__(self, path):
-        self.nccl = ctypes.CDLL(str(path))
-
-    def ask(self, env):
-        def init():
-            say(f"asked {self.nccl.ncclGetUniqueId(ctypes.create_string_buffer(128))}")
-            ctypes.CDLL(None).fflush(None)
-            variables = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
-            number = 0
-            while variables[number]:
-                say("has " + variables[number].decode())
-                number += 1
-        log = in_child({"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,BOOTSTRAP", **env}, init)
-        taken = Taken(log, ())
-        named = re.search(r"Bootstrap ?: Using ([^:\s]+):", log)
-        taken.interface = named[1] if named else None
-        has = dict(line.split("=", 1) for line in re.findall(r"^has (.*)$", log, re.M))
-        taken.env = {name: value for name, value in has.items()
-                     if name not in ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS") and (name not in FRESH or name in env)}
-        return taken
 
 
 class Command:
@@ -127,7 +72,7 @@ class Command:
         self.command = command
 
     def ask(self, env):
-        ended = subprocess.run(self.command, env={**FRESH, **env}, capture_output=True, text=True, check=False,
+        ended = subprocess.run(self.command, env={**fresh(), **env}, capture_output=True, text=True, check=False,
                                timeout=SECONDS)
         taken = Taken(f"{ended.stdout}{ended.stderr}\nasked {ended.returncode}\n", ())
         index = re.search(r"^index (.*)$", ended.stdout, re.M)

@@ -16,6 +16,7 @@ import containers  # noqa: E402
 import devices  # noqa: E402
 import hazards  # noqa: E402
 import judge  # noqa: E402
+import process  # noqa: E402
 import readers  # noqa: E402
 import vectors  # noqa: E402
 import wheels  # noqa: E402
@@ -97,7 +98,7 @@ def report(found, processes, runs):
 def inside(binaries, folder, folders):
     known = vectors.Vectors()
     verbs = compile_verbs(folder)
-    libraries = {f"NCCL {version}": readers.Nccl(wheels.libnccl(version)) for version in wheels.WHEELS}
+    libraries = {f"NCCL {version}": process.Nccl(wheels.libnccl(version)) for version in wheels.WHEELS}
     world.own_etc(folder)
     world.own("/dev", folder / "dev", ("infiniband",))
     tree = devices.Sys(folder / "sys")
