@@ -45,6 +45,7 @@ STATES = {
     "values, one port": State("one", "LI"),
     "values, beside a longer name": State("prefix", "LI"),
     "values, no common index": State("uneven", "L"),
+    "values, InfiniBand": State("infiniband", "L"),
     "values, minVersion 2.23.4": State("rails", "L", "newer"),
     "values that the pod finds": State("rails", "LI", "look"),
     "nothing of the fabric": State("rails", policy="nothing"),

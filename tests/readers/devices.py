@@ -9,7 +9,8 @@ MOST = 16
 
 
 class Device:
-    """One port. `row` has the routable RoCE v2 address; rows before it are link-local, and its twin is version 1."""
+    """One port. `row` has the routable RoCE v2 address; rows before it are link-local, and its twin is version 1. Row 0 of
+    InfiniBand has the port's only GID."""
 
     def __init__(self, name, number, row=3, board="MT_0000000223", rate=200):
         self.name = name
@@ -21,6 +22,8 @@ class Device:
     def rows(self):
         local, address = f"fe80:0000:0000:0000:0000:0000:0000:00{self.number + 2:02x}", 0x190b0002 + (self.number << 8)
         routable = f"0000:0000:0000:0000:0000:ffff:{address >> 16:04x}:{address & 0xffff:04x}"
+        if self.row == 0:
+            return {0: (V1, f"fe80:0000:0000:0000:b83f:d203:00b4:f5{self.number:02x}")}
         first = {0: (V1, local), 1: (V2, local)}
         return {**first, self.row - 1: (V1, routable), self.row: (V2, routable)}
 
@@ -40,6 +43,7 @@ NODES = {
     "one": (ours("mlx5_0"), [other("mlx5_1")]),
     "prefix": (ours("mlx5_1", "mlx5_2"), [other("mlx5_10")]),
     "uneven": (ours("mlx5_0") + ours("mlx5_1", row=5), []),
+    "infiniband": (ours("mlx5_0", "mlx5_1", row=0), []),
     "two-fabrics": (ours("mlx5_0", "mlx5_1"), ours("mlx5_2", "mlx5_3", board="OTHER")),
 }
 
@@ -64,7 +68,7 @@ def write(root, devices):
         for path, text in {function / "numa_node": "0", infiniband / "node_type": "1: CA",
                            function / "vendor": "0x15b3", infiniband / "board_id": device.board,
                            infiniband / "sys_image_guid": f"b83f:d203:00b4:f5{device.number:02x}",
-                           function / f"net/{netdev}/dev_port": "0", port / "link_layer": "Ethernet",
+                           function / f"net/{netdev}/dev_port": "0", port / "link_layer": "Ethernet" if device.row else "InfiniBand",
                            port / "state": "4: ACTIVE", port / "phys_state": "5: LinkUp",
                            port / "rate": f"{device.rate} Gb/sec (4X HDR)"}.items():
             file(path, text)
@@ -73,6 +77,7 @@ def write(root, devices):
             file(port / f"gids/{index}", gid)
             if kind:
                 file(port / f"gid_attrs/types/{index}", kind)
+            if kind and device.row:
                 file(port / f"gid_attrs/ndevs/{index}", netdev)
         link(infiniband / "device", function)
         link(function / "driver", root / "bus/pci/drivers/mlx5_core")
@@ -114,5 +119,7 @@ def device_of(node, name):
 
 
 def is_link_local(node, name, index):
-    return device_of(node, name).rows().get(index, (None, "fe80"))[1].startswith("fe80")
+    """Also true for a row that is not there; the row of InfiniBand is the right one."""
+    device = device_of(node, name)
+    return index != device.row and device.rows().get(index, (None, "fe80"))[1].startswith("fe80")
 
