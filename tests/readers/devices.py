@@ -68,7 +68,8 @@ def write(root, devices):
         for path, text in {function / "numa_node": "0", infiniband / "node_type": "1: CA",
                            function / "vendor": "0x15b3", infiniband / "board_id": device.board,
                            infiniband / "sys_image_guid": f"b83f:d203:00b4:f5{device.number:02x}",
-                           function / f"net/{netdev}/dev_port": "0", port / "link_layer": "Ethernet" if device.row else "InfiniBand",
+                           function / f"net/{netdev}/dev_port": "0",
+                           port / "link_layer": "Ethernet" if device.row else "InfiniBand",
                            port / "state": "4: ACTIVE", port / "phys_state": "5: LinkUp",
                            port / "rate": f"{device.rate} Gb/sec (4X HDR)"}.items():
             file(path, text)

@@ -28,10 +28,11 @@ class Hazard:
         return self.holds(key) and any_of(self.harms, what)
 
 
-COPIES = ("NVSHMEM *", "entrypoint: first HCA")
+INTERFACES = ("NCCL *", "NVSHMEM *'s bootstrap *")
+COPIES = ("NVSHMEM ?.?.? by *", "entrypoint: first HCA")
 HAZARDS = (
-    Hazard(1, "what an image says is hidden by an empty variable", ("NCCL *",), "image's *"),
-    Hazard(2, "an empty index is row 0", ("Mooncake", "NVSHMEM *", "NCCLX's index"), "plain", harms=("link-local *",)),
+    Hazard(1, "what an image says is hidden by an empty variable", INTERFACES, "image's *"),
+    Hazard(2, "an empty index is row 0", ("Mooncake", "NVSHMEM ?.?.? by *", "NCCLX's index"), "plain", harms=("link-local *",)),
     Hazard(3, "the = of a list is copied", COPIES, "plain", "values*", harms=("lost *", "fails *")),
     Hazard(4, "a copied list ends the choice by distance", ("PyTorch, NICs by distance*",), "plain", "values*"),
     Hazard(5, "a driver's values reach other nodes", ("worker *",), "plain"),
@@ -65,15 +66,15 @@ class Known:
 
 
 KNOWN = (
-    Known("File hides an image's nccl.conf (ImageConfHidden)", "File", ("NCCL *",), "image's nccl.conf",
+    Known("File hides an image's nccl.conf (ImageConfHidden)", "File", INTERFACES, "image's nccl.conf",
           unless="NCCL_CONF_FILE"),
     Known("NCCL older than nccl.minVersion reads no NCCL_CONF_FILE", "File", ("NCCL 2.21.5",), "image's nccl.conf",
           shown=False),
     Known("the file's list has its =, which PyTorch copies once NCCL has started", "File",
-          ("NVSHMEM * by PyTorch, after NCCL",), states="values*", unless="NVSHMEM_HCA_LIST"),
-    Known("beside a longer name the list needs its =", "EnvFile", ("NVSHMEM *", "entrypoint: first HCA"),
+          ("NVSHMEM ?.?.? by PyTorch, after NCCL",), states="values*", unless="NVSHMEM_HCA_LIST"),
+    Known("beside a longer name the list needs its =", "EnvFile", ("NVSHMEM ?.?.? by *", "entrypoint: first HCA"),
           states="values, beside a longer name"),
-    Known("PyTorch copies the list over a user's NVSHMEM_HCA_PE_MAPPING", "*File", ("NVSHMEM *", "worker *"),
+    Known("PyTorch copies the list over a user's NVSHMEM_HCA_PE_MAPPING", "*File", ("NVSHMEM ?.?.? by *", "worker *"),
           "user's NVSHMEM_HCA_PE_MAPPING", unless="NVSHMEM_HCA_LIST"),
     Known("a list in env ends the choice by distance", "*File", ("PyTorch, NICs by distance*",), states="*",
           unless="NVSHMEM_HCA_LIST"),

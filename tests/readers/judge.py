@@ -29,6 +29,7 @@ COMMANDS = {
 }
 NEWEST = f"NCCL {wheels.NEWEST}"
 NODE_INTERFACE = "eth0"
+IFNAME = "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"
 LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,BOOTSTRAP"}
 
 IMAGES = {
@@ -49,7 +50,7 @@ def of_nccl(env):
 
 def of_nvshmem(env):
     return {name: value for name, value in env.items()
-            if name.startswith("NVSHMEM_") and name != "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"}
+            if name.startswith("NVSHMEM_") and name != IFNAME}
 
 
 class Ended:
@@ -69,8 +70,8 @@ class Ended:
 
 def worse(node, image, alone, ours):
     """What is worse with us; "" for nothing. Right devices are those that the user names, else the node's fabric."""
-    if alone.code:
-        return ""  # it did not work without us
+    if alone.code or None in (alone.code, ours.code):
+        return ""  # it did not work without us, or nothing is known
     if ours.code:
         return f"fails ({ours.code})"
     own = dict(image.pod).get("NVSHMEM_HCA_PE_MAPPING")
@@ -136,7 +137,9 @@ class Judge:
         known = {name: self.bootstrap(name) for name in self.libraries if name.startswith("NCCL ")}
         for when, env in (("", lambda case: case.process.env), (", after NCCL", self.after_nccl)):
             for name in self.libraries:
-                if name.startswith("NVSHMEM "):
+                if name.endswith("'s bootstrap"):
+                    known[f"{name} by PyTorch{when}"] = self.interface(name, env)
+                elif name.startswith("NVSHMEM "):
                     known[f"{name} by PyTorch{when}"] = self.nvshmem(name, env)
             known[f"PyTorch, NICs by distance{when}"] = lambda case, env=env: Ended(
                 0, choice=rules.torch(env(case)).get("NVSHMEM_ENABLE_NIC_PE_MAPPING") != "1")
@@ -163,6 +166,13 @@ class Judge:
             copied = rules.torch(env(case))
             taken = self.ask(name, case.node, of_nvshmem(copied))
             return Ended(taken.code, taken.rows)
+        return ended
+
+    def interface(self, name, env):
+        def ended(case):
+            value = rules.torch(env(case)).get(IFNAME)
+            taken = self.ask(name, "rails", {} if value is None else {IFNAME: value})
+            return Ended(taken.code, choice=taken.interface)
         return ended
 
     def mooncake(self, env, all_devices=False):

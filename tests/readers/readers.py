@@ -40,11 +40,28 @@ class Nvshmem:
         def init():
             transport = ctypes.c_void_p()
             say(f"asked {self.transport.nvshmemt_init(ctypes.byref(transport), self.table, self.interface)}")
-        log = in_child({**fresh(), "NVSHMEM_DEBUG": "INFO", "NVSHMEM_DISABLE_GDRCOPY": "1", "NVSHMEM_DISABLE_DATA_DIRECT": "1",
-                        **env}, init)
+        log = in_child({**fresh(), "NVSHMEM_DEBUG": "INFO", "NVSHMEM_DISABLE_GDRCOPY": "1",
+                        "NVSHMEM_DISABLE_DATA_DIRECT": "1", **env}, init)
         names = dict(re.findall(r"Enumerated IB devices in the system - device id=(\d+) .*name=(\w+)", log))
         kept = re.findall(r"Ordered list of devices for assignment - .*device id=(\d+)", log)
         return Taken(log, [names[number] for number in kept])
+
+
+class NvshmemBootstrap:
+    """The interface of NVSHMEM's bootstrap by unique id: its grammar is NCCL's, its variable its own."""
+
+    def __init__(self, path):
+        self.find = ctypes.CDLL(str(path))["_Z18ncclFindInterfacesPcP17ncclSocketAddressiiS_S_S_"]
+
+    def ask(self, env):
+        def find():
+            names, value = ctypes.create_string_buffer(16), env.get("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME")
+            found = self.find(names, ctypes.create_string_buffer(64), 16, 1, value and value.encode(), None, None)
+            say(f"asked {0 if found == 1 else 1}")
+            say(f"interface {names.value.decode()}")
+        taken = Taken(in_child({**fresh(), **env}, find), ())
+        taken.interface = re.search(r"^interface (.*)$", taken.log, re.M)[1]
+        return taken
 
 
 class Mooncake:

@@ -23,10 +23,10 @@ import wheels  # noqa: E402
 import world  # noqa: E402
 
 # Name: project, SHA-256 of the wheel for x86_64 as PyPI names it, the members that are needed.
-IBRC = ("nvidia/nvshmem/lib/nvshmem_transport_ibrc.so.*",)
+PARTS = ("*/nvshmem_transport_ibrc.so.*", "*/nvshmem_bootstrap_uid.so.*")
 WHEELS = {
-    "NVSHMEM 3.2.5": ("nvidia-nvshmem-cu11", "b37f13c8c0fed85ba46cff9aba17e65dacac286dd0066ac21f438491c06cb160", IBRC),
-    "NVSHMEM 3.8.0": ("nvidia-nvshmem-cu13", "81a4d1f666543e6d34df6d2ff940c7da1435e34e186aab6f3c2b48861b64ef38", IBRC),
+    "NVSHMEM 3.2.5": ("nvidia-nvshmem-cu11", "b37f13c8c0fed85ba46cff9aba17e65dacac286dd0066ac21f438491c06cb160", PARTS),
+    "NVSHMEM 3.8.0": ("nvidia-nvshmem-cu13", "81a4d1f666543e6d34df6d2ff940c7da1435e34e186aab6f3c2b48861b64ef38", PARTS),
     "Mooncake 0.3.13.post1": (
         "mooncake-transfer-engine-non-cuda", "ca9f668a04ffe648b250fda28b97d0a7da149cb110dec5cf3d166a9e68afc940",
         ("mooncake/engine.so", "mooncake/lib*.so", "*.libs/*")),
@@ -54,7 +54,7 @@ def opened(name, folder):
         return None
     if name.startswith("Mooncake"):
         return readers.Mooncake(folder)
-    transport, = pathlib.Path(folder).iterdir()
+    transport, = pathlib.Path(folder).rglob("*ibrc*")
     return readers.Nvshmem(transport, int(transport.suffix[1:]) * 10000)
 
 
@@ -84,9 +84,9 @@ def results(decide):
     return found, processes
 
 
-def report(found, processes, runs):
+def report(found, processes, missing, runs):
     wrong, known = hazards.wrong(found, processes)
-    wrong += containers.contradictions(processes)
+    wrong += containers.contradictions(processes) + missing
     print("\n".join(hazards.table(found, known)))
     print("in how many cases a reader is worse off than without us; *: known")
     for sentence in wrong[:20]:
@@ -106,6 +106,9 @@ def inside(binaries, folder, folders):
     readers.Verbs(verbs)
     for name, place in folders.items():
         libraries[name] = known.of(name, opened(name, place))
+        if name.startswith("NVSHMEM") and place:
+            bootstrap, = pathlib.Path(place).rglob("*bootstrap_uid*")
+            libraries[f"{name}'s bootstrap"] = readers.NvshmemBootstrap(bootstrap)
     libraries.update(judge.COMMANDS)
     agent = binaries / "nccl-env-agent"
     containers.fill_store(folder / "store", agent, tree.roots)
@@ -114,7 +117,7 @@ def inside(binaries, folder, folders):
         found, processes = results(decide)
     if vectors.RECORDS:
         known.write()
-    return report(found, processes, decide.runs)
+    return report(found, processes, known.missing, decide.runs)
 
 
 def main(arguments):
