@@ -186,10 +186,11 @@ class Cluster:
     def once(self, carrier, state_name, pod_env):
         """The values of File as references: empty where there is none, the list with its =."""
         by_file = self.with_us("File", state_name, Image())
-        lines = dict(line.split("=", 1) for line in by_file.files.get(CONF, "").splitlines())
+        lines = dict(line.split("=", 1) for text in by_file.files.values() for line in text.splitlines())
         own = dict(pod_env)
+        env = {name: value for name, value in by_file.env.items() if name != "NCCL_CONF_FILE"}
         absent = {"NCCL_IB_GID_INDEX": "-1"} if carrier == ONCE[1] and STATES[state_name].bound else {}
-        return Process({**by_file.env, **own, **{name: own.get(name, lines.get(name, absent.get(name, "")))
+        return Process({**env, **own, **{name: own.get(name, lines.get(name, absent.get(name, "")))
                                           for name in OF_NODE}})
 
 

@@ -56,12 +56,13 @@ class Known:
     states: str = "*"
     unless: str = ""  # a variable of the process that ends it
     shown: bool = True  # somewhere, or the entry is out of date
+    harms: tuple = ("?*",)
 
-    def holds(self, key, process):
+    def holds(self, key, what, process):
         carrier, state, image, reader = key
         lines = "\n".join(process.files.values())
         given = self.unless and (self.unless in process.env or f"{self.unless}=" in lines)
-        return (not given and fnmatchcase(carrier, self.carrier) and fnmatchcase(image, self.images)
+        return (not given and any_of(self.harms, what) and fnmatchcase(carrier, self.carrier) and fnmatchcase(image, self.images)
                 and fnmatchcase(state, self.states) and any_of(self.readers, reader))
 
 
@@ -79,6 +80,8 @@ KNOWN = (
     Known("a list in env ends the choice by distance", "*File", ("PyTorch, NICs by distance*",), states="*",
           unless="NVSHMEM_HCA_LIST"),
     Known("a pinned index holds for all of Mooncake's devices", "*File", ("Mooncake, all devices*",)),
+    Known("NVSHMEM 3.8 heeds its list only with a mapping: a pinned index holds for all of its devices", "*File",
+          ("NVSHMEM 3.8.0 by PyTorch*",), "TORCH_SYMMMEM=NVSHMEM", harms=("link-local *",), shown=False),
     Known("launchers copy what a driver has in env", "EnvFile", ("worker *",)),
 )
 
@@ -103,7 +106,7 @@ def wrong(found, processes):
     for key, (what, alone, ours) in found.items():
         if not what or not key[0].endswith("File"):
             continue
-        entries = [entry for entry in KNOWN if entry.holds(key, processes[key[:3]])]
+        entries = [entry for entry in KNOWN if entry.holds(key, what, processes[key[:3]])]
         seen.update(entries)
         known.update([key] if entries else [])
         if not entries:
