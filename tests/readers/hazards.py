@@ -35,6 +35,8 @@ HAZARDS = (
     Hazard(2, "an empty index is row 0", ("Mooncake", "NVSHMEM ?.?.? by *", "NCCLX's index"), "plain", harms=("link-local *",)),
     Hazard(3, "the = of a list is copied", COPIES, "plain", "values*", harms=("lost *", "fails *")),
     Hazard(4, "a copied list ends the choice by distance", ("PyTorch, NICs by distance*",), "plain", "values*"),
+    Hazard(3, "the same, where TORCH_SYMMMEM says NVSHMEM", COPIES[:1], "TORCH_*", "values*", harms=("lost *", "fails *")),
+    Hazard(4, "the same, where TORCH_SYMMMEM says NVSHMEM", ("PyTorch, NICs by distance*",), "TORCH_*", "values*"),
     Hazard(5, "a driver's values reach other nodes", ("worker *",), "plain"),
     Hazard(6, "an entrypoint's default is not taken", ("entrypoint: setdefault",), "plain"),
     Hazard(7, "-1 is no index for UCX", ("UCX *",), "plain", once="references, -1"),
