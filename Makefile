@@ -131,9 +131,10 @@ lab: $(if $(filter $(NATIVE),$(LAB_ARCH)),build,build-arm64) ## the node agent b
 	@scripts/install-deps --lab
 	tests/lab/lab.py --architecture $(LAB_ARCH)
 
-oracle: build ## NCCL's own library, unmodified and without a GPU, beside what nccl-env says it does
+oracle: build ## NCCL and other readers of its variables, unmodified and without a GPU, beside what nccl-env says and gives
 	@scripts/install-deps --oracle
 	python3 -B tests/oracle/run.py build/release/bin
+	python3 -B tests/readers/run.py build/release/bin
 
 image: $(BUILDS) ## webhook, agent and command line as OCI archives in build/image, without a registry (REPOSITORY=registry.example; ARCH="amd64 arm64")
 	@scripts/install-deps --image

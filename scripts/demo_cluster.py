@@ -78,14 +78,21 @@ def resolve_env(pod, container, written=None):
     return env
 
 
+def volume_text(pod, volume, path, written=None):
+    """A file of a volume: what the Binding brought, "" where that is missing, or what an init container has `written`."""
+    for item in volume.get("downwardAPI", {}).get("items", []):
+        if item["path"] == path:
+            return pod["metadata"].get("annotations", {}).get(item["fieldRef"]["fieldPath"].split("'")[1], "")
+    return (written or {}).get(path, "")
+
+
 def file_of(pod, container):
     """The lines of the container's nccl.conf, as a Binding brought them: name -> value."""
     if not any(mount["mountPath"] == "/etc/nccl.conf" for mount in container.get("volumeMounts", [])):
         return {}
     for volume in pod["spec"].get("volumes", []):
         if volume["name"] == "nccl-env-conf" and "downwardAPI" in volume:
-            path = volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"]
-            text = pod["metadata"].get("annotations", {}).get(path.split("'")[1], "")
+            text = volume_text(pod, volume, volume["downwardAPI"]["items"][0]["path"])
             return dict(line.split("=", 1) for line in text.splitlines())
     return {}
 

