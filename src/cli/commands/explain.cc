@@ -119,7 +119,8 @@ program::Failure find_context(const ExplainRequest& request, std::istream& in, C
   return {};
 }
 
-void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, std::ostream& out) {
+void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, Choices choices,
+                std::ostream& out) {
   if (is_document(form)) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const AnsweredPod& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
@@ -132,7 +133,7 @@ void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, s
       if (!pod.record.status) out << "# " << to_string(pod.answer.state) << '\n';
       out << render_env(pod.record);
     } else {
-      out << (&pod == &pods.front() ? "" : "\n") << render_text(pod.answer, pod.record, pod.around);
+      out << (&pod == &pods.front() ? "" : "\n") << render_text(pod.answer, pod.record, pod.around, choices);
     }
   }
 }
@@ -164,7 +165,7 @@ int explain_pod(const ExplainRequest& request, const Console& terminal) {
     findings.insert(findings.end(), found.begin(), found.end());
     pods.push_back(*std::move(answered));
   }
-  print_pods(pods, terminal.form, terminal.out);
+  print_pods(pods, terminal.form, choices_of(terminal.form, request.arguments), terminal.out);
   return program::code_of(findings);
 }
 
@@ -238,6 +239,10 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
 
 }  // namespace
 
+Choices choices_of(const std::string& form, const ExplainArguments& arguments) {
+  return form == "wide" || !arguments.nccl_version.empty() ? Choices::Both : Choices::Compared;
+}
+
 int explain_target(const ExplainArguments& given, const Console& terminal) {
   ExplainArguments arguments = given;
   if (const Status opened = open_bundle(arguments.cluster, arguments.at, terminal.in); !opened)
@@ -268,7 +273,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
        "policy, on a node if a table is given, and what NCCL makes of it. Exit 1 if there is something to "
        "act on.",
        "nccl-env explain pod/train-0 -n ml",
-       {"text", "env"}},
+       {"text", "wide", "env"}},
       explain_pods);
   app.add_option("TARGET", to.target,
                  "pod/NAME or job/NAME of a cluster; pod or job with -f: what kubectl get -o json printed")

@@ -12,6 +12,7 @@
 #include "cluster/context.h"
 #include "commands/command_line.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/timestamp.h"
 
@@ -31,6 +32,9 @@ struct ExplainArguments {
   std::string store;   // with `review`: "dir:PATH"
   Resolver resolver;   // as the webhook's; its image is "" if none
 };
+
+// The whole of NCCL's choices where it is asked for, also by a version of NCCL's.
+Choices choices_of(const std::string& form, const ExplainArguments& arguments);
 
 // Tells the values that the target has, and why: of a pod, or of all ranks of a job beside each other.
 int explain_target(const ExplainArguments& given, const Console& terminal);

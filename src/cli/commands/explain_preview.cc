@@ -43,10 +43,10 @@ nlohmann::ordered_json document_of(const std::vector<ExplainedPod>& pods) {
 }
 
 // Templates that get the same, as master and workers of a job often do, share one text below their titles.
-void print_text(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+void print_text(const std::vector<ExplainedPod>& pods, Choices choices, std::ostream& out) {
   std::string text;
   for (const ExplainedPod& pod : pods) {
-    const std::string next = render_text(pod.explanation);
+    const std::string next = render_text(pod.explanation, choices);
     if (next != text) out << text << (text.empty() ? "" : "\n");
     text = next;
     out << printable(title_of(pod.source)) << '\n';
@@ -220,10 +220,11 @@ std::vector<Finding> findings_of(const std::vector<ExplainedPod>& pods) {
   return all;
 }
 
-void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::ostream& out) {
+void print(const std::vector<ExplainedPod>& pods, const std::string& form, Choices choices,
+           std::ostream& out) {
   if (is_document(form)) return print_documents(document_of(pods), form, out);
   if (form == "env") return print_env(pods, out);
-  print_text(pods, out);
+  print_text(pods, choices, out);
 }
 
 }  // namespace
@@ -258,7 +259,7 @@ int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
     return stop(terminal, failure);
   const std::vector<std::string> strange = take_not_understood(*documents, pods);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
-  print(pods, terminal.form, terminal.out);
+  print(pods, terminal.form, choices_of(terminal.form, arguments), terminal.out);
   if (strange.empty()) return program::code_of(findings_of(pods));
   return stop(terminal, program::kNotSeen,
               pod +
