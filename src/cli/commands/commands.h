@@ -17,6 +17,10 @@ void add_node(CommandLine& line, CLI::App& parent);
 void add_nodes(CommandLine& line, CLI::App& parent);
 void add_report(CommandLine& line, CLI::App& parent);
 
+// This machine, without a cluster.
+void add_env(CommandLine& line, CLI::App& parent);
+void add_run(CommandLine& line, CLI::App& parent);
+
 // Files: tables, policies.
 void add_table_import(CommandLine& line, CLI::App& table);
 void add_table_show(CommandLine& line, CLI::App& table);
