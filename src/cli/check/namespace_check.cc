@@ -17,6 +17,7 @@
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::cli {
@@ -57,7 +58,7 @@ Result<Plan> plan_sample(const NcclPolicy& policy, const Json& sample) {
   const std::string text = sample.dump();
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return pod.error();
-  return plan_pod(*pod, policy);
+  return plan_pod(*pod, policy, program::installed_plan(&policy, false));
 }
 
 // Returns why this policy gives a pod like this nothing; "" if it should give it something.

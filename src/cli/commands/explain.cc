@@ -36,12 +36,13 @@ constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
 
 Status check_use(const ExplainArguments& arguments, const Target& target, const std::string& form) {
-  const auto& [words, cluster, policy, tables, pod, claims, node, version, at, review, store, resolver] =
-      arguments;
+  const auto& [words, cluster, policy, tables, pod, claims, node, version, at, review, store, resolver,
+               no_resolver] = arguments;
   const bool of_file = !pod.empty();
   if (!review.empty() || !store.empty()) return Error{"--review and --store: not with a TARGET"};
   if (target.kind == Target::Kind::Job && form == "env")
     return Error{"-o env: of one pod; ranks have values of their own"};
+  if (no_resolver) return Error{"--no-resolver: a pod that exists has an init container of ours, or none"};
   if (!node.empty()) return Error{"--node: a pod that exists has a node of its own"};
   if (of_file != target.name.empty())
     return Error{

@@ -30,7 +30,8 @@ struct ExplainArguments {
   std::string at;
   std::string review;  // instead of a pod: a captured AdmissionReview
   std::string store;   // with `review`: "dir:PATH"
-  Resolver resolver;   // as the webhook's; its image is "" if none
+  Resolver resolver;   // with `review`: as the webhook's; its image is "" if none
+  bool no_resolver = false;
 };
 
 // The whole of NCCL's choices where it is asked for, also by a version of NCCL's.

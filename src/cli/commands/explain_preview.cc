@@ -230,12 +230,13 @@ void print(const std::vector<ExplainedPod>& pods, const std::string& form, Choic
 }  // namespace
 
 int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
-  const auto& [target, cluster, policy, of_nodes, pod, of_claims, node, nccl, at, review, store, resolver] =
-      arguments;
+  const auto& [target, cluster, policy, of_nodes, pod, of_claims, node, nccl, at, review, store, resolver,
+               no_resolver] = arguments;
   if (pod.empty())
     return stop(terminal, program::kUsage,
                 "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store");
   if (!store.empty()) return stop(terminal, program::kUsage, "--store: only with --review");
+  if (!resolver.image.empty()) return stop(terminal, program::kUsage, "--resolver-image: only with --review");
   if (policy.file.empty() && !policy.name.empty())
     return stop(terminal, program::kUsage, "--policy-name: only with --policy");
   const auto version = program::read_nccl_version(nccl);
@@ -249,9 +250,10 @@ int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
   if (!documents) return stop(terminal, program::kNotSeen, documents.error().message);
   const auto claims = read_claims(*documents, of_claims, terminal.in);
   if (!claims) return stop(terminal, program::kNotSeen, claims.error().message);
-  Situation situation{nullptr, {}, *claims, *tables, node, *now, *version, program::plan_options(resolver)};
+  Situation situation{nullptr, {}, *claims, *tables, node, *now, *version, {}};
   if (const program::Failure failure = read_situation(arguments, *documents, terminal.in, situation))
     return stop(terminal, failure);
+  situation.plan.resolver = program::installed_plan(situation.policy.get(), no_resolver).resolver;
   if (nccl.empty() && situation.policy)
     situation.version = situation.policy->min_nccl.value_or(situation.version);
   std::vector<ExplainedPod> pods;
@@ -269,14 +271,14 @@ int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
 }
 
 int replay_review(const ExplainArguments& arguments, const Console& terminal) {
-  const auto& [target, cluster, policy, tables, pod, claims, node, nccl, at, file, manifests, resolver] =
-      arguments;
+  const auto& [target, cluster, policy, tables, pod, claims, node, nccl, at, file, manifests, resolver,
+               no_resolver] = arguments;
   const auto path = program::store_path(manifests);
   if (!path)
     return stop(terminal, program::kUsage,
                 "--review needs --store dir:PATH, the webhook's directory of manifests");
   if (!pod.empty() || !policy.file.empty() || !policy.name.empty() || !tables.empty() || !claims.empty() ||
-      !cluster.name_space.empty())
+      !cluster.name_space.empty() || no_resolver)
     return stop(terminal, program::kUsage,
                 "--review: policies, tables, pods and claims are those of the store");
   const auto now = program::read_moment(at);
