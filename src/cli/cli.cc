@@ -50,7 +50,8 @@ void add_commands(CommandLine& line) {
   add_policy_check(line, policy);
   add_policy_cases(line, policy);
   add_policy_diff(line, policy);
-  title("Files", {"table", "policy"});
+  add_inject(line, root);
+  title("Files", {"table", "policy", "inject"});
   add_installation_check(line, root);
   add_bug_report(line, root);
   add_completion(line, root);

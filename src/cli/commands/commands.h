@@ -21,7 +21,8 @@ void add_report(CommandLine& line, CLI::App& parent);
 void add_env(CommandLine& line, CLI::App& parent);
 void add_run(CommandLine& line, CLI::App& parent);
 
-// Files: tables, policies.
+// Files: tables, policies, manifests.
+void add_inject(CommandLine& line, CLI::App& parent);
 void add_table_import(CommandLine& line, CLI::App& table);
 void add_table_show(CommandLine& line, CLI::App& table);
 void add_policy_check(CommandLine& line, CLI::App& policy);

@@ -52,9 +52,11 @@ struct Form {
   std::string (*line)(const Value& value);
 };
 
-constexpr Form kForms[] = {
+constexpr Form kEnvForms[] = {
     {"sh", "",
      [](const Value& value) { return "export " + value.name + "=" + in_single_quotes(*value.value); }},
+    // Lines of a TaskProlog, whose values Slurm takes as they stand; it leaves other lines alone.
+    {"slurm", "", [](const Value& value) { return "export " + value.name + "=" + *value.value; }},
     {"dotenv", "", [](const Value& value) { return value.name + "=" + *value.value; }},
     {"systemd", "[Service]\n",
      [](const Value& value) {
@@ -132,7 +134,7 @@ int print_environment(const EnvArguments& arguments, const Console& terminal) {
   if (is_document(terminal.form)) {
     print_document(to_json(env), terminal.form, terminal.out);
   } else {
-    terminal.out << render(env, *std::ranges::find(kForms, terminal.form, &Form::word));
+    terminal.out << render(env, *std::ranges::find(kEnvForms, terminal.form, &Form::word));
   }
   return std::ranges::any_of(env.omitted, is_missed) ? program::kFinding : program::code_of(env.findings);
 }
@@ -141,7 +143,7 @@ int print_environment(const EnvArguments& arguments, const Console& terminal) {
 
 void add_env(CommandLine& line, CLI::App& parent) {
   std::vector<std::string> forms;
-  for (const Form& form : kForms) forms.emplace_back(form.word);
+  for (const Form& form : kEnvForms) forms.emplace_back(form.word);
   auto [app, to] = line.command(
       parent,
       {"env",

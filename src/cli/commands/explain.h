@@ -42,6 +42,8 @@ int explain_target(const ExplainArguments& given, const Console& terminal);
 
 // Previews the pods of a manifest: the values that they would get, and what NCCL makes of them.
 int preview_pods(const ExplainArguments& arguments, const Console& terminal);
+// Prints the manifest with its pods as the webhook would make them, and on `err` what each gets.
+int inject_pods(const ExplainArguments& arguments, const Console& terminal);
 // Prints the answer that a webhook with that store gives to a review at --at, byte for byte.
 int replay_review(const ExplainArguments& arguments, const Console& terminal);
 

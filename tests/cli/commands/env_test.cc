@@ -67,7 +67,8 @@ class TwoRails : public Machine {
 };
 
 TEST_F(TwoRails, AreWrittenInEachForm) {
-  for (const char* form : {"sh", "dotenv", "systemd", "compose", "json"}) expect_shown(env({"-o", form}));
+  for (const char* form : {"sh", "slurm", "dotenv", "systemd", "compose", "json"})
+    expect_shown(env({"-o", form}));
 }
 
 TEST_F(TwoRails, TheUsersOwnStayAndAreJudged) {
