@@ -537,6 +537,8 @@ YamlProblem problem_at(const YAML::Mark& mark, const std::string& sentence) {
   return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1, sentence};
 }
 
+constexpr const char* kQuoteBrackets = "; a [ or { begins a list or a map: quote a text that holds one";
+
 // Reads every document that is not null. The text is UTF-8 without control characters.
 std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text, Remarks* remarks) {
   try {
@@ -553,7 +555,9 @@ std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text,
   } catch (const Refused& refused) {
     return problem_at(refused.mark, refused.sentence);
   } catch (const YAML::Exception& error) {
-    return problem_at(error.mark, error.msg);
+    // "hcas: mlx5_[1-8]" within braces.
+    const bool in_flow = error.msg.find("flow not found") != std::string::npos;
+    return problem_at(error.mark, error.msg + (in_flow ? kQuoteBrackets : ""));
   } catch (const std::exception& error) {  // the standard library's, out of yaml-cpp
     return problem_at(YAML::Mark(), error.what());
   }

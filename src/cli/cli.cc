@@ -37,6 +37,9 @@ void add_commands(CommandLine& line) {
   add_nodes(line, root);
   add_report(line, root);
   title("Nodes and their fabric", {"doctor", "node", "nodes", "report"});
+  add_env(line, root);
+  add_run(line, root);
+  title("This machine, without a cluster", {"env", "run"});
   CLI::App& table =
       line.group({"table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)",
                   "nccl-env table import --node-interface eth0 node.show_gids.txt > node.yaml"});
@@ -47,7 +50,8 @@ void add_commands(CommandLine& line) {
   add_policy_check(line, policy);
   add_policy_cases(line, policy);
   add_policy_diff(line, policy);
-  title("Files", {"table", "policy"});
+  add_inject(line, root);
+  title("Files", {"table", "policy", "inject"});
   add_installation_check(line, root);
   add_bug_report(line, root);
   add_completion(line, root);

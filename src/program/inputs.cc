@@ -15,6 +15,7 @@
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/program/duration.h"
 #include "nccl_env/store/load_once.h"
@@ -51,6 +52,15 @@ std::string import_hint(const std::string& file, std::string_view text) {
          " > NODE.yaml)";
 }
 
+// People who know kubectl give a node's name where a file is asked for.
+std::string node_hint(const std::string& file) {
+  std::error_code ignored;
+  const bool may_be_node = is_dns_subdomain(file) && std::filesystem::path(file).extension().empty();
+  return may_be_node && !std::filesystem::exists(file, ignored)
+             ? "; of a node of the cluster: nccl-env node " + file
+             : "";
+}
+
 // Objects of the kinds that are looked up; the first that is refused refuses the file.
 Result<store::Objects> read_objects(const std::string& file, const PolicyOptions& options, std::istream& in) {
   const auto documents = read_documents(file, in);
@@ -67,7 +77,7 @@ Result<store::Objects> read_objects(const std::string& file, const PolicyOptions
 
 Result<Tables> tables_of(const std::string& file, std::istream& in) {
   const Result<std::string> text = read_text(file, in);
-  if (!text) return text.error();
+  if (!text) return Error{text.error().message + node_hint(file)};
   const auto documents = parse_documents(*text, file);
   if (!documents) return Error{documents.error().message + import_hint(file, *text)};
   store::Objects objects;

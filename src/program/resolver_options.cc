@@ -11,6 +11,7 @@ namespace nccl_env::program {
 namespace {
 
 constexpr const char* kInitContainer = "Init container";  // title in --help
+constexpr const char* kAgentImage = "nccl-env-agent";     // as images and manifests call it
 constexpr std::string_view kDigest = "@sha256:";
 
 bool is_image_character(char c) {
@@ -73,6 +74,13 @@ void add_resolver_options(CLI::App& app, Resolver& into) {
            into.cpu);
   quantity("--resolver-memory", "Memory, likewise", into.memory);
   quantity("--resolver-ephemeral-storage", "Ephemeral storage, likewise", into.ephemeral_storage);
+}
+
+PlanOptions installed_plan(const NcclPolicy* policy, bool without) {
+  if (without) return {};
+  Resolver resolver;
+  resolver.image = policy ? policy->resolver_image.value_or(kAgentImage) : kAgentImage;
+  return plan_options(resolver);
 }
 
 PlanOptions plan_options(const Resolver& resolver) {

@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/base/file.h"
@@ -17,12 +16,6 @@ namespace {
 // parse_documents takes no more; the table of a node with nine HCAs is 5 KiB.
 constexpr std::size_t kMaxFileBytes = 8u << 20;
 
-bool is_manifest(const std::filesystem::path& path) {
-  const std::string name = path.filename().string();
-  const std::string extension = path.extension().string();
-  return !name.starts_with('.') && (extension == ".yaml" || extension == ".yml" || extension == ".json");
-}
-
 // One table as JSON, which is most of what a large store holds. Anything else takes the long way, which also
 // says what is wrong and where.
 std::optional<NodeFabric> quick_table(std::string_view path, std::string_view text) {
@@ -32,19 +25,6 @@ std::optional<NodeFabric> quick_table(std::string_view path, std::string_view te
 }
 
 }  // namespace
-
-Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    if (is_manifest(entry->path()) && !entry->is_directory(ignored)) names.push_back(entry->path().string());
-  }
-  if (error) return Error{path.string() + ": " + error.message()};
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 ManifestFile::Stamp ManifestFile::stamp() const {
   struct stat status {};

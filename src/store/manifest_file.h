@@ -14,10 +14,6 @@
 
 namespace nccl_env::store {
 
-// PATH/*.yaml, *.yml and *.json, sorted; not recursive, hidden files left out. As text: a store keeps
-// thousands, and a std::filesystem::path stores each of its parts once more.
-Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path);
-
 class ManifestFile {
  public:
   explicit ManifestFile(std::string path) : path_(std::move(path)) {}

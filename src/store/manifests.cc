@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/store/manifests.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide/keys.h"
@@ -13,6 +14,12 @@ namespace nccl_env::store {
 namespace {
 
 using Json = nlohmann::json;
+
+bool is_manifest(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  const std::string extension = path.extension().string();
+  return !name.starts_with('.') && (extension == ".yaml" || extension == ".yml" || extension == ".json");
+}
 
 std::string name_of(const Json& object) {
   return text_at(member(object, "metadata"), "name");
@@ -58,6 +65,19 @@ void add_claim(const Json& object, ClaimRef::Kind kind, Objects& into) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (is_manifest(entry->path()) && !entry->is_directory(ignored)) names.push_back(entry->path().string());
+  }
+  if (error) return Error{path.string() + ": " + error.message()};
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 std::string policy_label(const Json& name_space) {
   return label_of(name_space, key::kPolicyLabel);

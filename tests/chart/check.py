@@ -37,6 +37,9 @@ DIGEST = "sha256:" + 64 * "a"
 # Value, object, where in it, and what is there.
 EFFECTS = [
     ("image.webhook.repository=example.com:5000/a/w", WEBHOOK, CONTAINER + "image", f"example.com:5000/a/w:{VERSION}"),
+    ("image.registry=example.com:5000/a", WEBHOOK, CONTAINER + "image", f"example.com:5000/a/nccl-env-webhook:{VERSION}"),
+    ("image.registry=r.example", AGENT, CONTAINER + "image", f"r.example/nccl-env-agent:{VERSION}"),
+    ("image.registry=r.example", WEBHOOK, CONTAINER + "env.0.value", f"r.example/nccl-env-agent:{VERSION}"),
     ("image.webhook.tag=1.2.3", WEBHOOK, CONTAINER + "image", "nccl-env-webhook:1.2.3"),
     ("image.agent.tag=1.2.3", AGENT, CONTAINER + "image", "nccl-env-agent:1.2.3"),
     (f"image.agent.digest={DIGEST}", AGENT, CONTAINER + "image", f"nccl-env-agent@{DIGEST}"),
@@ -94,7 +97,7 @@ REFUSED = [
     ("certificates.mode=files", "/certificates/caBundle"), ("certificates.caBundle=Y2E=", "/certificates/caBundle"),
     ("webhook.maxTableAge=3 hours", "/webhook/maxTableAge"), ("webhook.logLevel=loud", "/webhook/logLevel"),
     ("agent.args[0]=refresh", "/agent/args/0"), ("image.agent.repository=Not A Name", "/image/agent/repository"),
-    ("image.agent.digest=sha256:1234", "/image/agent/digest"),
+    ("image.agent.digest=sha256:1234", "/image/agent/digest"), ("image.registry=r.example/", "/image/registry"),
     ("resolver.enabled=yes", "/resolver/enabled"), ("resolver.cpu=much", "/resolver/cpu"),
     ("monitoring.enabled=maybe", "/monitoring/enabled"), ("nodeSelector.pool=gpu", "'nodeSelector' not allowed"),
     ("createNamespace=1", "/createNamespace"),

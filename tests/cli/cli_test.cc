@@ -63,7 +63,9 @@ TEST_F(Cli, WrongUsageIsCode2AndPrintsNothingOnStdout) {
         "explain --store dir:. --review " + pod + " --pod " + pod, both + " --store dir:.", both + " -o xml",
         both + " --nccl-version 1.0", both + " --at yesterday", "node gpu-1 --nccl-version 2.17 " + table,
         "node gpu-1 --env NOVALUE " + table, std::string("table import -"),
-        std::string("table import --node UP_per -"), std::string("what Nothing")}) {
+        std::string("table import --node UP_per -"), std::string("what Nothing"),
+        std::string("verify pod/p --tail x"), std::string("bug-report train-0"),
+        std::string("bug-report node/gpu-1")}) {
     const CliResult result = run_cli(words(line));
     EXPECT_EQ(result.out, "") << line;
     expect_shown(result, 2);
@@ -78,8 +80,12 @@ TEST_F(Cli, AFileThatCannotBeReadIsNamedWithCode4) {
         "explain --policy " + policy + " --pod " + pod + " --table " + absent, "node gpu-1 " + absent})
     expect_shown(run_cli(words(line)), 4);
   std::filesystem::create_directory(path("folder"));
-  expect_shown(run_cli({"policy", "check", path("folder")}), 4);
   expect_shown(run_cli({"verify", path("folder")}), 4);
+}
+
+TEST_F(Cli, ANameInPlaceOfAFileIsToldTheCommandForIt) {
+  for (const char* line : {"table show gpu-17", "nodes gpu-17", "verify llama-worker-0"})
+    expect_shown(run_cli(words(line)), 4);
 }
 
 TEST_F(Cli, UsageFollowsTheNameOfTheProgram) {

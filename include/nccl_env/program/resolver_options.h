@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --resolver-image and what belongs to it: flags that the webhook and `nccl-env explain` share.
+// --resolver-image and what belongs to it: flags of the webhook, and of `nccl-env explain`
+// for a captured review.
 #pragma once
 
 #include <string>
@@ -16,6 +17,9 @@ namespace nccl_env::program {
 void add_resolver_options(CLI::App& app, Resolver& into);
 // The part that plan_pod takes.
 PlanOptions plan_options(const Resolver& resolver);
+// Plans as the installation that writes this policy's status. Where no status is, as manifests and chart
+// install it: with an init container of the agent's image. `without`: the installation has none.
+PlanOptions installed_plan(const NcclPolicy* policy, bool without);
 
 // True if the image is named by its digest: pods then get the image that was checked.
 bool is_pinned(const std::string& image);

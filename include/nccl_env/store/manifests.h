@@ -2,6 +2,7 @@
 // Turns Kubernetes manifests into the objects that decisions look up.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -45,6 +46,10 @@ struct Objects {
   std::vector<Problem> problems;
   int others = 0;  // objects of kinds that are not looked up
 };
+
+// PATH/*.yaml, *.yml and *.json, sorted; not recursive, hidden files left out. As text: a store keeps
+// thousands, and a std::filesystem::path stores each of its parts once more.
+Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path);
 
 // Adds one manifest: NcclPolicy, NodeFabric, Namespace, ResourceClaim, ResourceClaimTemplate, or a List of
 // them. A claim without a namespace is of "default", as kubectl creates it.

@@ -17,6 +17,7 @@
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::cli {
@@ -33,30 +34,38 @@ void read_pairs(const Json& object, Pairs& into) {
   for (const auto& [name, value] : object.items()) into.emplace_back(name, text_of(value));
 }
 
-// Reads from the pod, as the dry run returned it, what the webhook said and did.
-void read_pod(const Json& pod, SampleOutcome& into) {
-  const Json& annotations = member(member(pod, "metadata"), "annotations");
-  const std::string text = text_at(annotations, key::kStatus);
-  into.touched = !text.empty();
+void read_status(const std::string& text, SampleOutcome& into) {
   const Json status = parse_json(text);
   into.form = text_at(status, "form");
   into.exposure = text_at(status, "exposure");
   const Json& container = member(member(status, "containers"), "sample");
   read_pairs(member(container, "set"), into.set);
   read_pairs(member(container, "omitted"), into.omitted);
+}
+
+// Reads from the pod, as the dry run returned it, what the webhook said and did.
+void read_pod(const Json& pod, SampleOutcome& into) {
+  const Json& annotations = member(member(pod, "metadata"), "annotations");
+  const std::string text = text_at(annotations, key::kStatus);
+  into.touched = !text.empty();
+  read_status(text, into);
   for (const Json& init : member(member(pod, "spec"), "initContainers"))
     into.resolver = into.resolver || text_at(init, "name") == conf_file::kResolver;
 }
 
-// Returns why this policy gives a pod like this nothing; "" if it should give it something.
-std::string why_skipped(const NcclPolicy& policy, const Json& sample) {
+Result<Plan> plan_sample(const NcclPolicy& policy, const Json& sample) {
   ReviewParser parser;
   const std::string text = sample.dump();
   const Result<Pod> pod = parser.parse_pod(text);
-  if (!pod) return pod.error().message;
-  const Plan plan = plan_pod(*pod, policy);
-  if (plan.inject) return "";
-  return (plan.reason ? std::string(to_string(*plan.reason)) + ": " : "") + plan.detail;
+  if (!pod) return pod.error();
+  return plan_pod(*pod, policy, program::installed_plan(&policy, false));
+}
+
+// Returns why this policy gives a pod like this nothing; "" if it should give it something.
+std::string why_skipped(const Result<Plan>& plan) {
+  if (!plan) return plan.error().message;
+  if (plan->inject) return "";
+  return (plan->reason ? std::string(to_string(*plan->reason)) + ": " : "") + plan->detail;
 }
 
 Finding wrong(std::string sentence, std::string remedy) {
@@ -66,8 +75,12 @@ Finding wrong(std::string sentence, std::string remedy) {
 // `policy` may be null: not known.
 void judge_admitted(const NcclPolicy* policy, const Json& sample, SampleOutcome& outcome) {
   if (outcome.touched) return;
-  const std::string why = policy ? why_skipped(*policy, sample) : "";
-  if (policy && !why.empty() && policy->mode == PolicyMode::DryRun) return;
+  std::string why;
+  if (policy) {
+    const Result<Plan> plan = plan_sample(*policy, sample);
+    if (plan && plan->reason == Reason::DryRun) return read_status(plan->status, outcome);
+    why = why_skipped(plan);
+  }
   if (!why.empty()) {
     outcome.finding = wrong("the policy leaves such a pod alone: " + why,
                             "If its pods should get values, correct the policy's match.");
@@ -204,6 +217,8 @@ std::string sample_text(const SampleOutcome& sample, bool dry_run) {
   } else {
     columns.add({"refused", printable(sample.with_us.sentence)});
   }
+  if (!sample.touched && !sample.set.empty())
+    columns.add({"would get", printable(list_of(sample.set)) + ", under mode Enforce"});
   if (sample.touched) {
     columns.add({"gets", printable(list_of(sample.set))});
     if (!sample.omitted.empty()) columns.add({"left out", printable(list_of(sample.omitted))});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "cluster/disguise.h"
 #include "nccl_env/core/text/json_document.h"
@@ -97,12 +98,19 @@ Error not_held(const std::string& target) {
 }  // namespace
 
 std::map<std::string, std::size_t> Bundle::kinds() const {
-  std::map<std::string, std::size_t> counts;
+  std::map<std::string, std::set<std::string>> names;
   for (const auto& [target, reply] : answers) {
     if (reply.status != kube::kOk) continue;
     const Json body = parse_json(reply.body);
-    counts[kind_at(target)] += member(body, "items").is_array() ? body["items"].size() : 1;
+    const bool list = member(body, "items").is_array();
+    for (const Json& object : list ? body["items"] : Json::array({body})) {
+      const Json& metadata = member(object, "metadata");
+      const std::string name = text_at(metadata, "name");  // a log has none
+      names[kind_at(target)].insert(name.empty() ? target : text_at(metadata, "namespace") + "/" + name);
+    }
   }
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [kind, objects] : names) counts.emplace(kind, objects.size());
   return counts;
 }
 

@@ -13,6 +13,7 @@
 #include "commands/explain.h"
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
@@ -27,7 +28,7 @@ using Json = nlohmann::json;
 
 struct BugReportArguments {
   ClusterArguments cluster;
-  std::vector<std::string> pods, jobs;
+  std::vector<std::string> targets;  // pod/NAME, job/NAME
   std::string file = "nccl-env-report.jsonl";
   bool plain = false;
 };
@@ -50,30 +51,32 @@ class Asking {
   }
 
   // `of_namespace`: the namespace was given, and counts whether it is opted in or not.
-  Bundle ask(Timestamp now, bool of_namespace, const std::vector<std::string>& pods,
-             const std::vector<std::string>& jobs, bool logs) {
+  Bundle ask(Timestamp now, bool of_namespace, const std::vector<std::string>& targets, bool logs) {
     bundle_.at = now;
     run_doctor(false, "");
     run_doctor(true, "");
     if (of_namespace) run_doctor(true, bundle_.name_space);
-    for (const std::string& name : pods) run_explain("pod/" + name);
-    for (const std::string& name : jobs) run_explain("job/" + name);
+    for (const std::string& target : targets) run_explain(target);
     ask_installation(logs);
     return std::move(bundle_);
   }
   // The commands' output on stderr.
   [[nodiscard]] std::string complaints() const { return complaints_.str(); }
+  // Targets that could not be explained, such as a pod that is not there.
+  [[nodiscard]] const std::vector<std::string>& unexplained() const { return unexplained_; }
 
  private:
-  // Leaves out a command that could not look: it gave no answer that the report could repeat.
-  void note(int code, const std::string& command) {
+  // Leaves out a command that could not look, and returns false: it gave no answer that the report could
+  // repeat.
+  bool note(int code, const std::string& command) {
     const Json answer = parse_json(answer_.str());
     answer_.str({});
-    if (code == program::kNotSeen || code == program::kUsage) return;
+    if (code == program::kNotSeen || code == program::kUsage) return false;
     bundle_.commands.push_back(command);
     for (const Json& finding : items_at(answer, "findings")) {
       if (told_.insert(finding).second) bundle_.findings.push_back(finding);
     }
+    return true;
   }
 
   void run_doctor(bool pods, const std::string& name_space) {
@@ -83,8 +86,8 @@ class Asking {
     asked.pods = pods;
     asked.name_space = name_space;
     const int code = diagnose_cluster(asked, console_);
-    note(code,
-         std::string("doctor") + (pods ? " --pods" : "") + (name_space.empty() ? "" : " -n " + name_space));
+    (void)note(code, std::string("doctor") + (pods ? " --pods" : "") +
+                         (name_space.empty() ? "" : " -n " + name_space));
   }
 
   void run_explain(const std::string& target) {
@@ -92,7 +95,8 @@ class Asking {
     asked.target = {target};
     asked.cluster = cluster_;
     asked.at = format_timestamp(bundle_.at);
-    note(explain_target(asked, console_), "explain " + target + " -n " + bundle_.name_space);
+    if (!note(explain_target(asked, console_), "explain " + target + " -n " + bundle_.name_space))
+      unexplained_.push_back(target);
   }
 
   // The object of an answer; null where there is none. The report shows a missing right.
@@ -131,6 +135,7 @@ class Asking {
   std::shared_ptr<RecordingServer> recorder_;
   ClusterArguments cluster_;
   std::set<Json> told_;
+  std::vector<std::string> unexplained_;
   std::ostringstream answer_, complaints_;
   const Console console_;
 };
@@ -148,7 +153,7 @@ std::string quote_file(const std::string& file) {
 }
 
 void tell(const Bundle& bundle, const std::string& file, bool plain, std::ostream& out) {
-  out << printable(file) << " holds, of " << printable(bundle.server) << ":\n";
+  out << printable(file) << " holds what was read of " << printable(bundle.server) << ":\n";
   for (const auto& [kind, count] : bundle.kinds()) out << "  " << count << " " << printable(kind) << '\n';
   const auto refused = std::ranges::count_if(
       bundle.answers, [](const auto& answer) { return answer.second.status != kube::kOk; });
@@ -164,12 +169,20 @@ void tell(const Bundle& bundle, const std::string& file, bool plain, std::ostrea
     out << "  nccl-env " << printable(command) << " --bundle " << printable(quote_file(file)) << '\n';
 }
 
+std::string problem_of_target(const std::string& target) {
+  const std::size_t slash = target.find('/');
+  const std::string kind = target.substr(0, slash);
+  if ((kind == "pod" || kind == "job") && slash != target.npos && is_dns_subdomain(target.substr(slash + 1)))
+    return {};
+  return target + ": must be pod/NAME or job/NAME";
+}
+
 int write_bug_report(const BugReportArguments& arguments, const Console& terminal) {
-  const auto& [cluster, pods, jobs, file, plain] = arguments;
+  const auto& [cluster, targets, file, plain] = arguments;
   const auto connection = connect_namespace(cluster);
   if (!connection) return stop(terminal, program::kNotSeen, connection.error().message);
   Asking asking(*connection, terminal.in);
-  const Bundle bundle = asking.ask(program::clock_now(), !cluster.name_space.empty(), pods, jobs, plain);
+  const Bundle bundle = asking.ask(program::clock_now(), !cluster.name_space.empty(), targets, plain);
   terminal.err << asking.complaints();
   if (!has_answer(bundle))
     return stop(terminal, program::kNotSeen, "no answer came to be kept, so no report is written");
@@ -180,7 +193,8 @@ int write_bug_report(const BugReportArguments& arguments, const Console& termina
   if (const Status written = write_file(file, text, 0600); !written)
     return stop(terminal, program::kNotSeen, written.error().message);
   tell(bundle, file, plain, terminal.out);
-  return program::kDone;
+  if (asking.unexplained().empty()) return program::kDone;
+  return stop(terminal, program::kFinding, "the report is without " + join(asking.unexplained()));
 }
 
 }  // namespace
@@ -191,13 +205,14 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
       {"bug-report",
        "Write one file with all that others need to help you. It holds what doctor, doctor --pods and "
        "explain read of the cluster, and how nccl-env runs, with counters for names and addresses. The "
-       "command says what it has written.",
-       "nccl-env bug-report -n ml --pod train-0",
+       "command says what it has written. Exit 1 if it is without a TARGET.",
+       "nccl-env bug-report pod/train-0 -n ml",
        {}},
       write_bug_report);
   add_namespace(app, to.cluster);
-  app.add_option("--pod", to.pods, "Pods of the namespace to explain")->type_name("NAME");
-  app.add_option("--job", to.jobs, "Jobs of the namespace to explain")->type_name("NAME");
+  app.add_option("TARGET", to.targets, "pod/NAME or job/NAME of the namespace, to explain")
+      ->type_name("")
+      ->check(problem_of_target);
   app.add_flag("--plain", to.plain,
                "Leave names and addresses as they are, add logs of nccl-env, and let commands ask the report "
                "(--bundle): for your own use");

@@ -185,4 +185,11 @@ void add_nccl_version(CLI::App& app, std::string& into) {
                      " are taken; default: " + newest_version());
 }
 
+void add_no_resolver(CLI::App& app, bool& into) {
+  app.add_flag(
+      "--no-resolver", into,
+      "As in an installation whose pods get no init container; default: as the policy's status says, "
+      "else with one");
+}
+
 }  // namespace nccl_env::cli

@@ -50,6 +50,7 @@ CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into);
 // --bundle, for commands that also have the options of add_cluster.
 CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into);
 void add_nccl_version(CLI::App& app, std::string& into);
+void add_no_resolver(CLI::App& app, bool& into);
 
 // Binds the options that several commands have, by the members in which their arguments hold them.
 template <class Arguments>
@@ -58,6 +59,7 @@ void bind_shared(CLI::App& app, Arguments& to) {
   if constexpr (requires { to.policy; }) add_policy_options(app, to.policy);
   if constexpr (requires { to.allow_code_paths; }) add_code_paths(app, to.allow_code_paths);
   if constexpr (requires { to.resolver; }) program::add_resolver_options(app, to.resolver);
+  if constexpr (requires { to.no_resolver; }) add_no_resolver(app, to.no_resolver);
   if constexpr (requires { to.nccl_version; }) add_nccl_version(app, to.nccl_version);
   if constexpr (requires { to.at; }) add_moment(app, to.at);
 }

@@ -17,7 +17,12 @@ void add_node(CommandLine& line, CLI::App& parent);
 void add_nodes(CommandLine& line, CLI::App& parent);
 void add_report(CommandLine& line, CLI::App& parent);
 
-// Files: tables, policies.
+// This machine, without a cluster.
+void add_env(CommandLine& line, CLI::App& parent);
+void add_run(CommandLine& line, CLI::App& parent);
+
+// Files: tables, policies, manifests.
+void add_inject(CommandLine& line, CLI::App& parent);
 void add_table_import(CommandLine& line, CLI::App& table);
 void add_table_show(CommandLine& line, CLI::App& table);
 void add_policy_check(CommandLine& line, CLI::App& policy);

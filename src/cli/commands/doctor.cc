@@ -234,6 +234,13 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
   const auto client = connect_cluster(source.cluster);
   if (!client) return stop(terminal, program::kNotSeen, client.error().message);
   KnownObjects known;
+  if (!name_space.empty()) {
+    const Asked asked = ask_namespace(name_space);
+    const LookUp& found = known[asked.target] = look_up(**client, asked);
+    if (found.outcome == LookUp::Outcome::Absent)
+      return stop(terminal, program::kNotSeen, "there is no namespace " + name_space);
+    if (found.outcome == LookUp::Outcome::Failed) return stop(terminal, program::kNotSeen, found.problem);
+  }
   const auto names =
       name_space.empty() ? list_opted_in(**client, &known) : Result(std::vector<std::string>{name_space});
   if (!names)

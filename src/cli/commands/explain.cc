@@ -36,12 +36,13 @@ constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
 
 Status check_use(const ExplainArguments& arguments, const Target& target, const std::string& form) {
-  const auto& [words, cluster, policy, tables, pod, claims, node, version, at, review, store, resolver] =
-      arguments;
+  const auto& [words, cluster, policy, tables, pod, claims, node, version, at, review, store, resolver,
+               no_resolver] = arguments;
   const bool of_file = !pod.empty();
   if (!review.empty() || !store.empty()) return Error{"--review and --store: not with a TARGET"};
   if (target.kind == Target::Kind::Job && form == "env")
     return Error{"-o env: of one pod; ranks have values of their own"};
+  if (no_resolver) return Error{"--no-resolver: a pod that exists has an init container of ours, or none"};
   if (!node.empty()) return Error{"--node: a pod that exists has a node of its own"};
   if (of_file != target.name.empty())
     return Error{
@@ -119,7 +120,8 @@ program::Failure find_context(const ExplainRequest& request, std::istream& in, C
   return {};
 }
 
-void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, std::ostream& out) {
+void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, Choices choices,
+                std::ostream& out) {
   if (is_document(form)) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const AnsweredPod& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
@@ -132,7 +134,7 @@ void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, s
       if (!pod.record.status) out << "# " << to_string(pod.answer.state) << '\n';
       out << render_env(pod.record);
     } else {
-      out << (&pod == &pods.front() ? "" : "\n") << render_text(pod.answer, pod.record, pod.around);
+      out << (&pod == &pods.front() ? "" : "\n") << render_text(pod.answer, pod.record, pod.around, choices);
     }
   }
 }
@@ -164,7 +166,7 @@ int explain_pod(const ExplainRequest& request, const Console& terminal) {
     findings.insert(findings.end(), found.begin(), found.end());
     pods.push_back(*std::move(answered));
   }
-  print_pods(pods, terminal.form, terminal.out);
+  print_pods(pods, terminal.form, choices_of(terminal.form, request.arguments), terminal.out);
   return program::code_of(findings);
 }
 
@@ -238,6 +240,10 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
 
 }  // namespace
 
+Choices choices_of(const std::string& form, const ExplainArguments& arguments) {
+  return form == "wide" || !arguments.nccl_version.empty() ? Choices::Both : Choices::Compared;
+}
+
 int explain_target(const ExplainArguments& given, const Console& terminal) {
   ExplainArguments arguments = given;
   if (const Status opened = open_bundle(arguments.cluster, arguments.at, terminal.in); !opened)
@@ -268,7 +274,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
        "policy, on a node if a table is given, and what NCCL makes of it. Exit 1 if there is something to "
        "act on.",
        "nccl-env explain pod/train-0 -n ml",
-       {"text", "env"}},
+       {"text", "wide", "env"}},
       explain_pods);
   app.add_option("TARGET", to.target,
                  "pod/NAME or job/NAME of a cluster; pod or job with -f: what kubectl get -o json printed")

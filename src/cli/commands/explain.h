@@ -12,6 +12,7 @@
 #include "cluster/context.h"
 #include "commands/command_line.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/timestamp.h"
 
@@ -29,14 +30,20 @@ struct ExplainArguments {
   std::string at;
   std::string review;  // instead of a pod: a captured AdmissionReview
   std::string store;   // with `review`: "dir:PATH"
-  Resolver resolver;   // as the webhook's; its image is "" if none
+  Resolver resolver;   // with `review`: as the webhook's; its image is "" if none
+  bool no_resolver = false;
 };
+
+// The whole of NCCL's choices where it is asked for, also by a version of NCCL's.
+Choices choices_of(const std::string& form, const ExplainArguments& arguments);
 
 // Tells the values that the target has, and why: of a pod, or of all ranks of a job beside each other.
 int explain_target(const ExplainArguments& given, const Console& terminal);
 
 // Previews the pods of a manifest: the values that they would get, and what NCCL makes of them.
 int preview_pods(const ExplainArguments& arguments, const Console& terminal);
+// Prints the manifest with its pods as the webhook would make them, and on `err` what each gets.
+int inject_pods(const ExplainArguments& arguments, const Console& terminal);
 // Prints the answer that a webhook with that store gives to a review at --at, byte for byte.
 int replay_review(const ExplainArguments& arguments, const Console& terminal);
 

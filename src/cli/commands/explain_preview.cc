@@ -9,6 +9,8 @@
 #include "cluster/objects.h"
 #include "commands/explain.h"
 #include "commands/pod_preview.h"
+#include "nccl_env/base/yaml_writer.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
@@ -28,6 +30,8 @@ using Json = nlohmann::json;
 struct ExplainedPod {
   PodTemplate source;
   Explanation explanation;
+  std::string node;
+  std::size_t document = 0;  // of the file
 };
 
 nlohmann::ordered_json document_of(const std::vector<ExplainedPod>& pods) {
@@ -43,10 +47,10 @@ nlohmann::ordered_json document_of(const std::vector<ExplainedPod>& pods) {
 }
 
 // Templates that get the same, as master and workers of a job often do, share one text below their titles.
-void print_text(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+void print_text(const std::vector<ExplainedPod>& pods, Choices choices, std::ostream& out) {
   std::string text;
   for (const ExplainedPod& pod : pods) {
-    const std::string next = render_text(pod.explanation);
+    const std::string next = render_text(pod.explanation, choices);
     if (next != text) out << text << (text.empty() ? "" : "\n");
     text = next;
     out << printable(title_of(pod.source)) << '\n';
@@ -118,8 +122,8 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
   ReviewParser parser;
   std::vector<std::string> unrendered;
   std::string placeholder;
-  for (const Json& document : documents) {
-    for (const PodTemplate& source : find_pod_templates(document)) {
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    for (const PodTemplate& source : find_pod_templates(documents[i])) {
       if (std::string found = placeholder_in(source.pod); !found.empty()) {
         if (placeholder.empty()) placeholder = std::move(found);
         unrendered.push_back(title_of(source));
@@ -132,7 +136,7 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
         return {program::kNotSeen,
                 file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
       }
-      into.push_back({source, preview_pod(*pod, *node, situation)});
+      into.push_back({source, preview_pod(*pod, *node, situation), *node, i});
     }
   }
   const std::vector<std::string> others = passed_over(documents);
@@ -220,62 +224,121 @@ std::vector<Finding> findings_of(const std::vector<ExplainedPod>& pods) {
   return all;
 }
 
-void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::ostream& out) {
+void print(const std::vector<ExplainedPod>& pods, const std::string& form, Choices choices,
+           std::ostream& out) {
   if (is_document(form)) return print_documents(document_of(pods), form, out);
   if (form == "env") return print_env(pods, out);
-  print_text(pods, out);
+  print_text(pods, choices, out);
+}
+
+// The pods of a file, and what decides about them.
+struct Preview {
+  std::vector<Json> documents;
+  Situation situation;
+  std::vector<ExplainedPod> pods;
+  std::vector<std::string> remarks;
+  std::vector<std::string> strange;  // as take_not_understood
+};
+
+program::Failure misuse(const ExplainArguments& arguments) {
+  if (arguments.pod.empty())
+    return {program::kUsage, "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store"};
+  if (!arguments.store.empty()) return {program::kUsage, "--store: only with --review"};
+  if (!arguments.resolver.image.empty()) return {program::kUsage, "--resolver-image: only with --review"};
+  if (arguments.policy.file.empty() && !arguments.policy.name.empty())
+    return {program::kUsage, "--policy-name: only with --policy"};
+  return {};
+}
+
+program::Failure read_preview(const ExplainArguments& arguments, std::istream& in, Preview& into) {
+  const auto& [target, cluster, policy, of_nodes, pod, of_claims, node, nccl, at, review, store, resolver,
+               no_resolver] = arguments;
+  if (program::Failure failure = misuse(arguments)) return failure;
+  const auto version = program::read_nccl_version(nccl);
+  if (!version) return {program::kUsage, version.error().message};
+  const auto now = program::read_moment(at);
+  if (!now) return {program::kUsage, now.error().message};
+  auto tables = program::read_tables(of_nodes, in);
+  if (!tables) return {program::kNotSeen, tables.error().message};
+  auto documents = program::read_manifests(pod, in, into.remarks);
+  if (!documents) return {program::kNotSeen, documents.error().message};
+  into.documents = *std::move(documents);
+  auto claims = read_claims(into.documents, of_claims, in);
+  if (!claims) return {program::kNotSeen, claims.error().message};
+  Situation& situation = into.situation;
+  situation = {nullptr, {}, *std::move(claims), *std::move(tables), node, *now, *version, {}};
+  if (program::Failure failure = read_situation(arguments, into.documents, in, situation)) return failure;
+  situation.plan.resolver = program::installed_plan(situation.policy.get(), no_resolver).resolver;
+  if (nccl.empty() && situation.policy)
+    situation.version = situation.policy->min_nccl.value_or(situation.version);
+  if (program::Failure failure = preview_all(pod, into.documents, situation, into.remarks, into.pods))
+    return failure;
+  into.strange = take_not_understood(into.documents, into.pods);
+  return {};
+}
+
+int stop_not_understood(const Preview& preview, const std::string& file, const Console& terminal) {
+  return stop(terminal, program::kNotSeen,
+              file +
+                  ": devices are asked for outside of a pod, in a form that is not understood, so what "
+                  "the pods get is not known: " +
+                  join(preview.strange, "; "));
+}
+
+// Makes the pod in its document as the webhook would; says why where it cannot.
+void inject(const ExplainedPod& pod, Preview& preview, std::ostream& err) {
+  const auto say = [&](const std::string& sentence) {
+    const std::string title = title_of(pod.source);
+    err << "nccl-env: " << printable(title.empty() ? sentence : title + ": " + sentence) << '\n';
+  };
+  if (!pod.source.place) return say("left as it is: its pod is made of other fields");
+  say(sentence_of(pod.explanation));
+  for (const Finding& finding : pod.explanation.findings) say(line_of(finding));
+  ReviewParser parser;
+  const Result<Pod> parsed = parse_template(parser, pod.source);
+  const std::string patch = parsed ? patch_of(*parsed, pod.node, preview.situation) : "";
+  Json& place = preview.documents[pod.document][*pod.source.place];
+  if (!patch.empty()) place = place.patch(parse_json(patch));
 }
 
 }  // namespace
 
 int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
-  const auto& [target, cluster, policy, of_nodes, pod, of_claims, node, nccl, at, review, store, resolver] =
-      arguments;
-  if (pod.empty())
-    return stop(terminal, program::kUsage,
-                "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store");
-  if (!store.empty()) return stop(terminal, program::kUsage, "--store: only with --review");
-  if (policy.file.empty() && !policy.name.empty())
-    return stop(terminal, program::kUsage, "--policy-name: only with --policy");
-  const auto version = program::read_nccl_version(nccl);
-  if (!version) return stop(terminal, program::kUsage, version.error().message);
-  const auto now = program::read_moment(at);
-  if (!now) return stop(terminal, program::kUsage, now.error().message);
-  const auto tables = program::read_tables(of_nodes, terminal.in);
-  if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
-  std::vector<std::string> remarks;
-  const auto documents = program::read_manifests(pod, terminal.in, remarks);
-  if (!documents) return stop(terminal, program::kNotSeen, documents.error().message);
-  const auto claims = read_claims(*documents, of_claims, terminal.in);
-  if (!claims) return stop(terminal, program::kNotSeen, claims.error().message);
-  Situation situation{nullptr, {}, *claims, *tables, node, *now, *version, program::plan_options(resolver)};
-  if (const program::Failure failure = read_situation(arguments, *documents, terminal.in, situation))
+  Preview preview;
+  if (const program::Failure failure = read_preview(arguments, terminal.in, preview))
     return stop(terminal, failure);
-  if (nccl.empty() && situation.policy)
-    situation.version = situation.policy->min_nccl.value_or(situation.version);
-  std::vector<ExplainedPod> pods;
-  if (const program::Failure failure = preview_all(pod, *documents, situation, remarks, pods))
+  for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
+  print(preview.pods, terminal.form, choices_of(terminal.form, arguments), terminal.out);
+  if (!preview.strange.empty()) return stop_not_understood(preview, arguments.pod, terminal);
+  return program::code_of(findings_of(preview.pods));
+}
+
+int inject_pods(const ExplainArguments& arguments, const Console& terminal) {
+  Preview preview;
+  if (const program::Failure failure = read_preview(arguments, terminal.in, preview))
     return stop(terminal, failure);
-  const std::vector<std::string> strange = take_not_understood(*documents, pods);
-  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
-  print(pods, terminal.form, terminal.out);
-  if (strange.empty()) return program::code_of(findings_of(pods));
-  return stop(terminal, program::kNotSeen,
-              pod +
-                  ": devices are asked for outside of a pod, in a form that is not understood, so what "
-                  "the pods get is not known: " +
-                  join(strange, "; "));
+  for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
+  if (!preview.strange.empty()) return stop_not_understood(preview, arguments.pod, terminal);
+  for (const ExplainedPod& pod : preview.pods) inject(pod, preview, terminal.err);
+  for (const Json& document : preview.documents) {
+    if (terminal.form == "json") {
+      terminal.out << document.dump(2) << '\n';
+    } else {
+      terminal.out << (&document == &preview.documents.front() ? "" : "---\n") << to_yaml(document);
+    }
+  }
+  return program::code_of(findings_of(preview.pods));
 }
 
 int replay_review(const ExplainArguments& arguments, const Console& terminal) {
-  const auto& [target, cluster, policy, tables, pod, claims, node, nccl, at, file, manifests, resolver] =
-      arguments;
+  const auto& [target, cluster, policy, tables, pod, claims, node, nccl, at, file, manifests, resolver,
+               no_resolver] = arguments;
   const auto path = program::store_path(manifests);
   if (!path)
     return stop(terminal, program::kUsage,
                 "--review needs --store dir:PATH, the webhook's directory of manifests");
   if (!pod.empty() || !policy.file.empty() || !policy.name.empty() || !tables.empty() || !claims.empty() ||
-      !cluster.name_space.empty())
+      !cluster.name_space.empty() || no_resolver)
     return stop(terminal, program::kUsage,
                 "--review: policies, tables, pods and claims are those of the store");
   const auto now = program::read_moment(at);

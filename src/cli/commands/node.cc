@@ -8,7 +8,7 @@
 
 #include "commands/commands.h"
 #include "commands/doctor.h"
-#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/variables.h"

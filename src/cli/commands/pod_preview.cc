@@ -49,21 +49,43 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
   return (*only)->name;
 }
 
-Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
-  if (!situation.policy) return without_policy(node, situation);
-  const PodClaims claims = situation.claims.of(pod);
-  const Plan plan = within_patch_bounds(pod, plan_pod(pod, *situation.policy, situation.plan, &claims));
-  ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims, situation.policy.get()};
-  if (situation.tables.empty()) return explain(input);
+namespace {
+
+const NodeFabric* table_of(const std::string& node, const Situation& situation) {
   const auto found =
       std::ranges::find_if(situation.tables, [&](const auto& table) { return table->name == node; });
-  input.table = found == situation.tables.end() ? nullptr : found->get();
+  return found == situation.tables.end() ? nullptr : found->get();
+}
+
+// Nothing without tables.
+std::optional<BindingPlan> binding_to(const std::string& node, const Situation& situation) {
+  if (situation.tables.empty()) return std::nullopt;
   NodeContext context{situation.now};
   context.in_sync = situation.ages_count;
   context.max_table_age = situation.policy->max_table_age.value_or(context.max_table_age);
-  const BindingPlan binding = plan_binding(situation.policy, node, input.table, context);
-  input.binding = &binding;
-  return explain(input);
+  return plan_binding(situation.policy, node, table_of(node, situation), context);
+}
+
+Plan plan_in(const Pod& pod, const PodClaims& claims, const Situation& situation) {
+  return within_patch_bounds(pod, plan_pod(pod, *situation.policy, situation.plan, &claims));
+}
+
+}  // namespace
+
+Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
+  if (!situation.policy) return without_policy(node, situation);
+  const PodClaims claims = situation.claims.of(pod);
+  const Plan plan = plan_in(pod, claims, situation);
+  const std::optional<BindingPlan> binding = binding_to(node, situation);
+  return explain({pod, plan, node, binding ? &*binding : nullptr, table_of(node, situation),
+                  situation.version, &claims, situation.policy.get()});
+}
+
+std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation) {
+  if (!situation.policy) return {};
+  const Plan plan = plan_in(pod, situation.claims.of(pod), situation);
+  const std::optional<BindingPlan> binding = binding_to(node, situation);
+  return plan.inject ? render_pod_patch(pod, plan, binding ? &*binding : nullptr).text : std::string();
 }
 
 PodClaims ClaimFiles::of(const Pod& pod) const {
@@ -244,11 +266,23 @@ void add_strays(const Json& value, const Owner& owner, const std::string& path, 
   if (!here.names.empty() && found.strays.size() < kMaxTemplates) found.strays.push_back(std::move(here));
 }
 
-void walk(const Json& value, const Owner& owner, const std::string& path, int depth, Found& found) {
+// Where a value is in its document, for people and as a pointer (RFC 6901).
+struct Place {
+  std::string path;
+  Json::json_pointer pointer;
+
+  [[nodiscard]] Place at(const std::string& key) const {
+    return {path.empty() ? key : path + "." + key, pointer / key};
+  }
+  [[nodiscard]] Place at(std::size_t index) const {
+    return {path + "[" + std::to_string(index) + "]", pointer / index};
+  }
+};
+
+void walk(const Json& value, const Owner& owner, const Place& place, int depth, Found& found) {
   if (depth > kMaxDepth || found.pods.size() > kMaxTemplates) return;
   if (value.is_array()) {
-    for (std::size_t i = 0; i < value.size(); ++i)
-      walk(value[i], owner, path + "[" + std::to_string(i) + "]", depth + 1, found);
+    for (std::size_t i = 0; i < value.size(); ++i) walk(value[i], owner, place.at(i), depth + 1, found);
     return;
   }
   if (!value.is_object()) return;
@@ -257,15 +291,16 @@ void walk(const Json& value, const Owner& owner, const std::string& path, int de
     inside.name = text_at(value, "kind") + "/" + own;
     inside.name_space = text_at(member(value, "metadata"), "namespace");
   }
-  if (is_pod(value)) return found.pods.push_back({inside.name, path, inside.name_space, value});
+  const std::string& path = place.path;
+  if (is_pod(value))
+    return found.pods.push_back({inside.name, path, inside.name_space, value, place.pointer});
   if (is_pod_spec(value))
-    return found.pods.push_back({inside.name, path, inside.name_space, pod_of_spec(value)});
+    return found.pods.push_back({inside.name, path, inside.name_space, pod_of_spec(value), {}});
   if (is_service(value, inside) && !lists_containers(value))
     return found.pods.push_back(
-        {inside.name, path + ".extraPodSpec", inside.name_space, pod_of_service(value)});
+        {inside.name, path + ".extraPodSpec", inside.name_space, pod_of_service(value), {}});
   add_strays(value, inside, path, found);
-  for (const auto& [key, inner] : value.items())
-    walk(inner, inside, path.empty() ? key : path + "." + key, depth + 1, found);
+  for (const auto& [key, inner] : value.items()) walk(inner, inside, place.at(key), depth + 1, found);
 }
 
 std::string title_of(const Json& object) {
@@ -279,16 +314,17 @@ std::string title_of(const Json& object) {
 std::vector<PodTemplate> find_pod_templates(const Json& document) {
   Found found;
   if (text_at(document, "kind") == "AdmissionReview") {
-    walk(member(member(document, "request"), "object"), {}, "request.object", 0, found);
+    const Place place{"request.object", Json::json_pointer("/request/object")};
+    walk(member(member(document, "request"), "object"), {}, place, 0, found);
   } else {
-    walk(document, {}, {}, 0, found);
+    walk(document, {}, Place(), 0, found);
   }
   return std::move(found.pods);
 }
 
 std::vector<StrayResources> resources_outside_pods(const Json& document) {
   Found found;
-  walk(document, {}, {}, 0, found);
+  walk(document, {}, Place(), 0, found);
   return std::move(found.strays);
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,6 +25,8 @@ struct PodTemplate {
   std::string path;        // spec.pytorchReplicaSpecs.Master.template; "" for a bare Pod
   std::string name_space;  // of the object that holds it; "" if it says none
   nlohmann::json pod;      // metadata and spec
+  // The place of `pod` in its document; absent where it was made of something else that stands there.
+  std::optional<nlohmann::json::json_pointer> place;
 };
 
 // A file with more is refused.
@@ -93,6 +96,9 @@ std::string title_of(const PodTemplate& source);  // "MPIJob/resnet50 spec.…te
 
 // The node that the pod runs on: the pod's own, the situation's, or the only table's; "" without tables.
 Result<std::string> node_of(const Pod& pod, const Situation& situation);
+// The patch by which the webhook would make the pod its own, and with the node's table its Binding, too; ""
+// where nothing changes.
+std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation);
 // Without tables, node values are shown as known only at Binding.
 Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation);
 

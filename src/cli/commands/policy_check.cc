@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -9,12 +10,18 @@
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/program/choice.h"
+#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr const char* kPolicy = "NcclPolicy";
+constexpr std::size_t kMostKinds = 4;
 
 struct CheckArguments {
   std::vector<std::string> files;
@@ -24,6 +31,21 @@ struct CheckArguments {
 class Checker {
  public:
   Checker(PolicyOptions options, std::istream& in) : options_(options), in_(in) {}
+
+  // A directory counts for the manifests in it, as for kubectl.
+  void check_place(const std::string& place) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(place, ignored)) return check_file(place);
+    const auto files = store::manifests_in(place);
+    all_seen_ = all_seen_ && files;
+    if (!files) return add({Code::ObjectRefused, Severity::Error, {}, files.error().message});
+    if (files->empty())
+      return add({Code::ObjectRefused,
+                  Severity::Error,
+                  {.kind = "File", .name = place, .file = place},
+                  "holds no *.yaml, *.yml or *.json"});
+    for (const std::string& file : *files) check_file(file);
+  }
 
   void check_file(const std::string& file) {
     const auto text = program::read_text(file, in_);
@@ -37,7 +59,7 @@ class Checker {
       add({Code::ObjectRefused,
            Severity::Error,
            {.kind = "File", .name = file, .file = file},
-           "holds no NcclPolicy"});
+           "holds no NcclPolicy" + others_in(*documents)});
   }
 
   void print(const Console& terminal) const {
@@ -55,13 +77,23 @@ class Checker {
   }
 
  private:
+  // ", but kind NCCLPolicy: do you mean NcclPolicy?".
+  static std::string others_in(const std::vector<Json>& documents) {
+    std::vector<std::string> kinds;
+    for (const Json& document : documents) {
+      const std::string kind = text_at(document, "kind");
+      if (!kind.empty()) kinds.push_back(kind + program::suggestion(kind, {kPolicy}));
+    }
+    return kinds.empty() ? "" : ", but kind " + join_some(kinds, kMostKinds);
+  }
+
   void check_document(const std::string& file, const Json& document) {
     const std::string kind = text_at(document, "kind");
-    if (kind == "NcclPolicy") return check_policy(file, document);
+    if (kind == kPolicy) return check_policy(file, document);
     const Json& items = member(document, "items");
     if (!kind.ends_with("List") || !items.is_array()) return;
     for (const Json& item : items) {
-      if (text_at(item, "kind") == "NcclPolicy") check_policy(file, item);
+      if (text_at(item, "kind") == kPolicy) check_policy(file, item);
     }
   }
 
@@ -77,7 +109,7 @@ class Checker {
     if (!name.empty() && !names_.insert(name).second)
       add({Code::PolicyField,
            Severity::Error,
-           {.kind = "NcclPolicy", .name = policy, .path = "metadata.name", .file = file},
+           {.kind = kPolicy, .name = policy, .path = "metadata.name", .file = file},
            "given twice; the webhook ignores the second"});
   }
 
@@ -86,7 +118,7 @@ class Checker {
   static std::string text_of(const Finding& finding) {
     const Subject& subject = finding.subject;
     if (subject.file.empty()) return finding.sentence;
-    return subject.file + ": " + (subject.kind == "NcclPolicy" ? subject.name + ": " : "") +
+    return subject.file + ": " + (subject.kind == kPolicy ? subject.name + ": " : "") +
            std::string(to_string(finding.severity)) + ": " +
            (subject.path.empty() ? finding.sentence : line_of(finding));
   }
@@ -109,7 +141,7 @@ class Checker {
 int check_policies(const CheckArguments& arguments, const Console& terminal) {
   const auto& [files, allow_code_paths] = arguments;
   Checker checker({allow_code_paths}, terminal.in);
-  for (const std::string& file : files) checker.check_file(file);
+  for (const std::string& file : files) checker.check_place(file);
   checker.print(terminal);
   return checker.code();
 }
@@ -124,7 +156,8 @@ void add_policy_check(CommandLine& line, CLI::App& parent) {
        "PATH: MESSAGE. Exit 1 if one is an error, 4 if a file cannot be read; warnings alone exit 0.",
        "nccl-env policy check policies/*.yaml"},
       check_policies);
-  app.add_option("FILE", to.files, "Files with NcclPolicies; - is the standard input")
+  app.add_option("FILE", to.files,
+                 "Files with NcclPolicies, or directories of such files; - is the standard input")
       ->required()
       ->type_name("");
 }

@@ -35,7 +35,7 @@ struct PolicyDiffArguments {
   std::vector<std::string> pods;
   std::vector<std::string> claims;
   ClusterArguments cluster;
-  Resolver resolver;
+  bool no_resolver = false;
 };
 
 struct PolicyPair {
@@ -197,7 +197,7 @@ program::Failure read_old(const ClusterArguments& cluster, bool allow_code_paths
 
 program::Failure read_pair(const PolicyDiffArguments& arguments, std::istream& in, program::Tables& tables,
                            PolicyPair& into) {
-  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, resolver] = arguments;
+  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, no_resolver] = arguments;
   const bool of_cluster = files.size() == 1;
   if (!of_cluster && cluster.given() && cluster.name_space.empty())
     return {
@@ -265,7 +265,7 @@ program::Failure compare_live_pods(const ClusterArguments& cluster, PolicyCompar
 }
 
 int diff_policies(const PolicyDiffArguments& arguments, const Console& terminal) {
-  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, resolver] = arguments;
+  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, no_resolver] = arguments;
   auto tables = program::read_tables(of_nodes, terminal.in);
   if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
   PolicyPair policies;
@@ -277,7 +277,9 @@ int diff_policies(const PolicyDiffArguments& arguments, const Console& terminal)
   if (tables->empty() && pods.empty() && of.empty())
     return stop(terminal, program::kNothing,
                 "nothing to compare with: give nodes with --table, pods with -f, or live ones with -n");
-  PolicyComparison comparison(std::move(policies), program::clock_now(), program::plan_options(resolver));
+  const PlanOptions plan =
+      program::installed_plan((policies.then ? policies.then : policies.now).get(), no_resolver);
+  PolicyComparison comparison(std::move(policies), program::clock_now(), plan);
   comparison.add_nodes(*tables);
   if (const program::Failure failure = compare_pods(pods, claims, terminal, comparison))
     return stop(terminal, failure);

@@ -21,6 +21,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/help_formatter.h"
 
 namespace nccl_env::cli {
@@ -35,6 +36,7 @@ struct VerifyArguments {
 };
 
 constexpr std::string_view kPodPrefix = "pod/", kJobPrefix = "job/";
+constexpr int kMostLines = 100'000'000;
 
 bool names(const VerifyArguments& arguments, std::string_view kind) {
   return arguments.logs.size() == 1 && arguments.logs.front().starts_with(kind);
@@ -86,7 +88,11 @@ program::Failure read_log(const std::string& file, std::istream& in, NcclLogRead
                                    : program::Failure{program::kNotSeen, "standard input: cannot be read"};
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be opened")};
+  if (!stream) {
+    const bool may_be_pod = errno == ENOENT && is_dns_subdomain(file) && file.find('.') == file.npos;
+    return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be opened") +
+                                   (may_be_pod ? "; of the cluster: pod/" + file + " or job/" + file : "")};
+  }
   if (read_stream(stream, reader)) return {};
   return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be read")};
 }
@@ -323,7 +329,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
       app.add_flag("-p,--previous", to.of_log.previous, "The log from before the container's last restart"));
   of_cluster(
       app.add_option("--tail", to.of_log.tail, "Read this many lines from the log's end; default: all lines")
-          ->check(CLI::PositiveNumber)
+          ->check(CLI::Range(1, kMostLines))
           ->type_name("LINES"));
   of_cluster(app.add_option("--limit", to.of_log.limit_mib, "Read at most this much of the log")
                  ->check(CLI::Range(1, 4096))

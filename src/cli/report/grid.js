@@ -15,7 +15,7 @@ const afterHcas = [
   {name: "Findings", title: "What the doctor found", width: 220, text: (node) => findingsText(node, wide.matches)},
   ...(anyOthers ? [{name: "More", title: "Ports in no column", width: 52, text: (node) => (countOthers(node) ? `+${countOthers(node)}` : "")}] : []),
   {name: "GID", title: "GID index that pods get", width: 44, text: (node) => (node.gidIndex === null ? "-" : String(node.gidIndex))},
-  {name: "Gb/s", title: "Rates of the fabric's ports", width: 150, text: (node) => (node.rates.length ? ratesText(node.rates) : "-")},
+  {name: "Gb/s", title: "Rates of the fabric's ports", width: 150, text: (node) => (node.rates.length ? ratesText(node.rates) : "?")},
   {name: "Age", title: "Age of the node's table", width: 84, text: (node) => `${ageText(node.age)}${node.stale ? " stale" : ""}`},
 ];
 const columnsOf = (node) => firstHca + node.pool.rails.length + afterHcas.length;
@@ -42,7 +42,7 @@ function layOut() {
     pool.stem = pool.byName ? stemOf(names) : names.length ? "rail" : "";
     pool.heads = pool.byName ? names.map((name) => name.slice(pool.stem.length)) : names;
     const longest = pool.heads.reduce((most, name) => Math.max(most, name.length), 0);
-    const hca = Math.min(Math.max(longest * letter + 8, 42), 88);
+    const hca = Math.min(Math.max(longest * letter + 10, 42), 104);
     pool.tracks = [nameWidth, ...pool.rails.map(() => hca), 10, ...afterHcas.map((each) => each.width)];
     pool.width = pool.tracks.reduce((sum, width) => sum + width, 14);
     pool.columns = pool.tracks.map((width, i) => (i === names.length + 2 ? `minmax(${width}px, 1fr)` : `${width}px`)).join(" ");

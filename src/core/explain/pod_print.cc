@@ -242,7 +242,8 @@ std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
 
 }  // namespace
 
-std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
+std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around,
+                        Choices choices) {
   std::string text =
       "pod " + printable(object_name(record.name_space, record.name)) + "\n" + head(answer, record);
   for (const GivenContainer& container : record.containers) {
@@ -250,7 +251,8 @@ std::string render_text(const PodAnswer& answer, const PodRecord& record, const 
       text += container_text(answer, record, container);
   }
   text += changes_text(answer, record);
-  text += selections_text(around.version, answer.nccl_alone, answer.nccl_with_us);
+  const auto tell = choices == Choices::Both ? selections_text : choice_text;
+  text += tell(around.version, answer.nccl_alone, answer.nccl_with_us);
   if (around.unread.empty()) return text;
   TextColumns columns(4);
   for (const std::string& sentence : around.unread) columns.add({"-", sentence});

@@ -444,32 +444,6 @@ std::string container_text(const ExplainedContainer& container) {
                         : text;
 }
 
-std::string port_name(const NcclSelection::ChosenPort& port) {
-  return port.hca + ":" + std::to_string(port.port);
-}
-
-std::string ports_text(const NcclSelection& selection) {
-  std::vector<std::string> names;
-  for (const auto& port : selection.ports) names.push_back(port_name(port));
-  return names.empty() ? "none" : join(names);
-}
-
-// "3 on all"; or the ports of each index.
-std::string indexes_text(const NcclSelection& selection) {
-  std::map<std::optional<int>, std::vector<std::string>> ports_of;
-  for (const auto& port : selection.ports) ports_of[port.gid_index].push_back(port_name(port));
-  const auto name = [](std::optional<int> index) {
-    return index ? std::to_string(*index) : std::string("not known");
-  };
-  if (ports_of.empty()) return "-";
-  if (ports_of.size() == 1 && !ports_of.begin()->first) return name({});
-  if (ports_of.size() == 1) return name(ports_of.begin()->first) + " on all";
-  std::string text;
-  for (const auto& [index, ports] : ports_of)
-    text += (text.empty() ? "" : "; ") + name(index) + " on " + join(ports);
-  return text;
-}
-
 }  // namespace
 
 std::string sentence_of(const Explanation& explanation) {
@@ -480,43 +454,11 @@ std::string sentence_of(const Explanation& explanation) {
   return text;
 }
 
-std::string render_text(const NcclSelection& selection, std::size_t indent) {
-  TextColumns columns(indent);
-  columns.add({"HCAs", ports_text(selection)});
-  columns.add({"GID index", indexes_text(selection)});
-  columns.add({"interfaces", selection.interfaces.empty() ? "not known" : join(selection.interfaces)});
-  for (const std::string& note : selection.notes) columns.add({"note", note});
-  return columns.render();
-}
-
-std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
-                            std::optional<NcclSelection> with_us) {
-  const std::string title = "\n  NCCL " + format_nccl_version(version);
-  // Findings above say what is wrong with them.
-  for (const auto& fault : with_us ? with_us->faults : decltype(with_us->faults)())
-    std::erase(with_us->notes, fault.second);
-  TextColumns both(4);  // notes that hold for both selections, printed once
-  const auto is_of = [](const std::optional<NcclSelection>& selection, const std::string& note) {
-    return selection && std::ranges::find(selection->notes, note) != selection->notes.end();
-  };
-  const auto render_own = [&](NcclSelection selection, const std::optional<NcclSelection>& other) {
-    std::erase_if(selection.notes, [&](const std::string& note) { return is_of(other, note); });
-    return render_text(selection, 4);
-  };
-  std::string text;
-  if (alone) text += title + " alone\n" + render_own(*alone, with_us);
-  if (with_us) text += title + " with these variables\n" + render_own(*with_us, alone);
-  for (const std::string& note : alone ? alone->notes : std::vector<std::string>()) {
-    if (is_of(with_us, note)) both.add({"note", note});
-  }
-  if (const std::string notes = both.render(); !notes.empty()) text += title + " either way\n" + notes;
-  return text;
-}
-
-std::string render_text(const Explanation& explanation) {
+std::string render_text(const Explanation& explanation, Choices choices) {
   std::string text = head(explanation);
   for (const ExplainedContainer& container : explanation.containers) text += container_text(container);
-  return text + selections_text(explanation.version, explanation.nccl_alone, explanation.nccl_with_us);
+  const auto tell = choices == Choices::Both ? selections_text : choice_text;
+  return text + tell(explanation.version, explanation.nccl_alone, explanation.nccl_with_us);
 }
 
 std::string render_env(const Explanation& explanation) {

@@ -51,6 +51,7 @@ OrderedJson omitted_json(const std::vector<Value>& omitted) {
 
 std::string env_table(std::string_view container, const std::vector<Value>& env,
                       const std::vector<Value>& omitted) {
+  if (env.empty() && omitted.empty()) return {};  // the file's table tells all
   TextColumns columns(4);
   columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   for (const Value& value : env) {

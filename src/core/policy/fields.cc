@@ -44,7 +44,8 @@ void PolicyRefusals::add(const json::Path& at, std::string_view message) {
 }
 
 void PolicyRefusals::mismatch(const json::Path& at, std::string_view wanted, json::Element found) {
-  add(at, "expected " + std::string(wanted) + ", found " + describe(found));
+  add(at, wanted == "a string" ? wrong_type(found)
+                               : "expected " + std::string(wanted) + ", found " + describe(found));
 }
 
 void PolicyRefusals::bad_integer(const json::Path& at, int least, int most, json::Element found) {

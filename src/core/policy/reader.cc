@@ -178,12 +178,16 @@ void settle_carrier(Element object, const PolicyOptions& options, NcclPolicy& po
   }
 }
 
-// Reads the webhook's own --max-table-age, for programs that judge tables as it does.
+// Reads the webhook's own --max-table-age and --resolver-image, for programs that decide as it does.
 void read_status(Element object, NcclPolicy& policy) {
   std::int64_t seconds = 0;
   constexpr std::int64_t kYear = 366 * 24 * 3600;
-  if (object["status"]["maxTableAgeSeconds"].get(seconds) == simdjson::SUCCESS && seconds > 0)
-    policy.max_table_age = std::chrono::seconds(std::min(seconds, kYear));
+  if (object["status"]["maxTableAgeSeconds"].get(seconds) != simdjson::SUCCESS || seconds <= 0) return;
+  policy.max_table_age = std::chrono::seconds(std::min(seconds, kYear));
+  constexpr std::size_t kLongestImage = 1024;
+  string_view image;
+  const bool named = object["status"]["resolverImage"].get(image) == simdjson::SUCCESS;
+  policy.resolver_image = named && image.size() <= kLongestImage ? image : string_view();
 }
 
 void read_object(Element object, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {

@@ -106,14 +106,14 @@ class BugReport : public AskedCluster {
 };
 
 TEST_F(BugReport, TheDoctorAndAPodPrintTheSameFromIt) {
-  ASSERT_EQ(report({"--pod", "train-0"}).code, 0);
+  ASSERT_EQ(report({"pod/train-0"}).code, 0);
   for (const char* line :
        {"doctor", "doctor --pods", "explain pod/train-0", "explain pod/train-0 -n ml -o yaml"})
     expect_same(words(line));
 }
 
 TEST_F(BugReport, HoldsTheFindingsOfItsCommandsOnce) {
-  ASSERT_EQ(report({"--pod", "train-0", "-n", "ml"}).code, 0);
+  ASSERT_EQ(report({"pod/train-0", "-n", "ml"}).code, 0);
   const std::string kept = text();
   const std::size_t at = kept.rfind(R"({"findings":)");
   ASSERT_NE(at, kept.npos);
@@ -124,20 +124,20 @@ TEST_F(BugReport, HoldsTheFindingsOfItsCommandsOnce) {
 }
 
 TEST_F(BugReport, AJobPrintsTheSameFromIt) {
-  ASSERT_EQ(report({"--job", "train"}).code, 0);
+  ASSERT_EQ(report({"job/train"}).code, 0);
   expect_same({"explain", "job/train"});
 }
 
 TEST_F(BugReport, AMissingRightIsPartOfIt) {
   serve_none("/apis/nccl-env.io/v1alpha1/nodefabrics/gpu-1");
   serve_none("/api/v1/namespaces/ml/pods/gone");
-  const CliResult made = report({"--pod", "train-0", "--pod", "gone"});
-  expect_shown(made);
+  const CliResult made = report({"pod/train-0", "pod/gone"});
+  expect_shown(made, 1);
   EXPECT_EQ(replay({"explain", "pod/train-0"}).out, run({"explain", "pod/train-0"}).out);
 }
 
 TEST_F(BugReport, HoldsWhatNcclEnvReadsAndNothingElse) {
-  const CliResult made = report({"--pod", "train-0"});
+  const CliResult made = report({"pod/train-0"});
   expect_shown(made);
   EXPECT_THAT(text(), AllOf(HasSubstr("NCCL_DEBUG"), HasSubstr("25.11.128.2"), Not(HasSubstr("secret")),
                             Not(HasSubstr("API_TOKEN")), Not(HasSubstr("managedFields"))));
@@ -160,7 +160,7 @@ TEST_F(BugReport, NamesAndAddressesAreCounters) {
   serve("/api/v1/namespaces/blue/pods/train-0", given);
   serve("/api/v1/namespaces/blue",
         {{"metadata", {{"name", "blue"}, {"labels", {{"nccl-env.io/policy", "blue"}}}}}});
-  const CliResult made = ask({"bug-report", "-n", "blue", "--pod", "train-0", "-o", file});
+  const CliResult made = ask({"bug-report", "-n", "blue", "pod/train-0", "-o", file});
   expect_shown(made);
   for (const char* real : {"blue", "train-0", "gpu-1", "25.11.128.2", "127.0.0.1"})
     EXPECT_THAT(text(), Not(HasSubstr(real))) << real;

@@ -98,6 +98,8 @@ TEST_F(DoctorPods, ARightThatIsMissingIsOneLine) {
   serve_spaces({"ml", "closed"});
   expect_shown(run({"doctor", "--pods"}), 1);
   EXPECT_EQ(run({"doctor", "--pods", "-n", "ml"}).code, 0);
+  serve_none("/api/v1/namespaces/nope");
+  expect_shown(run({"doctor", "--pods", "-n", "nope"}), 4);
 }
 
 TEST_F(DoctorPods, WithoutTheRightToListNamespacesOneIsToBeNamed) {

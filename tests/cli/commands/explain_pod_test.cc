@@ -220,7 +220,7 @@ TEST_F(ExplainPod, TheLabelOfANamespaceKeepsTheInitContainerAwayFromAManifestsPo
   const std::string file = write("alone.json", alone.dump());
   const auto env = [&] {
     serve(kSpacePath, space);
-    return run({"explain", "-f", file, "--resolver-image", "agent:1", "-o", "env"}).out;
+    return run({"explain", "-f", file, "-o", "env"}).out;
   };
   expect_golden("without the label", env());
   space["metadata"]["labels"]["nccl-env.io/resolve"] = "Binding";

@@ -2,6 +2,7 @@
 // nccl-env policy check: findings and exit codes.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_inputs.h"
@@ -66,9 +67,19 @@ TEST_F(PolicyCheck, AFileWithoutAPolicyIsAFinding) {
   expect_shown(run_cli({"policy", "check", policy, write("again.yaml", kPolicy)}), 1);
 }
 
-TEST_F(PolicyCheck, TheProjectsPoliciesHaveNoErrors) {
-  for (const auto& entry : std::filesystem::directory_iterator(source_file("policies")))
-    EXPECT_EQ(run_cli({"policy", "check", entry.path().string()}).code, 0) << entry.path();
+TEST_F(PolicyCheck, TheMistakeThatIsLikelyIsNamed) {
+  expect_shown(run_cli({"policy", "check", write("kind.yaml", named(kPolicy, "NcclPolicy", "NCCLPolicy"))}),
+               1);
+  const std::string number = kPolicy + "  nccl: {minVersion: 2.21}\n";
+  expect_shown(run_cli({"policy", "check", write("number.yaml", number)}), 1);
+  const std::string flow = kPolicy + "  fabric: {hcas: mlx5_[1-8]}\n";
+  expect_shown(run_cli({"policy", "check", write("flow.yaml", flow)}), 1);
+}
+
+TEST_F(PolicyCheck, ADirectoryCountsForItsManifests) {
+  std::filesystem::create_directory(path("folder"));
+  expect_shown(run_cli({"policy", "check", path("folder")}), 1);
+  EXPECT_EQ(run_cli({"policy", "check", source_file("policies")}).code, 0) << "the project's own";
 }
 
 }  // namespace

@@ -294,7 +294,7 @@ def check_report(cluster, admin):
     asked = [("doctor",), ("doctor", "--pods"), ("explain", "pod/rank-0", "-n", "ask-report"),
              ("explain", "job/train", "-n", "ask-report")]
     plain, disguised = cluster.directory / "plain.jsonl", cluster.directory / "report.jsonl"
-    report = ("bug-report", "-n", "ask-report", "--pod", "rank-0", "--job", "train")
+    report = ("bug-report", "-n", "ask-report", "pod/rank-0", "job/train")
     expect_in("what a report holds", admin.told(0, *report, "--plain", "-o", plain),
               "explain pod/rank-0 -n ask-report --bundle")
     at = json.loads(plain.read_text().splitlines()[0])["at"]

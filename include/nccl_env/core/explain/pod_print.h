@@ -7,6 +7,7 @@
 
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/explain/selection_print.h"
 
 namespace nccl_env {
 
@@ -17,8 +18,8 @@ std::string verdict_words(const PodAnswer& answer);
 nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,
                                const PodSurroundings& surroundings);
 // For people, in 80 columns.
-std::string render_text(const PodAnswer& answer, const PodRecord& record,
-                        const PodSurroundings& surroundings);
+std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& surroundings,
+                        Choices choices = Choices::Compared);
 // NAME=VALUE lines of what was injected; "# container NAME" where there are several.
 std::string render_env(const PodRecord& record);
 

@@ -11,6 +11,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/select.h"
@@ -95,10 +96,7 @@ void add_selections(const NcclVersion& version, const std::optional<NcclSelectio
                     const std::optional<NcclSelection>& with_us, nlohmann::ordered_json& into);
 
 // For people: a block of lines, the last one with its line feed.
-std::string render_text(const Explanation& explanation);
-std::string render_text(const NcclSelection& selection, std::size_t indent);
-std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
-                            std::optional<NcclSelection> with_us);
+std::string render_text(const Explanation& explanation, Choices choices = Choices::Compared);
 
 // NAME=VALUE lines, those of nccl.conf behind the env's; a value that is not known yet is a comment.
 // "# container NAME" where there are several.

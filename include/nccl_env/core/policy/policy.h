@@ -140,6 +140,8 @@ struct NcclPolicy {
   // The age from which a table counts as none for the webhook, which writes that age into the status. Absent
   // in files.
   std::optional<std::chrono::seconds> max_table_age;
+  // The --resolver-image of the webhook, which writes that into the status, too; "": it has none.
+  std::optional<std::string> resolver_image;
 
   // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
   [[nodiscard]] bool searches_gid() const { return min_nccl && *min_nccl >= nccl_since::kDynamicGid; }

@@ -22,8 +22,8 @@ struct PolicyReading {
 
 // Reads an NcclPolicy object, applies the defaults and reports every finding, not just the first.
 // Unknown fields under spec are errors: a misspelt condition must not widen a policy.
-// Server-set metadata and `status` are ignored, except status.maxTableAgeSeconds and
-// status.carrier.
+// Server-set metadata and `status` are ignored, except status.maxTableAgeSeconds,
+// status.resolverImage and status.carrier.
 PolicyReading read_policy(const nlohmann::json& object, const PolicyOptions& options);
 // From JSON text of at most 8 MiB. A key that stands twice in an object that is read is an error.
 PolicyReading read_policy(std::string_view text, const PolicyOptions& options);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL takes of a node's devices, for people: whole, or as a sentence on what it would do without us.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "nccl_env/core/nccl/select.h"
+
+namespace nccl_env {
+
+// How much of it an explanation shows: the sentence, or both choices with their notes.
+enum class Choices { Compared, Both };
+
+std::string render_text(const NcclSelection& selection, std::size_t indent);
+
+// Blocks "NCCL 2.21.5 alone" and "… with these variables"; notes on both stand once. "" without selections.
+std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
+                            const std::optional<NcclSelection>& with_us);
+
+// One line: "NCCL 2.21.5 alone also takes mlx5_0, and GID index 1 on all." "" without selections.
+std::string choice_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
+                        const std::optional<NcclSelection>& with_us);
+
+}  // namespace nccl_env

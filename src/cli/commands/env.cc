@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "commands/commands.h"
+#include "commands/machine.h"
+#include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+
+namespace nccl_env::cli {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct EnvArguments {
+  program::PolicyArguments policy;
+  std::string nccl_version;
+  MachineArguments machine;
+};
+
+// Doubles what expands a text in the file that it is written to.
+std::string doubled(std::string_view text, char special) {
+  std::string out;
+  for (const char c : text) out.append(c == special ? 2 : 1, c);
+  return out;
+}
+
+// In double quotes, for systemd and YAML, which both take \" and \\.
+std::string in_double_quotes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+// In single quotes, in which a shell expands nothing.
+std::string in_single_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+// One way to write an environment into a file; each takes # for a comment at a line's beginning.
+struct Form {
+  std::string_view word;
+  std::string_view head;  // before the first line
+  std::string (*line)(const Value& value);
+};
+
+constexpr Form kEnvForms[] = {
+    {"sh", "",
+     [](const Value& value) { return "export " + value.name + "=" + in_single_quotes(*value.value); }},
+    // Lines of a TaskProlog, whose values Slurm takes as they stand; it leaves other lines alone.
+    {"slurm", "", [](const Value& value) { return "export " + value.name + "=" + *value.value; }},
+    {"dotenv", "", [](const Value& value) { return value.name + "=" + *value.value; }},
+    {"systemd", "[Service]\n",
+     [](const Value& value) {
+       return "Environment=" + in_double_quotes(value.name + "=" + doubled(*value.value, '%'));
+     }},
+    {"compose", "environment:\n",
+     [](const Value& value) {
+       return "  " + value.name + ": " + in_double_quotes(doubled(*value.value, '$'));
+     }},
+};
+
+std::string comment(std::string_view text) {
+  return "# " + printable(text) + "\n";
+}
+
+// Missing for a reason of the machine, such as rails that nothing tells from the others.
+bool is_missed(const Value& omitted) {
+  return may_deny(*omitted.reason);
+}
+
+std::string comment_on(const Value& omitted) {
+  const std::string why = omitted.detail.empty() ? std::string(meaning(*omitted.reason)) : omitted.detail;
+  return comment(omitted.name + ": " + std::string(to_string(*omitted.reason)) + ": " + why);
+}
+
+// First what there is to act on, each remedy once; then the values, and why others are not among them.
+std::string render(const MachineEnv& env, const Form& form) {
+  std::string text, values, others;
+  for (const Finding& finding : env.findings) {
+    text += comment(std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code)) +
+                    ": " + finding.sentence) +
+            comment("  " + std::string(remedy_of(finding)));
+  }
+  std::optional<Reason> told;
+  for (const Value& value : env.omitted) {
+    if (!is_missed(value)) {
+      others += comment_on(value);
+      continue;
+    }
+    text += comment_on(value);
+    if (told != value.reason) text += comment("  " + std::string(remedy(*value.reason)));
+    told = value.reason;
+  }
+  for (const Value& value : env.given) values += form.line(value) + "\n";
+  if (!values.empty()) text += std::string(form.head) + values;
+  text += others;
+  if (!env.problems.empty())
+    text += comment(count_of(env.problems.size(), "attribute") + " could not be read: -o json names them");
+  return text;
+}
+
+OrderedJson to_json(const MachineEnv& env) {
+  OrderedJson given = OrderedJson::object(), omitted = OrderedJson::array();
+  for (const Value& value : env.given) given[value.name] = *value.value;
+  for (const Value& value : env.omitted) {
+    omitted.push_back({{"name", value.name},
+                       {"reason", to_string(*value.reason)},
+                       {"detail", value.detail.empty() ? meaning(*value.reason) : value.detail},
+                       {"remedy", remedy(*value.reason)}});
+  }
+  return {{"good", is_good(env.findings) && std::ranges::none_of(env.omitted, is_missed)},
+          {"env", std::move(given)},
+          {"omitted", std::move(omitted)},
+          {"findings", nccl_env::to_json(env.findings)},
+          {"unread", env.problems}};
+}
+
+int print_environment(const EnvArguments& arguments, const Console& terminal) {
+  const auto& [policy, nccl_version, machine] = arguments;
+  MachineEnv env;
+  if (const program::Failure failure =
+          decide_environment(policy, nccl_version, machine, own_environment(), terminal.in, env))
+    return stop(terminal, failure);
+  if (env.table.ports.empty()) return stop(terminal, program::kNothing, std::string(kNoDevices));
+  if (is_document(terminal.form)) {
+    print_document(to_json(env), terminal.form, terminal.out);
+  } else {
+    terminal.out << render(env, *std::ranges::find(kEnvForms, terminal.form, &Form::word));
+  }
+  return std::ranges::any_of(env.omitted, is_missed) ? program::kFinding : program::code_of(env.findings);
+}
+
+}  // namespace
+
+void add_env(CommandLine& line, CLI::App& parent) {
+  std::vector<std::string> forms;
+  for (const Form& form : kEnvForms) forms.emplace_back(form.word);
+  auto [app, to] = line.command(
+      parent,
+      {"env",
+       "Print what to set for NCCL on this machine, without a cluster: by the webhook's rules, from its RDMA "
+       "devices. What is set already, here or in nccl.conf, stays; why a value is missing stands in a "
+       "comment. Exit 1 if something set is wrong or a value is not certain, 3 without RDMA devices.",
+       "eval \"$(nccl-env env)\"", std::move(forms)},
+      print_environment);
+  add_machine_options(app, to.machine);
+}
+
+}  // namespace nccl_env::cli

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/machine.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/base/descriptor.h"
+#include "nccl_env/base/file.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/text/json_document.h"
+#include "nccl_env/node/probe.h"
+#include "nccl_env/node/sysfs.h"
+#include "nccl_env/program/clock.h"
+
+namespace nccl_env::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+// The resource by which the process counts as a pod that the policy matches.
+constexpr const char* kResource = "nccl-env.io/machine";
+constexpr const char* kProcess = "process";
+constexpr const char* kMachine = "this-machine";  // in sentences, where a node has its name
+// NCCL reads lines of at most 1 KiB; a file with a line for each variable that it knows has some 10 KiB.
+constexpr std::size_t kMaxConf = 1u << 20;
+
+// Variables that decide about ours, of other programs than NCCL and its kin.
+bool is_related(std::string_view name) {
+  return has_known_prefix(name) || name.starts_with("VLLM_") || name.starts_with("MC_") ||
+         name == "TORCH_SYMMMEM";
+}
+
+void add_entry(std::string_view entry, Json& into) {
+  const std::size_t equals = entry.find('=');
+  if (equals == entry.npos || equals == 0 || !is_related(entry.substr(0, equals))) return;
+  into.push_back({{"name", entry.substr(0, equals)}, {"value", entry.substr(equals + 1)}});
+}
+
+// The lines of a file that NCCL reads here. NCCL sets none that is in the environment already.
+void add_conf(const std::string& path, Json& into) {
+  const auto text = nccl_env::read_file(path, kMaxConf);
+  if (!text) return;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const std::string_view name = line.substr(0, line.find('='));
+    const auto is_set = [&](const Json& entry) { return entry["name"] == name; };
+    if (!line.starts_with('#') && std::ranges::none_of(into, is_set)) add_entry(line, into);
+  }
+}
+
+std::string value_in(const ProcessEnv& own, std::string_view name) {
+  for (const std::string_view entry : own) {
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
+      return std::string(entry.substr(name.size() + 1));
+  }
+  return {};
+}
+
+// What the user has set: the environment, then the files in NCCL's order.
+Json users_entries(const ProcessEnv& own) {
+  Json entries = Json::array();
+  for (const std::string& entry : own) add_entry(entry, entries);
+  const std::string named = value_in(own, variable::kConfFile), home = value_in(own, "HOME");
+  if (!named.empty()) {
+    add_conf(named, entries);
+  } else if (!home.empty()) {
+    add_conf(home + "/.nccl.conf", entries);
+  }
+  add_conf(std::string(conf_file::kPath), entries);
+  return entries;
+}
+
+// The pod that stands for the process: on the node's network, with a device of the policy's.
+std::string pod_text(const std::string& node, Json entries) {
+  // A file that NCCL_CONF_FILE names is read here; in a pod it would hide what it holds.
+  std::erase_if(entries.get_ref<Json::array_t&>(),
+                [](const Json& entry) { return entry["name"] == variable::kConfFile; });
+  const Json container{{"name", kProcess},
+                       {"resources", {{"limits", {{kResource, "1"}}}}},
+                       {"env", std::move(entries)},
+                       {"volumeMounts", Json::array({{{"name", "shm"}, {"mountPath", "/dev/shm"}}})}};
+  const Json volume{{"name", "shm"}, {"hostPath", {{"path", "/dev/shm"}}}};
+  const Json spec{{"hostNetwork", true},
+                  {"nodeName", node},
+                  {"volumes", Json::array({volume})},
+                  {"containers", Json::array({container})}};
+  return dump_json(Json{{"metadata", {{"name", kProcess}, {"namespace", "default"}}}, {"spec", spec}});
+}
+
+// The policy for the process: as written, for every process of this machine and without carriers, since all
+// goes into one environment.
+std::shared_ptr<const NcclPolicy> policy_of(const std::shared_ptr<const NcclPolicy>& given,
+                                            const std::optional<NcclVersion>& version) {
+  auto policy = std::make_shared<NcclPolicy>(given ? *given : NcclPolicy());
+  if (policy->name.empty()) policy->name = "none";
+  policy->mode = PolicyMode::Enforce;
+  policy->resources = {{kResource, Exposure::Host}};
+  policy->skip_resources.clear();
+  policy->deliver_file = true;
+  policy->deliver_env_file = true;  // for the plain form of the list; without a resolver the file carries all
+  policy->deliver_reference = false;
+  if (version) policy->min_nccl = version;
+  return policy;
+}
+
+// The address from which this machine would answer the world, by its routes: nothing is sent.
+std::optional<IpAddress> own_address() {
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_port = htons(9);
+  peer.sin_addr.s_addr = htonl(0xC0000201);  // 192.0.2.1, of no network (RFC 5737)
+  sockaddr_in own{};
+  socklen_t length = sizeof own;
+  const Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  char text[INET_ADDRSTRLEN] = {};
+  if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0 ||
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &length) != 0 ||
+      ::inet_ntop(AF_INET, &own.sin_addr, text, sizeof text) == nullptr)
+    return std::nullopt;
+  const auto address = parse_ip(text);
+  return address ? std::optional(*address) : std::nullopt;
+}
+
+node::ProbeResult read_machine(const MachineArguments& machine, const std::optional<IpAddress>& address) {
+  const auto sysfs = node::open_sysfs(machine.sysfs.empty() ? "/sys" : machine.sysfs);
+  node::ProbeOptions options;
+  options.sysfs = sysfs.get();
+  options.captured = !machine.sysfs.empty();
+  options.node_address = address;
+  return node::probe(options);
+}
+
+// `by_policy`: somebody wrote what to leave out.
+void take(const Explanation& explanation, const NodeValues& values, bool by_policy, MachineEnv& into) {
+  std::map<std::string, Value, std::less<>> given;
+  const auto add = [&](const Value& value) {
+    if (!value.value || value.value->empty() || value.name == conf_file::kName) return;
+    Value& added = given.try_emplace(value.name, value).first->second;
+    if (value.source == Source::Node || value.source == Source::File)
+      added.value = std::string(values.reference_text(value.name));
+  };
+  for (const ExplainedContainer& container : explanation.containers) {
+    for (const Value& value : container.env) add(value);
+    for (const Value& line : container.conf.value_or(std::vector<Value>())) {
+      if (!find_named(container.omitted, line.name) && !find_named(container.own, line.name)) add(line);
+    }
+    for (const Value& value : container.omitted) {
+      const bool unasked = !by_policy && value.reason == Reason::OmittedByPolicy;
+      if (value.name != conf_file::kName && !unasked) into.omitted.push_back(value);
+    }
+  }
+  for (auto& [name, value] : given) into.given.push_back(std::move(value));
+  into.findings = explanation.findings;
+  into.notes = explanation.warnings;
+}
+
+}  // namespace
+
+void add_machine_options(CLI::App& app, MachineArguments& into) {
+  app.add_option("--sysfs", into.sysfs, "Read a copy of /sys instead; interfaces then have no addresses")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory);
+  app.add_option(
+         "--address", into.address,
+         "This machine's address: the interface that carries it is its own, not a rail; default: the one "
+         "that its routes give")
+      ->type_name("IP");
+  app.add_flag("-i,--ignore-environment", into.ignore_environment,
+               "Do as if nothing were set: neither this environment nor nccl.conf");
+}
+
+ProcessEnv own_environment() {
+  ProcessEnv own;
+  for (char** entry = environ; entry && *entry; ++entry) own.emplace_back(*entry);
+  return own;
+}
+
+program::Failure decide_environment(const program::PolicyArguments& policy, const std::string& nccl_version,
+                                    const MachineArguments& machine, const ProcessEnv& own, std::istream& in,
+                                    MachineEnv& into) {
+  const auto version = program::read_nccl_version(nccl_version);
+  if (!version) return {program::kUsage, version.error().message};
+  std::optional<IpAddress> address;
+  if (!machine.address.empty()) {
+    const auto parsed = parse_ip(machine.address);
+    if (!parsed) return {program::kUsage, "--address " + machine.address + ": " + parsed.error().message};
+    address = *parsed;
+  } else if (machine.sysfs.empty()) {
+    address = own_address();
+  }
+  std::shared_ptr<const NcclPolicy> given;
+  if (!policy.file.empty()) {
+    if (program::Failure failure = program::read_chosen_policy(policy, in, given)) return failure;
+  }
+  node::ProbeResult read = read_machine(machine, address);
+  read.table.name = kMachine;
+  const Timestamp now = program::clock_now();
+  read.table.time = now;
+  into.table = std::move(read.table);
+  into.problems = std::move(read.problems);
+
+  const auto wanted = policy_of(given, nccl_version.empty() ? std::nullopt : std::optional(*version));
+  ReviewParser parser;
+  const std::string text =
+      pod_text(into.table.name, machine.ignore_environment ? Json::array() : users_entries(own));
+  const Result<Pod> pod = parser.parse_pod(text);
+  if (!pod) return {program::kNotSeen, "the environment cannot be read: " + pod.error().message};
+  const Plan plan = plan_pod(*pod, *wanted);
+  const NodeContext context{now};
+  const BindingPlan binding = plan_binding(wanted, into.table.name, &into.table, context);
+  const NodeValues values = values_for(binding, Exposure::Host, true);
+  take(explain({*pod, plan, into.table.name, &binding, &into.table, *version, nullptr, wanted.get()}), values,
+       given != nullptr, into);
+  return {};
+}
+
+}  // namespace nccl_env::cli

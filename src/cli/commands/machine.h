@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment of a process on this machine: decided as the webhook decides that of a hostNetwork pod,
+// from what the kernel shows here. No cluster is asked.
+//
+//   /sys, netlink --> [ node::probe ] --> NodeFabric --+
+//   --policy ------------------------> NcclPolicy -----+--> plan, binding --> [ MachineEnv ]
+//   the process's own environment, its nccl.conf ------+     (core/decide)        |
+//                                                                env prints it, run starts a command with it
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "commands/command_line.h"
+#include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/findings/finding.h"
+
+namespace nccl_env::cli {
+
+struct MachineArguments {
+  std::string sysfs;                // a copy of /sys to read instead; "": this machine's
+  std::string address;              // of the interface for socketInterface: FromNode; "": none
+  bool ignore_environment = false;  // nothing is the user's: for another process's environment
+};
+void add_machine_options(CLI::App& app, MachineArguments& into);
+
+struct MachineEnv {
+  NodeFabric table;
+  std::vector<Value> given;           // in name order, each with its text
+  std::vector<Value> omitted;         // and why
+  std::vector<Finding> findings;      // of the user's own values, and of what NCCL makes of all
+  std::vector<std::string> notes;     // the plan's sentences
+  std::vector<std::string> problems;  // devices that could not be read
+};
+
+// What is said where there is nothing to decide by.
+inline constexpr std::string_view kNoDevices = "this machine has no RDMA devices";
+
+// The variables of a process: NAME=VALUE, as environ has them.
+using ProcessEnv = std::vector<std::string>;
+
+// Fails with kUsage for a wrong argument, with kNotSeen for a policy that cannot be read.
+program::Failure decide_environment(const program::PolicyArguments& policy, const std::string& nccl_version,
+                                    const MachineArguments& machine, const ProcessEnv& own, std::istream& in,
+                                    MachineEnv& into);
+
+// This process's.
+ProcessEnv own_environment();
+
+}  // namespace nccl_env::cli

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ostream>
+
+#include "commands/commands.h"
+#include "commands/machine.h"
+#include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/text/columns.h"
+
+namespace nccl_env::cli {
+namespace {
+
+struct RunArguments {
+  program::PolicyArguments policy;
+  std::string nccl_version;
+  MachineArguments machine;
+  std::vector<std::string> command;
+  bool verbose = false;
+};
+
+// As a shell's: the command was not found, and could not be started.
+constexpr int kNotFound = 127, kNotStarted = 126;
+
+void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
+  const auto say = [&](const std::string& sentence) { err << "nccl-env: " << printable(sentence) << '\n'; };
+  if (env.table.ports.empty()) return say(std::string(kNoDevices) + ", so nothing is set");
+  for (const Finding& finding : env.findings) say(line_of(finding));
+  if (!verbose) return;
+  for (const Value& value : env.given) say("set " + value.name + "=" + *value.value);
+  for (const Value& value : env.omitted)
+    say("not set: " + value.name + " (" + std::string(to_string(*value.reason)) + ")");
+}
+
+// Does not return if the command starts.
+int start(const std::vector<std::string>& command, const Console& terminal) {
+  std::vector<char*> words;
+  std::vector<std::string> copies = command;
+  for (std::string& word : copies) words.push_back(word.data());
+  words.push_back(nullptr);
+  terminal.out.flush();
+  terminal.err.flush();
+  ::execvp(words.front(), words.data());
+  const int problem = errno;
+  stop(terminal, program::kNotSeen, command.front() + ": " + std::strerror(problem));
+  return problem == ENOENT ? kNotFound : kNotStarted;
+}
+
+int run_command(const RunArguments& arguments, const Console& terminal) {
+  const auto& [policy, nccl_version, machine, command, verbose] = arguments;
+  MachineEnv env;
+  if (const program::Failure failure =
+          decide_environment(policy, nccl_version, machine, own_environment(), terminal.in, env))
+    return stop(terminal, failure);
+  tell(env, verbose, terminal.err);
+  for (const Value& value : env.given) ::setenv(value.name.c_str(), value.value->c_str(), 0);
+  return start(command, terminal);
+}
+
+}  // namespace
+
+void add_run(CommandLine& line, CLI::App& parent) {
+  auto [app, to] = line.command(
+      parent,
+      {"run",
+       "Start a command with what `env` prints added to its environment. The command takes the place of this "
+       "program, so its exit code is the command's; 126 if it could not be started, 127 if there is none. "
+       "Where nothing is known, it runs as it would without us.",
+       "nccl-env run -- torchrun --nproc-per-node 8 train.py",
+       {}},
+      run_command);
+  add_machine_options(app, to.machine);
+  app.add_flag("-v,--verbose", to.verbose, "Say on the standard error what is set, and why the rest is not");
+  app.add_option("COMMAND", to.command, "The command and its arguments, behind --")
+      ->required()
+      ->type_name("")
+      ->expected(1, -1);
+}
+
+}  // namespace nccl_env::cli

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain/selection_print.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+
+namespace nccl_env {
+namespace {
+
+std::string port_name(const NcclSelection::ChosenPort& port) {
+  return port.hca + ":" + std::to_string(port.port);
+}
+
+std::string ports_text(const NcclSelection& selection) {
+  std::vector<std::string> names;
+  for (const auto& port : selection.ports) names.push_back(port_name(port));
+  return names.empty() ? "none" : join(names);
+}
+
+// "3 on all"; or the ports of each index.
+std::string indexes_text(const NcclSelection& selection) {
+  std::map<std::optional<int>, std::vector<std::string>> ports_of;
+  for (const auto& port : selection.ports) ports_of[port.gid_index].push_back(port_name(port));
+  const auto name = [](std::optional<int> index) {
+    return index ? std::to_string(*index) : std::string("not known");
+  };
+  if (ports_of.empty()) return "-";
+  if (ports_of.size() == 1 && !ports_of.begin()->first) return name({});
+  if (ports_of.size() == 1) return name(ports_of.begin()->first) + " on all";
+  std::string text;
+  for (const auto& [index, ports] : ports_of)
+    text += (text.empty() ? "" : "; ") + name(index) + " on " + join(ports);
+  return text;
+}
+
+// More names than these would hide the sentence.
+constexpr std::size_t kMostPorts = 8;
+
+// The ports of `selection` that `other` lacks: "mlx5_0", and "mlx5_0:2" of a second port.
+std::vector<std::string> names_beyond(const NcclSelection& selection, const NcclSelection& other) {
+  std::vector<std::string> names;
+  for (const auto& port : selection.ports) {
+    const auto is_same = [&](const auto& each) { return each.hca == port.hca && each.port == port.port; };
+    if (std::ranges::none_of(other.ports, is_same))
+      names.push_back(port.port == 1 ? port.hca : port_name(port));
+  }
+  return names;
+}
+
+std::string ports_compared(const NcclSelection& alone, const std::optional<NcclSelection>& with_us) {
+  const std::vector<std::string> more = names_beyond(alone, with_us.value_or(NcclSelection()));
+  if (!with_us) return more.empty() ? "finds no HCA" : "takes " + join_some(more, kMostPorts);
+  const std::vector<std::string> fewer = names_beyond(*with_us, alone);
+  if (more.empty() && fewer.empty())
+    return alone.ports.empty() ? "finds no HCA, either" : "takes the same HCAs";
+  std::string text = more.empty() ? "" : "also takes " + join_some(more, kMostPorts);
+  if (!fewer.empty()) text += (text.empty() ? "" : " and ") + ("leaves out " + join_some(fewer, kMostPorts));
+  return text;
+}
+
+}  // namespace
+
+std::string choice_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
+                        const std::optional<NcclSelection>& with_us) {
+  if (!alone) return {};
+  std::string text = "NCCL " + format_nccl_version(version) + " alone " + ports_compared(*alone, with_us);
+  const std::string index = indexes_text(*alone);
+  if (index != "-" && (!with_us || index != indexes_text(*with_us)))
+    text += index == "not known" ? ", and its GID index is not known" : ", GID index " + index;
+  if (!alone->interfaces.empty() && (!with_us || alone->interfaces != with_us->interfaces))
+    text += ", and talks over " + join_some(alone->interfaces, kMostPorts);
+  return "\n" + paragraph(text + ". Whole, with notes: -o wide", 2);
+}
+
+std::string render_text(const NcclSelection& selection, std::size_t indent) {
+  TextColumns columns(indent);
+  columns.add({"HCAs", ports_text(selection)});
+  columns.add({"GID index", indexes_text(selection)});
+  columns.add({"interfaces", selection.interfaces.empty() ? "not known" : join(selection.interfaces)});
+  for (const std::string& note : selection.notes) columns.add({"note", note});
+  return columns.render();
+}
+
+std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
+                            const std::optional<NcclSelection>& with) {
+  const std::string title = "\n  NCCL " + format_nccl_version(version);
+  std::optional<NcclSelection> with_us = with;
+  // Findings above say what is wrong with them.
+  for (const auto& fault : with_us ? with_us->faults : decltype(with_us->faults)())
+    std::erase(with_us->notes, fault.second);
+  TextColumns both(4);  // notes that hold for both selections, printed once
+  const auto is_of = [](const std::optional<NcclSelection>& selection, const std::string& note) {
+    return selection && std::ranges::find(selection->notes, note) != selection->notes.end();
+  };
+  const auto render_own = [&](NcclSelection selection, const std::optional<NcclSelection>& other) {
+    std::erase_if(selection.notes, [&](const std::string& note) { return is_of(other, note); });
+    return render_text(selection, 4);
+  };
+  std::string text;
+  if (alone) text += title + " alone\n" + render_own(*alone, with_us);
+  if (with_us) text += title + " with these variables\n" + render_own(*with_us, alone);
+  for (const std::string& note : alone ? alone->notes : std::vector<std::string>()) {
+    if (is_of(with_us, note)) both.add({"note", note});
+  }
+  if (const std::string notes = both.render(); !notes.empty()) text += title + " either way\n" + notes;
+  return text;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env env and run: what a process on this machine gets, from a small copy of /sys.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "cli/cli_inputs.h"
+
+namespace nccl_env::env_test {
+namespace {
+
+using namespace nccl_env::tests;
+using ::testing::HasSubstr;
+
+// Variables for the time of a test.
+class SetHere {
+ public:
+  SetHere(std::string name, const std::string& value) : name_(std::move(name)) {
+    ::setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ~SetHere() { ::unsetenv(name_.c_str()); }
+  SetHere(const SetHere&) = delete;
+  SetHere& operator=(const SetHere&) = delete;
+
+ private:
+  const std::string name_;
+};
+
+// Two RoCE rails with the same usable row; more ports where a test adds them.
+class Machine : public CliTest {
+ protected:
+  void add_file(const std::string& name, const std::string& text) {
+    const std::filesystem::path file = std::filesystem::path(sysfs) / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text << '\n';
+  }
+
+  void add_rail(const std::string& hca, const std::string& address, const std::string& layer = "Ethernet") {
+    const std::string port = "class/infiniband/" + hca + "/ports/1/";
+    add_file("class/infiniband/" + hca + "/node_type", "1: CA");
+    add_file(port + "state", "4: ACTIVE");
+    add_file(port + "link_layer", layer);
+    add_file(port + "rate", "400 Gb/sec (4X NDR)");
+    add_file(port + "gids/0", "fe80:0000:0000:0000:0000:0000:0000:0001");
+    add_file(port + "gids/1", "0000:0000:0000:0000:0000:ffff:" + address);
+    add_file(port + "gid_attrs/types/0", "RoCE v2");
+    add_file(port + "gid_attrs/types/1", "RoCE v2");
+    for (const char* row : {"0", "1"}) add_file(port + "gid_attrs/ndevs/" + row, "net-" + hca);
+  }
+
+  [[nodiscard]] CliResult env(std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments{"env", "--sysfs", sysfs};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_cli(arguments);
+  }
+
+  const std::string sysfs = path("sys");
+};
+
+class TwoRails : public Machine {
+ protected:
+  TwoRails() {
+    add_rail("mlx5_0", "0a00:0001");
+    add_rail("mlx5_1", "0a00:0101");
+  }
+};
+
+TEST_F(TwoRails, AreWrittenInEachForm) {
+  for (const char* form : {"sh", "slurm", "dotenv", "systemd", "compose", "json"})
+    expect_shown(env({"-o", form}));
+}
+
+TEST_F(TwoRails, TheUsersOwnStayAndAreJudged) {
+  const SetHere list("NCCL_IB_HCA", "=mlx5_7"), misspelt("NCCL_IB_TIMOUT", "22");
+  const CliResult told = env();
+  EXPECT_EQ(told.code, 1);
+  EXPECT_THAT(told.out, HasSubstr("error NoSuchDevice"));
+  EXPECT_THAT(told.out, HasSubstr("warning UnknownVariable"));
+  EXPECT_THAT(told.out, HasSubstr("# NCCL_IB_HCA: UserSet"));
+  EXPECT_THAT(told.out, testing::Not(HasSubstr("export")));
+  EXPECT_THAT(env({"-i"}).out, HasSubstr("export NCCL_IB_HCA='mlx5_0,mlx5_1'"));
+}
+
+// Environment beats file in NCCL, so a line of a file there must not be beaten by ours.
+TEST_F(TwoRails, ALineOfTheUsersFileCountsAsSet) {
+  const std::string policy =
+      write("p.yaml", kPolicy + "  env: {NCCL_IB_TIMEOUT: \"22\", NCCL_IB_TC: \"106\"}\n");
+  const SetHere named("NCCL_CONF_FILE", write("nccl.conf", "# mine\nNCCL_IB_TIMEOUT=14\nOTHER=1\n"));
+  const CliResult told = env({"--policy", policy});
+  EXPECT_THAT(told.out, HasSubstr("NCCL_IB_TC='106'"));
+  EXPECT_THAT(told.out, testing::Not(HasSubstr("export NCCL_IB_TIMEOUT")));
+}
+
+TEST_F(TwoRails, AVersionThatSearchesByItselfGetsNoIndex) {
+  EXPECT_THAT(env({"--nccl-version", "2.27.3"}).out, testing::Not(HasSubstr("export NCCL_IB_GID_INDEX")));
+}
+
+TEST_F(TwoRails, TheListIsExactWhereANameBeginsAnother) {
+  add_rail("mlx5_10", "0a00:0201", "InfiniBand");
+  EXPECT_THAT(env({"--policy", write("p.yaml", kPolicy + "  fabric: {linkLayer: Ethernet}\n")}).out,
+              HasSubstr("'=mlx5_0,mlx5_1'"));
+}
+
+TEST_F(Machine, WhatIsNotCertainIsSaidFirst) {
+  add_rail("mlx5_0", "0a00:0001");
+  add_rail("mlx5_1", "0a00:0101", "InfiniBand");
+  const CliResult told = env();
+  EXPECT_EQ(told.code, 1);
+  EXPECT_TRUE(told.out.starts_with("# ")) << told.out;
+  EXPECT_THAT(told.out, testing::Not(HasSubstr("export NCCL_IB_HCA")));
+}
+
+TEST_F(Machine, WithoutDevicesThereIsNothingToSay) {
+  add_file("class/infiniband/.keep", "");
+  expect_shown(env(), 3);
+}
+
+TEST_F(Machine, MistakesAreUsage) {
+  add_rail("mlx5_0", "0a00:0001");
+  for (const char* line : {"env --address here", "env --nccl-version 1.0", "env -o xml", "run", "run --"})
+    expect_shown(run_cli(words(line)), 2);
+  EXPECT_EQ(env({"--policy", path("absent")}).code, 4);
+}
+
+// The command takes the place of the process: in a child, which prints into a file.
+int exit_of(const std::vector<std::string>& arguments) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(run_cli(arguments).code);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(TwoRails, RunAddsThemAndLeavesWhatIsSet) {
+  const SetHere own("NCCL_IB_GID_INDEX", "1");
+  const std::string to = path("out");
+  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", "sh", "-c",
+                     "echo $NCCL_IB_HCA.$NCCL_IB_GID_INDEX >" + to + "; exit 7"}),
+            7);
+  std::ifstream in(to);
+  std::string text;
+  std::getline(in, text);
+  EXPECT_EQ(text, "mlx5_0,mlx5_1.1");
+}
+
+TEST_F(Machine, RunStartsTheCommandWhereNothingIsKnown) {
+  add_file("class/infiniband/.keep", "");
+  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", "sh", "-c", "exit 5"}), 5);
+  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", path("absent")}), 127);
+  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", sysfs}), 126) << "a directory";
+}
+
+}  // namespace
+}  // namespace nccl_env::env_test

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env inject: manifests as the webhook would make them.
+#include <gmock/gmock.h>
+
+#include "cli/cli_inputs.h"
+#include "nccl_env/base/yaml.h"
+
+namespace nccl_env::inject_test {
+namespace {
+
+using namespace nccl_env::tests;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+const std::string kJob = R"(
+apiVersion: v1
+kind: Service
+metadata: {name: peers}
+spec: {clusterIP: None}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train}
+spec:
+  template:
+    spec:
+      hostNetwork: true
+      containers:
+      - {name: rank, image: example.org/train, resources: {limits: {rdma/hca: 1}}}
+)";
+
+class Inject : public Cli {
+ protected:
+  [[nodiscard]] CliResult inject(const std::string& file, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments{"inject", "-f", file, "--policy", policy};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_cli(arguments);
+  }
+
+  const std::string job = write("job.yaml", kJob);
+};
+
+TEST_F(Inject, MakesTheTemplateAndLeavesTheRest) {
+  expect_shown(inject(job));
+}
+
+TEST_F(Inject, WithANodeBringsWhatItsBindingWould) {
+  const CliResult made = inject(job, {"--table", table});
+  EXPECT_EQ(made.code, 0) << made.err;
+  const auto documents = parse_documents(made.out, "made");
+  ASSERT_TRUE(documents) << documents.error().message;
+  ASSERT_EQ(documents->size(), 2U);
+  const Json& made_pod = (*documents)[1]["spec"]["template"];
+  EXPECT_THAT(made_pod["metadata"]["annotations"]["hostnetwork.nccl-env.io/nccl.conf"].get<std::string>(),
+              HasSubstr("NCCL_IB_HCA==mlx5_0\n"));
+  EXPECT_EQ((*documents)[0]["spec"]["clusterIP"], "None");
+}
+
+TEST_F(Inject, OfItsOwnOutputMakesTheSame) {
+  for (const std::vector<std::string>& more : {std::vector<std::string>(), {"--table", table}}) {
+    const std::string once = inject(job, more).out;
+    EXPECT_EQ(inject(write("once.yaml", once), more).out, once);
+  }
+}
+
+TEST_F(Inject, SaysWhatItDoesNotMake) {
+  const std::string foreign = write("serving.yaml", R"(
+kind: ClusterServingRuntime
+metadata: {name: r}
+spec: {containers: [{name: c, resources: {limits: {rdma/hca: 1}}}]}
+)");
+  expect_shown(inject(foreign));
+  expect_shown(
+      inject(write("plain.yaml", "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n")));
+  expect_shown(inject(write("none.yaml", "kind: Service\nmetadata: {name: s}\n")), 4);
+}
+
+}  // namespace
+}  // namespace nccl_env::inject_test
