@@ -5,6 +5,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "choose/card.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/join.h"
@@ -18,6 +19,10 @@ constexpr double kSlowestSpare = 25;
 constexpr double kSlowestFabric = 100;
 constexpr double kUsualFabric = 200;
 constexpr double kFastestFabric = 400;
+
+bool is_up(const Port& port) {
+  return port.state.value_or(PortState::Active) == PortState::Active;
+}
 
 // Fields that tell kinds of port apart. An empty one is not known, and fits any.
 struct Likeness {
@@ -61,16 +66,21 @@ class Scales {
     bool up = false;
     for (const Port* port : ports) {
       known = std::max(known, rates_.of(*port).value_or(0));
-      up = up || port->state.value_or(PortState::Active) == PortState::Active;
+      up = up || is_up(*port);
     }
     Weight unknown{up ? kSlowestFabric : kSlowestSpare,
                    std::max(kFastestFabric, rates_.highest().value_or(0))};
-    if (up && !rates_.highest()) unknown = {kUsualFabric, kUsualFabric};
+    Weight unknown_down = unknown;
+    if (up && !rates_.highest()) {
+      unknown = {kUsualFabric, kUsualFabric};
+      unknown_down = {kSlowestSpare, kUsualFabric};
+    }
     Weight sum;
     for (const Port* port : ports) {
       const double rate = rates_.of(*port).value_or(known);
-      sum.least += rate > 0 ? rate : unknown.least;
-      sum.most += rate > 0 ? rate : unknown.most;
+      const Weight& guess = is_up(*port) ? unknown : unknown_down;
+      sum.least += rate > 0 ? rate : guess.least;
+      sum.most += rate > 0 ? rate : guess.most;
     }
     return sum;
   }
@@ -131,45 +141,78 @@ std::string describe(const Group& group) {
   return describe_ports(group.ports, kind_text(group.likeness));
 }
 
-// True if nothing but its driver says that `partial` is of the kind of `home`: its ports are down, and
-// neither board nor rate is known. `partial` may be a fabric that is not up yet, beside storage NICs (`home`)
-// that are up.
+// True if nothing but its driver says that `partial` is of the kind of `home`: its ports are down and on
+// other cards, and neither board nor rate is known. `partial` may be a fabric that is not up yet, beside
+// storage NICs (`home`) that are up.
 bool is_stranger(const Group& partial, const Group& home) {
   const auto has_rate = [](const Port* port) { return own_rate(*port).has_value(); };
-  const auto is_down = [](const Port* port) {
-    return port->state.value_or(PortState::Active) != PortState::Active;
+  const auto is_on_a_card_of_home = [&](const Port* port) {
+    return std::any_of(home.ports.begin(), home.ports.end(),
+                       [&](const Port* other) { return are_on_one_card(*port, *other) == true; });
   };
   return !partial.likeness.board && !partial.likeness.rate &&
-         std::all_of(partial.ports.begin(), partial.ports.end(), is_down) &&
-         std::any_of(home.ports.begin(), home.ports.end(), has_rate);
+         std::none_of(partial.ports.begin(), partial.ports.end(),
+                      [](const Port* port) { return is_up(*port); }) &&
+         std::any_of(home.ports.begin(), home.ports.end(), has_rate) &&
+         !std::all_of(partial.ports.begin(), partial.ports.end(), is_on_a_card_of_home);
 }
 
-// Groups that are known only in part join the one group that they fit; fitting two is ambiguous.
-std::optional<std::string> join_partial(std::vector<Group>& groups, const Scales& scales) {
+// Groups of which it is not known whether they are one: of each a port, the one known in part first.
+struct OpenQuestion {
+  std::vector<const Port*> ports;
+  std::string problem;
+};
+
+// Groups that are known only in part join the one group that they fit. Where that is not known, they stay
+// apart.
+std::vector<OpenQuestion> join_partial(std::vector<Group>& groups, const Scales& scales) {
+  std::vector<OpenQuestion> open;
   for (std::size_t i = 1; i < groups.size();) {
     Group& partial = groups[i];
-    std::vector<std::size_t> homes;
+    std::vector<Group*> homes;
     for (std::size_t j = 0; j < i && partial.likeness.unknowns() > 0; ++j) {
       if (groups[j].likeness.unknowns() < partial.likeness.unknowns() && fits(partial, groups[j]))
-        homes.push_back(j);
+        homes.push_back(&groups[j]);
     }
+    const std::string too_little = "too little is known of " + names_of(partial.ports);
     if (homes.size() > 1) {
-      return "too little is known of " + names_of(partial.ports) + " to tell whether it belongs to " +
-             describe(groups[homes[0]]) + " or " + describe(groups[homes[1]]);
-    }
-    if (homes.empty()) {
-      ++i;
+      OpenQuestion& question = open.emplace_back();
+      question.ports = {partial.ports.front()};
+      for (const Group* home : homes) question.ports.push_back(home->ports.front());
+      question.problem =
+          too_little + " to tell whether it belongs to " + describe(*homes[0]) + " or " + describe(*homes[1]);
+    } else if (homes.size() == 1 && is_stranger(partial, *homes[0]) &&
+               scales.weigh(homes[0]->ports).least < 2 * scales.weigh(partial.ports).most) {
+      open.push_back(
+          {{partial.ports.front(), homes[0]->ports.front()},
+           too_little + ", of which none has been up, to tell whether it belongs to " + describe(*homes[0])});
+    } else if (homes.size() == 1) {
+      homes[0]->ports.insert(homes[0]->ports.end(), partial.ports.begin(), partial.ports.end());
+      groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i));
       continue;
     }
-    Group& home = groups[homes[0]];
-    if (is_stranger(partial, home) && scales.weigh(home.ports).least < 2 * scales.weigh(partial.ports).most) {
-      return "too little is known of " + names_of(partial.ports) +
-             ", of which none has been up, to tell whether it belongs to " + describe(home);
-    }
-    home.ports.insert(home.ports.end(), partial.ports.begin(), partial.ports.end());
-    groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i));
+    ++i;
   }
-  return std::nullopt;
+  return open;
+}
+
+// The first question whose answer may change who wins; null if `winner` outweighs twofold whatever all of
+// them make together.
+const OpenQuestion* undecided(const std::vector<OpenQuestion>& open, const std::vector<Group>& groups,
+                              const Group* winner, const Scales& scales) {
+  std::set<const Group*> asked;
+  double most = 0;
+  for (const OpenQuestion& question : open) {
+    for (const Port* port : question.ports) {
+      const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& candidate) {
+        return std::find(candidate.ports.begin(), candidate.ports.end(), port) != candidate.ports.end();
+      });
+      if (&*group == winner) return &question;
+      if (asked.insert(&*group).second) most += scales.weigh(group->ports).most;
+    }
+  }
+  const bool settled = open.empty() || (winner && scales.weigh(winner->ports).least >= 2 * most);
+  return settled ? nullptr : &open.front();
 }
 
 bool is_exact(const Weight& weight) {
@@ -219,7 +262,7 @@ GroupChoice choose_group(const std::vector<const Port*>& candidates, const Nomin
                          const std::set<const Port*>& without_row, const std::set<const Port*>& own) {
   const Scales scales(rates);
   std::vector<Group> groups = group_alike(candidates);
-  if (auto problem = join_partial(groups, scales)) return {{}, std::move(*problem), {}};
+  const std::vector<OpenQuestion> open = join_partial(groups, scales);
   const auto heavier = [&](const Group& left, const Group& right) {
     return scales.weigh(left.ports).least > scales.weigh(right.ports).least;
   };
@@ -231,6 +274,8 @@ GroupChoice choose_group(const std::vector<const Port*>& candidates, const Nomin
       });
   if (rival != groups.end() && scales.weigh(winner->ports).least < 2 * scales.weigh(rival->ports).most)
     winner = chosen_by_rows(groups, without_row, own, scales);
+  if (const OpenQuestion* question = undecided(open, groups, winner, scales))
+    return {{}, question->problem, {}};
   if (winner) return {winner->ports, {}, kind_text(winner->likeness)};
   std::string problem =
       "neither " + describe(groups.front()) + " nor " + describe(*rival) + " outweighs the other twofold";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "choose/card.h"
 #include "choose/group.h"
 #include "nccl_env/core/fabric/port_facts.h"
 
@@ -47,17 +48,6 @@ std::string alike(const Ports& group, const std::set<const Port*>& without_row) 
   return text;
 }
 
-// "0000:53:00" of "0000:53:00.1".
-std::string_view slot_of(const std::string& pci_address) {
-  return std::string_view(pci_address).substr(0, pci_address.find('.'));
-}
-
-// One card has one system image, also where it sits in two slots.
-bool are_on_two_cards(const Port& left, const Port& right) {
-  if (left.sys_image_guid && right.sys_image_guid) return left.sys_image_guid != right.sys_image_guid;
-  return left.pci_address && right.pci_address && slot_of(*left.pci_address) != slot_of(*right.pci_address);
-}
-
 std::string carried_text(const NodeInterface& node, std::size_t count) {
   return std::to_string(count) + " of them " + (count == 1 ? "carries" : "carry") + " the node interface " +
          node.name();
@@ -70,7 +60,7 @@ OwnTraffic find_own_traffic(const NodeInterface& node, const Ports& group,
   const std::set<const Port*> own = node.carried(group);
   if (group.size() == 1 || (group.size() == 2 && own.size() != 1)) return {};
   if (group.size() == 2) {
-    if (are_on_two_cards(*group[0], *group[1])) return {};
+    if (are_on_one_card(*group[0], *group[1]) == false) return {};
     return {{},
             alike(group, without_row) + ", and " + carried_text(node, 1) +
                 "; whether the other is a rail beside it is not known"};

@@ -40,6 +40,10 @@ TEST(Ports, OfTwoPortsOnOneCardTheOneWithTheNodesAddressIsNoRailForCertain) {
   EXPECT_EQ(list(table), "=mlx5_1");
   table.ports[0].sys_image_guid = table.ports[1].sys_image_guid = "b83f:d203:00b4:f5a2";
   EXPECT_EQ(list(table), "AmbiguousFabric") << "one card in two slots";
+  table.ports[1].sys_image_guid = "b83f:d203:00b4:f5a3";
+  EXPECT_EQ(list(table), "=mlx5_1");
+  table.ports[1].pci_address = "0000:53:00.1";
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "one card, of which each port has an image of its own";
 }
 
 TEST(Ports, OfUnknownLinkLayersNoneIsChosenUnlessThePolicySaysWhich) {
@@ -289,6 +293,49 @@ TEST(Ports, OfOneDriverWithoutBoardPortsThatWereNeverUpAreNotTheKindOfThoseThatA
   EXPECT_EQ(list(table), "AmbiguousFabric") << "storage NICs that came up before the fabric";
   for (std::size_t i = 0; i < 2; ++i) table.ports[i].max_rate_gbps = 200;
   EXPECT_EQ(list(table), "=mlx5_3,mlx5_4");
+}
+
+TEST(Ports, APortThatWasNeverUpIsOfTheKindOfItsCardsOtherPort) {
+  NodeFabric table = rails(4);  // two cards, of each one port is cabled
+  table.node_interface = "eno1";
+  for (Port& port : table.ports) port.board_id.reset();
+  for (const std::size_t down : {0U, 2U}) table.ports[down].state = PortState::Down;
+  EXPECT_EQ(list(table), "AmbiguousFabric");
+  constexpr const char* kAddresses[] = {"0000:4b:00.0", "0000:4b:00.1", "0000:ce:00.0", "0000:ce:00.1"};
+  for (std::size_t i = 0; i < 4; ++i) table.ports[i].pci_address = kAddresses[i];
+  EXPECT_EQ(list(table), "=mlx5_2,mlx5_4");
+  table.ports[2].pci_address = "0000:da:00.0";
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "one of the two that are down is on a card of its own";
+}
+
+TEST(Ports, AQuestionAboutSmallKindsDoesNotHideAFabricThatOutweighsAllOfThem) {
+  NodeFabric table = rails(8);
+  table.node_interface = "eno1";
+  for (const char* name : {"irdma0", "irdma1"}) {  // on the mainboard, the second not cabled
+    Port& port = table.ports.emplace_back(roce_port(name, name, "10.9.0.3"));
+    port.driver = "irdma";
+    port.board_id.reset();
+    port.rate_gbps = 100;
+  }
+  table.ports.back().state = PortState::Down;
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+  table.ports.erase(table.ports.begin(), table.ports.begin() + 4);
+  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
+  EXPECT_EQ(choice.reason, Reason::AmbiguousFabric) << "800 beside 100 and at most 400";
+  EXPECT_EQ(
+      choice.detail,
+      "node-a: too little is known of irdma1, of which none has been up, to tell whether it belongs to 1 x "
+      "Ethernet irdma (irdma0).");
+}
+
+TEST(Ports, WithoutAnyRatePortsThatAreDownDoNotOutweighOnesThatAreUp) {
+  NodeFabric table = rails(4);  // one is up: a spare card of the mainboard, or a fabric that fails
+  table.node_interface = "eno1";
+  table.ports.push_back(ib_port("mlx5_9"));
+  for (Port& port : table.ports) port.rate_gbps.reset();
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+  for (std::size_t i = 1; i < 4; ++i) table.ports[i].state = PortState::Down;
+  EXPECT_EQ(list(table), "AmbiguousFabric");
 }
 
 TEST(Ports, TheManagementNicIsNotTheFabricBecauseAnotherKindHasLostItsAddress) {
