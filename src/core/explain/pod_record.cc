@@ -505,22 +505,24 @@ Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view cont
   const auto record = read_pod_record(pod, object);
   if (!record) return record.error();
   std::vector<Value> values;
-  bool named = container.empty();
+  bool named = container.empty(), none = true;
   for (const GivenContainer& given : record->containers) {
     if (!container.empty() && given.name != container) continue;
     named = named || given.in_status;
     for (const Value* value : given.effective()) {
-      const bool ours = given.in_status && value->state != State::Users;
-      if (!value->value || (!ours && value->state != State::Foreign)) continue;
+      const bool users = value->state == State::Users;
+      if (!users && !value->value) continue;
+      if (!given.in_status && value->state != State::Foreign) continue;
+      none = none && users;
       values.push_back(*value);
       values.back().container = given.name;
     }
   }
   const std::string annotation = "annotation " + std::string(key::kStatus);
-  if (values.empty() && !pod.annotation(key::kStatus))
+  if (none && !pod.annotation(key::kStatus))
     return Error{"the pod has no " + annotation + ": nothing was injected"};
-  if (values.empty() && !record->status) return Error{"the pod's " + annotation + " is not readable"};
-  if (values.empty() && !named) return Error{"the pod's status names no container " + std::string(container)};
+  if (none && !record->status) return Error{"the pod's " + annotation + " is not readable"};
+  if (none && !named) return Error{"the pod's status names no container " + std::string(container)};
   std::ranges::sort(values, {}, [](const Value& value) { return std::tie(value.container, value.name); });
   return values;
 }

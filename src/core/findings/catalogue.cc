@@ -187,6 +187,11 @@ constexpr std::array kRows{
            "NCCL runs over sockets, though nobody turned the fabric off.",
            "Look for /dev/infiniband in the pod, its RDMA resource, the memory lock limit, and the ports' "
            "state."),
+    of_pod(Code::ImageIndex, "ImageIndex", Impact::PodAnew,
+           "A GID index that the pod's spec does not set stands beside nccl-env's list: the image's ENV, its "
+           "nccl.conf, an entrypoint or envFrom gives it, the same one on every node.",
+           "Take NCCL_IB_GID_INDEX out of the image or entrypoint: NCCL 2.21.5 and later find the row "
+           "themselves. Until then env NCCL_IB_GID_INDEX=-1 in the pod overrides an image's ENV."),
     of_pod(Code::EmptyGid, "EmptyGid", Impact::PodAnew, "That GID index is an empty row on that port.",
            "Leave the index to NCCL (unset, or -1, from 2.21.5 on), or name the row that the pod has there: "
            "show_gids, run inside the pod."),

@@ -130,9 +130,9 @@ struct PodRecord {
 // for a pod without a name.
 Result<PodRecord> read_pod_record(const Pod& pod, const nlohmann::json& object);
 
-// Returns the values that were injected into one container or into all (""), by container and name. `object`
-// is the pod as the API server gives it. Fails for a pod without the status annotation, unless it has values
-// that are not its own.
+// Returns the values that were injected into one container or into all (""), by container and name, and
+// beside them its users' own (State::Users). `object` is the pod as the API server gives it. Fails for a pod
+// without the status annotation, unless it has values that are not its own.
 Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view container,
                                            const nlohmann::json& object);
 

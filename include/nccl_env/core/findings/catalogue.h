@@ -21,7 +21,7 @@ enum class Code {
   NoList, NoRail, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
   NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers, ChangedSinceBound,
   // values in NCCL's log
-  ValueOverridden, ValueContradicted, FellBack,
+  ValueOverridden, ValueContradicted, ImageIndex, FellBack,
   // a queue pair that cannot be connected: ibv_modify_qp
   EmptyGid,       // 22, 19 or 61, and the local GID is zero
   GidVanished,    // 61, and the local GID is not zero
