@@ -15,6 +15,7 @@
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/policy/known_names.h"
@@ -579,3 +580,24 @@ std::string lost_index(const PodRecord& record, const NodeFabric& table) {
 }
 
 }  // namespace nccl_env
+std::string inexact_list(const PodRecord& record, const NodeFabric& table) {
+  const GivenContainer* container = record.main_container();
+  if (!container || !record.status || record.node != table.name) return {};
+  const Value* hcas = container->find(variable::kIbHca);
+  if (!hcas || !hcas->value || hcas->state != State::Given || hcas->source == Source::Policy) return {};
+  const NcclSelection selection = nccl_select(table, {{hcas->name, *hcas->value}}, kNewestNccl);
+  if (std::ranges::find(selection.faults, NcclFault::Neighbour,
+                        [](const auto& each) { return each.first; }) == selection.faults.end())
+    return {};
+  const std::vector<std::string> names =
+      parse_nccl_name_list(*hcas->value, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
+  std::vector<std::string> taken;
+  for (const NcclSelection::ChosenPort& port : selection.ports) {
+    const bool more = std::ranges::find(taken, port.hca) == taken.end();
+    if (more && std::ranges::find(names, port.hca) == names.end()) taken.push_back(port.hca);
+  }
+  return "list " + *hcas->value + " takes " +
+         (taken.empty() ? "further devices" : join_some(taken, kMostPortsNamed)) + ", too" +
+         (taken.empty() ? " once they are up" : "");
+}
+

@@ -142,4 +142,12 @@ Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view cont
 // from the node, or if the table is another node's.
 std::string lost_index(const PodRecord& record, const NodeFabric& table);
 
+// Returns a clause such as "list mlx5_1,mlx5_2 takes mlx5_10, too": devices of the node that the pod's list
+// of ours takes without naming them, because it has no '=' and they were not there at the Binding. "" if
+// there are none, or the table is another node's.
+std::string inexact_list(const PodRecord& record, const NodeFabric& table);
+inline constexpr const char* kInexactRemedy =
+    "Create the pod anew once its job allows it: then its list begins with '='. Or take the further devices "
+    "off "
+    "the node.";
 }  // namespace nccl_env
