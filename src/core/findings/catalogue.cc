@@ -349,6 +349,9 @@ constexpr std::array kRows{
     of_check(Code::Names, "Names", Impact::None, "Another party has the name of one of nccl-env's objects."),
     of_check(Code::Namespace, "Namespace", Impact::None,
              "The namespace to install into is not there, is going, or refuses the agent."),
+    of_check(Code::PullSecrets, "PullSecrets", Impact::None,
+             "The init container's image may need a pull secret that pods of the namespace do not have. From "
+             "Kubernetes 1.35 on a kubelet asks for one even where the image is on the node."),
     of_check(Code::AgentPod, "AgentPod", Impact::None,
              "The cluster refuses a pod with the host's network and /sys."),
     of_check(Code::EnvFiles, "EnvFiles", Impact::None,
@@ -363,6 +366,10 @@ constexpr std::array kRows{
              "docs/operate/runbooks.md#ncclenvnowebhookready", Impact::None,
              "No replica of the webhook is ready: new pods start without values, or wait where their "
              "namespace is strict.",
+    of_check(
+        Code::ImageUsers, "ImageUsers", Impact::None,
+        "Pods have the init container nccl-env-resolve: a node that restarts runs it again, and pulls its "
+        "image if it is gone there."),
              "Run `nccl-env check`, then look at the webhook's pods and events."),
     of_alert(Code::NcclEnvWebhookReplicaDown, "NcclEnvWebhookReplicaDown",
              "docs/operate/runbooks.md#ncclenvwebhookreplicadown", Impact::None,

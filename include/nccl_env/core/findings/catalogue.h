@@ -44,9 +44,9 @@ enum class Code {
   GaveUp,  // a call of NCCL's ended with an error, for whatever reason
   // nccl-env check: an installation, before it, when leaving
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
-  AgentVersions, Answers,
+  AgentVersions, Answers, PullSecrets,
   Rights, Names, Namespace, AgentPod, EnvFiles, OptedIn,
-  NewPods, WaitingPods,
+  NewPods, WaitingPods, ImageUsers,
   // alerts (manifests/components/monitoring/rules.yaml)
   NcclEnvNoWebhookReady, NcclEnvWebhookReplicaDown, NcclEnvResponsesFailing, NcclEnvHandshakesFailing,
   NcclEnvConnectionsRefused, NcclEnvCertificateEndsSoon, NcclEnvCertificateEnds, NcclEnvCertificatesNotKept,
