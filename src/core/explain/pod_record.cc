@@ -176,6 +176,8 @@ bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
   if (!fact.is_object() || !is_printable_ascii(line)) return false;
   const std::string name = text_at(fact, "set");
   if (!name.empty()) return add_line(name + "=" + text_at(fact, "to"), into);
+  if (const Json& limit = member(fact, "memoryLock"); limit.is_number_integer())
+    into.memory_lock = limit.get<std::int64_t>();
   const std::string found = text_at(fact, "problem");
   if (!is_printable_ascii(found)) return false;  // escapes are decoded
   if (problem.empty()) problem = found.substr(0, kMaxDetail);
@@ -579,7 +581,6 @@ std::string lost_index(const PodRecord& record, const NodeFabric& table) {
   return "GID index " + std::to_string(*index) + " is gone from " + join_some(lost, kMostPortsNamed);
 }
 
-}  // namespace nccl_env
 std::string inexact_list(const PodRecord& record, const NodeFabric& table) {
   const GivenContainer* container = record.main_container();
   if (!container || !record.status || record.node != table.name) return {};
@@ -601,3 +602,4 @@ std::string inexact_list(const PodRecord& record, const NodeFabric& table) {
          (taken.empty() ? " once they are up" : "");
 }
 
+}  // namespace nccl_env

@@ -57,6 +57,7 @@ struct GivenFile {
   Texts reasons;     // for values that the init container did not find: variable -> reason
   Texts details;     // for the same values: variable -> sentence
   bool cut = false;  // the init container said more than the kubelet keeps
+  std::optional<std::int64_t> memory_lock = {};  // the limit that it had, in bytes; -1: none
 };
 
 // The annotation nccl-env.io/status, written at CREATE.
@@ -141,7 +142,6 @@ Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view cont
 // gave. Returns "" if there is no such port, if the list or the index is not known, if the index did not come
 // from the node, or if the table is another node's.
 std::string lost_index(const PodRecord& record, const NodeFabric& table);
-
 // Returns a clause such as "list mlx5_1,mlx5_2 takes mlx5_10, too": devices of the node that the pod's list
 // of ours takes without naming them, because it has no '=' and they were not there at the Binding. "" if
 // there are none, or the table is another node's.
@@ -150,4 +150,5 @@ inline constexpr const char* kInexactRemedy =
     "Create the pod anew once its job allows it: then its list begins with '='. Or take the further devices "
     "off "
     "the node.";
+
 }  // namespace nccl_env

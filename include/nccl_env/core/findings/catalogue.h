@@ -18,7 +18,7 @@ enum class Code {
   PolicyField, ListingLine, NoGidHere, NoDevices, LibraryTooOld, NotOpened,
   // a pod, and the ranks of a job
   MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, RailDown, NoSuchDevice, MissingRail,
-  NoList, NoRail, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
+  NoList, NoRail, UserListShort, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
   NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers, ChangedSinceBound,
   // values in NCCL's log
   ValueOverridden, ValueContradicted, ImageIndex, FellBack,
