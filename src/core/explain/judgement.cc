@@ -5,6 +5,7 @@
 #include <cctype>
 #include <optional>
 
+#include "nccl/ports.h"
 #include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/variables.h"
