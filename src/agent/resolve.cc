@@ -2,9 +2,11 @@
 #include "commands.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
@@ -153,12 +155,23 @@ Result<Resolution> write_found(const ResolveArguments& arguments, const Environm
 
 }  // namespace
 
+namespace {
+
+// A runtime gives all containers of a pod the same limit. -1: none.
+std::optional<std::int64_t> memory_lock_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return std::nullopt;
+  return limit.rlim_cur == RLIM_INFINITY ? -1 : static_cast<std::int64_t>(limit.rlim_cur);
+}
+
+}  // namespace
+
 int resolve_pod(const ResolveArguments& arguments, const Environment& environment,
                 const program::Terminal& terminal) {
-  const Result<Resolution> resolution = arguments.given.empty()
-                                            ? write_found(arguments, environment, terminal.in)
-                                            : write_given(arguments, environment);
+  Result<Resolution> resolution = arguments.given.empty() ? write_found(arguments, environment, terminal.in)
+                                                          : write_given(arguments, environment);
   if (!resolution) return stop(terminal, program::kNotSeen, resolution.error().message);
+  resolution->memory_lock = memory_lock_limit();
   terminal.out << render_text(*resolution);
   write_message(arguments.termination_log, render_message(*resolution));
   const bool complete = resolution->complete && resolution->problems.empty();

@@ -3,6 +3,7 @@
 #include "agent.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -139,7 +140,11 @@ TEST_F(Agent, ResolveWritesTheFile) {
   const std::string expected = "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n";
   EXPECT_EQ(text("nccl.conf"), expected);
   EXPECT_EQ(result.out, expected);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+  const std::string bytes = limit.rlim_cur == RLIM_INFINITY ? "-1" : std::to_string(limit.rlim_cur);
   EXPECT_EQ(text("message"), R"({"v":1}
+{"memoryLock":)" + bytes + R"(}
 {"set":"NCCL_IB_GID_INDEX","to":"3"}
 {"set":"NCCL_IB_HCA","to":"=mlx5_1,mlx5_2"}
 {"set":"NCCL_IB_TIMEOUT","to":"22"}

@@ -109,6 +109,8 @@ inline nlohmann::json given_pod(const std::string& name, const std::string& node
       {"host.nccl-env.io/NCCL_IB_HCA", hcas},
       {"host.nccl-env.io/NCCL_IB_GID_INDEX", "3"}};
   pod["spec"]["nodeName"] = node;
+  pod["spec"]["containers"][0]["securityContext"]["capabilities"]["add"] = {"IPC_LOCK"};
+  pod["spec"]["containers"][0]["volumeMounts"] = {{{"name", "shm"}, {"mountPath", "/dev/shm"}}};
   pod["spec"]["containers"][0]["env"] = {field("NCCL_IB_HCA"), field("NCCL_IB_GID_INDEX")};
   pod["status"]["phase"] = "Running";
   return pod;

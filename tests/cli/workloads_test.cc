@@ -248,5 +248,36 @@ spec:
                                           Pair("NCCL_IB_TIMEOUT", "22")));
 }
 
+// mpi-operator v2 starts sshd in workers without a command, and an image may start it by itself: sshd's
+// children see no env, so that the file stands beside EnvFile, too. Older operators (ACK's Arena) start ranks
+// by kubectl exec, whose processes have the container's env.
+TEST_F(Workloads, WorkersOfAnMpiJobHaveTheFileByEachCarrierThatIsNotEnvAlone) {
+  const auto has_file = [&](const std::string& job, const std::string& delivery) {
+    const std::string policy =
+        write("mpi.yaml",
+              "apiVersion: nccl-env.io/v1alpha1\nkind: NcclPolicy\nmetadata: {name: p}\nspec:\n"
+              "  match: {resources: [{name: rdma/hca, exposure: Host}]}\n  delivery: [" +
+                  delivery + "]\n");
+    const CliResult result = run_cli({"explain", "--policy", policy, "--table", baidu(), "-f", "-", "-o",
+                                      "json", "--resolver-image", "example.com/agent:1"},
+                                     job);
+    const Json all = Json::parse(result.out);
+    EXPECT_EQ(all.size(), 2u) << result.err;
+    EXPECT_EQ(all[0]["decision"], "skip") << "the launcher";
+    return all[1]["containers"].at(0).contains("conf");
+  };
+  const std::string job = text_of("topology-mpijob.yaml"),
+                    sshd = "            command: [/usr/sbin/sshd, -De]\n";
+  const std::string bare = replaced(job, sshd, "");
+  const std::string script = replaced(job, "[/usr/sbin/sshd, -De]", "[sh, -c, service ssh start; sleep inf]");
+  for (const std::string& each : {job, bare, script}) {
+    EXPECT_TRUE(has_file(each, "File"));
+    EXPECT_TRUE(has_file(each, "EnvFile"));
+  }
+  const std::string exec = replaced(bare, "kubeflow.org/v2beta1", "kubeflow.org/v1");
+  EXPECT_TRUE(has_file(exec, "File"));
+  EXPECT_FALSE(has_file(exec, "EnvFile"));
+}
+
 }  // namespace
 }  // namespace nccl_env::workloads_test

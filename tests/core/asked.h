@@ -78,11 +78,16 @@ auto with_record(const Json& object, Use use) {
 struct Answered : AnsweredPod {
   [[nodiscard]] std::string text() const { return render_text(answer, record, around); }
 };
-inline Answered ask(const Json& object, PodSurroundings around = {}) {
+inline Answered ask_as_it_is(const Json& object, PodSurroundings around = {}) {
   around.context.now = kNow;
   return with_record(object, [&](const Pod& pod, const PodRecord& record) {
     return Answered{{record, answer_pod(pod, record, around), around}};
   });
+}
+
+// Of a pod that has what RDMA needs beside the device.
+inline Answered ask(const Json& object, const PodSurroundings& around = {}) {
+  return ask_as_it_is(equipped(object), around);
 }
 
 // Checks what is decided; what is told stands in the golden.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "check/installed_parts.h"
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
@@ -49,8 +50,46 @@ void read_pod(const Json& pod, SampleOutcome& into) {
   const std::string text = text_at(annotations, key::kStatus);
   into.touched = !text.empty();
   read_status(text, into);
-  for (const Json& init : member(member(pod, "spec"), "initContainers"))
-    into.resolver = into.resolver || text_at(init, "name") == conf_file::kResolver;
+  const Json& spec = member(pod, "spec");
+  for (const Json& init : items_at(spec, "initContainers")) {
+    if (text_at(init, "name") != conf_file::kResolver) continue;
+    into.resolver = true;
+    into.resolver_image = text_at(init, "image");
+  }
+  for (const Json& secret : items_at(spec, "imagePullSecrets"))
+    into.pull_secrets.push_back(text_at(secret, "name"));
+}
+
+// Tells by names alone whether pods can pull the init container's image: what is in a secret is not read, and
+// whether the registry asks for one is known by what nccl-env's own pods bring.
+void judge_pull(kube::ApiServer& client, NamespaceCheck& check) {
+  const auto sample = std::ranges::find_if(check.samples, &SampleOutcome::resolver);
+  if (sample == check.samples.end()) return;
+  const std::string with = "Pods here pull the init container's image " + sample->resolver_image + " with ";
+  const std::string newer =
+      " (from Kubernetes 1.35 on a kubelet asks for it even where the image is on the node)";
+  if (!sample->pull_secrets.empty()) {
+    check.notes.push_back(with + "the pull secrets " + join(sample->pull_secrets) +
+                          "; whether one of them is for its registry is not read.");
+    return;
+  }
+  const LookUp own = look_up(client, {path_in(kOwnNamespace, kube::kDeployments, kWebhookName),
+                                      std::string("get deployments ") + kOwnNamespace + "/" + kWebhookName});
+  const Json& of_own =
+      items_at(member(member(member(own.object, "spec"), "template"), "spec"), "imagePullSecrets");
+  if (own.outcome != LookUp::Outcome::Found) {
+    check.notes.push_back(with + "no pull secret: if its registry asks for one, add it" + newer + ".");
+  } else if (of_own.empty()) {
+    check.notes.push_back(with + "no pull secret, as nccl-env's own pods do.");
+  } else {
+    check.pull =
+        Finding{Code::PullSecrets,
+                Severity::Warning,
+                {},
+                with + "no pull secret, and nccl-env's own pods with one" + newer,
+                "Create such a secret in the namespace, and name it in imagePullSecrets of its service "
+                "accounts; or label the namespace nccl-env.io/resolve=Binding, which adds no container."};
+  }
 }
 
 Result<Plan> plan_sample(const NcclPolicy& policy, const Json& sample) {
@@ -260,6 +299,7 @@ std::vector<Finding> NamespaceCheck::findings() const {
     all.back().subject = {.kind = "Namespace", .name = name_space, .path = resource};
   };
   add(finding, "");
+  add(pull, "");
   for (const SampleOutcome& sample : samples) add(sample.finding, sample.resource);
   return all;
 }
@@ -295,6 +335,7 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
     if (!outcome) return outcome.error();
     check.samples.push_back(*std::move(outcome));
   }
+  judge_pull(client, check);
   return check;
 }
 
@@ -323,6 +364,7 @@ std::string render_text(const NamespaceCheck& check) {
   text += is_good(check.findings()) ? ": its pods can get what the policy wants\n" : ": not all is well\n";
   TextColumns columns(2);
   add_finding(check.finding, columns);
+  add_finding(check.pull, columns);
   for (const std::string& note : check.notes) columns.add({"note", printable(note)});
   text += columns.render();
   for (const SampleOutcome& sample : check.samples) text += sample_text(sample, check.mode == "DryRun");

@@ -18,6 +18,7 @@
 namespace nccl_env::cli {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
+using Names = std::vector<std::string>;
 std::string list_of(const Pairs& pairs);  // "NCCL_IB_HCA (Node), …"; "nothing"
 
 struct SampleSize {
@@ -47,6 +48,8 @@ struct SampleOutcome {
   Pairs set;                       // variable and source
   Pairs omitted;                   // variable and reason
   bool resolver = false;           // has our init container
+  std::string resolver_image;      // its image
+  Names pull_secrets;              // of the pod, as the service account "default" has them
   bool touched = false;            // has the status annotation
   bool unanswered = false;         // the policy wants such pods, and the webhook changed nothing
   std::optional<Finding> finding;  // nothing if all is well
@@ -57,6 +60,7 @@ struct NamespaceCheck {
   std::string policy;              // "" without the label
   std::string mode;                // Enforce or DryRun
   std::optional<Finding> finding;  // of the namespace as a whole
+  std::optional<Finding> pull;     // our image may not be pulled there
   std::vector<SampleOutcome> samples;
   std::vector<std::string> notes;  // on what was not tried
 

@@ -6,6 +6,7 @@
 
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
@@ -59,7 +60,18 @@ Status find_crds(kube::ApiServer& client, std::vector<std::string>& into) {
   return done();
 }
 
-std::string names_of(const std::pair<const std::string, WaitingPods>& some) {
+bool has_ended(const Json& pod) {
+  const std::string phase = text_at(member(pod, "status"), "phase");
+  return phase == "Failed" || phase == "Succeeded";
+}
+
+void add_pod(const Json& pod, PodsByNamespace& into) {
+  const Json& metadata = member(pod, "metadata");
+  NamedPods& pods = into[text_at(metadata, "namespace")];
+  if (++pods.count <= NamedPods::kMaxNames) pods.names.push_back(text_at(metadata, "name"));
+}
+
+std::string names_of(const std::pair<const std::string, NamedPods>& some) {
   const auto& [name_space, pods] = some;
   const std::size_t hidden = pods.count - pods.names.size();
   return name_space + ": " + join(pods.names) +
@@ -67,15 +79,27 @@ std::string names_of(const std::pair<const std::string, WaitingPods>& some) {
 }
 
 Judged judge_waiting(const Installation& found) {
-  const std::string pods = count_of(found.waiting_count(), "pod");
+  const std::string pods = count_of(count_of_pods(found.waiting), "pod");
   const std::string where = join_some(found.waiting, kMaxShown, names_of);
-  if (found.waiting_count() == 0) return {Sight::Good, "no pod waits for values from its Binding"};
+  if (count_of_pods(found.waiting) == 0) return {Sight::Good, "no pod waits for values from its Binding"};
   if (found.has_hook(kBindingHook))
     return {Severity::Error, pods + " without a node, whose Binding has to bring values: " + where,
             "Wait until they have a node, or delete them."};
   return {Severity::Error,
           pods + " will start with NCCL's own choices, since the binding hook is gone: " + where,
           "Install nccl-env again before they get a node, or delete them."};
+}
+
+Judged judge_image(const Installation& found) {
+  const std::size_t count = count_of_pods(found.of_image);
+  if (count == 0) return {Sight::Good, "no pod needs nccl-env's image"};
+  const bool one = count == 1;
+  return {Severity::Info,
+          count_of(count, "pod") + (one ? " has" : " have") +
+              " the init container nccl-env-resolve, of image " + join(found.images) + ": " +
+              join_some(found.of_image, kMaxShown, names_of),
+          std::string("Keep the image in its registry until ") + (one ? "it has" : "they have") +
+              " ended: a node that restarts runs the init container again."};
 }
 
 // Judges the hooks that see new pods. They have to be removed first; the remedy does that.
@@ -106,17 +130,23 @@ bool Installation::has_hook(std::string_view name) const {
   return std::ranges::find(hooks, name) != hooks.end();
 }
 
-std::size_t Installation::waiting_count() const {
+std::size_t count_of_pods(const PodsByNamespace& pods) {
   std::size_t count = 0;
-  for (const auto& [name, pods] : waiting) count += pods.count;
+  for (const auto& [name, named] : pods) count += named.count;
   return count;
 }
 
 bool waits_for_binding(const Json& pod) {
   const Json& spec = member(pod, "spec");
-  const std::string phase = text_at(member(pod, "status"), "phase");
-  if (!text_at(spec, "nodeName").empty() || phase == "Failed" || phase == "Succeeded") return false;
-  return reads_node_keys(spec, 0);
+  return text_at(spec, "nodeName").empty() && !has_ended(pod) && reads_node_keys(spec, 0);
+}
+
+std::string image_needed(const Json& pod) {
+  if (has_ended(pod)) return {};
+  for (const Json& init : items_at(member(pod, "spec"), "initContainers")) {
+    if (text_at(init, "name") == conf_file::kResolver) return text_at(init, "image");
+  }
+  return {};
 }
 
 Result<Installation> find_installation(kube::ApiServer& client) {
@@ -130,13 +160,15 @@ Result<Installation> find_installation(kube::ApiServer& client) {
   if (!opted_in) return opted_in.error();
   found.opted_in = *std::move(opted_in);
   const auto note = [&](const Json& pod) {
-    if (!waits_for_binding(pod)) return;
-    const Json& metadata = member(pod, "metadata");
-    WaitingPods& pods = found.waiting[text_at(metadata, "namespace")];
-    if (++pods.count <= WaitingPods::kMaxNames) pods.names.push_back(text_at(metadata, "name"));
+    if (waits_for_binding(pod)) add_pod(pod, found.waiting);
+    const std::string image = image_needed(pod);
+    if (image.empty()) return;
+    add_pod(pod, found.of_image);
+    if (found.images.size() < NamedPods::kMaxNames) found.images.insert(image);
   };
-  const std::string unbound = kube::by_field(path_of(kube::kPods), "spec.nodeName=");
-  if (Status read = kube::list_all(client, unbound, note); !read) return read.error();
+  const std::string running =
+      kube::by_field(path_of(kube::kPods), "status.phase!=Succeeded,status.phase!=Failed");
+  if (Status read = kube::list_all(client, running, note); !read) return read.error();
   return found;
 }
 
@@ -145,6 +177,7 @@ Checks judge_removal(const Installation& found) {
   hooks.insert(hooks.end(), found.validators.begin(), found.validators.end());
   return {{Code::NewPods, judge_new_pods(found.hooks)},
           {Code::WaitingPods, judge_waiting(found)},
+          {Code::ImageUsers, judge_image(found)},
           {Code::Hooks,
            judge_rest(hooks,
                       "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration nccl-env")},

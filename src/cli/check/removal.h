@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,21 +17,26 @@
 
 namespace nccl_env::cli {
 
-struct WaitingPods {
+// Pods of one namespace.
+struct NamedPods {
   static constexpr std::size_t kMaxNames = 10;  // that are kept
   std::size_t count = 0;
   std::vector<std::string> names;
 };
 
+using PodsByNamespace = std::map<std::string, NamedPods>;
+std::size_t count_of_pods(const PodsByNamespace& pods);
+
 struct Installation {
   std::vector<std::string> hooks;       // of MutatingWebhookConfiguration nccl-env, by name
   std::vector<std::string> validators;  // of ValidatingWebhookConfiguration nccl-env
   std::vector<std::string> crds;
-  std::vector<std::string> opted_in;           // namespaces with the policy label
-  std::map<std::string, WaitingPods> waiting;  // by namespace: pods that take values at their Binding
+  std::vector<std::string> opted_in;  // namespaces with the policy label
+  PodsByNamespace waiting;            // pods that take values at their Binding
+  PodsByNamespace of_image;           // pods that have not ended and have our init container
+  std::set<std::string> images;       // of those init containers
 
   [[nodiscard]] bool has_hook(std::string_view name) const;
-  [[nodiscard]] std::size_t waiting_count() const;
 };
 
 inline constexpr std::string_view kPodsHook = "pods.nccl-env.io";
@@ -41,6 +47,9 @@ inline constexpr std::string_view kStrictBindingHook = "strict-binding.nccl-env.
 
 // True if the pod has no node yet, and one of its envs or volumes reads an annotation that Binding writes.
 bool waits_for_binding(const nlohmann::json& pod);
+
+// The image of the pod's init container nccl-env-resolve; "" without one, and for a pod that has ended.
+std::string image_needed(const nlohmann::json& pod);
 
 // Needs get of both webhook configurations and of CRDs, list of namespaces and pods.
 Result<Installation> find_installation(kube::ApiServer& client);

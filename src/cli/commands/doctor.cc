@@ -17,6 +17,7 @@
 #include "nccl_env/core/explain/missed_pods.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/program/duration.h"
@@ -157,47 +158,79 @@ namespace {
 // A node has some hundred pods, and few nodes drift at a time.
 constexpr std::size_t kMostNodesAsked = 100;
 
-Finding not_asked(const std::string& node, const std::string& why) {
-  return {Code::GidIndexMoved, Severity::Info, of_node(node), "its pods were not looked at: " + why};
-}
-
-// The running pods of nodes on which an index moved. `told` gets what could not be read.
-std::vector<PodRecord> list_pods(const ClusterArguments& cluster, const std::vector<std::string>& nodes,
+// The running pods of a node. `told` gets a finding of that code if they could not be read.
+std::vector<PodRecord> list_pods(kube::ApiServer& client, const std::string& node, Code code,
                                  std::vector<Finding>& told) {
   std::vector<PodRecord> records;
-  if (nodes.empty()) return records;
-  const auto client = connect_cluster(cluster);
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const auto take = [&](const nlohmann::json& object) {
-      if (auto live = LivePod::read(object)) records.push_back((*live)->record());
-    };
-    const std::string path = kube::by_field(path_of(kube::kPods), "spec.nodeName=" + nodes[i]);
-    const Status listed = !client                ? Status(client.error())
-                          : i >= kMostNodesAsked ? Status(Error{"too many nodes have an index that moved"})
-                                                 : kube::list_all(**client, path, take);
-    if (!listed) told.push_back(not_asked(nodes[i], listed.error().message));
-  }
+  const auto take = [&](const nlohmann::json& object) {
+    auto live = LivePod::read(object);
+    if (live && !(*live)->record().ending && !(*live)->record().is_finished())
+      records.push_back((*live)->record());
+  };
+  const std::string path = kube::by_field(path_of(kube::kPods), "spec.nodeName=" + node);
+  if (const Status listed = kube::list_all(client, path, take); !listed)
+    told.push_back(
+        {code, Severity::Info, of_node(node), "its pods were not looked at: " + listed.error().message});
   return records;
 }
 
+std::string name_of(const PodRecord& pod) {
+  return pod.name_space + "/" + pod.name;
+}
+
 // Names the running pods whose node no longer has the index that they were bound with.
-void check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input, std::vector<Finding>& into) {
+void check_indexes(const std::vector<PodRecord>& pods, const NodeFabric& table, std::vector<Finding>& into) {
+  for (const PodRecord& pod : pods) {
+    const std::string lost = lost_index(pod, table);
+    if (lost.empty()) continue;
+    into.push_back({Code::GidIndexMoved, Severity::Error, of_node(table.name),
+                    "pod " + name_of(pod) + ": " + lost + " since it was bound"});
+  }
+}
+
+// Names the running pods whose plain list takes devices that came to the node after they were bound. Those
+// with the same list are one finding.
+void check_lists(const std::vector<PodRecord>& pods, const NodeFabric& table, std::vector<Finding>& into) {
+  constexpr std::size_t kMostNames = 4;
+  std::map<std::string, std::vector<std::string>> by_list;
+  for (const PodRecord& pod : pods) {
+    if (const std::string inexact = inexact_list(pod, table); !inexact.empty())
+      by_list[inexact].push_back(name_of(pod));
+  }
+  for (const auto& [inexact, names] : by_list) {
+    into.push_back({Code::ListNotExact, Severity::Warning, of_node(table.name),
+                    count_of(names.size(), "pod") + ", " + join_some(names, kMostNames) + ": " + inexact,
+                    kInexactRemedy});
+  }
+}
+
+using CheckOfPods = void (*)(const std::vector<PodRecord>& pods, const NodeFabric& table,
+                             std::vector<Finding>& into);
+
+// Asks for the pods of those nodes alone.
+void check_pods(const ClusterArguments& cluster, const std::vector<std::string>& nodes, Code code,
+                CheckOfPods check, const DoctorInput& input, std::vector<Finding>& into) {
+  if (nodes.empty()) return;
   std::map<std::string_view, const NodeFabric*> tables;
   for (const auto& table : input.tables) tables.emplace(table->name, table.get());
-  for (const PodRecord& pod : pods) {
-    const auto table = tables.find(pod.node);
-    if (table == tables.end() || pod.ending || pod.is_finished()) continue;
-    const std::string lost = lost_index(pod, *table->second);
-    if (lost.empty()) continue;
-    into.push_back({Code::GidIndexMoved, Severity::Error, of_node(pod.node),
-                    "pod " + pod.name_space + "/" + pod.name + ": " + lost + " since it was bound"});
+  const auto client = connect_cluster(cluster);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (client && i < kMostNodesAsked) {
+      check(list_pods(**client, nodes[i], code, into), *tables.at(nodes[i]), into);
+      continue;
+    }
+    into.push_back({code, Severity::Info, of_node(nodes[i]),
+                    "its pods were not looked at: " +
+                        (client ? "there are too many such nodes" : client.error().message)});
   }
 }
 
 void add_pods(const SourceArguments& source, const DoctorInput& input, Diagnosis& into) {
   if (!source.files.empty() || !source.store.empty()) return;
   std::vector<Finding> findings;
-  check_pods(list_pods(source.cluster, nodes_with_drift(input), findings), input, findings);
+  check_pods(source.cluster, nodes_with_drift(input), Code::GidIndexMoved, check_indexes, input, findings);
+  check_pods(source.cluster, nodes_with_neighbours(input, into), Code::ListNotExact, check_lists, input,
+             findings);
   add_findings(std::move(findings), into);
 }
 

@@ -234,6 +234,7 @@ Json pod_of_service(const Json& service) {
 struct Owner {
   std::string name;
   std::string name_space;
+  std::string version;  // apiVersion
 };
 
 bool is_service(const Json& value, const Owner& owner) {
@@ -246,6 +247,19 @@ bool is_service(const Json& value, const Owner& owner) {
 bool lists_containers(const Json& service) {
   const Json& spec = member(service, "extraPodSpec");
   return is_list_of_objects(member(spec, "containers")) && !member(spec, "mainContainer").is_object();
+}
+
+// Adds the labels by which kubeflow/mpi-operator (v2beta1) marks a worker. Admission sees them.
+Json as_mpi_worker(Json pod) {
+  Json& labels = object_at(object_at(pod, "metadata"), "labels");
+  labels["training.kubeflow.org/operator-name"] = "mpi-operator";
+  labels["training.kubeflow.org/job-role"] = "worker";
+  return pod;
+}
+
+bool is_mpi_worker(const Owner& owner, const std::string& path) {
+  return owner.name.starts_with("MPIJob/") && owner.version.starts_with("kubeflow.org/v2") &&
+         path.ends_with("mpiReplicaSpecs.Worker.template");
 }
 
 struct Found {
@@ -290,8 +304,11 @@ void walk(const Json& value, const Owner& owner, const Place& place, int depth, 
   if (const std::string own = name_of(value); !own.empty() && value.contains("kind")) {
     inside.name = text_at(value, "kind") + "/" + own;
     inside.name_space = text_at(member(value, "metadata"), "namespace");
+    inside.version = text_at(value, "apiVersion");
   }
   const std::string& path = place.path;
+  if (is_pod(value) && is_mpi_worker(inside, path))
+    return found.pods.push_back({inside.name, path, inside.name_space, as_mpi_worker(value), place.pointer});
   if (is_pod(value))
     return found.pods.push_back({inside.name, path, inside.name_space, value, place.pointer});
   if (is_pod_spec(value))

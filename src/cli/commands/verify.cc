@@ -99,8 +99,8 @@ program::Failure read_log(const std::string& file, std::istream& in, NcclLogRead
 
 using Values = std::vector<Value>;
 
-// The values that the pod was given; of one container, if it is named. None of a pod that was given nothing,
-// which `remarks` is told.
+// The values that the pod was given, and its users' own; of one container, if it is named. None of a pod that
+// was given nothing, which `remarks` is told.
 program::Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
                              const nlohmann::json& object, std::ostream* remarks, Values& into) {
   if (!container.empty() &&
@@ -142,10 +142,12 @@ program::Failure read_pod_file(const VerifyArguments& arguments, const Console& 
 program::Failure choose_container(const Pod& pod, const Values& values, std::string& into) {
   std::vector<std::string> found;
   for (const Value& value : values) {
-    if (found.empty() || found.back() != value.container) found.push_back(value.container);
+    const bool known = !found.empty() && found.back() == value.container;
+    if (value.state != State::Users && !known) found.push_back(value.container);
   }
+  const bool given = !found.empty();
   for (const Container& container : pod.containers) {
-    if (values.empty() && container.kind == ContainerKind::Main) found.emplace_back(container.name);
+    if (!given && container.kind == ContainerKind::Main) found.emplace_back(container.name);
   }
   if (found.size() == 1) {
     into = found.front();

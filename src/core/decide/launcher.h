@@ -16,8 +16,11 @@ namespace nccl_env {
 // `NAME=VALUE`, and `-envlist`, `-genvlist`; also inside a shell's `-c` string. Only NCCL_*.
 std::vector<std::string> exported_variables(const Container& container);
 
-// True if a word of its command or args, also inside a shell's `-c` string, is sshd or a path of it.
+// True if its command or args, also inside a shell's `-c` string, start sshd: by a word that is sshd or a
+// path of it, or as service ssh.
 bool runs_sshd(const Container& container);
+// The same, or true for the workers of an MPIJob, whose image or script may start sshd.
+bool is_reached_by_ssh(const Pod& pod, const Container& container);
 
 // For a pod that is not RDMA itself: names the exported variables that override what the policy gives to the
 // ranks' pods; "" if there are none.

@@ -253,7 +253,7 @@ Form PodPlanner::form() const {
 // of the image: they are reason enough only for ranks that sshd starts, which do not see the env. What is in
 // env by EnvFile is not in the file beside, unless envFrom may hold it: the file overrides nothing.
 bool PodPlanner::has_file(const Container& container) const {
-  const bool for_ranks = runs_sshd(container);
+  const bool for_ranks = is_reached_by_ssh(pod_, container);
   if (env_file_ && !for_ranks && container.env_from_prefixes.empty()) return false;
   return std::any_of(wishes_.begin(), wishes_.end(), [&](const Value& wish) {
     return wish.in_file && (for_ranks || wish.source != Source::Policy);

@@ -91,6 +91,7 @@ std::string render_message(const Resolution& resolution) {
   const auto add = [&](const nlohmann::ordered_json& line) { text += dump_json(line) + "\n"; };
   add({{"v", 1}});
   for (const std::string& problem : resolution.problems) add({{"problem", printable(problem)}});
+  if (resolution.memory_lock) add({{"memoryLock", *resolution.memory_lock}});
   for (const auto& [name, value] : shown(resolution)) add({{"set", name}, {"to", printable(value)}});
   for (const Value& omission : resolution.omitted) {
     add({{"omitted", omission.name},

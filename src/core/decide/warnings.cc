@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "decide/launcher.h"
+#include "decide/process_limits.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
@@ -15,15 +15,6 @@ namespace nccl_env {
 namespace {
 
 constexpr std::size_t kMostWarnings = 3;
-
-// NCCL's own advice for containers (NCCL user guide, "Troubleshooting": docker run --shm-size=1g --ulimit
-// memlock=-1). A runtime gives 64 MiB where nothing is mounted.
-constexpr double kSharedMemory = 1024.0 * 1024 * 1024;
-
-std::string about(const Container* container, std::string_view what) {
-  if (!container || what.empty()) return {};
-  return "container " + std::string(prefix_of(container->name, 63)).append(": ").append(what);
-}
 
 // Returns the first main container of ours that `concerns`; null if there is none. Init containers run no
 // collectives.
@@ -63,32 +54,6 @@ std::string entry_problem(const EnvEntry& entry) {
 
 bool has_no_effect(std::optional<std::string_view> resolve) {
   return resolve && *resolve != key::kAtBinding;
-}
-
-using Names = std::set<std::string_view>;
-
-// Volumes in memory that are known to be small.
-Names small_volumes(const Pod& pod) {
-  Names names;
-  for (const MemoryVolume& volume : pod.memory_volumes) {
-    if (volume.size_limit && *volume.size_limit < kSharedMemory) names.insert(volume.name);
-  }
-  return names;
-}
-
-// Any mount there is the user's choice unless it is known to be small.
-std::string_view shared_memory_problem(const Container& container, const Names& small) {
-  const auto mount =
-      std::find_if(container.mounts.begin(), container.mounts.end(), [](const VolumeMount& candidate) {
-        return without_trailing_slashes(candidate.mount_path) == "/dev/shm";
-      });
-  if (mount == container.mounts.end()) {
-    return "mounts nothing at /dev/shm, where runtimes give 64 MiB; NCCL and data loaders may need more: "
-           "mount an emptyDir with medium Memory there";
-  }
-  if (small.contains(mount->volume))
-    return "its /dev/shm has a sizeLimit below 1Gi; NCCL and data loaders may need more";
-  return {};
 }
 
 using Of = const WarningCase&;
@@ -140,9 +105,10 @@ constexpr std::array kWarnings{
               const auto& set = of.plan->set;
               const bool in_env =
                   std::any_of(set.begin(), set.end(), [](const Value& one) { return one.in_env; });
-              if (of.policy->deliver_file || !in_env || !runs_sshd(*of.container)) return std::string();
+              if (of.policy->deliver_file || !in_env || !is_reached_by_ssh(of.pod, *of.container))
+                return std::string();
               return about(of.container,
-                           "it runs sshd, and ranks that sshd starts do not see its env: let policy " +
+                           "ranks are started in it by sshd, and do not see its env: let policy " +
                                of.policy->name + " deliver by File, too");
             }},
     // The author of a value other than the only valid one would believe that it works.
@@ -168,28 +134,11 @@ constexpr std::array kWarnings{
                            "nothing gives it an RDMA device: it requests no such resource, mounts no "
                            "/dev/infiniband and is not privileged");
             }},
+    Warning{Moment::Pod, [](Of of) { return shared_memory_problem(of.pod, of.match.in_scope); }},
     Warning{Moment::Pod,
             [](Of of) {
-              const Names small = small_volumes(of.pod);
-              const Container* container = first_of_ours(of, [&](const Container& one, std::size_t) {
-                return !of.pod.host_ipc && !shared_memory_problem(one, small).empty();
-              });
-              return about(container, container ? shared_memory_problem(*container, small) : "");
-            }},
-    Warning{Moment::Pod,
-            [](Of of) {
-              // Added capabilities are not ambient, so exec drops them for a user that is not root.
-              const auto locks_nothing = [](const Container& container, std::size_t) {
-                return container.is_non_root || (!container.privileged && !container.locks_memory);
-              };
-              const Container* container = first_of_ours(of, locks_nothing);
-              const bool idle = container && (container->privileged || container->locks_memory);
-              return about(
-                  container,
-                  std::string(idle ? "does not run as root, so that capability IPC_LOCK is not effective"
-                                   : "has no capability IPC_LOCK") +
-                      "; unless the nodes' runtime lifts the memlock limit, memory cannot be "
-                      "registered for RDMA");
+              std::string text = memory_lock_problem(of.pod, of.match.in_scope);
+              return text.empty() ? text : text.append(kUnlessLifted);
             }},
 };
 

@@ -12,6 +12,8 @@
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
@@ -152,6 +154,23 @@ std::vector<std::string> nodes_with_drift(const DoctorInput& input) {
       nodes.push_back(table->name);
       break;
     }
+  }
+  return nodes;
+}
+
+std::vector<std::string> nodes_with_neighbours(const DoctorInput& input, const Diagnosis& diagnosis) {
+  const auto plain = [](const auto& policy) { return policy->deliver_env_file || policy->deliver_reference; };
+  std::vector<std::string> nodes;
+  if (std::ranges::none_of(input.policies, plain)) return nodes;
+  std::map<std::string_view, const NodeFabric*> tables;
+  for (const auto& table : input.tables) tables.emplace(table->name, table.get());
+  for (const NodeState& state : diagnosis.nodes) {
+    const NcclEnv as_plain{
+        {std::string(variable::kIbHca), state.hca_list.substr(state.hca_list.starts_with('='))}};
+    if (state.hca_list.empty()) continue;
+    const NcclSelection selection = nccl_select(*tables.at(state.node), as_plain, kNewestNccl);
+    const auto is_neighbour = [](const auto& fault) { return fault.first == NcclFault::Neighbour; };
+    if (std::ranges::any_of(selection.faults, is_neighbour)) nodes.push_back(state.node);
   }
   return nodes;
 }

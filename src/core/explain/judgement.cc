@@ -5,8 +5,11 @@
 #include <cctype>
 #include <optional>
 
+#include "nccl/ports.h"
+#include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/notes.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
@@ -67,6 +70,24 @@ void judge_setting(std::string_view name, std::string_view value, const Subject&
   into.back().subject.path = name;
 }
 
+void add_short_list(const NcclSelection& with_us, std::string_view of_node, const Subject& of,
+                    std::vector<Finding>& into) {
+  const auto is_of_list = [](const auto& fault) { return judged(fault.first).variable == variable::kIbHca; };
+  if (std::ranges::any_of(with_us.faults, is_of_list)) return;
+  std::vector<std::string> taken;
+  for (const NcclSelection::ChosenPort& port : with_us.ports) taken.push_back(port.hca);
+  const std::vector<std::string> offered =
+      parse_nccl_name_list(of_node, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
+  const bool more = std::ranges::any_of(
+      taken, [&](const std::string& hca) { return std::ranges::find(offered, hca) == offered.end(); });
+  if (more || taken.empty() || taken.size() >= offered.size()) return;
+  into.push_back({Code::UserListShort, Severity::Info, of,
+                  "NCCL_IB_HCA is the user's own and takes " + std::to_string(taken.size()) +
+                      " of the node's " + std::to_string(offered.size()) +
+                      " HCAs: " + list_difference(offered, taken)});
+  into.back().subject.path = variable::kIbHca;
+}
+
 void sort_findings(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, more_urgent);
   const auto same = [](const Finding& left, const Finding& right) { return left.sentence == right.sentence; };
@@ -76,6 +97,10 @@ void sort_findings(std::vector<Finding>& findings) {
 void add_further(const std::vector<Finding>& findings, std::string_view answer, TextColumns& columns) {
   for (const Finding& finding : findings) {
     if (finding.sentence == answer) continue;
+    if (finding.severity == Severity::Info) {
+      columns.add({"info", std::string(to_string(finding.code)) + ": " + finding.sentence});
+      continue;
+    }
     columns.add({std::string(to_string(finding.severity)), finding.sentence});
     columns.add({"", std::string(remedy_of(finding))});
   }

@@ -19,9 +19,15 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject
 void judge_setting(std::string_view name, std::string_view value, const Subject& of,
                    std::vector<Finding>& into);
 
+// Adds UserListShort if NCCL takes fewer HCAs than the node's list names, by a list of the user's own that
+// names none besides, and no fault of it says why.
+void add_short_list(const NcclSelection& with_us, std::string_view of_node, const Subject& of,
+                    std::vector<Finding>& into);
+
 // The worst first; what two containers share stands once.
 void sort_findings(std::vector<Finding>& findings);
-// Adds rows for the findings other than that of the answer's sentence, each with its remedy.
+// Adds rows for the findings other than that of the answer's sentence, each with its remedy; an info, on
+// which nothing has to be done, is one row that names its code.
 void add_further(const std::vector<Finding>& findings, std::string_view answer, TextColumns& columns);
 
 // "- mlx5_4, + mlx5_9": how the second list differs from the first.

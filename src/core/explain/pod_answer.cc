@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "decide/process_limits.h"
 #include "decide/wanted.h"
 #include "explain/judgement.h"
 #include "nccl_env/core/choose/ports.h"
@@ -246,6 +247,10 @@ std::string create_anew(const PodRecord& record) {
          " and resume it, since each pod that is deleted counts as failed: " + patch +
          ", then the same with false. All its pods are created anew.";
 }
+
+// One channel's buffers of NCCL's are 4 MiB and more (NCCL_BUFFSIZE), and a rank has several; kernels
+// from 5.16 on give 8 MiB, older ones 64 KiB.
+constexpr std::int64_t kEnoughLocked = 64 << 20;
 
 constexpr std::size_t kMostChanges = 4;  // that one sentence names
 
@@ -539,9 +544,49 @@ class Answerer {
           return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
         });
       }
+      for (Finding& finding : now) {
+        const bool ours = list && list->state != State::Users;
+        if (finding.code == Code::ListNotExact && ours) finding.remedy = kInexactRemedy;
+      }
       findings.insert(findings.end(), now.begin(), now.end());
     }
+    if (answer_.state == PodState::Given && !record_.is_finished()) {
+      judge_limits();
+      judge_short_list();
+    }
     sort_findings(findings);
+  }
+
+  // A user's own list of fewer HCAs than the node's fabric has may be meant so.
+  void judge_short_list() {
+    const GivenContainer* container = in_status();
+    const Value* own = container ? container->find_in_env(variable::kIbHca) : nullptr;
+    if (!own || own->state != State::Users || !answer_.nccl_with_us || record_.node.empty()) return;
+    const auto node = around_.policy ? values_today(record_, around_) : std::nullopt;
+    if (!node) return;
+    const auto list = node->set.find(variable::kIbHca);
+    if (list != node->set.end())
+      add_short_list(*answer_.nccl_with_us, list->second, subject(), answer_.findings);
+  }
+
+  // Limits stop no pod by themselves where they are not known: the runtime may have lifted them.
+  void judge_limits() {
+    std::vector<bool> ours;
+    for (const Container& container : pod_.containers) {
+      ours.push_back(std::ranges::any_of(record_.containers, [&](const GivenContainer& given) {
+        return given.in_status && given.name == container.name;
+      }));
+    }
+    if (std::string text = shared_memory_problem(pod_, ours); !text.empty())
+      add_finding(Code::SharedMemory, Severity::Info, std::move(text));
+    std::string text = memory_lock_problem(pod_, ours);
+    const auto limit = record_.file ? record_.file->memory_lock : std::nullopt;
+    if (text.empty() || limit == -1) return;
+    if (!limit) return add_finding(Code::MemoryLock, Severity::Info, text.append(kUnlessLifted));
+    const bool low = *limit < kEnoughLocked;
+    text += ", and the memlock limit in the pod is " + std::to_string(*limit / 1024) + " KiB" +
+            (low ? ": memory cannot be registered for RDMA" : "");
+    add_finding(Code::MemoryLock, low ? Severity::Warning : Severity::Info, std::move(text));
   }
 
   // The worst finding is the answer's sentence.

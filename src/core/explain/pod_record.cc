@@ -15,6 +15,7 @@
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/policy/known_names.h"
@@ -175,6 +176,8 @@ bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
   if (!fact.is_object() || !is_printable_ascii(line)) return false;
   const std::string name = text_at(fact, "set");
   if (!name.empty()) return add_line(name + "=" + text_at(fact, "to"), into);
+  if (const Json& limit = member(fact, "memoryLock"); limit.is_number_integer())
+    into.memory_lock = limit.get<std::int64_t>();
   const std::string found = text_at(fact, "problem");
   if (!is_printable_ascii(found)) return false;  // escapes are decoded
   if (problem.empty()) problem = found.substr(0, kMaxDetail);
@@ -505,22 +508,24 @@ Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view cont
   const auto record = read_pod_record(pod, object);
   if (!record) return record.error();
   std::vector<Value> values;
-  bool named = container.empty();
+  bool named = container.empty(), none = true;
   for (const GivenContainer& given : record->containers) {
     if (!container.empty() && given.name != container) continue;
     named = named || given.in_status;
     for (const Value* value : given.effective()) {
-      const bool ours = given.in_status && value->state != State::Users;
-      if (!value->value || (!ours && value->state != State::Foreign)) continue;
+      const bool users = value->state == State::Users;
+      if (!users && !value->value) continue;
+      if (!given.in_status && value->state != State::Foreign) continue;
+      none = none && users;
       values.push_back(*value);
       values.back().container = given.name;
     }
   }
   const std::string annotation = "annotation " + std::string(key::kStatus);
-  if (values.empty() && !pod.annotation(key::kStatus))
+  if (none && !pod.annotation(key::kStatus))
     return Error{"the pod has no " + annotation + ": nothing was injected"};
-  if (values.empty() && !record->status) return Error{"the pod's " + annotation + " is not readable"};
-  if (values.empty() && !named) return Error{"the pod's status names no container " + std::string(container)};
+  if (none && !record->status) return Error{"the pod's " + annotation + " is not readable"};
+  if (none && !named) return Error{"the pod's status names no container " + std::string(container)};
   std::ranges::sort(values, {}, [](const Value& value) { return std::tie(value.container, value.name); });
   return values;
 }
@@ -574,6 +579,27 @@ std::string lost_index(const PodRecord& record, const NodeFabric& table) {
   }
   if (lost.empty()) return {};
   return "GID index " + std::to_string(*index) + " is gone from " + join_some(lost, kMostPortsNamed);
+}
+
+std::string inexact_list(const PodRecord& record, const NodeFabric& table) {
+  const GivenContainer* container = record.main_container();
+  if (!container || !record.status || record.node != table.name) return {};
+  const Value* hcas = container->find(variable::kIbHca);
+  if (!hcas || !hcas->value || hcas->state != State::Given || hcas->source == Source::Policy) return {};
+  const NcclSelection selection = nccl_select(table, {{hcas->name, *hcas->value}}, kNewestNccl);
+  if (std::ranges::find(selection.faults, NcclFault::Neighbour,
+                        [](const auto& each) { return each.first; }) == selection.faults.end())
+    return {};
+  const std::vector<std::string> names =
+      parse_nccl_name_list(*hcas->value, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
+  std::vector<std::string> taken;
+  for (const NcclSelection::ChosenPort& port : selection.ports) {
+    const bool more = std::ranges::find(taken, port.hca) == taken.end();
+    if (more && std::ranges::find(names, port.hca) == names.end()) taken.push_back(port.hca);
+  }
+  return "list " + *hcas->value + " takes " +
+         (taken.empty() ? "further devices" : join_some(taken, kMostPortsNamed)) + ", too" +
+         (taken.empty() ? " once they are up" : "");
 }
 
 }  // namespace nccl_env

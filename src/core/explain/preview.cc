@@ -177,6 +177,15 @@ void add_choices(const ExplainInput& input, Explanation& into) {
   into.nccl_with_us = select(with_us);
 }
 
+// The first container's own list, beside that of the node.
+void add_short_list(const ExplainInput& input, const Subject& pod, Explanation& into) {
+  const NodeValues* values = values_of_node(input);
+  const auto list = values ? values->set.find(variable::kIbHca) : decltype(values->set.end())();
+  const Value* own = find_named(into.containers.front().own, variable::kIbHca);
+  if (values && own && list != values->set.end())
+    nccl_env::add_short_list(*into.nccl_with_us, list->second, pod, into.findings);
+}
+
 // Findings take the place of warnings that say the same.
 void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod{
@@ -189,6 +198,7 @@ void judge(const ExplainInput& input, Explanation& into) {
   if (into.nccl_with_us) {
     std::vector<Finding> now = judge_selection(*into.nccl_with_us, pod);
     into.findings.insert(into.findings.end(), now.begin(), now.end());
+    add_short_list(input, pod, into);
   }
   sort_findings(into.findings);
   std::erase_if(into.warnings, [&](const std::string& warning) {
@@ -407,6 +417,7 @@ std::string head(const Explanation& explanation) {
   TextColumns columns(2);
   if (is_good(explanation.findings)) {
     columns.add({"answer", sentence_of(explanation)});
+    add_further(explanation.findings, "", columns);
   } else {
     const Finding& worst = explanation.findings.front();
     columns.add({"answer",

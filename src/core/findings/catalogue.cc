@@ -148,6 +148,10 @@ constexpr std::array kRows{
         "RoCE behind a shared device plugin, without hostNetwork and without a secondary network: the ports "
         "have no GID in such a pod, and queue pairs fail (NoNetdev).",
         "Attach one network for each rail to the pod, or use hostNetwork."),
+    of_pod(Code::UserListShort, "UserListShort", Impact::PodAnew,
+           "A user's own NCCL_IB_HCA takes fewer HCAs than the fabric of the pod's node has.",
+           "Nothing, if it is meant so, equally on all ranks; else remove NCCL_IB_HCA from the container to "
+           "have the node's list."),
     of_pod(Code::ListNotExact, "ListNotExact", Impact::PodAnew,
            "Without '=' a name in NCCL_IB_HCA is the beginning of a name, and takes further devices.",
            "Begin the list with '='."),
@@ -183,6 +187,11 @@ constexpr std::array kRows{
     of_pod(Code::ValueContradicted, "ValueContradicted", Impact::PodAnew,
            "NCCL does something else than the value says.",
            "Look at the devices and interfaces that the pod has."),
+    of_pod(Code::ImageIndex, "ImageIndex", Impact::PodAnew,
+           "A GID index that the pod's spec does not set stands beside nccl-env's list: the image's ENV, its "
+           "nccl.conf, an entrypoint or envFrom gives it, the same one on every node.",
+           "Take NCCL_IB_GID_INDEX out of the image or entrypoint: NCCL 2.21.5 and later find the row "
+           "themselves. Until then env NCCL_IB_GID_INDEX=-1 in the pod overrides an image's ENV."),
     of_pod(Code::FellBack, "FellBack", Impact::PodAnew,
            "NCCL runs over sockets, though nobody turned the fabric off.",
            "Look for /dev/infiniband in the pod, its RDMA resource, the memory lock limit, and the ports' "
@@ -266,11 +275,11 @@ constexpr std::array kRows{
            "Look at dmesg on that node (mlx5_core, PCIe errors, firmware), and take it out of use until the "
            "adapter is reset or replaced. No value of NCCL's mends it."),
     of_pod(Code::MemoryLock, "MemoryLock", Impact::PodAnew,
-           "Memory could not be pinned for the HCA: most often the memory lock limit is too low.",
+           "Memory cannot be pinned for the HCA: most often the memory lock limit is too low.",
            "Look at `ulimit -l` in the container: raise the container runtime's limit (LimitMEMLOCK), or add "
            "the capability IPC_LOCK to a root container."),
     of_pod(Code::SharedMemory, "SharedMemory", Impact::PodAnew,
-           "A segment in /dev/shm could not be made: there is no space (64 MiB by default) or no right.",
+           "NCCL's segments in /dev/shm need more space than there is (64 MiB by default), or a right.",
            "Mount an emptyDir with medium Memory at /dev/shm. Its sizeLimit and the memory limit of the pod "
            "count."),
     of_pod(Code::GpuMemory, "GpuMemory", Impact::Node,
@@ -340,6 +349,9 @@ constexpr std::array kRows{
              "Tables were written by an agent of another version than the one that is installed."),
     of_check(Code::Answers, "Answers", Impact::Policy,
              "A pod that is tried in an opted-in namespace does not get what its policy wants."),
+    of_check(Code::PullSecrets, "PullSecrets", Impact::None,
+             "The init container's image may need a pull secret that pods of the namespace do not have. From "
+             "Kubernetes 1.35 on a kubelet asks for one even where the image is on the node."),
     of_check(Code::Rights, "Rights", Impact::None, "The caller may not create all that the manifests have."),
     of_check(Code::Names, "Names", Impact::None, "Another party has the name of one of nccl-env's objects."),
     of_check(Code::Namespace, "Namespace", Impact::None,
@@ -354,6 +366,10 @@ constexpr std::array kRows{
              "New pods still get references that only their Binding fills."),
     of_check(Code::WaitingPods, "WaitingPods", Impact::PodAnew,
              "Pods without a node wait for values that their Binding has to bring."),
+    of_check(
+        Code::ImageUsers, "ImageUsers", Impact::None,
+        "Pods have the init container nccl-env-resolve: a node that restarts runs it again, and pulls its "
+        "image if it is gone there."),
     of_alert(Code::NcclEnvNoWebhookReady, "NcclEnvNoWebhookReady",
              "docs/operate/runbooks.md#ncclenvnowebhookready", Impact::None,
              "No replica of the webhook is ready: new pods start without values, or wait where their "

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -374,8 +375,51 @@ std::string how_often(const NcclFailure& failure) {
   return text.empty() ? "" : " (" + text + ")";
 }
 
+bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right) {
+  return std::ranges::any_of(left, [&](std::uint32_t process) { return right.contains(process); });
+}
+
+// How a transfer's error belongs to a port's event that came before it.
+enum class Bond { None, Port, Process, Peer };
+Bond bond_of(const NcclFailure& event, const NcclFailure& error, const NcclLog& log) {
+  if (!event.is_port_event() || !error.is_of_transfer() || event.line > error.line) return Bond::None;
+  const bool known = !event.device.empty() && !error.device.empty();
+  if ((!known || event.device == error.device) && meet(event.processes, error.processes))
+    return known ? Bond::Port : Bond::Process;
+  return meet(event.processes, log.processes_of(error.peer)) ? Bond::Peer : Bond::None;
+}
+
+bool is_of_another_port(const NcclFailure& event, const NcclFailure& error) {
+  return event.is_port_event() && error.is_of_transfer() && !event.device.empty() && !error.device.empty() &&
+         event.device != error.device;
+}
+
+// "It led to NoAnswer in line 80, on the same device.": the errors that belong to the event.
+std::string bonds_text(const NcclFailure& event, const LogVerification& verification, const NcclLog& log) {
+  std::string text;
+  for (const VerifiedFailure& other : verification.failures) {
+    const NcclFailure& error = other.failure;
+    const std::string of = std::string(to_string(error.code)) + " in line " + std::to_string(error.line);
+    switch (bond_of(event, error, log)) {
+      case Bond::Port:
+        text += " It led to " + of + ", on the same device.";
+        break;
+      case Bond::Process:
+        text += " It led to " + of + ", in the same process.";
+        break;
+      case Bond::Peer:
+        text += " It led to " + of + ", whose peer " + error.peer + " had it.";
+        break;
+      case Bond::None:
+        if (is_of_another_port(event, error))
+          text += " " + of + " is of another device, " + error.device + ".";
+    }
+  }
+  return text;
+}
+
 // The diagnosis: what failed, what it means, by which value, what to do, and what followed.
-std::string failure_sentence(const LogVerification& verification) {
+std::string failure_sentence(const LogVerification& verification, const NcclLog& log) {
   const VerifiedFailure& cause = verification.failures[*verification.cause];
   const NcclFailure& failure = cause.failure;
   std::string text = std::string(to_string(failure.code)) + ", " + line_text(failure.line) +
@@ -383,9 +427,12 @@ std::string failure_sentence(const LogVerification& verification) {
                      std::string(words_of(failure.code).meaning);
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
   text += " " + std::string(words_of(failure.code).remedy);
+  text += bonds_text(failure, verification, log);
   std::vector<std::string> others;
   for (const VerifiedFailure& other : verification.failures) {
     if (other.failure.code == failure.code || other.failure.retried) continue;
+    if (bond_of(failure, other.failure, log) != Bond::None || is_of_another_port(failure, other.failure))
+      continue;
     if (other.counts || other.failure.nearness() >= Nearness::Consequence)
       others.push_back(std::string(to_string(other.failure.code)) + " in line " +
                        std::to_string(other.failure.line));
@@ -393,12 +440,20 @@ std::string failure_sentence(const LogVerification& verification) {
   return others.empty() ? text : text + " It may have led to " + join_some(others, 3) + ".";
 }
 
-// The failure that is nearest to the cause, of these the first.
-std::optional<std::size_t> find_cause(const std::vector<VerifiedFailure>& failures) {
+// The failure that is nearest to the cause, of these the first; of several ports' events the first that a
+// transfer's error belongs to.
+std::optional<std::size_t> find_cause(const std::vector<VerifiedFailure>& failures, const NcclLog& log) {
   std::optional<std::size_t> cause;
   for (std::size_t i = 0; i < failures.size(); ++i) {
     if (!failures[i].counts) continue;
     if (!cause || failures[i].failure.nearness() < failures[*cause].failure.nearness()) cause = i;
+  }
+  if (!cause || !failures[*cause].failure.is_port_event()) return cause;
+  for (std::size_t i = *cause; i < failures.size(); ++i) {
+    const auto belongs = [&](const VerifiedFailure& error) {
+      return bond_of(failures[i].failure, error.failure, log) != Bond::None;
+    };
+    if (failures[i].counts && std::ranges::any_of(failures, belongs)) return i;
   }
   return cause;
 }
@@ -434,7 +489,7 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
 }
 
 std::string sentence_of(const LogVerification& verification, const NcclLog& log) {
-  if (verification.cause) return failure_sentence(verification);
+  if (verification.cause) return failure_sentence(verification, log);
   if (verification.fell_back)
     return "FellBack: " + verification.notes.front() +
            " The job runs over TCP, many times slower than over the fabric. " +
@@ -488,6 +543,34 @@ Finding of_log(Code code, Severity severity, std::string sentence, std::string_v
   return {code, severity, {.kind = "Log", .path = std::string(path)}, std::move(sentence)};
 }
 
+// Variables of a node that NCCL reads, though the pod has a list of ours and its spec does not set them. An
+// index of the image's holds on every node; where queue pairs came to be with it, it is right on this one.
+void add_of_image(const NcclLog& log, const std::vector<Value>& spec, LogVerification& into,
+                  std::vector<Finding>& findings) {
+  const Value* list = find_named(spec, variable::kIbHca);
+  if (!list || list->state == State::Users) return;
+  for (const std::string_view name : node_variables()) {
+    const auto read = log.values.find(name);
+    if (read == log.values.end() || find_named(spec, name)) continue;
+    const auto& [value, fact] = *read->second.begin();
+    const bool index = name == variable::kIbGidIndex && is_index(value);
+    const std::string text = std::string(name) + "=\"" + value + "\"" + by_processes(fact, log);
+    if (!index) {
+      into.notes.push_back("NCCL also reads " + text + " (line " + std::to_string(fact.line) +
+                           "), which the pod's spec does not set: it is the image's, an entrypoint's or "
+                           "envFrom's.");
+      continue;
+    }
+    const bool proven = !into.cause && log.gid_indexes.contains(value);
+    findings.push_back(of_log(Code::ImageIndex, proven ? Severity::Info : Severity::Warning,
+                              line_text(fact.line) + "NCCL reads " + text + " beside the pod's list", name));
+    if (proven)
+      into.notes.push_back("ImageIndex: " + findings.back().sentence +
+                           ". Queue pairs have it, and none failed on this node. " +
+                           std::string(words_of(Code::ImageIndex).meaning));
+  }
+}
+
 // The list that NCCL reads, where none was given to the pod.
 void add_list(const NcclLog& log, const std::vector<VerifiedValue>& values, std::vector<Finding>& into) {
   if (std::ranges::find(values, variable::kIbHca, &VerifiedValue::name) != values.end()) return;
@@ -534,7 +617,8 @@ void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
 }
 
 // The cause first. A value that failed stands with its failure. Failures that do not count are only to know.
-std::vector<Finding> findings_of(const LogVerification& verification, const NcclLog& log) {
+std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& log,
+                                 LogVerification& verification) {
   std::vector<Finding> findings;
   for (const VerifiedFailure& verified : verification.failures) {
     const NcclFailure& failure = verified.failure;
@@ -547,6 +631,7 @@ std::vector<Finding> findings_of(const LogVerification& verification, const Nccl
   if (verification.fell_back)
     findings.push_back(of_log(Code::FellBack, Severity::Error, verification.notes.front()));
   add_list(log, verification.values, findings);
+  add_of_image(log, spec, verification, findings);
   add_unequal(log, findings);
   add_versions(log, findings);
   if (!verification.cause) add_initialising(log, findings);
@@ -557,9 +642,11 @@ std::vector<Finding> findings_of(const LogVerification& verification, const Nccl
 
 }  // namespace
 
-LogVerification verify_log(const NcclLog& log, const std::vector<Value>& given) {
+LogVerification verify_log(const NcclLog& log, const std::vector<Value>& spec) {
   LogVerification verification;
-  for (const Value& value : given) verification.values.push_back(Judge(log, value).judge());
+  for (const Value& value : spec) {
+    if (value.state != State::Users) verification.values.push_back(Judge(log, value).judge());
+  }
   const bool follows = follows_gids(log, verification.values);
   for (const NcclFailure& failure : log.failures)
     verification.failures.push_back(verify_failure(failure, log, follows, verification.values));
@@ -574,8 +661,8 @@ LogVerification verify_log(const NcclLog& log, const std::vector<Value>& given) 
   if (log.processes >= kMaxProcesses)
     verification.notes.push_back("More than " + std::to_string(kMaxProcesses) +
                                  " processes: counts hold for the first.");
-  verification.cause = find_cause(verification.failures);
-  verification.findings = findings_of(verification, log);
+  verification.cause = find_cause(verification.failures, log);
+  verification.findings = findings_of(spec, log, verification);
   verification.sentence = sentence_of(verification, log);
   return verification;
 }

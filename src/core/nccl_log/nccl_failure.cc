@@ -485,6 +485,14 @@ Nearness NcclFailure::nearness() const {
   }
 }
 
+bool NcclFailure::is_port_event() const {
+  return code == Code::LinkDown || code == Code::DeviceLost || code == Code::GidTableChanged;
+}
+
+bool NcclFailure::is_of_transfer() const {
+  return code == Code::NoAnswer || code == Code::TransferFailed;
+}
+
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning) {
   return with_text(read_any(message, warning), message);
 }

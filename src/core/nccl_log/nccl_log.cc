@@ -119,7 +119,23 @@ int number_after(std::string_view text, std::string_view mark) {
   return number;
 }
 
+// "10.0.0.2" of "10.0.0.2<4711>"; of a link-local address without its interface.
+std::string_view address_of(std::string_view peer) {
+  return peer.substr(0, peer.find_first_of("%<"));
+}
+
 }  // namespace
+
+std::set<std::uint32_t> NcclLog::processes_of(std::string_view peer) const {
+  peer = address_of(peer);
+  if (const auto found = addresses.find(peer); found != addresses.end()) return found->second.processes;
+  std::set<std::uint32_t> of_host;
+  for (std::size_t i = 0; i < process_names.size(); ++i) {
+    const std::string_view name = process_names[i];
+    if (name.substr(0, name.rfind(':')) == peer) of_host.insert(static_cast<std::uint32_t>(i));
+  }
+  return of_host;
+}
 
 struct NcclLogReader::Message {
   std::string_view text;
@@ -329,8 +345,10 @@ void NcclLogReader::read_devices(const Message& message) {
   log_.device_line_cut = log_.device_line_cut || out_of_band == text.npos;
   if (out_of_band != text.npos) {
     const std::string_view interface = text.substr(out_of_band + 6);
-    if (const std::size_t colon = interface.find(':'); colon != interface.npos)
+    if (const std::size_t colon = interface.find(':'); colon != interface.npos) {
       message.note(log_.bootstrap, interface.substr(0, colon));
+      message.note(log_.addresses, address_of(interface.substr(colon + 1)));
+    }
     text = text.substr(0, out_of_band);
   }
   // One pass: only the part of a word before its first slash counts.
@@ -384,9 +402,10 @@ void NcclLogReader::read_bootstrap(const Message& message, std::string_view inte
     interface.remove_prefix(std::min(interface.find(']') + 1, interface.size()));
   const std::size_t colon = std::min(interface.find(':'), interface.size());
   const std::string_view name = interface.substr(0, colon);
-  const std::string_view address = interface.substr(std::min(colon + 1, interface.size()));
+  const std::string_view address = address_of(interface.substr(std::min(colon + 1, interface.size())));
   message.note(log_.bootstrap, name);
-  auto failure = read_unreachable(name, address.substr(0, address.find_first_of("%<")));
+  if (!address.empty()) message.note(log_.addresses, address);
+  auto failure = read_unreachable(name, address);
   if (!failure) return;
   failure->text = message.text.substr(0, kLongestFact / 4);
   add_failure(message, *std::move(failure));

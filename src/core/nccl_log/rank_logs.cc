@@ -80,6 +80,7 @@ class RankJudge {
     compare(&NcclLog::devices, "HCAs");
     compare(&NcclLog::versions, "NCCL");
     compare(&NcclLog::gid_indexes, "GID index");
+    match_peers();
     sort();
     tell_ranks();
     into_.sentence = sentence();
@@ -144,6 +145,42 @@ class RankJudge {
            join_some(changes, 2 * kMostNames);
   }
 
+  [[nodiscard]] const NcclFailure* cause_of(std::size_t rank) const {
+    const LogVerification& verification = ranks_[rank].verification;
+    return verification.cause ? &verification.failures[*verification.cause].failure : nullptr;
+  }
+
+  // Finds the ranks that transfers' errors name as their peers: a port's event there, which does not come
+  // later as far as both logs tell the time, is the errors' cause.
+  void match_peers() {
+    std::map<std::string, std::vector<std::size_t>, std::less<>> by_address;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (const auto& [address, fact] : ranks_[rank].log.addresses) by_address[address].push_back(rank);
+    }
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      const NcclFailure* error = cause_of(rank);
+      if (!error || !error->is_of_transfer()) continue;
+      const auto at = by_address.find(error->peer.substr(0, error->peer.find_first_of("%<")));
+      if (at == by_address.end()) continue;
+      std::vector<std::size_t> peers = at->second;
+      std::erase(peers, rank);
+      for (const std::size_t peer : peers) {
+        const NcclFailure* event = cause_of(peer);
+        if (!event || !event->is_port_event()) continue;
+        const bool timed = !event->first_time.empty() && !error->first_time.empty();
+        if (!timed || event->first_time <= error->first_time) led_to_[peer].push_back(rank);
+      }
+      if (peers.size() == 1) peers_[rank] = peers.front();
+    }
+  }
+
+  // "; its peer 10.0.0.2<4711> is worker-3".
+  [[nodiscard]] std::string peer_text(std::size_t rank) const {
+    const auto peer = peers_.find(rank);
+    return peer == peers_.end() ? std::string()
+                                : "; its peer " + cause_of(rank)->peer + " is " + ranks_[peer->second].name;
+  }
+
   void sort() {
     into_.order.resize(ranks_.size());
     std::iota(into_.order.begin(), into_.order.end(), std::size_t{0});
@@ -151,7 +188,7 @@ class RankJudge {
       const LogVerification& verification = ranks_[i].verification;
       const std::string time =
           verification.cause ? verification.failures[*verification.cause].failure.first_time : std::string();
-      return std::tuple(place_of(ranks_[i], odd_[i]), time.empty(), time);
+      return std::tuple(place_of(ranks_[i], odd_[i]), !led_to_.contains(i), time.empty(), time);
     };
     std::ranges::stable_sort(into_.order, {}, key);
   }
@@ -173,7 +210,7 @@ class RankJudge {
     differences.swap(into_.findings);
     for (const auto& [code, of] : by_code) {
       const Finding& first = *first_of(ranks_[of.front()]);
-      add(code, first.severity, of, named(of) + ": " + first.sentence);
+      add(code, first.severity, of, named(of) + ": " + first.sentence + peer_text(of.front()));
     }
     const bool waits = !into_.findings.empty();
     into_.findings.insert(into_.findings.end(), differences.begin(), differences.end());
@@ -197,6 +234,11 @@ class RankJudge {
     std::string text;
     if (place < Place::Odd || place == Place::Consequence) {
       text = ranks_[rank].name + ": " + ranks_[rank].verification.sentence;
+      if (const auto led = led_to_.find(rank); led != led_to_.end()) {
+        text += " It led to the errors of " + named(led->second) + ", whose peer this rank is.";
+      } else if (const auto peer = peers_.find(rank); peer != peers_.end()) {
+        text += " The peer is " + ranks_[peer->second].name + ".";
+      }
     } else {
       const auto first = std::ranges::find_if(into_.findings, [](const Finding& each) {
         return each.code != Code::InitNotEnded && each.severity != Severity::Info;
@@ -214,7 +256,9 @@ class RankJudge {
   }
 
   const std::vector<RankLog>& ranks_;
-  std::vector<bool> odd_;  // of each rank: it differs from most
+  std::vector<bool> odd_;                                   // of each rank: it differs from most
+  std::map<std::size_t, std::size_t> peers_;                // of ranks with a transfer's error
+  std::map<std::size_t, std::vector<std::size_t>> led_to_;  // a rank with a port's event -> those errors
   RanksVerification into_;
 };
 

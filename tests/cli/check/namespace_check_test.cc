@@ -44,7 +44,10 @@ class NamespaceCheck : public AskedCluster {
              {{"set", {{"NCCL_IB_HCA", "Node"}}},
               {"omitted",
                {{"NCCL_IB_GID_INDEX", "PodGidUnknown"}}}}}}}}.dump();
-      if (form == "ContainerStart") made["spec"]["initContainers"] = {{{"name", "nccl-env-resolve"}}};
+      if (form == "ContainerStart")
+        made["spec"]["initContainers"] = {
+            {{"name", "nccl-env-resolve"}, {"image", "registry.example/agent:1"}}};
+      for (const std::string& name : secrets) made["spec"]["imagePullSecrets"].push_back({{"name", name}});
     }
     return Answer{201, made.dump()};
   }
@@ -55,6 +58,7 @@ class NamespaceCheck : public AskedCluster {
 
   bool called = true;
   std::string form = "Binding";
+  std::vector<std::string> secrets;
   std::string refusal_with_us, refusal_without_us;
   std::vector<Json> tried;
 };
@@ -115,6 +119,25 @@ TEST_F(NamespaceCheck, EachKindOfMatchIsTriedOrSaidNotToBe) {
     serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", of_policy);
     EXPECT_THAT(check().out, HasSubstr("match." + field + " is not tried")) << field;
   }
+}
+
+// By names alone: no secret is asked for.
+TEST_F(NamespaceCheck, WhetherTheInitContainersImageCanBePulledIsSaidAsFarAsItIsKnown) {
+  form = "ContainerStart";
+  expect_shown(check());
+  Json deployment{{"spec", {{"template", {{"spec", Json::object()}}}}}};
+  const std::string own = "/apis/apps/v1/namespaces/nccl-env/deployments/nccl-env-webhook";
+  serve(own, deployment);
+  EXPECT_THAT(check().out, HasSubstr("as nccl-env's own"));
+  deployment["spec"]["template"]["spec"]["imagePullSecrets"] = {{{"name", "registry"}}};
+  serve(own, deployment);
+  expect_shown(check(), 1);
+  EXPECT_EQ(Json::parse(check({"-o", "json"}).out)["findings"][0]["code"], "PullSecrets");
+  secrets = {"team", "registry"};
+  expect_shown(check());
+  for (const std::string& target : asked()) EXPECT_THAT(target, ::testing::Not(HasSubstr("secrets")));
+  form = "Binding";
+  EXPECT_THAT(check().out, ::testing::Not(HasSubstr("image"))) << "nothing of ours is pulled";
 }
 
 TEST_F(NamespaceCheck, WithoutLabelOrPolicyNothingIsTried) {

@@ -99,12 +99,12 @@ class DoctorOfACluster : public AskedCluster {
     serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", list());
   }
   static Json list() { return {{"metadata", {{"resourceVersion", "1"}}}, {"items", Json::array()}}; }
-  // Findings on the index that moved, worst first.
-  [[nodiscard]] std::vector<std::string> moved() const {
+  // Findings of the code, worst first.
+  [[nodiscard]] std::vector<std::string> moved(const std::string& code = "GidIndexMoved") const {
     std::vector<std::string> texts;
     const Json diagnosis = Json::parse(run({"doctor", "-o", "json"}).out);
     for (const Json& finding : diagnosis["findings"]) {
-      if (finding["code"] != "GidIndexMoved") continue;
+      if (finding["code"] != code) continue;
       texts.push_back(finding["severity"].get<std::string>() + " " + finding["sentence"].get<std::string>());
     }
     return texts;
@@ -130,6 +130,39 @@ TEST_F(DoctorOfACluster, PodsThatMayNotBeListedAreNoneThatAreWell) {
               ::testing::ElementsAre(StartsWith("warning 10.2.0.1 is at index 5"),
                                      ::testing::AllOf(StartsWith("info its pods were not looked at: "),
                                                       HasSubstr("not allowed"))));
+}
+
+// A device came to gpu-2 whose name begins with that of a rail.
+TEST_F(DoctorOfACluster, NamesThePodsWhosePlainListTakesADeviceThatCameLater) {
+  Json tables = list(), policies = list();
+  std::string grown = node_yaml("gpu-2", 2);
+  const std::string more =
+      "  - {hca: mlx5_10, port: 1, linkLayer: Ethernet, transport: RoCE, state: Active, rateGbps: 25, "
+      "driver: "
+      "mlx5_core, boardId: C}\n";
+  for (const std::string& node : {node_yaml("gpu-1", 1), grown + more}) {
+    tables["items"].push_back(parse_documents(node, "test")->front());
+    tables["items"].back()["metadata"]["resourceVersion"] = "1";
+  }
+  serve("/apis/nccl-env.io/v1alpha1/nodefabrics?limit=500", tables);
+  Json pods = list();
+  for (const auto& [name, hcas] :
+       std::map<std::string, std::string>{{"train-0", "mlx5_1,mlx5_2,mlx5_3,mlx5_4"},
+                                          {"train-1", "mlx5_1,mlx5_2,mlx5_3,mlx5_4"},
+                                          {"train-2", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"},
+                                          {"train-3", "mlx5_2"}})
+    pods["items"].push_back(given_pod(name, "gpu-2", hcas));
+  serve("/api/v1/pods?fieldSelector=spec.nodeName%3Dgpu-2&limit=500", pods);
+  EXPECT_THAT(moved("ListNotExact"), IsEmpty()) << "by File each list begins with '='";
+  Json of_policy = parse_documents(kPolicy + "  delivery: [Reference]\n", "p")->front();
+  of_policy["metadata"]["resourceVersion"] = "1";
+  policies["items"].push_back(of_policy);
+  serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", policies);
+  EXPECT_THAT(
+      moved("ListNotExact"),
+      ::testing::ElementsAre(
+          "warning 2 pods, ml/train-0, ml/train-1: list mlx5_1,mlx5_2,mlx5_3,mlx5_4 takes mlx5_10, too"));
+  EXPECT_THAT(asked(), ::testing::Not(::testing::Contains(HasSubstr("gpu-1"))));
 }
 
 }  // namespace

@@ -181,7 +181,8 @@ class Leaving : public InstallationCheck {
 
 TEST_F(Leaving, WhileNewPodsAreChangedItIsNotYet) {
   expect_shown(leave(), 1);
-  EXPECT_EQ(asked().back(), "/api/v1/pods?fieldSelector=spec.nodeName%3D&limit=500");
+  EXPECT_EQ(asked().back(),
+            "/api/v1/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed&limit=500");
 }
 
 // A removal moves the hooks behind it.
@@ -205,6 +206,23 @@ TEST_F(Leaving, PodsThatWaitAreCountedByNamespaceAndTheListIsBounded) {
 TEST_F(Leaving, WithoutWaitingPodsTheBindingHookMayGo) {
   without_pods_hooks();
   expect_shown(leave());
+}
+
+// A registry's copy of the image may go once nobody needs it.
+TEST_F(Leaving, PodsThatNeedTheImageAreNamedAndHoldNothingUp) {
+  without_pods_hooks();
+  Json items = Json::array();
+  for (const auto& [name, phase] :
+       std::map<std::string, std::string>{{"done", "Succeeded"}, {"runs", "Running"}, {"waits", "Pending"}})
+    items.push_back(
+        {{"metadata", {{"name", name}, {"namespace", "ml"}}},
+         {"status", {{"phase", phase}}},
+         {"spec",
+          {{"nodeName", "gpu-1"},
+           {"initContainers", {{{"name", "nccl-env-resolve"}, {"image", "registry/agent:1"}}}}}}});
+  serve("/api/v1/pods", list_of_items(items));
+  expect_shown(leave());
+  EXPECT_EQ(line(Json::parse(leave({"-o", "json"}).out), "ImageUsers")["severity"], "info");
 }
 
 TEST_F(Leaving, ABindingHookThatWentTooEarlyIsTold) {

@@ -98,6 +98,25 @@ TEST(PodEnvFile, OnAKubeletThatDoesNotReadItEveryVariableIsEmpty) {
   }
 }
 
+// The init container tells the limit that the runtime set for the whole pod.
+TEST(PodEnvFile, TheMemlockLimitThatWasSeenDecides) {
+  const NodeFabric table = rails_node(2);
+  Json object = equipped(bound(created(), env_file(), &table));
+  for (Json& container : object["spec"]["containers"]) container.erase("securityContext");
+  const auto with = [&](std::optional<std::int64_t> limit) {
+    Resolution resolution =
+        resolve_given({{"NCCL_IB_HCA", "mlx5_1,mlx5_2"}, {"NCCL_IB_GID_INDEX", "3"}}, "x");
+    resolution.memory_lock = limit;
+    return ask_as_it_is(with_init(object, said(render_message(resolution))), all_readable(env_file(), table));
+  };
+  EXPECT_TRUE(is_good(with(std::nullopt).answer.findings));
+  EXPECT_EQ(with(std::nullopt).answer.findings.at(0).code, Code::MemoryLock) << "not known";
+  EXPECT_THAT(with(-1).answer.findings, IsEmpty()) << "the runtime has lifted it";
+  EXPECT_TRUE(is_good(with(std::int64_t{1} << 40).answer.findings));
+  EXPECT_FALSE(is_good(with(64 << 10).answer.findings));
+  expect_told("64 KiB", with(64 << 10), PodState::Given, true);
+}
+
 TEST(PodEnvFile, WhatTookItsPlaceIsSaid) {
   Json kata = pod({container("c")});
   kata["spec"]["runtimeClassName"] = "kata";

@@ -113,6 +113,15 @@ TEST(JobAnswer, ARailThatWentDownUnderTheJobIsTheAnswerAndItsRankComesFirst) {
   EXPECT_THAT(texts_of(today(job_policy(), [](int, NodeFabric&) {}).answer.findings), IsEmpty());
 }
 
+// One line for all ranks that have the same manifest.
+TEST(JobAnswer, LimitsOfRanksAreToldOnce) {
+  AnsweredJob asked;
+  for (int n = 0; n < 4; ++n) asked.members.push_back(ask_as_it_is(Worker(n).make()));
+  asked.answer = answer_job("train", asked.members);
+  EXPECT_THAT(told(asked), ElementsAre("info MemoryLock worker-0 worker-1 worker-2 worker-3",
+                                       "info SharedMemory worker-0 worker-1 worker-2 worker-3"));
+}
+
 TEST(JobAnswer, WhatChangedOnAllRanksMakesNoneOfThemOdd) {
   NcclPolicy later = job_policy();
   later.env.emplace("NCCL_IB_TIMEOUT", "22");

@@ -128,7 +128,37 @@ TEST(PodAnswer, ValuesOfTheUsersAreJudgedLikeOurs) {
               ElementsAre("LoopbackFirst NCCL_SOCKET_IFNAME"));
   EXPECT_THAT(found_in(with({variable("NCCL_SOCKET_IFNAME", "^docker0,lo"), variable("NCCL_DEBUG", "INFO"),
                              variable("NCCL_PAT_ENABLE", "0"), variable("NCCL_IB_HCA", "=mlx5_1")})),
-              IsEmpty());
+              ElementsAre("UserListShort NCCL_IB_HCA"));
+}
+
+TEST(PodAnswer, AUsersListOfFewerHcasThanTheNodeHasIsTold) {
+  const NodeFabric table = rails_node(4);
+  const auto with = [&](const std::string& list) {
+    return ask(bound(admit(pod({container("c", {variable("NCCL_IB_HCA", list)})}), rdma_policy()).pod,
+                     rdma_policy(), &table),
+               all_readable(rdma_policy(), table));
+  };
+  const Answered half = with("=mlx5_1,mlx5_2");
+  EXPECT_THAT(found_in(half), ElementsAre("UserListShort NCCL_IB_HCA"));
+  EXPECT_TRUE(is_good(half.answer.findings)) << "it may be meant so";
+  expect_golden("half of the rails", half.text());
+  EXPECT_THAT(found_in(with("mlx5_1,mlx5_2,mlx5_3,mlx5_4")), IsEmpty());
+  EXPECT_THAT(found_in(with("mlx5")), IsEmpty());
+}
+
+// Of the spec alone; what the init container saw of them: env_file_answer_test.cc.
+TEST(PodAnswer, LimitsOfTheProcessAreTold) {
+  const NodeFabric table = rails_node(2);
+  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  const auto as_it_is = [&] { return ask_as_it_is(object, all_readable(rdma_policy(), table)); };
+  EXPECT_THAT(found_in(ask(object, all_readable(rdma_policy(), table))), IsEmpty());
+  EXPECT_THAT(found_in(as_it_is()), ElementsAre("MemoryLock", "SharedMemory"));
+  EXPECT_TRUE(is_good(as_it_is().answer.findings)) << "the runtime may have lifted the limit";
+  expect_golden("neither IPC_LOCK nor /dev/shm", as_it_is().text());
+  object["spec"]["hostIPC"] = true;
+  EXPECT_THAT(found_in(as_it_is()), ElementsAre("MemoryLock"));
+  object["status"]["phase"] = "Succeeded";
+  EXPECT_THAT(found_in(as_it_is()), IsEmpty());
 }
 
 TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {

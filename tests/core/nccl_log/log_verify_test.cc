@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "support/golden.h"
 #include "support/places.h"
 
 namespace nccl_env::log_verify_test {
@@ -194,6 +195,69 @@ TEST(OldVersion, IsToldAsANewOneIs) {
   EXPECT_THAT(notes("2.5.6+cuda10.0"), SizeIs(1));
   EXPECT_THAT(notes("2.18.1+cuda12.1"), SizeIs(0));
   EXPECT_THAT(notes("2.99.1+cuda14.0"), SizeIs(1));
+}
+
+// Nobody but the log knows what an image sets.
+TEST(ImageIndex, IsAnIndexThatThePodsSpecDoesNotSetBesideOurList) {
+  const std::string reads = kInfo + "NCCL_IB_GID_INDEX set by environment to 3.\n" + kInfo +
+                            "NCCL_IB_HCA set to =mlx5_1\n" + kInfo +
+                            "NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
+  const Value list{.name = "NCCL_IB_HCA", .value = "=mlx5_1", .source = Source::Node, .container = "c"};
+  const Value own{.name = "NCCL_IB_GID_INDEX", .value = "3", .state = State::Users, .container = "c"};
+  const LogVerification image = verify(reads, {list});
+  ASSERT_THAT(image.findings, SizeIs(1));
+  EXPECT_EQ(image.findings[0].code, Code::ImageIndex);
+  EXPECT_FALSE(is_good(image.findings));
+  tests::expect_golden("an index, and nothing else", render_text(image, read(reads)));
+  EXPECT_THAT(verify(reads, {list, own}).findings, SizeIs(0)) << "the pod's spec sets it";
+  EXPECT_THAT(verify(reads, {list, own}).values, SizeIs(1)) << "users' values are not judged";
+  EXPECT_THAT(verify(reads).findings, SizeIs(0)) << "a pod without our list";
+  const std::string used = reads + kInfo + "NET/IB: Dev 0 Port 1 qpn 12 mtu 5 GID 3 (0/1)\n";
+  const LogVerification proven = verify(used, {list});
+  EXPECT_TRUE(is_good(proven.findings)) << "it works on this node";
+  EXPECT_EQ(proven.findings.at(0).code, Code::ImageIndex);
+  tests::expect_golden("queue pairs have it", render_text(proven, read(used)));
+  const std::string failed =
+      used + kWarn +
+      "Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_1:1, curr state INIT, next "
+      "state "
+      "RTR, local GID index 3, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.0.2\n";
+  EXPECT_FALSE(is_good(verify(failed, {list}).findings));
+  const std::string searched = kInfo + "NCCL_IB_GID_INDEX set by environment to -1.\n" + kInfo +
+                               "NCCL_SOCKET_IFNAME set by environment to eth0\n";
+  EXPECT_TRUE(is_good(verify(searched, {list}).findings)) << "-1 is a search";
+  tests::expect_golden("further variables", render_text(verify(searched, {list}), read(searched)));
+}
+
+std::string event(const std::string& device, const std::string& process = "n:1:1") {
+  return process + " [0] x.cc:1 NCCL WARN NET/IB : " + device + ":1 Got async event : port error\n";
+}
+std::string completion(const std::string& device, const std::string& process = "n:1:1",
+                       const std::string& peer = "10.0.0.2") {
+  return process + " [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer " + peer +
+         "<4711> with status=12 opcode=0 len=0 vendor err 129 (Recv)" +
+         (device.empty() ? "" : " hca " + device) + "\n";
+}
+
+TEST(PortsEvent, IsTheCauseOfTheErrorOfItsDevice) {
+  const auto sentence = [](const std::string& text) { return verify(text).sentence; };
+  tests::expect_golden("the same device", sentence(event("mlx5_3") + completion("mlx5_3")));
+  tests::expect_golden("of two the one of the error",
+                       sentence(event("mlx5_1") + event("mlx5_3") + completion("mlx5_3")));
+  tests::expect_golden("another device", sentence(event("mlx5_1") + completion("mlx5_3")));
+  tests::expect_golden("a device that is not named", sentence(event("mlx5_1") + completion("")));
+  EXPECT_THAT(sentence(completion("mlx5_3") + event("mlx5_3")), HasSubstr("It may have led to NoAnswer"))
+      << "it came later";
+  EXPECT_THAT(sentence(event("mlx5_3", "n:2:2") + completion("")), HasSubstr("It may have led to NoAnswer"))
+      << "another process, of which nothing is known";
+}
+
+TEST(PortsEvent, IsFoundAtThePeerOfTheError) {
+  const std::string other = "m:7:7 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.2<0>\n";
+  const std::string peers = verify(other + event("mlx5_5", "m:7:7") + completion("mlx5_3")).sentence;
+  tests::expect_golden("by its address", peers);
+  EXPECT_THAT(verify(event("mlx5_5", "node-b:7:7") + completion("", "n:1:1", "node-b")).sentence,
+              HasSubstr("whose peer node-b<4711> had it"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 RankLog rank_of(const std::string& name, const std::string& text) {
   NcclLogReader reader;
@@ -71,6 +72,38 @@ TEST(RankLogs, OfTwoCausesTheEarlierIsFirst) {
                              ":1:1 [0] x.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error\n");
   };
   EXPECT_EQ(first_of({lost("r0", "10:00:09"), lost("r1", "10:00:01"), rank_of("r2", healthy("r2"))}), "r1");
+}
+
+TEST(RankLogs, APortsEventIsTheCauseOfErrorsThatNameItsRankAsPeer) {
+  const auto at = [](const std::string& name, int number) {
+    std::string text = healthy(name);
+    for (std::size_t i = text.find("10.0.0.1"); i != text.npos; i = text.find("10.0.0.1", i + 1))
+      text.replace(i, 8, "10.0.0." + std::to_string(number));
+    return text;
+  };
+  const auto warn = [](const std::string& name, const std::string& time, const std::string& text) {
+    return "[2026-03-01 " + time + "] " + name + ":1:1 [0] x.cc:1 NCCL WARN NET/IB : " + text + "\n";
+  };
+  const auto down = [&](const std::string& name, const std::string& time) {
+    return warn(name, time, "mlx5_1:1 Got async event : port error");
+  };
+  const std::string error =
+      warn("r0", "10:00:17",
+           "Got completion from peer 10.0.0.3<4711> with status=12 opcode=0 len=0 vendor "
+           "err 129 (Send) hca mlx5_0");
+  // r1's event is the earlier one, and no error names r1.
+  std::vector<RankLog> ranks{rank_of("r0", at("r0", 1) + error),
+                             rank_of("r1", at("r1", 2) + down("r1", "09:59:00")),
+                             rank_of("r2", at("r2", 3) + down("r2", "10:00:00"))};
+  EXPECT_EQ(first_of(ranks), "r2");
+  tests::expect_golden(render_text(verify_ranks(ranks), ranks));
+  ranks[2] = rank_of("r2", at("r2", 3) + down("r2", "10:00:20"));
+  EXPECT_EQ(first_of(ranks), "r1") << "r2's came after the error";
+  ranks[1] = rank_of("r1", at("r1", 2));
+  ranks[2] = rank_of("r2", at("r2", 3));
+  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("The peer is r2."));
+  ranks[1] = rank_of("r1", at("r1", 3));
+  EXPECT_THAT(verify_ranks(ranks).sentence, Not(HasSubstr("The peer is"))) << "one of two, of one address";
 }
 
 TEST(RankLogs, ARankWithFewerHcasIsTold) {

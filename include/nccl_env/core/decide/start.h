@@ -3,7 +3,9 @@
 // rules are those of plan.h and node_values.h, over a table of what the pod's own namespace shows.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +28,10 @@ struct Resolution {
   std::map<std::string, std::string, std::less<>> values;  // the lines of nccl.conf
   std::map<std::string, std::string, std::less<>> env;  // of the file of EnvFile; the list may lack its '='
   std::vector<Value> omitted;
-  bool complete = true;               // nothing is left out for a reason of the node
-  std::vector<std::string> unread;    // devices that could not be read; the rest counts
-  std::vector<std::string> problems;  // why the file is empty, or could not be written
+  bool complete = true;                     // nothing is left out for a reason of the node
+  std::vector<std::string> unread;          // devices that could not be read; the rest counts
+  std::optional<std::int64_t> memory_lock;  // the pod's limit in bytes; -1: none
+  std::vector<std::string> problems;        // why the file is empty, or could not be written
 };
 
 // `table` holds what the pod sees: its devices, the rows of its addresses, all its interfaces.

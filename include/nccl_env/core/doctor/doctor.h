@@ -65,6 +65,9 @@ Diagnosis diagnose(const DoctorInput& input);
 // Nodes on which an address lost its GID index since the node booted: pods there may hold an index that is
 // gone.
 std::vector<std::string> nodes_with_drift(const DoctorInput& input);
+// Nodes on which the fabric's list takes further devices unless it begins with '=': pods of policies by which
+// lists are plain may have one from before those devices were there.
+std::vector<std::string> nodes_with_neighbours(const DoctorInput& input, const Diagnosis& diagnosis);
 // Puts `more` among the findings, where they belong.
 void add_findings(std::vector<Finding> more, Diagnosis& into);
 

@@ -57,6 +57,7 @@ struct GivenFile {
   Texts reasons;     // for values that the init container did not find: variable -> reason
   Texts details;     // for the same values: variable -> sentence
   bool cut = false;  // the init container said more than the kubelet keeps
+  std::optional<std::int64_t> memory_lock = {};  // the limit that it had, in bytes; -1: none
 };
 
 // The annotation nccl-env.io/status, written at CREATE.
@@ -130,9 +131,9 @@ struct PodRecord {
 // for a pod without a name.
 Result<PodRecord> read_pod_record(const Pod& pod, const nlohmann::json& object);
 
-// Returns the values that were injected into one container or into all (""), by container and name. `object`
-// is the pod as the API server gives it. Fails for a pod without the status annotation, unless it has values
-// that are not its own.
+// Returns the values that were injected into one container or into all (""), by container and name, and
+// beside them its users' own (State::Users). `object` is the pod as the API server gives it. Fails for a pod
+// without the status annotation, unless it has values that are not its own.
 Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view container,
                                            const nlohmann::json& object);
 
@@ -141,5 +142,13 @@ Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view cont
 // gave. Returns "" if there is no such port, if the list or the index is not known, if the index did not come
 // from the node, or if the table is another node's.
 std::string lost_index(const PodRecord& record, const NodeFabric& table);
+// Returns a clause such as "list mlx5_1,mlx5_2 takes mlx5_10, too": devices of the node that the pod's list
+// of ours takes without naming them, because it has no '=' and they were not there at the Binding. "" if
+// there are none, or the table is another node's.
+std::string inexact_list(const PodRecord& record, const NodeFabric& table);
+inline constexpr const char* kInexactRemedy =
+    "Create the pod anew once its job allows it: then its list begins with '='. Or take the further devices "
+    "off "
+    "the node.";
 
 }  // namespace nccl_env

@@ -18,10 +18,10 @@ enum class Code {
   PolicyField, ListingLine, NoGidHere, NoDevices, LibraryTooOld, NotOpened,
   // a pod, and the ranks of a job
   MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, RailDown, NoSuchDevice, MissingRail,
-  NoList, NoRail, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
+  NoList, NoRail, UserListShort, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
   NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers, ChangedSinceBound,
   // values in NCCL's log
-  ValueOverridden, ValueContradicted, FellBack,
+  ValueOverridden, ValueContradicted, ImageIndex, FellBack,
   // a queue pair that cannot be connected: ibv_modify_qp
   EmptyGid,       // 22, 19 or 61, and the local GID is zero
   GidVanished,    // 61, and the local GID is not zero
@@ -44,9 +44,9 @@ enum class Code {
   GaveUp,  // a call of NCCL's ended with an error, for whatever reason
   // nccl-env check: an installation, before it, when leaving
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
-  AgentVersions, Answers,
+  AgentVersions, Answers, PullSecrets,
   Rights, Names, Namespace, AgentPod, EnvFiles, OptedIn,
-  NewPods, WaitingPods,
+  NewPods, WaitingPods, ImageUsers,
   // alerts (manifests/components/monitoring/rules.yaml)
   NcclEnvNoWebhookReady, NcclEnvWebhookReplicaDown, NcclEnvResponsesFailing, NcclEnvHandshakesFailing,
   NcclEnvConnectionsRefused, NcclEnvCertificateEndsSoon, NcclEnvCertificateEnds, NcclEnvCertificatesNotKept,

@@ -50,7 +50,8 @@ struct LogVerification {
   std::string sentence;            // the diagnosis: what it all means, and what to do
 };
 
-LogVerification verify_log(const NcclLog& log, const std::vector<Value>& given);
+// `spec`: what the pod was given, and its users' own variables (State::Users), which are not judged.
+LogVerification verify_log(const NcclLog& log, const std::vector<Value>& spec);
 
 nlohmann::ordered_json to_json(const LogVerification& verification, const NcclLog& log);
 std::string render_text(const LogVerification& verification, const NcclLog& log);

@@ -43,6 +43,8 @@ struct NcclFailure {
   std::optional<int> vendor_error;
 
   [[nodiscard]] Nearness nearness() const;
+  [[nodiscard]] bool is_port_event() const;   // a port's link, GIDs or adapter
+  [[nodiscard]] bool is_of_transfer() const;  // a completion with an error, which may follow from one
 };
 
 // Returns what the message says; nothing if it tells no failure. `warning`: NCCL WARN, which tells one unless

@@ -40,6 +40,7 @@ struct NcclLog {
   Facts transports;                                   // "NET/IB", "NET/Socket", of channels
   Facts gid_indexes;                                  // of queue pairs
   Facts bootstrap;                                    // interfaces
+  Facts addresses;                                    // of those interfaces: "10.1.2.3"
   Facts no_device;                                    // "NET/IB : No device found."
   Facts warnings;                                     // texts of NCCL WARN that are harmless
   Facts initialising;                                 // communicators that began and have not ended that
@@ -53,6 +54,9 @@ struct NcclLog {
   [[nodiscard]] bool is_of_one_node() const {
     return nodes > 0 ? nodes == 1 : ranks > 0 && hosts == 1 && processes >= static_cast<std::size_t>(ranks);
   }
+  // The processes that a completion's peer is among, by address or host ("10.0.0.2<4711>", "node-a<4711>");
+  // none where the log does not tell.
+  [[nodiscard]] std::set<std::uint32_t> processes_of(std::string_view peer) const;
 };
 
 // Reads a log line by line.

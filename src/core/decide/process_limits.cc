@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decide/process_limits.h"
+
+#include <algorithm>
+#include <set>
+
+#include "nccl_env/core/text/strict.h"
+
+namespace nccl_env {
+namespace {
+
+// NCCL's own advice for containers (NCCL user guide, "Troubleshooting": docker run --shm-size=1g --ulimit
+// memlock=-1). A runtime gives 64 MiB where nothing is mounted.
+constexpr double kSharedMemory = 1024.0 * 1024 * 1024;
+
+template <class Problem>
+std::string first_problem(const Pod& pod, const std::vector<bool>& ours, Problem problem) {
+  for (std::size_t i = 0; i < std::min(pod.containers.size(), ours.size()); ++i) {
+    const Container& container = pod.containers[i];
+    if (!ours[i] || container.kind != ContainerKind::Main) continue;
+    if (std::string text = about(&container, problem(container)); !text.empty()) return text;
+  }
+  return {};
+}
+
+using Names = std::set<std::string_view>;
+
+// Volumes in memory that are known to be small.
+Names small_volumes(const Pod& pod) {
+  Names names;
+  for (const MemoryVolume& volume : pod.memory_volumes) {
+    if (volume.size_limit && *volume.size_limit < kSharedMemory) names.insert(volume.name);
+  }
+  return names;
+}
+
+// Any mount there is the user's choice unless it is known to be small.
+std::string_view shared_memory_of(const Container& container, const Names& small) {
+  const auto mount =
+      std::find_if(container.mounts.begin(), container.mounts.end(), [](const VolumeMount& candidate) {
+        return without_trailing_slashes(candidate.mount_path) == "/dev/shm";
+      });
+  if (mount == container.mounts.end()) {
+    return "mounts nothing at /dev/shm, where runtimes give 64 MiB; NCCL and data loaders may need more: "
+           "mount an emptyDir with medium Memory there";
+  }
+  if (small.contains(mount->volume))
+    return "its /dev/shm has a sizeLimit below 1Gi; NCCL and data loaders may need more";
+  return {};
+}
+
+}  // namespace
+
+std::string about(const Container* container, std::string_view what) {
+  if (!container || what.empty()) return {};
+  return "container " + std::string(prefix_of(container->name, 63)).append(": ").append(what);
+}
+
+std::string memory_lock_problem(const Pod& pod, const std::vector<bool>& ours) {
+  return first_problem(pod, ours, [](const Container& container) -> std::string_view {
+    const bool asks = container.privileged || container.locks_memory;
+    if (!asks) return "has no capability IPC_LOCK";
+    // Added capabilities are not ambient, so exec drops them for a user that is not root.
+    return container.is_non_root ? "does not run as root, so that capability IPC_LOCK is not effective" : "";
+  });
+}
+
+std::string shared_memory_problem(const Pod& pod, const std::vector<bool>& ours) {
+  if (pod.host_ipc) return {};
+  const Names small = small_volumes(pod);
+  return first_problem(pod, ours,
+                       [&](const Container& container) { return shared_memory_of(container, small); });
+}
+
+}  // namespace nccl_env

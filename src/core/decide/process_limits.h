@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits of a pod's processes that RDMA and NCCL run into, as far as the pod's spec tells them: locked memory
+// and /dev/shm. Admission warns of them and explain finds them, in the same words.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/pod/review.h"
+
+namespace nccl_env {
+
+// "container NAME: WHAT"; "" where one of them is not there.
+std::string about(const Container* container, std::string_view what);
+
+// Each returns a sentence on the first main container of `ours` (per Pod::containers) that runs into the
+// limit; "" if none does. Init containers run no collectives.
+std::string memory_lock_problem(const Pod& pod, const std::vector<bool>& ours);  // no right to lock memory
+std::string shared_memory_problem(const Pod& pod, const std::vector<bool>& ours);
+
+// Follows on a memory_lock_problem where the limit itself is not known.
+inline constexpr std::string_view kUnlessLifted =
+    "; unless the nodes' runtime lifts the memlock limit, memory cannot be registered for RDMA";
+
+}  // namespace nccl_env
