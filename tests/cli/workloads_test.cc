@@ -258,9 +258,8 @@ TEST_F(Workloads, WorkersOfAnMpiJobHaveTheFileByEachCarrierThatIsNotEnvAlone) {
               "apiVersion: nccl-env.io/v1alpha1\nkind: NcclPolicy\nmetadata: {name: p}\nspec:\n"
               "  match: {resources: [{name: rdma/hca, exposure: Host}]}\n  delivery: [" +
                   delivery + "]\n");
-    const CliResult result = run_cli({"explain", "--policy", policy, "--table", baidu(), "-f", "-", "-o",
-                                      "json", "--resolver-image", "example.com/agent:1"},
-                                     job);
+    const CliResult result =
+        run_cli({"explain", "--policy", policy, "--table", baidu(), "-f", "-", "-o", "json"}, job);
     const Json all = Json::parse(result.out);
     EXPECT_EQ(all.size(), 2u) << result.err;
     EXPECT_EQ(all[0]["decision"], "skip") << "the launcher";

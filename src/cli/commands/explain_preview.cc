@@ -297,8 +297,9 @@ void inject(const ExplainedPod& pod, Preview& preview, std::ostream& err) {
   ReviewParser parser;
   const Result<Pod> parsed = parse_template(parser, pod.source);
   const std::string patch = parsed ? patch_of(*parsed, pod.node, preview.situation) : "";
-  Json& place = preview.documents[pod.document][*pod.source.place];
-  if (!patch.empty()) place = place.patch(parse_json(patch));
+  if (patch.empty()) return;
+  // With labels that an operator gives its pods, which the patch counts on.
+  preview.documents[pod.document][*pod.source.place] = pod.source.pod.patch(parse_json(patch));
 }
 
 }  // namespace

@@ -63,6 +63,21 @@ TEST_F(Inject, OfItsOwnOutputMakesTheSame) {
   }
 }
 
+TEST_F(Inject, OfAnOperatorsTemplateWithoutMetadata) {
+  const std::string file = write("mpi.yaml", R"(
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: m}
+spec:
+  mpiReplicaSpecs:
+    Worker:
+      template: {spec: {containers: [{name: c, resources: {limits: {rdma/hca: 1}}}]}}
+)");
+  const CliResult made = inject(file);
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("nccl-env.io/status"));
+}
+
 TEST_F(Inject, SaysWhatItDoesNotMake) {
   const std::string foreign = write("serving.yaml", R"(
 kind: ClusterServingRuntime
