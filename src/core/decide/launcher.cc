@@ -95,10 +95,12 @@ std::vector<std::string> exported_variables(const Container& container) {
   return names;
 }
 
-bool runs_sshd(const Container& container) {
+bool serves_ranks(const Container& container) {
   const std::vector<string_view> words = words_of(container);
-  return std::any_of(words.begin(), words.end(),
-                     [](string_view word) { return word == "sshd" || word.ends_with("/sshd"); });
+  return std::any_of(words.begin(), words.end(), [](string_view word) {
+    const string_view name = word.substr(word.rfind('/') + 1);
+    return name == "sshd" || name == "slurmd";
+  });
 }
 
 std::string launcher_warning(const Pod& pod, const NcclPolicy& policy) {

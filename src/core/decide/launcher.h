@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands that start ranks elsewhere and give them NCCL variables (mpirun -x): these beat the variables that
-// the ranks' own pods got. Also commands of the ranks' pods: sshd starts ranks without the pod's env.
+// the ranks' own pods got. Also commands of the ranks' pods: sshd and slurmd start ranks without the pod's
+// env.
 #pragma once
 
 #include <string>
@@ -16,8 +17,9 @@ namespace nccl_env {
 // `NAME=VALUE`, and `-envlist`, `-genvlist`; also inside a shell's `-c` string. Only NCCL_*.
 std::vector<std::string> exported_variables(const Container& container);
 
-// True if a word of its command or args, also inside a shell's `-c` string, is sshd or a path of it.
-bool runs_sshd(const Container& container);
+// True if a word of its command or args, also inside a shell's `-c` string, is sshd or slurmd, or a path of
+// one. Slurm's ranks have the environment that srun brings.
+bool serves_ranks(const Container& container);
 
 // For a pod that is not RDMA itself: names the exported variables that override what the policy gives to the
 // ranks' pods; "" if there are none.

@@ -140,9 +140,9 @@ constexpr std::array kWarnings{
               const auto& set = of.plan->set;
               const bool in_env =
                   std::any_of(set.begin(), set.end(), [](const Value& one) { return one.in_env; });
-              if (of.policy->deliver_file || !in_env || !runs_sshd(*of.container)) return std::string();
+              if (of.policy->deliver_file || !in_env || !serves_ranks(*of.container)) return std::string();
               return about(of.container,
-                           "it runs sshd, and ranks that sshd starts do not see its env: let policy " +
+                           "it runs sshd or slurmd, whose ranks do not see its env: let policy " +
                                of.policy->name + " deliver by File, too");
             }},
     // The author of a value other than the only valid one would believe that it works.

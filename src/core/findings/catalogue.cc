@@ -177,6 +177,10 @@ constexpr std::array kRows{
     of_pod(Code::ChangedSinceBound, "ChangedSinceBound", Impact::PodAnew,
            "The pod would be given other values today.",
            "Create the pod anew to have today's values, at best the whole job at once."),
+    of_pod(Code::ImageConfHidden, "ImageConfHidden", Impact::Policy,
+           "The file of nccl-env stands at /etc/nccl.conf, and hides one that the image may have there.",
+           "Nothing, if the image has none; else say nccl.minVersion 2.23.4 or later in the policy, if its "
+           "images have that. For ranks that sshd starts the file stands there in any case."),
     of_pod(Code::ValueOverridden, "ValueOverridden", Impact::PodAnew,
            "NCCL reads another value than the pod was given.",
            "Look at what sets the environment anew: the image's entrypoint, mpirun -x, a launcher."),
