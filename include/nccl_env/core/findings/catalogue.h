@@ -51,7 +51,7 @@ enum class Code {
   NcclEnvNoWebhookReady, NcclEnvWebhookReplicaDown, NcclEnvResponsesFailing, NcclEnvHandshakesFailing,
   NcclEnvConnectionsRefused, NcclEnvCertificateEndsSoon, NcclEnvCertificateEnds, NcclEnvCertificatesNotKept,
   NcclEnvWatchOutOfContact, NcclEnvObjectsRefused, NcclEnvTablesStale, NcclEnvFailedOpen, NcclEnvFailedClosed,
-  NcclEnvPodsHeld, NcclEnvPodsWithoutValues, NcclEnvPolicyUnusable,
+  NcclEnvPodsHeld, NcclEnvPodsWithoutValues, NcclEnvPolicyUnusable, NcclEnvReferenceDropped,
   NcclEnvAgentsMissing, NcclEnvAgentDown,
   NcclEnvAgentNotPublishing, NcclEnvTableMissing, NcclEnvAgentProblems, NcclEnvGidIndexMoved, NcclEnvPortDown,
 };
