@@ -66,6 +66,17 @@ TEST_F(PolicyCheck, AFileWithoutAPolicyIsAFinding) {
   expect_shown(run_cli({"policy", "check", policy, write("again.yaml", kPolicy)}), 1);
 }
 
+TEST_F(PolicyCheck, ARocePolicySaysTheOldestNccl) {
+  write("p.yaml", kPolicy + "  fabric: {linkLayer: Ethernet}\n");
+  const CliResult noted = run_cli({"policy", "check", policy});
+  EXPECT_EQ(noted.code, 0);
+  EXPECT_THAT(noted.out, ::testing::HasSubstr("info: spec.nccl.minVersion: not said"));
+  write("p.yaml", kPolicy + "  fabric: {linkLayer: Ethernet}\n  nccl: {minVersion: \"2.18.5\"}\n");
+  EXPECT_EQ(run_cli({"policy", "check", policy}).out, "");
+  write("p.yaml", kPolicy + "  fabric: {linkLayer: InfiniBand}\n");
+  EXPECT_EQ(run_cli({"policy", "check", policy}).out, "");
+}
+
 TEST_F(PolicyCheck, TheProjectsPoliciesHaveNoErrors) {
   for (const auto& entry : std::filesystem::directory_iterator(source_file("policies")))
     EXPECT_EQ(run_cli({"policy", "check", entry.path().string()}).code, 0) << entry.path();
