@@ -142,7 +142,8 @@ Result<Resolution> write_found(const ResolveArguments& arguments, const Environm
     resolution.problems.push_back("PolicyInvalid: " + policy.error().message);
   } else if (read) {
     resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *program::read_moment(""),
-                                given_texts(*policy, environment));
+                                given_texts(*policy, environment),
+                                text_in(environment, init_variable::kEngines) == init_variable::kNvshmem);
     resolution.unread = std::move(read->problems);
   } else {
     resolution.problems.emplace_back("the devices could not be read in time; the file stays empty");

@@ -45,8 +45,8 @@ Result<ClusterServices> ClusterServices::make(const WebhookOptions& options,
     services.certificates_ = *std::move(made);
   }
   if (options.kubernetes) {
-    services.policy_status_ =
-        std::make_unique<PolicyStatusService>(client, options.policies, options.max_table_age, log);
+    const Installation installation{options.policies, options.max_table_age, options.resolver.image};
+    services.policy_status_ = std::make_unique<PolicyStatusService>(client, installation, log);
   }
   return services;
 }

@@ -23,11 +23,11 @@ std::size_t number_of(std::optional<Reason> reason) {
   return reason ? 1 + static_cast<std::size_t>(*reason) : 0;
 }
 
-// The node's variables, then nccl.conf, then all constants of policies as one series.
+// The node's variables, then nccl.conf and the file of EnvFile, then all constants of policies as one series.
 std::size_t number_of(std::string_view variable) {
   const auto all = node_variables();
   const auto found = std::ranges::find(all, variable);
-  const std::size_t other = variable == conf_file::kName ? 0 : 1;
+  const std::size_t other = variable == conf_file::kName ? 0 : variable == conf_file::kEnvName ? 1 : 2;
   return static_cast<std::size_t>(found - all.begin()) + (found == all.end() ? other : 0);
 }
 

@@ -43,6 +43,7 @@ std::string joined(const std::vector<Finding>& findings, Severity severity) {
 }
 
 constexpr const char* kNoEnvFile = " This cluster has no fileKeyRef: EnvFile is File here.";
+constexpr const char* kNoResolver = " The webhook has no --resolver-image: EnvFile is File here.";
 
 Json verdict(const PolicyReading& reading) {
   const bool accepted = reading.policy.has_value();
@@ -67,8 +68,9 @@ const Json& accepted_condition(const Json& policy) {
 }
 
 // The carrier as the status should say it. An answer is kept for a generation.
-std::string carrier_of(const NcclPolicy& policy, const Json& status, bool same_generation) {
-  if (!policy.deliver_env_file) return std::string(to_string(Carrier::File));
+std::string carrier_of(const NcclPolicy& policy, bool has_resolver, const Json& status,
+                       bool same_generation) {
+  if (!policy.deliver_env_file || !has_resolver) return std::string(to_string(Carrier::File));
   const std::string recorded = text_at(status, "carrier");
   const bool answered = recorded == to_string(Carrier::EnvFile) || recorded == kUnavailable;
   return same_generation && answered ? recorded : std::string(kToBeAsked);
@@ -81,43 +83,45 @@ void settle_carrier(Json& status, bool kept) {
   if (!kept) status["conditions"][0]["message"].get_ref<std::string&>() += kNoEnvFile;
 }
 
-std::optional<Json> missing_status(const Json& policy, const PolicyOptions& options,
-                                   std::chrono::seconds max_table_age, Timestamp now) {
+std::optional<Json> missing_status(const Json& policy, const Installation& installation, Timestamp now) {
   Json whole = policy;  // items of a list lack these two members
   whole["apiVersion"] = "nccl-env.io/v1alpha1";
   whole["kind"] = "NcclPolicy";
   whole.erase("status");  // the carrier that the policy wants is asked for, not the one that was recorded
   if (whole.contains("metadata") && whole["metadata"].is_object()) whole["metadata"].erase("resourceVersion");
-  const PolicyReading reading = read_policy(whole, options);
+  const PolicyReading reading = read_policy(whole, installation.policies);
   Json wanted = verdict(reading);
   wanted["observedGeneration"] = generation_of(policy);
   const Json& present = accepted_condition(policy);
   const Json& recorded = member(policy, "status");
   const auto same = [&](const char* key) { return member(present, key) == wanted[key]; };
-  const std::string carrier = reading.policy
-                                  ? carrier_of(*reading.policy, recorded, same("observedGeneration"))
-                                  : text_at(recorded, "carrier");
+  const std::string& image = installation.resolver_image;
+  const std::string carrier =
+      reading.policy ? carrier_of(*reading.policy, !image.empty(), recorded, same("observedGeneration"))
+                     : text_at(recorded, "carrier");
   if (carrier == kUnavailable) wanted["message"].get_ref<std::string&>() += kNoEnvFile;
-  const bool same_rest = member(recorded, "maxTableAgeSeconds") == max_table_age.count() &&
-                         text_at(recorded, "carrier") == carrier &&
-                         (!reading.policy || carrier != kToBeAsked);
+  if (image.empty() && reading.policy && reading.policy->deliver_env_file)
+    wanted["message"].get_ref<std::string&>() += kNoResolver;
+  const auto max_table_age = installation.max_table_age.count();
+  const bool same_rest =
+      member(recorded, "maxTableAgeSeconds") == max_table_age && text_at(recorded, "carrier") == carrier &&
+      text_at(recorded, "resolverImage") == image && (!reading.policy || carrier != kToBeAsked);
   if (same("status") && same("reason") && same("message") && same("observedGeneration") && same_rest)
     return std::nullopt;
   const Json& since = member(present, "lastTransitionTime");
   wanted["lastTransitionTime"] = same("status") && since.is_string() ? since : Json(format_timestamp(now));
-  Json status{{"conditions", Json::array({std::move(wanted)})},
-              {"maxTableAgeSeconds", max_table_age.count()}};
+  Json status{{"conditions", Json::array({std::move(wanted)})}, {"maxTableAgeSeconds", max_table_age}};
   if (reading.policy || !carrier.empty()) status["carrier"] = carrier;
+  if (!image.empty()) status["resolverImage"] = image;
   return status;
 }
 
-PolicyConditions::PolicyConditions(kube::ApiCall api, EnvFileAsker ask_for_env_files, PolicyOptions options,
-                                   std::chrono::seconds max_table_age, Clock clock,
-                                   std::function<void()> on_work, std::shared_ptr<Logger> log)
+PolicyConditions::PolicyConditions(kube::ApiCall api, EnvFileAsker ask_for_env_files,
+                                   Installation installation, Clock clock, std::function<void()> on_work,
+                                   std::shared_ptr<Logger> log)
     : api_(std::move(api)),
       ask_for_env_files_(std::move(ask_for_env_files)),
-      options_(options),
-      max_table_age_(max_table_age),
+      installation_(installation),
       clock_(std::move(clock)),
       on_work_(std::move(on_work)),
       log_(std::move(log)) {}
@@ -141,7 +145,7 @@ void PolicyConditions::upsert(const Json& object) {
   const Json& metadata = member(object, "metadata");
   const std::string name = text_at(metadata, "name"), uid = text_at(metadata, "uid");
   if (name.empty()) return;
-  auto missing = missing_status(object, options_, max_table_age_, clock_());
+  auto missing = missing_status(object, installation_, clock_());
   const bool work = missing.has_value();
   {
     const std::lock_guard lock(mutex_);
@@ -235,13 +239,12 @@ PolicyConditionsStats PolicyConditions::stats() const {
   return stats_;
 }
 
-PolicyStatusService::PolicyStatusService(std::shared_ptr<kube::Client> client, PolicyOptions options,
-                                         std::chrono::seconds max_table_age,
+PolicyStatusService::PolicyStatusService(std::shared_ptr<kube::Client> client, Installation installation,
                                          const std::shared_ptr<Logger>& log)
     : client_(std::move(client)),
       conditions_([this](const kube::Call& call) { return client_->call(call); },
-                  [this] { return kube::ask_for_env_files(*client_); }, options, max_table_age,
-                  program::clock_now, [this] { writer_->wake(); }, log),
+                  [this] { return kube::ask_for_env_files(*client_); }, installation, program::clock_now,
+                  [this] { writer_->wake(); }, log),
       log_(log) {}
 
 void PolicyStatusService::start() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PolicyConditions: keeps three fields of each NcclPolicy up to date: condition "Accepted", which says why a
-// policy is refused; status.maxTableAgeSeconds, so that readers of policies judge tables as the webhook does;
-// and status.carrier, how a node's values reach its pods. Every replica does so; what another one wrote
-// already is left alone.
+// PolicyConditions: keeps four fields of each NcclPolicy up to date: condition "Accepted", which says why a
+// policy is refused; status.maxTableAgeSeconds and status.resolverImage, so that readers of policies decide
+// as the webhook does; and status.carrier, how a node's values reach its pods. Every replica does so; what
+// another one wrote already is left alone.
 #pragma once
 
 #include <chrono>
@@ -36,11 +36,18 @@ namespace nccl_env::webhook {
 inline constexpr std::string_view kUnavailable = "EnvFileUnavailable";  // wanted, and File takes its place
 inline constexpr std::string_view kToBeAsked;                           // "": never written
 
-// Returns the status that `policy`, as the API server has it, should get: the one condition, the age and the
-// carrier; nothing if the policy has them. The condition's message holds every finding, up to 4 KiB; its
-// lastTransitionTime moves only with its status.
-std::optional<nlohmann::json> missing_status(const nlohmann::json& policy, const PolicyOptions& options,
-                                             std::chrono::seconds max_table_age, Timestamp now);
+// Options of the webhook that decide about a policy's status.
+struct Installation {
+  PolicyOptions policies;
+  std::chrono::seconds max_table_age{0};
+  std::string resolver_image;  // without it EnvFile is File
+};
+
+// Returns the status that `policy`, as the API server has it, should get: the one condition, the age, the
+// image and the carrier; nothing if the policy has them. The condition's message holds every finding, up to 4
+// KiB; its lastTransitionTime moves only with its status.
+std::optional<nlohmann::json> missing_status(const nlohmann::json& policy, const Installation& installation,
+                                             Timestamp now);
 
 // Writes the carrier that the answer gives into a status with kToBeAsked.
 void settle_carrier(nlohmann::json& status, bool kept);
@@ -57,9 +64,8 @@ class PolicyConditions : public kube::TreeSink {
   using SteadyTime = std::chrono::steady_clock::time_point;
 
   // `on_work` is called when there may be something to write().
-  PolicyConditions(kube::ApiCall api, EnvFileAsker ask_for_env_files, PolicyOptions options,
-                   std::chrono::seconds max_table_age, Clock clock, std::function<void()> on_work,
-                   std::shared_ptr<Logger> log);
+  PolicyConditions(kube::ApiCall api, EnvFileAsker ask_for_env_files, Installation installation, Clock clock,
+                   std::function<void()> on_work, std::shared_ptr<Logger> log);
 
   void begin_list() override;
   void list_item(const nlohmann::json& object) override;
@@ -90,8 +96,7 @@ class PolicyConditions : public kube::TreeSink {
 
   const kube::ApiCall api_;
   const EnvFileAsker ask_for_env_files_;
-  const PolicyOptions options_;
-  const std::chrono::seconds max_table_age_;
+  const Installation installation_;
   const Clock clock_;
   const std::function<void()> on_work_;
   const std::shared_ptr<Logger> log_;
@@ -105,8 +110,8 @@ class PolicyConditions : public kube::TreeSink {
 class PolicyStatusService {
  public:
   // Nothing is asked yet.
-  PolicyStatusService(std::shared_ptr<kube::Client> client, PolicyOptions options,
-                      std::chrono::seconds max_table_age, const std::shared_ptr<Logger>& log);
+  PolicyStatusService(std::shared_ptr<kube::Client> client, Installation installation,
+                      const std::shared_ptr<Logger>& log);
   ~PolicyStatusService();  // stops the client
 
   void start();  // the threads

@@ -92,7 +92,10 @@ inline std::map<std::string, std::string> environment(const Json& pod, std::size
 inline std::map<std::string, std::string> nccl_environment(const Json& pod, std::size_t index) {
   std::map<std::string, std::string> env = environment(pod, index);
   const Json mounts = pod["spec"]["containers"][index].value("volumeMounts", Json::array());
-  const auto is_file = [](const Json& mount) { return mount["mountPath"] == "/etc/nccl.conf"; };
+  const std::string named = env.count("NCCL_CONF_FILE") ? env["NCCL_CONF_FILE"] : "";
+  const auto is_file = [&](const Json& mount) {
+    return mount["mountPath"] == "/etc/nccl.conf" || (!named.empty() && mount["mountPath"] == named);
+  };
   if (std::none_of(mounts.begin(), mounts.end(), is_file)) return env;
   for (const Json& volume : pod["spec"].value("volumes", Json::array())) {
     if (volume["name"] != "nccl-env-conf" || !volume.contains("downwardAPI")) continue;

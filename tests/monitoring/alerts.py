@@ -117,6 +117,8 @@ CASES = {
                                      reason="StaleTable"), []),
     "NcclEnvPolicyUnusable": (one("nccl_env_decisions_total", counting_from(200, 1), resource="pod", outcome="skip",
                                   reason="PolicyMissing"), []),
+    "NcclEnvReferenceDropped": (one("nccl_env_decisions_total", counting_from(200, 1), resource="pod", outcome="inject",
+                                    reason="ReferenceDropped"), []),
     "NcclEnvAgentsMissing": (AGENTS_GONE, ["NcclEnvTableMissing"]),
     "NcclEnvAgentDown": (agent("up", from_minute(200, 1, 0)), []),
     "NcclEnvAgentNotPublishing": (agent("nccl_env_agent_last_publish_timestamp_seconds", level(0)), []),

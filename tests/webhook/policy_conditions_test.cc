@@ -18,6 +18,7 @@ using ::testing::SizeIs;
 using Json = nlohmann::json;
 using tests::ApiObjects;
 
+constexpr const char* kImage = "registry.example/nccl-env-agent@sha256:1";
 const Timestamp kTime = parse_timestamp("2026-11-21T08:00:00Z").value();
 
 Json policy(const Json& env = Json::object(), std::int64_t generation = 3) {
@@ -27,7 +28,7 @@ Json policy(const Json& env = Json::object(), std::int64_t generation = 3) {
 
 // The condition of the status that is missing.
 std::optional<Json> missing_condition(const Json& policy, const PolicyOptions& options, Timestamp now) {
-  const auto status = missing_status(policy, options, 3h, now);
+  const auto status = missing_status(policy, {options, 3h, kImage}, now);
   return status ? std::optional((*status)["conditions"][0]) : std::nullopt;
 }
 
@@ -63,10 +64,13 @@ TEST(MissingCondition, NothingIsMissingWhereItIs) {
                                    *missing_condition(policy(), {}, kTime)};
   whole["status"]["maxTableAgeSeconds"] = 3 * 3600;
   whole["status"]["carrier"] = "File";
+  whole["status"]["resolverImage"] = kImage;
   EXPECT_EQ(missing_condition(whole, {}, kTime + 1h), std::nullopt);
-  const auto older = missing_status(whole, {}, 6h, kTime + 1h);
+  const auto older = missing_status(whole, {{}, 6h, kImage}, kTime + 1h);
   ASSERT_TRUE(older);
   EXPECT_EQ((*older)["maxTableAgeSeconds"], 6 * 3600);
+  EXPECT_EQ((*older)["resolverImage"], kImage);
+  EXPECT_FALSE(missing_status(whole, {{}, 3h, ""}, kTime + 1h)->contains("resolverImage")) << "switched off";
   EXPECT_EQ((*older)["conditions"][0]["lastTransitionTime"], "2026-11-21T08:00:00Z");
 }
 
@@ -113,7 +117,7 @@ Json by_env_file(std::int64_t generation = 3) {
 
 // The status that follows where the cluster's answer is written.
 Json settled(const Json& policy, const PolicyOptions& options, bool kept) {
-  Json status = missing_status(policy, options, 3h, kTime).value();
+  Json status = missing_status(policy, {options, 3h, kImage}, kTime).value();
   if (status["carrier"] == kToBeAsked) settle_carrier(status, kept);
   Json whole = policy;
   whole["status"] = status;
@@ -126,19 +130,21 @@ TEST(Carrier, IsAskedForOncePerGenerationAndSwitch) {
     const std::string word = kept ? "EnvFile" : std::string(kUnavailable);
     const Json whole = settled(by_env_file(), file, kept);
     EXPECT_EQ(whole["status"]["carrier"], word);
-    EXPECT_EQ(missing_status(whole, file, 3h, kTime), std::nullopt);
-    EXPECT_EQ(missing_status(whole, env_file, 3h, kTime), std::nullopt) << "the policy says it itself";
+    EXPECT_EQ(missing_status(whole, {file, 3h, kImage}, kTime), std::nullopt);
+    EXPECT_EQ(missing_status(whole, {env_file, 3h, kImage}, kTime), std::nullopt)
+        << "the policy says it itself";
     Json edited = whole;
     edited["metadata"]["generation"] = 4;
-    EXPECT_EQ((*missing_status(edited, file, 3h, kTime))["carrier"], kToBeAsked);
+    EXPECT_EQ((*missing_status(edited, {file, 3h, kImage}, kTime))["carrier"], kToBeAsked);
 
     const Json silent = settled(policy(), file, kept);
     EXPECT_EQ(silent["status"]["carrier"], "File");
-    EXPECT_EQ((*missing_status(silent, env_file, 3h, kTime))["carrier"], kToBeAsked) << "a new --carrier";
+    EXPECT_EQ((*missing_status(silent, {env_file, 3h, kImage}, kTime))["carrier"], kToBeAsked)
+        << "a new --carrier";
     const Json switched = settled(silent, env_file, kept);
     EXPECT_EQ(switched["status"]["carrier"], word);
-    EXPECT_EQ(missing_status(switched, env_file, 3h, kTime), std::nullopt);
-    EXPECT_EQ((*missing_status(switched, file, 3h, kTime))["carrier"], "File") << "and back";
+    EXPECT_EQ(missing_status(switched, {env_file, 3h, kImage}, kTime), std::nullopt);
+    EXPECT_EQ((*missing_status(switched, {file, 3h, kImage}, kTime))["carrier"], "File") << "and back";
   }
 }
 
@@ -146,6 +152,21 @@ TEST(Carrier, TheConditionSaysThatFileTakesItsPlace) {
   const Json whole = settled(by_env_file(), {}, false);
   EXPECT_EQ(whole["status"]["conditions"][0]["message"],
             "In use. This cluster has no fileKeyRef: EnvFile is File here.");
+}
+
+// The pods of such a policy have File, so the cluster is not asked; an image asks it.
+TEST(Carrier, IsFileWhereNothingCouldWriteTheFile) {
+  const Installation without{{}, 3h, ""}, with{{}, 3h, kImage};
+  for (const bool kept : {true, false}) {
+    const Json whole = settled(by_env_file(), {}, kept);
+    Json bare = whole;
+    bare["status"] = missing_status(whole, without, kTime).value();
+    EXPECT_EQ(bare["status"]["carrier"], "File");
+    EXPECT_EQ(bare["status"]["conditions"][0]["message"],
+              "In use. The webhook has no --resolver-image: EnvFile is File here.");
+    EXPECT_EQ(missing_status(bare, without, kTime), std::nullopt);
+    EXPECT_EQ((*missing_status(bare, with, kTime))["carrier"], kToBeAsked);
+  }
 }
 
 // Until the answer stands in the status, and where it is no, EnvFile is File for everybody who reads the
@@ -185,8 +206,7 @@ class PolicyConditionsTest : public ::testing::Test {
   int looks = 0;
   PolicyConditions conditions{[this](const kube::Call& call) { return api(call); },
                               [this] { return ++looks, env_files; },
-                              {},
-                              3h,
+                              {{}, 3h, kImage},
                               [this] { return time; },
                               [this] { ++work; },
                               Logger::to_stream(log, LogLevel::Info)};
@@ -227,7 +247,7 @@ TEST_F(PolicyConditionsTest, AreWrittenOnceUnderAFieldManagerOfTheirOwn) {
 TEST_F(PolicyConditionsTest, WhatAnotherReplicaWroteIsLeftAlone) {
   set(policy());
   Json written = policy();
-  written["status"] = *missing_status(policy(), {}, 3h, time);
+  written["status"] = *missing_status(policy(), {{}, 3h, kImage}, time);
   set(written);
   conditions.write(now);
   EXPECT_THAT(api.calls, IsEmpty());

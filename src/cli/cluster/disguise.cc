@@ -346,7 +346,8 @@ class Keeper {
     for (const char* place : {"/etc", "/dev"}) {
       if (path.starts_with(place)) return path;
     }
-    return path == "/" || path == conf_file::kName ? path : "/left-out";
+    const bool ours = path == conf_file::kName || path == conf_file::kNamedPath;
+    return path == "/" || ours ? path : "/left-out";
   }
 
   static Json keep_image(const std::string& image) {

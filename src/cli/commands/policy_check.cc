@@ -101,11 +101,18 @@ class Checker {
     ++policies_;
     const std::string name(text_at(member(object, "metadata"), "name"));
     const std::string policy = name.empty() ? "(no name)" : name;
-    for (Finding& finding : read_policy(object, options_).findings) {
+    PolicyReading reading = read_policy(object, options_);
+    for (Finding& finding : reading.findings) {
       finding.subject.file = file;
       finding.subject.name = policy;
       add(std::move(finding));
     }
+    if (reading.policy && reading.policy->names(LinkLayer::Ethernet) && !reading.policy->min_nccl)
+      add({Code::PolicyField,
+           Severity::Info,
+           {.kind = "NcclPolicy", .name = policy, .path = "spec.nccl.minVersion", .file = file},
+           "not said: an index is pinned although NCCL 2.21.5 and later find it, and an image's "
+           "/etc/nccl.conf is hidden although 2.23.4 and later would read both"});
     if (!name.empty() && !names_.insert(name).second)
       add({Code::PolicyField,
            Severity::Error,
@@ -152,7 +159,7 @@ void add_policy_check(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
       {"check",
-       "Print what is wrong with policies, a line for each finding: FILE: POLICY: error|warning: "
+       "Print what is wrong with policies, a line for each finding: FILE: POLICY: error|warning|info: "
        "PATH: MESSAGE. Exit 1 if one is an error, 4 if a file cannot be read; warnings alone exit 0.",
        "nccl-env policy check policies/*.yaml"},
       check_policies);

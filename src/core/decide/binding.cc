@@ -38,7 +38,8 @@ void add_values(const NodeKeys& keys, const NodeValues& values, BindingPlan& int
     if (name == variable::kSocketIfname || !into.pod_owned.set.contains(name))
       add(name, values.reference_text(name));
   }
-  // NCCL takes each of these variables for unset if it is empty.
+  for (const auto& [name, text] : values.engines) add(name, text);
+  // The readers take each of these variables for unset if it is empty.
   for (const std::string_view name : keys.variables) add(name, {});
 }
 
@@ -58,14 +59,17 @@ void add_constants(BindingPlan& plan, const std::string& spec) {
   }
 }
 
-// "" where the policy does not deliver by file, and where there is nothing to write.
-std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_network) {
+// "" where the policy does not deliver by file, and where there is nothing to write. `engines`: with the
+// lines for other engines, which NCCL puts into the process's environment as it does its own.
+std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_network, bool engines) {
   if (!plan.policy || !plan.policy->deliver_file) return {};
   const NcclPolicy& policy = *plan.policy;
   ConfValues values = policy_constants(policy, host_network);
   for (const auto& [name, value] : values_of(plan, exposure).set) {
     if (name != variable::kSocketIfname) values.emplace(name, value);
   }
+  if (engines)
+    values.insert(values_of(plan, exposure).engines.begin(), values_of(plan, exposure).engines.end());
   const NodeValues& network = host_network ? plan.host : plan.pod_owned;
   const auto interface = network.set.find(variable::kSocketIfname);
   if (interface != network.set.end()) values.insert(*interface);
@@ -78,10 +82,12 @@ std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_networ
 void add_keys(BindingPlan& plan, std::string node, const std::string& spec = {}) {
   for (const NodeKeys& keys : node_keys()) {
     if (!keys.variables.empty()) add_values(keys, values_of(plan, keys.exposure), plan);
-    if (keys.has_text) {
-      plan.annotations.emplace(std::string(keys.prefix).append(conf_file::kName),
-                               text_of(plan, keys.exposure, keys.host_network));
-    }
+    const auto add_text = [&](std::string_view name, bool engines) {
+      plan.annotations.emplace(std::string(keys.prefix).append(name),
+                               text_of(plan, keys.exposure, keys.host_network, engines));
+    };
+    if (keys.has_text) add_text(conf_file::kName, false);
+    if (keys.has_text && keys.has_list()) add_text(conf_file::kNvshmemText, true);
   }
   add_constants(plan, spec);
   plan.annotations.emplace(key::kNode, std::move(node));

@@ -51,11 +51,6 @@ bool holds(std::string_view directory, std::string_view path) {
          (path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/'));
 }
 
-template <class Meets>
-bool any_place(Meets meets) {
-  return std::any_of(conf_file::kPaths.begin(), conf_file::kPaths.end(), meets);
-}
-
 bool is_ours(const VolumeMount& mount) {
   return mount.sub_path == conf_file::kName && mount.read_only;
 }
@@ -82,12 +77,13 @@ std::string volume_json(ConfVolume wanted, const std::string& annotation_key) {
 
 }  // namespace
 
-bool conf_is_occupied(const Container& container) {
+bool conf_is_occupied(const Container& container, std::span<const std::string_view> places) {
   std::string room;
   return std::any_of(container.mounts.begin(), container.mounts.end(), [&](const VolumeMount& mount) {
     if (mount.volume == conf_file::kVolume) return false;
     const std::string_view path = clean_path(mount.mount_path, room);
-    return any_place([&](std::string_view place) { return holds(path, place) || holds(place, path); });
+    return std::any_of(places.begin(), places.end(),
+                       [&](std::string_view place) { return holds(path, place) || holds(place, path); });
   });
 }
 
@@ -97,14 +93,16 @@ std::string_view users_conf(const Container& container) {
     if (mount.volume == conf_file::kVolume) continue;
     const std::string_view path = clean_path(mount.mount_path, room);
     const bool in_home = path.ends_with("/.nccl.conf") || path.ends_with("/.rccl.conf");
-    if (in_home || any_place([&](std::string_view place) { return holds(path, place); }))
+    const auto is_above = [&](std::string_view place) { return holds(path, place); };
+    if (in_home || std::any_of(conf_file::kPaths.begin(), conf_file::kPaths.end(), is_above))
       return prefix_of(mount.mount_path, 128);
   }
   return {};
 }
 
 void plan_mounts(const Container& container, ContainerPlan& plan) {
-  if (plan.mounts_conf) plan.missing_mounts.assign(conf_file::kPaths.begin(), conf_file::kPaths.end());
+  const auto& places = plan.names_conf ? conf_file::kNamedPaths : conf_file::kPaths;
+  if (plan.mounts_conf) plan.missing_mounts.assign(places.begin(), places.end());
   for (std::size_t i = 0; i < container.mounts.size(); ++i) {
     const VolumeMount& mount = container.mounts[i];
     if (mount.volume != conf_file::kVolume) continue;
@@ -127,10 +125,8 @@ ListChange plan_volume(const Pod& pod, ConfVolume wanted, const std::string& ann
 
 std::optional<Exposure> exposure_of_file(const Pod& pod) {
   if (!pod.own_volume) return std::nullopt;
-  const std::string_view key = annotation_of(pod.own_volume->field_path);
-  const NodeKeys* keys = keys_with(key);
-  const bool is_text = keys && keys->has_text && key.substr(keys->prefix.size()) == conf_file::kName;
-  return is_text ? std::optional(keys->exposure) : std::nullopt;
+  const NodeKeys* keys = keys_of_text(annotation_of(pod.own_volume->field_path));
+  return keys ? std::optional(keys->exposure) : std::nullopt;
 }
 
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {

@@ -5,22 +5,27 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
 
 // True if a volume of the user's is mounted at, above or below one of the file's places.
-bool conf_is_occupied(const Container& container);
+bool conf_is_occupied(const Container& container,
+                      std::span<const std::string_view> places = conf_file::kPaths);
 
 // Where a volume of the user's may bring a file that NCCL or RCCL read: at or above one of the places, or a
 // file of that name in a home directory. At most 128 bytes of the path; "" if nowhere.
 std::string_view users_conf(const Container& container);
 
-// Finds our mounts that are missing, and our mounts that do not belong there. Reads plan.mounts_conf.
+// Finds our mounts that are missing, and our mounts that do not belong there. Reads plan.mounts_conf
+// and plan.names_conf.
 void plan_mounts(const Container& container, ContainerPlan& plan);
 
 enum class ConfVolume { None, FromAnnotation, Empty };

@@ -15,7 +15,8 @@ namespace {
 // True if the variable is only right with our own list of HCAs: an index, and every value that was found for
 // that list's ports. A constant address family or range is the same for the whole fabric.
 bool depends_on_list(std::string_view name, bool constant) {
-  return in_gid_group(name) && (!constant || name == variable::kIbGidIndex);
+  return name == variable::kNvshmemHcaList ||
+         (in_gid_group(name) && (!constant || name == variable::kIbGidIndex));
 }
 
 // True for a value that stands in the manifest, not one by valueFrom or $(…).
@@ -33,6 +34,18 @@ bool is_own_field(const EnvEntry& entry) {
   const std::string_view key = annotation_of(entry.field_path);
   const NodeKeys* keys = keys_with(key);
   return keys && keys->has_variables() && key.substr(keys->prefix.size()) == entry.name;
+}
+
+// The backend's name as PyTorch registers it (torch/csrc/distributed/c10d/symm_mem, TORCH_SYMMMEM).
+bool asks_for_nvshmem(const Container& container) {
+  const auto found = std::find_if(container.env.rbegin(), container.env.rend(),
+                                  [](const EnvEntry& entry) { return entry.name == "TORCH_SYMMMEM"; });
+  return found != container.env.rend() && !found->has_source && found->value == "NVSHMEM";
+}
+
+bool decides_nvshmem(std::string_view variable) {
+  return variable == variable::kIbHca || variable.starts_with("NVSHMEM_HCA_") ||
+         variable == "NVSHMEM_ENABLE_NIC_PE_MAPPING";
 }
 
 OwnEntries::OwnEntries(const Pod& pod) : listed_(names_in_status(pod)) {}
@@ -81,6 +94,14 @@ bool UserEnv::leaves_room_for_file(Reason reason) {
 std::optional<Value> UserEnv::objection(std::string_view name, bool constant) const {
   const auto omit = [&](Reason reason, const std::string& detail) { return left_out(name, reason, detail); };
   if (last(name)) return omit(Reason::UserSet, "The container sets it itself.");
+  if (name == variable::kNvshmemHcaList) {
+    const auto rival = std::find_if(user_.begin(), user_.end(),
+                                    [](const EnvEntry* entry) { return decides_nvshmem(entry->name); });
+    if (rival != user_.end()) {
+      return omit(Reason::UserSetGroup, "The container sets " + std::string((*rival)->name) +
+                                            ", which decides the devices of NVSHMEM.");
+    }
+  }
   if (name.starts_with("NCCL_IB_") && !disabled_by_.empty()) {
     return omit(Reason::DisabledByUser,
                 "The container's " + std::string(disabled_by_) + " keeps NCCL from InfiniBand and RoCE.");

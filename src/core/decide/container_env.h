@@ -38,6 +38,12 @@ bool is_own_field(const EnvEntry& entry);
 // True for such a fieldRef, and for a fileKeyRef to our file.
 bool is_own_reference(const EnvEntry& entry);
 
+// True if the container says that PyTorch's symmetric memory goes by NVSHMEM.
+bool asks_for_nvshmem(const Container& container);
+// True for a variable by which a user decides NVSHMEM's devices: the list or a mapping of NVSHMEM's own, or
+// NCCL's list, which PyTorch copies.
+bool decides_nvshmem(std::string_view variable);
+
 // Variables that the user's own env of one container rules out. Refers to the container.
 class UserEnv {
  public:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 
 namespace nccl_env {
@@ -12,9 +13,10 @@ namespace {
 constexpr std::string_view kOpenPath = "metadata.annotations['";
 constexpr std::string_view kClosePath = "']";
 
-constexpr std::array kNodeVariables{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
-                                    variable::kIbAddrRange, variable::kIbPkey,     variable::kSocketIfname};
-constexpr std::array kSubInterfaceVariables{variable::kIbHca, variable::kIbPkey};
+constexpr std::array kNodeVariables{variable::kIbHca,         variable::kIbGidIndex, variable::kIbAddrFamily,
+                                    variable::kIbAddrRange,   variable::kIbPkey,     variable::kSocketIfname,
+                                    variable::kNvshmemHcaList};
+constexpr std::array kSubInterfaceVariables{variable::kIbHca, variable::kIbPkey, variable::kNvshmemHcaList};
 
 // manifests/base/bound-pods.yaml names the same prefixes; a test compares the two.
 constexpr std::array kNodeKeys{
@@ -44,6 +46,13 @@ const NodeKeys* keys_with(std::string_view annotation_key) {
     return annotation_key.starts_with(keys.prefix);
   });
   return found == kNodeKeys.end() ? nullptr : &*found;
+}
+
+const NodeKeys* keys_of_text(std::string_view annotation_key) {
+  const NodeKeys* keys = keys_with(annotation_key);
+  if (!keys || !keys->has_text) return nullptr;
+  const std::string_view name = annotation_key.substr(keys->prefix.size());
+  return name == conf_file::kName || (keys->has_list() && name == conf_file::kNvshmemText) ? keys : nullptr;
 }
 
 bool is_node_key(std::string_view annotation_key) {

@@ -95,22 +95,27 @@ std::vector<std::string> exported_variables(const Container& container) {
   return names;
 }
 
-bool runs_sshd(const Container& container) {
-  const std::vector<string_view> words = words_of(container);
-  string_view before;
-  return std::any_of(words.begin(), words.end(), [&](string_view word) {
-    const bool service = word.ends_with("/init.d/ssh") || (before == "service" && word == "ssh");
-    before = word;
-    return service || word == "sshd" || word.ends_with("/sshd");
-  });
+namespace {
+
+// By mpi-operator's labels (kubeflow/mpi-operator, v2beta1: pkg/controller/mpi_job_controller.go); it reaches
+// workers by ssh whatever their command is.
+bool is_mpi_worker(const Pod& pod) {
+  return pod.label("training.kubeflow.org/operator-name") == "mpi-operator" &&
+         pod.label("training.kubeflow.org/job-role") == "worker";
 }
 
-bool is_reached_by_ssh(const Pod& pod, const Container& container) {
-  // mpi-operator's labels (kubeflow/mpi-operator, v2beta1: pkg/controller/mpi_job_controller.go); it reaches
-  // workers by ssh whatever their command is.
-  const bool worker = pod.label("training.kubeflow.org/operator-name") == "mpi-operator" &&
-                      pod.label("training.kubeflow.org/job-role") == "worker";
-  return (worker && container.kind == ContainerKind::Main) || runs_sshd(container);
+}  // namespace
+
+bool serves_ranks(const Pod& pod, const Container& container) {
+  const std::vector<string_view> words = words_of(container);
+  string_view before;
+  const bool serves = std::any_of(words.begin(), words.end(), [&](string_view word) {
+    const string_view name = word.substr(word.rfind('/') + 1);
+    const bool service = word.ends_with("/init.d/ssh") || (before == "service" && word == "ssh");
+    before = word;
+    return service || name == "sshd" || name == "slurmd";
+  });
+  return serves || (container.kind == ContainerKind::Main && is_mpi_worker(pod));
 }
 
 std::string launcher_warning(const Pod& pod, const NcclPolicy& policy) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands that start ranks elsewhere and give them NCCL variables (mpirun -x): these beat the variables that
-// the ranks' own pods got. Also commands of the ranks' pods: sshd starts ranks without the pod's env.
+// the ranks' own pods got. Also commands of the ranks' pods: sshd and slurmd start ranks without the pod's
+// env.
 #pragma once
 
 #include <string>
@@ -16,11 +17,10 @@ namespace nccl_env {
 // `NAME=VALUE`, and `-envlist`, `-genvlist`; also inside a shell's `-c` string. Only NCCL_*.
 std::vector<std::string> exported_variables(const Container& container);
 
-// True if its command or args, also inside a shell's `-c` string, start sshd: by a word that is sshd or a
-// path of it, or as service ssh.
-bool runs_sshd(const Container& container);
-// The same, or true for the workers of an MPIJob, whose image or script may start sshd.
-bool is_reached_by_ssh(const Pod& pod, const Container& container);
+// True if it starts ranks that do not see its env. Its command or args, also inside a shell's `-c` string,
+// start sshd or slurmd: by a word that is one, or a path of one, or as service ssh. So do workers of an
+// MPIJob, whose image or script may start sshd. Slurm's ranks have the environment that srun brings.
+bool serves_ranks(const Pod& pod, const Container& container);
 
 // For a pod that is not RDMA itself: names the exported variables that override what the policy gives to the
 // ranks' pods; "" if there are none.

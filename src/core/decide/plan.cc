@@ -35,6 +35,9 @@ class PodPlanner {
   void run();
 
  private:
+  void look_for_nvshmem();
+  [[nodiscard]] std::vector<Value> wishes_for(Finder finder, const Rails& rails,
+                                              bool by_env_file = false) const;
   void prepare(const std::optional<Resolver>& resolver);
   void prepare_start(const Resolver& resolver);
   [[nodiscard]] std::optional<Reason> reason_for_file() const;
@@ -46,15 +49,17 @@ class PodPlanner {
   [[nodiscard]] bool is_before_resolver(std::size_t position) const;
   [[nodiscard]] Form form() const;
   [[nodiscard]] bool has_file(const Container& container) const;
-  [[nodiscard]] std::string file_key() const;
+  [[nodiscard]] std::string file_key(const std::vector<Value>& wishes) const;
   void list_file();
   [[nodiscard]] std::optional<Value> objection_to_file(const Container& container, const UserEnv& user) const;
+  [[nodiscard]] bool may_name_conf(const Container& container, const UserEnv& user) const;
   [[nodiscard]] Value too_early() const;
   ContainerPlan plan_container(std::size_t position);
   void fill(const Container& container, ContainerPlan& plan);
   // True also for a constant that differs by kind of node.
   [[nodiscard]] bool is_policys(const Value& wish) const;
-  void add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file, ContainerPlan& plan);
+  void add(const Value& wish, const Container& container, const UserEnv& user,
+           const std::optional<Value>& no_file, ContainerPlan& plan);
   void warn(NoResolver why) { add_warnings(Moment::Resolver, {pod_, &policy_, match_, why}, plan_.warnings); }
   void warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan);
   void plan_carriers();
@@ -72,6 +77,8 @@ class PodPlanner {
   bool wants_resolver_ = false;             // a container could read a file that start_ writes
   bool looks_ = false;                      // start_ looks at the pod's own devices
   bool env_file_ = false;                   // what a node gives comes by fileKeyRef
+  bool nvshmem_ = false;                    // a container asks for NVSHMEM, and the policy leaves it to us
+  bool nvshmem_in_file_ = false;            // and no container that shares the file decides about it itself
   std::optional<std::size_t> first_consumer_;
 };
 
@@ -110,11 +117,13 @@ void find_own(const Container& container, const OwnEntries& own, const OwnEntrie
 PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::optional<Resolver>& resolver,
                        const PodMatch& match, Plan& plan)
     : pod_(pod), policy_(policy), match_(match), own_(pod), plan_(plan) {
+  look_for_nvshmem();
   prepare(resolver);
-  literals_.reserve(wishes_.size());
+  literals_.reserve(wishes_.size() + 1);
   for (const Value& wish : wishes_) {
     if (is_constant(wish)) literals_.emplace_back(wish.name, *wish.value);
   }
+  literals_.emplace_back(variable::kConfFile, conf_file::kNamedPath);
 }
 
 void PodPlanner::run() {
@@ -138,6 +147,37 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
          policy.gid_index.kind != Kind::Literal;
 }
 
+// All containers of a pod read one nccl.conf, so that its line for NVSHMEM has to suit each of them.
+void PodPlanner::look_for_nvshmem() {
+  bool rival = false;
+  for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+    const Container& container = pod_.containers[i];
+    if (!match_.in_scope[i] || is_resolver(i)) continue;
+    nvshmem_ = nvshmem_ || asks_for_nvshmem(container);
+    rival = rival || std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
+              return decides_nvshmem(entry.name) && !own_.owns(container, entry, {});
+            });
+  }
+  const std::vector<std::string_view> varying = policy_.varying();
+  nvshmem_ = nvshmem_ && std::none_of(varying.begin(), varying.end(), decides_nvshmem) &&
+             std::none_of(policy_.env.begin(), policy_.env.end(),
+                          [](const auto& constant) { return decides_nvshmem(constant.first); });
+  nvshmem_in_file_ = nvshmem_ && !rival;
+}
+
+std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails, bool by_env_file) const {
+  std::vector<Value> wishes =
+      make_wishes(policy_, match_.exposure, pod_.host_network, finder, rails, nvshmem_);
+  for (Value& wish : wishes) {
+    if (wish.name != variable::kNvshmemHcaList || nvshmem_in_file_ || wish.state == State::LeftOut) continue;
+    wish.in_file = false;
+    if (finder == Finder::Pod || (!wish.in_env && !by_env_file))
+      wish = left_out(wish.name, Reason::UserSetGroup,
+                      "Another container, which reads the same nccl.conf, decides the devices of NVSHMEM.");
+  }
+  return wishes;
+}
+
 // Decides whether the pod takes what a node gives to all pods of its exposure, or looks for its values
 // itself.
 void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
@@ -147,15 +187,16 @@ void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
     prepare_env_file(*resolver);
   else if (resolver && pod_knows_more(policy_, match_.exposure))
     prepare_start(*resolver);
-  if (!start_)
-    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, rails_of(match_));
+  if (!start_) wishes_ = wishes_for(Finder::Node, rails_of(match_));
 }
 
 // Takes the text for PodOwned if rails are unknown: the texts for pods that share the node's devices hold the
 // node's list.
-std::string PodPlanner::file_key() const {
+std::string PodPlanner::file_key(const std::vector<Value>& wishes) const {
   const Exposure exposure = match_.rails_unknown.empty() ? match_.exposure : Exposure::PodOwned;
-  return std::string(keys_of(exposure, pod_.host_network).prefix).append(conf_file::kName);
+  const Value* nvshmem = find_named(wishes, variable::kNvshmemHcaList);
+  return std::string(keys_of(exposure, pod_.host_network).prefix)
+      .append(nvshmem && nvshmem->in_file ? conf_file::kNvshmemText : conf_file::kName);
 }
 
 // The first main container that gets values, else the first init container that does.
@@ -204,10 +245,12 @@ std::string PodPlanner::key_of(const Value& wish) const {
 void PodPlanner::prepare_env_file(const Resolver& resolver) {
   const bool looks = pod_knows_more(policy_, match_.exposure);
   const Finder finder = looks ? Finder::Pod : Finder::Node;
-  std::vector<Value> wishes =
-      make_wishes(policy_, match_.exposure, pod_.host_network, finder, looks ? Rails{} : rails_of(match_));
-  InitWork work{
-      .env_file = true, .looks = looks, .given = {}, .conf_key = looks ? std::string() : file_key()};
+  std::vector<Value> wishes = wishes_for(finder, looks ? Rails{} : rails_of(match_), true);
+  InitWork work{.env_file = true,
+                .looks = looks,
+                .given = {},
+                .conf_key = looks ? std::string() : file_key(wishes),
+                .nvshmem = nvshmem_in_file_};
   for (Value& wish : wishes) {
     if (wish.state == State::LeftOut || wish.source == Source::Policy) continue;
     if (!looks) work.given.emplace_back(wish.name, key_of(wish));
@@ -224,13 +267,13 @@ void PodPlanner::prepare_env_file(const Resolver& resolver) {
 }
 
 void PodPlanner::prepare_start(const Resolver& resolver) {
-  wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Pod);
+  wishes_ = wishes_for(Finder::Pod, {});
   const auto from_pod = [](const Value& wish) { return wish.source == Source::Pod; };
   if (std::none_of(wishes_.begin(), wishes_.end(), from_pod) || !may_add_resolver()) return;
-  start_ = ResolverContainer::make(pod_, policy_, resolver, served(), {});
+  start_ = ResolverContainer::make(pod_, policy_, resolver, served(), {.nvshmem = nvshmem_in_file_});
   if (!start_) return warn(NoResolver::PolicyTooLong);
   looks_ = true;
-  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, rails_of(match_));
+  unresolved_ = wishes_for(Finder::Node, rails_of(match_));
 }
 
 bool PodPlanner::is_resolver(std::size_t position) const {
@@ -250,10 +293,11 @@ Form PodPlanner::form() const {
 }
 
 // True if nccl.conf has something for a container. Constants stand in its env already, and the file hides one
-// of the image: they are reason enough only for ranks that sshd starts, which do not see the env. What is in
-// env by EnvFile is not in the file beside, unless envFrom may hold it: the file overrides nothing.
+// of the image: they are reason enough only for ranks that sshd or slurmd starts, which do not see the env.
+// What is in env by EnvFile is not in the file beside, unless envFrom may hold it: the file overrides
+// nothing.
 bool PodPlanner::has_file(const Container& container) const {
-  const bool for_ranks = is_reached_by_ssh(pod_, container);
+  const bool for_ranks = serves_ranks(pod_, container);
   if (env_file_ && !for_ranks && container.env_from_prefixes.empty()) return false;
   return std::any_of(wishes_.begin(), wishes_.end(), [&](const Value& wish) {
     return wish.in_file && (for_ranks || wish.source != Source::Policy);
@@ -288,7 +332,7 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
   std::optional<Value> disabled;
   bool carries = false;
   for (const Value& wish : wishes_) {
-    if (!wish.in_file) continue;
+    if (!wish.in_file || wish.name == variable::kNvshmemHcaList) continue;
     auto objection = user.objection(wish.name, is_policys(wish));
     if (!objection || UserEnv::leaves_room_for_file(*objection->reason)) {
       carries = carries || wish.source != Source::Policy;
@@ -302,6 +346,15 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
     if (objection->reason == Reason::DisabledByUser) disabled = std::move(objection);
   }
   return carries ? std::nullopt : disabled;
+}
+
+// True if the file may stand at a path of our own, so that the image's /etc/nccl.conf counts as well: every
+// NCCL of the pod reads NCCL_CONF_FILE, nobody else names a file there, no file of the user's would be
+// hidden, and no rank is started without the container's env.
+bool PodPlanner::may_name_conf(const Container& container, const UserEnv& user) const {
+  return policy_.names_conf() && !policy_.sets_constant(variable::kConfFile) &&
+         !user.objection(variable::kConfFile, true) && !serves_ranks(pod_, container) &&
+         !conf_is_occupied(container, conf_file::kNamedPaths);
 }
 
 bool PodPlanner::is_policys(const Value& wish) const {
@@ -339,29 +392,36 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
       wishes = &unresolved_;
     }
     plan.mounts_conf = !no_file;
+    plan.names_conf = plan.mounts_conf && may_name_conf(container, user);
     if (plan.mounts_conf && !first_consumer_) first_consumer_ = plan.position;
   }
   const bool too_early = env_file_ && is_before_resolver(plan.position);
-  plan.set.reserve(wishes->size() + 1);
+  plan.set.reserve(wishes->size() + 2);
   for (const Value& wish : *wishes) {
     if (too_early && wish.by_file_key) {
       plan.omitted.push_back(left_out(wish.name, Reason::TooEarly));
     } else {
-      add(wish, user, no_file, plan);
+      add(wish, container, user, no_file, plan);
     }
+  }
+  if (plan.names_conf) {
+    plan.set.push_back({.name = std::string(variable::kConfFile),
+                        .value = std::string(conf_file::kNamedPath),
+                        .in_env = true});
   }
   if (plan.mounts_conf) {
     plan.set.push_back({.name = std::string(conf_file::kName),
                         .source = looks_ ? Source::Pod : Source::Node,
-                        .key = start_ ? std::string() : file_key()});
+                        .key = start_ ? std::string() : file_key(wishes_)});
   } else if (no_file) {
     plan.omitted.push_back(std::move(*no_file));
   }
   warn_of(container, user, plan);
 }
 
-void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
-                     ContainerPlan& plan) {
+void PodPlanner::add(const Value& wish, const Container& container, const UserEnv& user,
+                     const std::optional<Value>& no_file, ContainerPlan& plan) {
+  if (wish.name == variable::kNvshmemHcaList && !asks_for_nvshmem(container)) return;
   auto objection = user.objection(wish.name, is_policys(wish));
   const bool open = objection && UserEnv::leaves_room_for_file(*objection->reason);
   const bool wanted = wish.state != State::LeftOut;
@@ -398,7 +458,7 @@ void PodPlanner::plan_carriers() {
   if (starts) {
     plan_.volume = plan_volume(pod_, ConfVolume::Empty, {});
   } else if (first_consumer_) {
-    plan_.volume = plan_volume(pod_, ConfVolume::FromAnnotation, file_key());
+    plan_.volume = plan_volume(pod_, ConfVolume::FromAnnotation, file_key(wishes_));
   } else {
     plan_.volume = plan_volume(pod_, ConfVolume::None, {});
   }
@@ -450,8 +510,8 @@ std::size_t longest_spec(const NcclPolicy& policy) {
   return longest + (policy.varies_socket_interface() ? 256 + 8 * interface : 0);
 }
 
-// Counts the annotations of the varying constants. Each of the four texts holds these constants and the
-// others; three of the texts also hold what the node gives.
+// Counts the annotations of the varying constants. Each of the seven texts holds these constants and the
+// others; six of the texts also hold what the node gives.
 std::size_t binding_reserve(const NcclPolicy& policy) {
   std::size_t varying = 0;
   for (const std::string_view name : policy.varying()) {
@@ -469,7 +529,7 @@ std::size_t binding_reserve(const NcclPolicy& policy) {
   std::size_t constants = varying;
   for (const auto& [name, value] : policy_constants(policy, false))
     constants += name.size() + value.size() + 2;
-  return 2 * kBindingReserve + varying + 4 * constants;
+  return 3 * kBindingReserve + varying + 7 * constants;
 }
 
 // The bytes that the pod's annotations will have: what stays of them, the status, and room for Binding.

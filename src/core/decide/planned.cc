@@ -22,10 +22,26 @@ void NodeValues::refuse(const Value& value) {
   if (may_deny(*value.reason) && !deny) deny = value;
 }
 
+std::string_view followed(std::string_view variable) {
+  return variable == variable::kNvshmemHcaList ? variable::kIbHca : variable;
+}
+
+const std::string* NodeValues::find(std::string_view variable) const {
+  for (const auto* values : {&set, &engines}) {
+    if (const auto value = values->find(variable); value != values->end()) return &value->second;
+  }
+  return nullptr;
+}
+
+const Value* NodeValues::omission(std::string_view variable) const {
+  const Value* own = find_named(omitted, variable);
+  return own ? own : find_named(omitted, followed(variable));
+}
+
 std::string_view NodeValues::reference_text(std::string_view variable) const {
-  const auto value = set.find(variable);
-  if (value == set.end()) return {};
-  return variable == variable::kIbHca && plain_hcas ? *plain_hcas : value->second;
+  if (variable == variable::kIbHca && plain_hcas) return *plain_hcas;
+  const std::string* value = find(variable);
+  return value ? *value : std::string_view();
 }
 
 }  // namespace nccl_env

@@ -108,7 +108,8 @@ std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const N
   if (work.looks) {
     const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     if (text.size() > kMaxPolicyText) return std::nullopt;
-    made.policy_ = without_expansion(text);
+    made.literals_.emplace_back(init_variable::kPolicy, without_expansion(text));
+    if (work.nvshmem) made.literals_.emplace_back(init_variable::kEngines, init_variable::kNvshmem);
     for (const std::string_view name : texts_of_node(policy))
       made.texts_.emplace_back(name, field_path(std::string(key::kConstantPrefix).append(name)));
   } else {
@@ -145,11 +146,12 @@ std::string ResolverContainer::render() const {
     before = ',';
   }
   out += "],\"env\":[";
-  if (!policy_.empty()) {
+  for (const auto& [name, value] : literals_) {
+    if (out.back() != '[') out += ',';
     out += "{\"name\":";
-    append_string(out, init_variable::kPolicy);
+    append_string(out, name);
     out += ",\"value\":";
-    append_string(out, policy_);
+    append_string(out, value);
     out += '}';
   }
   for (const auto& [name, path] : texts_) {
@@ -174,8 +176,10 @@ std::string ResolverContainer::render() const {
 
 bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) const {
   const Container& container = pod.containers[standing.position];
-  const auto brings_policy = [&](const EnvEntry& entry) {
-    return entry.name == init_variable::kPolicy && !entry.has_source && entry.value == policy_;
+  const auto brings_literal = [&](const auto& literal) {
+    return std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
+      return entry.name == literal.first && !entry.has_source && entry.value == literal.second;
+    });
   };
   const auto brings = [&](const auto& text) {
     return std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
@@ -190,7 +194,7 @@ bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) co
   const bool sized = container.has_compute == compute_ || pod.has_resources;
   return sized && standing.image == image_ &&
          std::equal(standing.args.begin(), standing.args.end(), args_.begin(), args_.end()) &&
-         (policy_.empty() || std::any_of(container.env.begin(), container.env.end(), brings_policy)) &&
+         std::all_of(literals_.begin(), literals_.end(), brings_literal) &&
          std::all_of(texts_.begin(), texts_.end(), brings) &&
          std::any_of(container.mounts.begin(), container.mounts.end(), holds_file);
 }

@@ -20,8 +20,10 @@ namespace nccl_env {
 struct InitWork {
   bool env_file = false;  // writes the file of EnvFile beside nccl.conf
   bool looks = true;
-  std::vector<std::pair<std::string, std::string>> given;  // variable -> annotation; where it does not look
-  std::string conf_key;                                    // the annotation of nccl.conf's text, likewise
+  std::vector<std::pair<std::string, std::string>> given =
+      {};                     // variable -> annotation; where it does not look
+  std::string conf_key = {};  // the annotation of nccl.conf's text, likewise
+  bool nvshmem = false;       // where it looks: finds NVSHMEM's list, too
 };
 
 class ResolverContainer {
@@ -46,7 +48,8 @@ class ResolverContainer {
   Compute requests_;
   Compute limits_;
   std::vector<std::string> args_;
-  std::string policy_;  // the env's text; "": it has none
+  // Literals of its env: the policy, and the engines that are asked for; none where it does not look.
+  std::vector<std::pair<std::string_view, std::string>> literals_;
   // Names in its env, and the fieldPaths that they read.
   std::vector<std::pair<std::string, std::string>> texts_;
   bool compute_ = false;      // asks for cpu and memory

@@ -14,7 +14,7 @@
 
 namespace nccl_env {
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
-                          const ConstantMap& given) {
+                          const ConstantMap& given, bool engines) {
   Resolution resolution;
   if (policy.mode == PolicyMode::DryRun) {
     for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
@@ -36,6 +36,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   const Exposure exposure = host_network ? Exposure::Host : Exposure::PodOwned;
   const NodeValues found = node_values(settled, table.name, &table, exposure, context);
   resolution.values = found.set;
+  if (engines) resolution.values.insert(found.engines.begin(), found.engines.end());
   resolution.omitted.insert(resolution.omitted.begin(), found.omitted.begin(), found.omitted.end());
   resolution.complete = std::none_of(found.omitted.begin(), found.omitted.end(), [](const Value& omission) {
     return scope_of(*omission.reason) == ReasonScope::Node;

@@ -20,9 +20,10 @@ class WishList {
         at_start_(finder == Finder::Pod),
         rails_(rails) {}
 
-  std::vector<Value> make() {
-    wishes_.reserve(6 + policy_.env.size());
-    add_hca();
+  std::vector<Value> make(bool nvshmem) {
+    wishes_.reserve(7 + policy_.env.size());
+    add_hca(variable::kIbHca);
+    if (nvshmem) add_hca(variable::kNvshmemHcaList);
     add_gid();
     if (policy_.partition_key && !policy_.names_partition_by_value()) add_partition();
     add_socket_interface();
@@ -85,16 +86,18 @@ class WishList {
     return true;
   }
 
-  void add_hca() {
+  void add_hca(std::string_view name) {
     using Kind = HcaRule::Kind;
-    constexpr std::string_view kName = variable::kIbHca;
-    if (policy_.hca.kind == Kind::Literal) return add_literal(kName, policy_.hca.literal);
+    if (policy_.hca.kind == Kind::Literal && name == variable::kIbHca)
+      return add_literal(name, policy_.hca.literal);
+    if (policy_.hca.kind == Kind::Literal)
+      return leave_out(name, Reason::OmittedByPolicy, "The policy's own list is in NCCL's form.");
     if (policy_.hca.kind == Kind::Omit)
-      return leave_out(kName, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit).");
-    if (leave_to_pod(kName, "names")) return;
+      return leave_out(name, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit).");
+    if (leave_to_pod(name, "names")) return;
     if (!rails_.unknown.empty() && !at_start_)
-      return leave_out(kName, Reason::PodRailsUnknown, rails_.unknown);
-    add_node_value(kName);
+      return leave_out(name, Reason::PodRailsUnknown, rails_.unknown);
+    add_node_value(name);
   }
 
   void add_gid() {
@@ -167,8 +170,8 @@ class WishList {
 }  // namespace
 
 std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
-                               const Rails& rails) {
-  return WishList(policy, exposure, host_network, finder, rails).make();
+                               const Rails& rails, bool nvshmem) {
+  return WishList(policy, exposure, host_network, finder, rails).make(nvshmem);
 }
 
 bool in_gid_group(std::string_view name) {

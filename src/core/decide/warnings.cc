@@ -105,10 +105,10 @@ constexpr std::array kWarnings{
               const auto& set = of.plan->set;
               const bool in_env =
                   std::any_of(set.begin(), set.end(), [](const Value& one) { return one.in_env; });
-              if (of.policy->deliver_file || !in_env || !is_reached_by_ssh(of.pod, *of.container))
+              if (of.policy->deliver_file || !in_env || !serves_ranks(of.pod, *of.container))
                 return std::string();
               return about(of.container,
-                           "ranks are started in it by sshd, and do not see its env: let policy " +
+                           "ranks are started in it by sshd or slurmd, and do not see its env: let policy " +
                                of.policy->name + " deliver by File, too");
             }},
     // The author of a value other than the only valid one would believe that it works.

@@ -27,11 +27,6 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using HeldNames = std::map<std::string, Value>;
 
-std::optional<Reason> reason_of(const NodeValues& values, std::string_view name) {
-  const Value* found = find_named(values.omitted, name);
-  return found ? found->reason : std::nullopt;
-}
-
 Value binding_of(const NcclPolicy& policy, const NodeValues& values) {
   if (policy.on_unresolved != OnUnresolved::Deny || !values.deny) return {"Binding", "allowed"};
   return {.name = "Binding", .value = "refused", .reason = values.deny->reason};
@@ -82,8 +77,9 @@ Value held_value(const Value& wish, const NodeValues& values) {
   } else if (wish.source == Source::Policy) {
     held.value = wish.value;
   } else {
-    held.reason = reason_of(values, wish.name);
-    if (const auto value = values.set.find(wish.name); value != values.set.end()) held.value = value->second;
+    if (const std::string* value = values.find(wish.name)) held.value = *value;
+    const Value* omission = values.omission(wish.name);
+    if (omission && !held.value) held.reason = omission->reason;
   }
   return held;
 }

@@ -47,12 +47,14 @@ class Comparison {
         constants_only_(at_start_ ||
                         record.status->exposure.value_or(Exposure::PodOwned) == Exposure::PodOwned),
         wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
-                            record.host_network, at_start_ ? Finder::Pod : Finder::Node)) {}
+                            record.host_network, at_start_ ? Finder::Pod : Finder::Node, {},
+                            gives_nvshmem(record))) {}
 
   void compare(const GivenContainer& container, std::vector<Change>& into) const {
     for (const Value& wish : wishes_) {
       if (!is_comparable(wish, container)) continue;
       const Value* given = container.find(wish.name);
+      if (!given && wish.name == variable::kNvshmemHcaList) continue;  // it did not ask for it
       // A variable that the user sets, or that was left to the user, does not change.
       if (given ? given->state == State::Users : is_users(container, wish.name)) continue;
       if (given && (given->state == State::Later || (given->by_file_key && unread_))) continue;
@@ -65,6 +67,14 @@ class Comparison {
   }
 
  private:
+  // A record does not tell which container asks for NVSHMEM, but which has its list of us.
+  [[nodiscard]] static bool gives_nvshmem(const PodRecord& record) {
+    return std::ranges::any_of(record.containers, [](const GivenContainer& container) {
+      const Value* list = container.find(variable::kNvshmemHcaList);
+      return list && list->state != State::Users;
+    });
+  }
+
   // Two kinds of values are not compared: those that a pod finds itself, and those of a file that the
   // container does not read or that could not be written.
   [[nodiscard]] bool is_comparable(const Value& wish, const GivenContainer& container) const {
@@ -80,6 +90,7 @@ class Comparison {
   // The same for a value that today's policy does not name.
   [[nodiscard]] bool is_comparable(const Value& given) const {
     if (given.state == State::Users || given.state == State::Later) return false;
+    if (given.name == variable::kConfFile) return false;  // it names our own file
     if (given.source == Source::Policy || (node_ && !constants_only_)) return true;
     // A line of a file is a constant if it comes from no node.
     return !given.is_from(Source::Node) && given.value && !is_found(given.name);

@@ -132,6 +132,8 @@ OrderedJson file_json(const PodRecord& record, const GivenContainer& container) 
   for (OrderedJson& line : lines)
     line["counts"] = container.find_in_env(line["name"].get<std::string>()) == nullptr;
   return {{"state", state_word(record.file->state)},
+          {"path", conf_path(container.names_file)},
+          {"note", container.names_file ? OrderedJson() : OrderedJson(to_string(Code::ImageConfHidden))},
           {"atStart", record.file->at_start},
           {"detail", text_or_null(file_words(record))},
           {"lines", std::move(lines)}};
@@ -216,8 +218,8 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   });
   std::string text = env_table(container.name, env_values(answer, record, container), omitted);
   if (!container.reads_file) return text;
-  return text +
-         file_table(container.name, file_words(record), file_values(record, container), container.values);
+  return text + file_table(container.name, container.names_file, file_words(record),
+                           file_values(record, container), container.values);
 }
 
 std::string value_text(const std::optional<std::string>& value) {

@@ -78,7 +78,8 @@ std::string PodRecord::reason_at_binding(std::string_view variable) const {
   }
   const bool host = !status || status->exposure != Exposure::SubInterface;
   const NodeNote::Omitted& omitted = host ? bound->host : bound->sub_interface;
-  const auto found = omitted.find(variable);
+  auto found = omitted.find(variable);
+  if (found == omitted.end()) found = omitted.find(followed(variable));
   return found == omitted.end() ? std::string() : found->second;
 }
 
@@ -249,13 +250,18 @@ void read_resolver(const Json& object, GivenFile& into) {
   if (code.is_number_integer()) into.detail += ", exit code " + code.dump();
 }
 
-// True if our volume is mounted where NCCL reads.
-bool mounts_given_file(const Container& container) {
+// True if our file is mounted there.
+bool mounts_file_at(const Container& container, std::string_view path) {
   return container.name != conf_file::kResolver &&
-         std::ranges::any_of(container.mounts, [](const VolumeMount& mount) {
-           return mount.volume == conf_file::kVolume && mount.mount_path == conf_file::kPath &&
+         std::ranges::any_of(container.mounts, [&](const VolumeMount& mount) {
+           return mount.volume == conf_file::kVolume && mount.mount_path == path &&
                   mount.sub_path == conf_file::kName;
          });
+}
+
+// True if NCCL reads it: at its own place, or where NCCL_CONF_FILE names it.
+bool mounts_given_file(const Container& container) {
+  return mounts_file_at(container, conf_file::kPath) || mounts_file_at(container, conf_file::kNamedPath);
 }
 
 // Returns nothing where no container reads a file of ours. A template has no status, so a file that is
@@ -270,7 +276,7 @@ std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
     return file;
   }
   const std::string_view key = annotation_of(pod.own_volume->field_path);
-  if (!is_node_key(key) || !key.ends_with(conf_file::kName)) return std::nullopt;
+  if (!keys_of_text(key)) return std::nullopt;
   if (const auto text = pod.annotation(key); text && !text->empty()) read_annotation(*text, file);
   return file;
 }
@@ -378,6 +384,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
     given.values.push_back(std::move(value));
   }
   given.reads_file = record.file && mounts_given_file(container);
+  given.names_file = mounts_file_at(container, conf_file::kNamedPath);
   if (given.reads_file) add_file(*record.file, set, given);
   for (const std::string_view resource : container.resources) {
     if (is_extended_resource(resource)) given.resources.emplace_back(resource);

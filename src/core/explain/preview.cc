@@ -65,9 +65,9 @@ const NodeValues* values_of_node(const ExplainInput& input) {
 // `in_env`: by reference, else a line of the file.
 void add_line(Value planned, const NodeValues* values, bool in_env, std::vector<Value>& lines) {
   if (planned.source == Source::Node && values) {
-    const auto value = values->set.find(planned.name);
-    if (value == values->set.end()) return;
-    planned.value = in_env ? values->reference_text(planned.name) : value->second;
+    const std::string* value = values->find(planned.name);
+    if (!value) return;
+    planned.value = in_env ? values->reference_text(planned.name) : *value;
     if (const auto why = values->why.find(planned.name); why != values->why.end())
       planned.detail = why->second;
   } else if (planned.source != Source::Policy) {
@@ -79,7 +79,11 @@ void add_line(Value planned, const NodeValues* values, bool in_env, std::vector<
 // An address family or range that the node does not need has no entry: nothing is missing.
 void add_omission(const std::string& name, const NodeValues* values, ExplainedContainer& into) {
   if (!values) return;
-  if (const Value* omission = find_named(values->omitted, name)) into.omitted.push_back(*omission);
+  if (values->find(name)) return;
+  const Value* omission = values->omission(name);
+  if (!omission) return;
+  into.omitted.push_back(*omission);
+  into.omitted.back().name = name;
 }
 
 // The container's own variables; beside one stands what the node would give in its place.
@@ -115,6 +119,7 @@ ExplainedContainer explain_container(const ExplainInput& input, const ContainerP
   }
   if (plan.mounts_conf) {
     container.conf.emplace();
+    container.names_conf = plan.names_conf;
     for (const Value& planned : input.plan.file) add_line(planned, values, false, *container.conf);
   }
   container.omitted.insert(container.omitted.end(), plan.omitted.begin(), plan.omitted.end());
@@ -305,6 +310,7 @@ OrderedJson container_json(const ExplainedContainer& container) {
                    {"own", to_json(container.own)},
                    {"omitted", omitted_json(container.omitted)}};
   if (container.conf) json["conf"] = to_json(*container.conf);
+  if (container.conf && !container.names_conf) json["confNote"] = to_string(Code::ImageConfHidden);
   return json;
 }
 
@@ -451,7 +457,8 @@ std::string container_text(const ExplainedContainer& container) {
     return value.reason == Reason::UserSet && find_named(container.own, value.name);
   });
   const std::string text = env_table(container.name, env, omitted);
-  return container.conf ? text + file_table(container.name, "", *container.conf, env_beside(container))
+  return container.conf ? text + file_table(container.name, container.names_conf, "", *container.conf,
+                                            env_beside(container))
                         : text;
 }
 
@@ -478,7 +485,7 @@ std::string render_env(const Explanation& explanation) {
     if (explanation.containers.size() > 1) text += "# container " + printable(container.name) + "\n";
     for (const Value& variable : container.env) text += env_line(variable);
     if (!container.conf) continue;
-    text += "# of /etc/nccl.conf\n";
+    text.append("# of ").append(conf_path(container.names_conf)).append("\n");
     const std::vector<Value> beside = env_beside(container);
     for (const Value& line : *container.conf) {
       if (!find_named(beside, line.name)) text += env_line(line);

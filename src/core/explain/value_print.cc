@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include "nccl_env/core/findings/catalogue.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -68,8 +70,12 @@ std::string env_table(std::string_view container, const std::vector<Value>& env,
   return heading("container", container) + columns.render();
 }
 
-std::string file_table(std::string_view container, std::string_view words, const std::vector<Value>& lines,
-                       const std::vector<Value>& env) {
+std::string_view conf_path(bool named) {
+  return named ? conf_file::kNamedPath : conf_file::kPath;
+}
+
+std::string file_table(std::string_view container, bool named, std::string_view words,
+                       const std::vector<Value>& lines, const std::vector<Value>& env) {
   TextColumns columns(4), table(4);
   if (!words.empty() || lines.empty()) columns.add({std::string(words.empty() ? "empty" : words)});
   if (!lines.empty()) table.add({"LINE", "SOURCE", "VALUE"});
@@ -80,7 +86,9 @@ std::string file_table(std::string_view container, std::string_view words, const
                value_text(line) + (beaten ? " (the env's value counts)" : "")});
     if (!line.detail.empty()) table.add({"", "", line.detail});
   }
-  return heading("/etc/nccl.conf of container", container) + columns.render() + table.render();
+  const std::string note = named ? "" : " (" + std::string(to_string(Code::ImageConfHidden)) + ")";
+  return heading(std::string(conf_path(named)) + " of container", std::string(container) + note) +
+         columns.render() + table.render();
 }
 
 std::string in_brackets(const std::optional<Reason>& reason) {

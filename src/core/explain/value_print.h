@@ -22,9 +22,11 @@ nlohmann::ordered_json omitted_json(const std::vector<Value>& omitted);
 // For people: the container's env, with a remedy once for each reason.
 std::string env_table(std::string_view container, const std::vector<Value>& env,
                       const std::vector<Value>& omitted);
-// Its /etc/nccl.conf. `words`: a remark on the file as a whole; "" for none.
-std::string file_table(std::string_view container, std::string_view words, const std::vector<Value>& lines,
-                       const std::vector<Value>& env);
+// Where the file stands, by ContainerPlan::names_conf.
+std::string_view conf_path(bool named);
+// Its nccl.conf, at that path. `words`: a remark on the file as a whole; "" for none.
+std::string file_table(std::string_view container, bool named, std::string_view words,
+                       const std::vector<Value>& lines, const std::vector<Value>& env);
 
 // " (NoTable)"; "" for none.
 std::string in_brackets(const std::optional<Reason>& reason);

@@ -155,15 +155,16 @@ struct TextList {
   const json::Path& path;
 };
 
-// Keeps command and args only where they may be a launcher's, or those of a rank that is reached by ssh:
-// hardly any others name NCCL variables, sshd, or its service.
+// Keeps command and args only where they may be a launcher's, or those of a rank that sshd or slurmd
+// starts: hardly any others name these, the service of ssh, or NCCL variables.
 void read_arguments(const std::array<TextList, 2>& command_and_args, Container& container, Reading& reading) {
   bool matters = false;
   for (const TextList& words : command_and_args) {
     each_item(words.list, words.path, reading, [&](Element item, const Path& here) {
       const std::string_view word = json::text(item, here, reading);
       const auto holds = [&](std::string_view part) { return word.find(part) != std::string_view::npos; };
-      matters = matters || holds("NCCL_") || holds("sshd") || holds("service ssh") || holds("init.d/ssh");
+      matters = matters || holds("NCCL_") || holds("sshd") || holds("slurmd") || holds("service ssh") ||
+                holds("init.d/ssh");
       container.starts_ranks = container.starts_ranks || names_mpirun(word);
     });
   }

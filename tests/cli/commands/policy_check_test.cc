@@ -82,5 +82,16 @@ TEST_F(PolicyCheck, ADirectoryCountsForItsManifests) {
   EXPECT_EQ(run_cli({"policy", "check", source_file("policies")}).code, 0) << "the project's own";
 }
 
+TEST_F(PolicyCheck, ARocePolicySaysTheOldestNccl) {
+  write("p.yaml", kPolicy + "  fabric: {linkLayer: Ethernet}\n");
+  const CliResult noted = run_cli({"policy", "check", policy});
+  EXPECT_EQ(noted.code, 0);
+  EXPECT_THAT(noted.out, ::testing::HasSubstr("info: spec.nccl.minVersion: not said"));
+  write("p.yaml", kPolicy + "  fabric: {linkLayer: Ethernet}\n  nccl: {minVersion: \"2.18.5\"}\n");
+  EXPECT_EQ(run_cli({"policy", "check", policy}).out, "");
+  write("p.yaml", kPolicy + "  fabric: {linkLayer: InfiniBand}\n");
+  EXPECT_EQ(run_cli({"policy", "check", policy}).out, "");
+}
+
 }  // namespace
 }  // namespace nccl_env::check_test

@@ -55,9 +55,12 @@ TEST(BindingPlan, HasEveryKeyThatAReferenceCanName) {
         policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
         Json before = pod({container("c")}, host_network);
         before["spec"]["containers"][0]["command"] = {"sshd"};  // reads constants by file, too
-        const auto read = keys_read(admit(before, policy).pod);
-        EXPECT_THAT(read, IsSubsetOf(keys_of(empty)));
-        all.insert(read.begin(), read.end());
+        for (const char* backend : {"CUDA", "NVSHMEM"}) {
+          before["spec"]["containers"][0]["env"] = {variable("TORCH_SYMMMEM", backend)};
+          const auto read = keys_read(admit(before, policy).pod);
+          EXPECT_THAT(read, IsSubsetOf(keys_of(empty)));
+          all.insert(read.begin(), read.end());
+        }
       }
     }
   }

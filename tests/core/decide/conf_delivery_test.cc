@@ -416,7 +416,7 @@ TEST(FileDelivery, SixtyContainers) {
 // The texts of long constants need room that the env alone does not.
 TEST(FileDelivery, ThePodAtTheEdgeOfTheBudget) {
   NcclPolicy policy = file_policy(Exposure::Host, true);
-  for (int i = 0; i < 20; ++i) policy.env["UCX_LONG_" + std::to_string(i)] = std::string(1000, 'x');
+  for (int i = 0; i < 10; ++i) policy.env["UCX_LONG_" + std::to_string(i)] = std::string(1000, 'x');
   const NodeFabric table = rails(8);
   const BindingPlan plan = bound(policy, &table);
   std::size_t bytes = 0;

@@ -40,6 +40,7 @@ std::vector<NcclPolicy> policies() {
   asks.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
   asks.partition_key = 0x8001;
   asks.fabric.expect_ports = 2;
+  asks.min_nccl = NcclVersion{2, 30, 7};
   PolicyVariant& variant = asks.variants.emplace_back();
   variant.when.node_labels = {{"kind", "a*"}};
   variant.env = {{"NCCL_IB_TC", "106"}};
@@ -91,9 +92,11 @@ std::map<std::string, std::string> written(const Json& pod, const NcclPolicy& po
                                            const NodeFabric& seen) {
   const Json inits = pod["spec"].value("initContainers", Json::array());
   if (inits.empty()) return {};
+  bool engines = false;
   const Json annotations = pod["metadata"].value("annotations", Json::object());
   std::map<std::string, std::string> env;
   for (const Json& entry : inits[0]["env"]) {
+    engines = engines || entry["name"] == "NCCL_ENV_ENGINES";
     if (!entry.contains("valueFrom")) continue;
     const std::string path = entry["valueFrom"]["fieldRef"]["fieldPath"];
     env[entry["name"]] = annotations.value(path.substr(22, path.size() - 24), "");
@@ -104,8 +107,8 @@ std::map<std::string, std::string> written(const Json& pod, const NcclPolicy& po
   for (const auto& [name, text] : env) {
     if (!name.starts_with("NCCL_ENV_") && (given || !text.empty())) texts.emplace(name, text);
   }
-  const Resolution resolution =
-      given ? resolve_given(texts, env["NCCL_ENV_NODE"]) : resolve_in_pod(policy, seen, false, kNow, texts);
+  const Resolution resolution = given ? resolve_given(texts, env["NCCL_ENV_NODE"])
+                                      : resolve_in_pod(policy, seen, false, kNow, texts, engines);
   std::map<std::string, std::string> lines;
   std::istringstream text(render_env_file(resolution.env));
   for (std::string line; std::getline(text, line);) {
@@ -116,9 +119,10 @@ std::map<std::string, std::string> written(const Json& pod, const NcclPolicy& po
 }
 
 // The container's environment by the kubelet's rules.
-std::map<std::string, std::string> started(const Json& pod, const std::map<std::string, std::string>& lines) {
+std::map<std::string, std::string> started(const Json& pod, std::size_t container,
+                                           const std::map<std::string, std::string>& lines) {
   std::map<std::string, std::string> env;
-  for (const Json& entry : pod["spec"]["containers"][0].value("env", Json::array())) {
+  for (const Json& entry : pod["spec"]["containers"][container].value("env", Json::array())) {
     const std::string name = entry["name"];
     const Json from = entry.value("valueFrom", Json::object());
     if (from.contains("fileKeyRef")) {
@@ -136,15 +140,31 @@ std::map<std::string, std::string> started(const Json& pod, const std::map<std::
   return env;
 }
 
+// The lines of the text that the pod's file has from its node.
+std::vector<std::string> lines_of_node(const Json& pod) {
+  std::vector<std::string> lines;
+  for (const Json& volume : pod["spec"].value("volumes", Json::array())) {
+    if (volume["name"] != "nccl-env-conf" || !volume.contains("downwardAPI")) continue;
+    const std::string path = volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"];
+    std::istringstream text(
+        pod["metadata"].value("annotations", Json::object()).value(path.substr(22, path.size() - 24), ""));
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+  }
+  return lines;
+}
+
 TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
-  int values = 0, empty_references = 0;
+  int values = 0, empty_references = 0, nvshmem = 0;
   for (const NcclPolicy& shipped : policies()) {
     for (const Delivery delivery : {Delivery::File, Delivery::EnvFile, Delivery::Reference}) {
       for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
         const NcclPolicy policy = with(shipped, delivery, exposure);
         for (const bool host_network : {false, true}) {
           const Json created =
-              admit(pod({container("c")}, host_network), policy, nullptr, with_resolver()).pod;
+              admit(
+                  pod({container("c"), container("n", {variable("TORCH_SYMMMEM", "NVSHMEM")})}, host_network),
+                  policy, nullptr, with_resolver())
+                  .pod;
           for (const auto& [state, table] : states()) {
             for (const bool bound : {false, true}) {
               Json seen = created;
@@ -155,17 +175,30 @@ TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
                 seen = bind_to_node(created, plan_binding(std::make_shared<const NcclPolicy>(policy),
                                                           "node-a", table ? &*table : nullptr, context));
               }
-              const auto env = started(seen, written(seen, policy, table.value_or(NodeFabric{})));
-              for (const auto& [name, value] : env) {
-                ++values;
-                if (delivery == Delivery::Reference) {
-                  empty_references += value.empty();
-                  EXPECT_FALSE(value.empty() && name == "NCCL_IB_GID_INDEX") << policy.name;
-                  continue;
+              const auto lines = written(seen, policy, table.value_or(NodeFabric{}));
+              const std::string where = policy.name + " by " + kWords[static_cast<int>(delivery)] + ", " +
+                                        std::string(to_string(exposure)) + ", " + state +
+                                        (bound ? "" : ", not bound") + ": ";
+              for (const std::string& line : lines_of_node(seen)) {
+                EXPECT_FALSE(line.ends_with('=')) << where << line;
+                nvshmem += line.starts_with("NVSHMEM_HCA_LIST=");
+                EXPECT_FALSE(line.starts_with("NVSHMEM_HCA_LIST==")) << where << line;
+              }
+              for (const std::size_t container : {0u, 1u}) {
+                for (const auto& [name, value] : started(seen, container, lines)) {
+                  ++values;
+                  if (name == "NVSHMEM_HCA_LIST") {
+                    ++nvshmem;
+                    EXPECT_EQ(container, 1u) << where << "a container that does not ask";
+                    EXPECT_EQ(value.find('='), std::string::npos) << where << value;
+                  }
+                  if (delivery == Delivery::Reference) {
+                    empty_references += value.empty();
+                    EXPECT_FALSE(value.empty() && name == "NCCL_IB_GID_INDEX") << policy.name;
+                    continue;
+                  }
+                  EXPECT_FALSE(value.empty()) << where << name;
                 }
-                EXPECT_FALSE(value.empty())
-                    << policy.name << " by " << kWords[static_cast<int>(delivery)] << ", "
-                    << to_string(exposure) << ", " << state << (bound ? "" : ", not bound") << ": " << name;
               }
             }
           }
@@ -174,6 +207,7 @@ TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
     }
   }
   EXPECT_GT(values, 1000);
+  EXPECT_GT(nvshmem, 100);
   EXPECT_GT(empty_references, 100) << "the one carrier that has empty ones is looked at, too";
 }
 

@@ -409,9 +409,8 @@ TEST(Plan, APolicyForInfiniBandNeedsNoIndexWhateverThePodSees) {
 TEST(Plan, StatusListsWhatWasSetAndWhatNot) {
   const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_GID_INDEX", "3")})}), baidu());
   const Json status = Json::parse(std::string(admitted.pod["metadata"]["annotations"]["nccl-env.io/status"]));
-  EXPECT_EQ(
-      status,
-      Json::parse(R"({"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding","containers":{"c":{
+  EXPECT_EQ(status, Json::parse(R"({"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding",
+      "note":"ImageConfHidden","containers":{"c":{
       "set":{"NCCL_IB_HCA":"File","NCCL_SOCKET_IFNAME":"File","NCCL_IB_QPS_PER_CONNECTION":"Policy","NCCL_IB_TIMEOUT":"Policy",
              "nccl.conf":"Node"},
       "omitted":{"NCCL_IB_GID_INDEX":"UserSet","NCCL_IB_ADDR_FAMILY":"UserSetGroup"}}}})"));

@@ -125,7 +125,7 @@ inline void add_oracle_rest(const Json& container, Json& entry) {
   for (const char* list : {"command", "args"}) {
     for (const Json& word : child(container, list)) {
       entry["arguments"].push_back(word);
-      for (const char* part : {"NCCL_", "sshd"})
+      for (const char* part : {"NCCL_", "sshd", "slurmd"})
         matters = matters || word.get<std::string>().find(part) != std::string::npos;
     }
   }

@@ -78,7 +78,8 @@ TEST(Policies, AreNamedAsTheirFilesWithoutAnyFinding) {
 
 TEST(Policies, SayTheirSourceTheirExposureAndWhatIsNotKnownOrSeen) {
   for (const fs::path& file : policy_files()) {
-    for (const char* word : {"\n# Source: ", "\n# Exposure: ", "\n# Not known: ", "\n# Never seen: "})
+    for (const char* word :
+         {"\n# Source: ", "\n# Exposure: ", "\n# Not known: ", "\n# NCCL: ", "\n# Never seen: "})
       EXPECT_NE(content(file).find(word), std::string::npos) << file << word;
   }
 }

@@ -27,7 +27,7 @@ inline constexpr std::string_view kConstantPrefix = "constant.nccl-env.io/";
 std::span<const std::string_view> node_variables();
 
 // The annotations that a Binding writes for one kind of pod: behind the prefix stand the names of the
-// variables that fieldRefs read, and conf_file::kName for the text of nccl.conf.
+// variables that fieldRefs read, and conf_file::kName or kNvshmemText for the text of nccl.conf.
 struct NodeKeys {
   std::string_view prefix;
   Exposure exposure;
@@ -36,10 +36,14 @@ struct NodeKeys {
   bool has_text = true;
 
   [[nodiscard]] constexpr bool has_variables() const { return !variables.empty() || !has_text; }
+  // True for pods that share the node's devices.
+  [[nodiscard]] constexpr bool has_list() const { return exposure != Exposure::PodOwned; }
 };
 std::span<const NodeKeys> node_keys();
 // Returns the row for the text of such pods; with false also that of the variables.
 const NodeKeys& keys_of(Exposure exposure, bool host_network);
+// Returns the row whose text of nccl.conf the key names; null for any other key.
+const NodeKeys* keys_of_text(std::string_view annotation_key);
 // Returns the row whose prefix the key has; null for any other key.
 const NodeKeys* keys_with(std::string_view annotation_key);
 

@@ -24,7 +24,8 @@ struct ContainerPlan {
   std::vector<Value> omitted;
   std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
   bool mounts_conf = false;        // nccl.conf is mounted in it, at all of conf_file::kPaths
-  std::vector<std::string_view> missing_mounts;  // those of kPaths at which it is not mounted yet
+  bool names_conf = false;         // at all of kNamedPaths instead, and NCCL_CONF_FILE names it
+  std::vector<std::string_view> missing_mounts;  // those of these paths at which it is not mounted yet
   std::vector<std::size_t> stale_mounts;         // positions in its volumeMounts, as `stale`
 };
 
@@ -59,10 +60,16 @@ struct Plan {
   std::string status;                 // text of the annotation; "" if not injected, except with DryRun
 };
 
+// Returns the variable of NCCL's from which this one of another engine is made; else the name itself.
+std::string_view followed(std::string_view variable);
+
 // Values of a node for its pods of one exposure.
 struct NodeValues {
   std::string node;
   std::map<std::string, std::string, std::less<>> set;  // variable -> value, never empty
+  // Variables of other engines, for containers that ask for the engine. Where one is not here, the reason is
+  // that of the variable of NCCL's which it follows (followed()), unless `omitted` names it.
+  std::map<std::string, std::string, std::less<>> engines;
   // Under Reference: NCCL_IB_HCA without its '=', where that names the same ports. Other readers know no '='.
   std::optional<std::string> plain_hcas;
   std::vector<Value> omitted;                           // variables the policy wants and the node cannot give
@@ -73,6 +80,10 @@ struct NodeValues {
 
   void leave_out(Value value);
   void refuse(const Value& value);  // for its reason, if Deny holds pods for that
+  // Returns the value, also of another engine's variable; null if there is none.
+  [[nodiscard]] const std::string* find(std::string_view variable) const;
+  // Returns why there is none; null if nothing was wanted.
+  [[nodiscard]] const Value* omission(std::string_view variable) const;
   // Returns the value in the form of references; "" if there is none.
   [[nodiscard]] std::string_view reference_text(std::string_view variable) const;
 };

@@ -19,8 +19,10 @@ namespace nccl_env {
 
 // Variables of the init container's own environment, beside the values by their names.
 namespace init_variable {
-inline constexpr std::string_view kPolicy = "NCCL_ENV_POLICY";  // an NcclPolicy as JSON: it looks by itself
-inline constexpr std::string_view kConf = "NCCL_ENV_CONF";      // the text of nccl.conf: it does not look
+inline constexpr std::string_view kPolicy = "NCCL_ENV_POLICY";    // an NcclPolicy as JSON: it looks by itself
+inline constexpr std::string_view kConf = "NCCL_ENV_CONF";        // the text of nccl.conf: it does not look
+inline constexpr std::string_view kEngines = "NCCL_ENV_ENGINES";  // other engines, where it looks
+inline constexpr std::string_view kNvshmem = "NVSHMEM";           // the only one
 inline constexpr std::string_view kNode = "NCCL_ENV_NODE";  // the node annotation; "" where nothing was bound
 }  // namespace init_variable
 
@@ -38,9 +40,9 @@ struct Resolution {
 // `host_network`: the pod is on the node's own network; only there the policy's socketInterface FromNode and
 // expectPorts have a meaning. The policy's constants are among the values if it delivers by file; else they
 // are in the pod's env. `given` holds what differs from node to node, as the Binding brought it
-// (texts_of_node); none of it is looked for here.
+// (texts_of_node); none of it is looked for here. `engines`: also the variables of other engines.
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
-                          const ConstantMap& given = {});
+                          const ConstantMap& given = {}, bool engines = false);
 
 // Takes the values that the Binding gave, by name; "" where it gave none. `node`: the node annotation; "" if
 // no webhook answered at the Binding, and then each is NotBound.

@@ -26,6 +26,7 @@ struct GivenContainer {
   bool in_status = false;     // the status names it
   bool env_from = false;      // it may have variables that are not seen here
   bool reads_file = false;    // nccl.conf of ours is mounted: PodRecord::file
+  bool names_file = false;    // at a path of ours, which its NCCL_CONF_FILE names
   std::vector<Value> values;  // in the order of its env; of two entries of one name the last
   std::vector<Value> file;    // the lines of nccl.conf, and those that the status promises, by name
   std::map<std::string, std::string, std::less<>> omitted;  // by the status: variable -> reason
@@ -38,7 +39,7 @@ struct GivenContainer {
   [[nodiscard]] std::vector<const Value*> effective() const;
 };
 
-// /etc/nccl.conf, where a volume of ours holds it. One for all containers that read it.
+// nccl.conf, where a volume of ours holds it. One for all containers that read it.
 struct GivenFile {
   enum class State {
     Known,

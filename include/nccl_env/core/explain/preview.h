@@ -59,9 +59,10 @@ PodDemands demands_of(const Pod& pod, const PodClaims* claims);
 struct ExplainedContainer {
   std::string name;
   std::vector<Value> env;                  // in the order of the patch
-  std::optional<std::vector<Value>> conf;  // the lines of /etc/nccl.conf, if it is mounted
+  std::optional<std::vector<Value>> conf;  // the lines of nccl.conf, if it is mounted
   std::vector<Value> omitted;
-  std::vector<Value> own;  // that the manifest sets itself, and that differ from ours; `detail` names ours
+  std::vector<Value> own;   // that the manifest sets itself, and that differ from ours; `detail` names ours
+  bool names_conf = false;  // as in ContainerPlan
 };
 
 struct Explanation {

@@ -19,7 +19,7 @@ enum class Code {
   // a pod, and the ranks of a job
   MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, RailDown, NoSuchDevice, MissingRail,
   NoList, NoRail, UserListShort, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
-  NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers, ChangedSinceBound,
+  NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers, ChangedSinceBound, ImageConfHidden,
   // values in NCCL's log
   ValueOverridden, ValueContradicted, ImageIndex, FellBack,
   // a queue pair that cannot be connected: ibv_modify_qp
@@ -51,7 +51,8 @@ enum class Code {
   NcclEnvNoWebhookReady, NcclEnvWebhookReplicaDown, NcclEnvResponsesFailing, NcclEnvHandshakesFailing,
   NcclEnvConnectionsRefused, NcclEnvCertificateEndsSoon, NcclEnvCertificateEnds, NcclEnvCertificatesNotKept,
   NcclEnvWatchOutOfContact, NcclEnvObjectsRefused, NcclEnvTablesStale, NcclEnvFailedOpen, NcclEnvFailedClosed,
-  NcclEnvPodsHeld, NcclEnvPodsWithoutValues, NcclEnvPolicyUnusable, NcclEnvAgentsMissing, NcclEnvAgentDown,
+  NcclEnvPodsHeld, NcclEnvPodsWithoutValues, NcclEnvPolicyUnusable, NcclEnvReferenceDropped,
+  NcclEnvAgentsMissing, NcclEnvAgentDown,
   NcclEnvAgentNotPublishing, NcclEnvTableMissing, NcclEnvAgentProblems, NcclEnvGidIndexMoved, NcclEnvPortDown,
 };
 // clang-format on

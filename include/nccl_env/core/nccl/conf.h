@@ -31,6 +31,12 @@ inline constexpr std::string_view kPath = "/etc/nccl.conf";  // where every NCCL
 // Paths at which NCCL and RCCL read it. RCCL has the same grammar (ROCm/rccl, src/misc/param.cc), so one file
 // serves both.
 inline constexpr std::array<std::string_view, 2> kPaths{kPath, "/etc/rccl.conf"};
+// A path of our own, which NCCL_CONF_FILE names: NCCL reads the image's /etc/nccl.conf as well, after it.
+inline constexpr std::string_view kNamedPath = "/nccl-env/nccl.conf";
+inline constexpr std::array<std::string_view, 2> kNamedPaths{kNamedPath,
+                                                             kPaths[1]};  // released RCCL needs its own
+// The name, in an annotation's key, of the text that has NVSHMEM's list as well; in the pod it is kName.
+inline constexpr std::string_view kNvshmemText = "nvshmem-nccl.conf";
 inline constexpr std::string_view kVolume = "nccl-env-conf";       // the volume that holds it
 inline constexpr std::string_view kEnvName = "env";                // the file of EnvFile, in the same volume
 inline constexpr std::string_view kResolver = "nccl-env-resolve";  // the init container that writes it

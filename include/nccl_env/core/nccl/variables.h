@@ -89,6 +89,7 @@ inline constexpr std::string_view kIbDisable = "NCCL_IB_DISABLE";
 inline constexpr std::string_view kNet = "NCCL_NET";
 inline constexpr std::string_view kConfFile = "NCCL_CONF_FILE";
 inline constexpr std::string_view kSocketIfname = "NCCL_SOCKET_IFNAME";
+inline constexpr std::string_view kNvshmemHcaList = "NVSHMEM_HCA_LIST";
 }  // namespace variable
 
 }  // namespace nccl_env

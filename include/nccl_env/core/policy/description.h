@@ -217,7 +217,8 @@ inline constexpr auto fields_of<NcclPolicy> = std::tuple{
         "nccl",
         std::tuple{Field{"minVersion", &NcclPolicy::min_nccl, policy::kOldestNccl,
                          "The oldest version, such as 2.21.5. From that one on Auto pins no index where the "
-                         "search of NCCL finds the row."}},
+                         "search of NCCL finds the row; from 2.23.4 on the file of File leaves the "
+                         "/etc/nccl.conf of an image in its place."}},
         "What is known of the NCCL in the images of the pods."},
     Field{
         "env", &NcclPolicy::env, Constants{policy::kMostItems},
@@ -229,8 +230,9 @@ inline constexpr auto fields_of<NcclPolicy> = std::tuple{
           "first whose condition holds decides, else what spec says."},
     WholeField{
         "delivery", Carriers{},
-        "How values of the node reach the containers. File mounts /etc/nccl.conf and "
-        "hides one of the image. EnvFile: variables in env that are not set where a node has no value, by an "
+        "How values of the node reach the containers. File: lines of nccl.conf, which "
+        "hides that of the image before NCCL 2.23.4. EnvFile: variables in env that are not set where a node "
+        "has no value, by an "
         "init container and fileKeyRef (Kubernetes 1.35), else by File. Reference: references to annotations "
         "in env, empty where a node has no value; the GID index goes by File alone. Absent: as --carrier of "
         "the webhook says. Env has no effect: constants stand in env in any case."},

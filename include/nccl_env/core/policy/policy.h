@@ -145,6 +145,8 @@ struct NcclPolicy {
 
   // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
   [[nodiscard]] bool searches_gid() const { return min_nccl && *min_nccl >= nccl_since::kDynamicGid; }
+  // Whether every NCCL in its pods reads the file that NCCL_CONF_FILE names.
+  [[nodiscard]] bool names_conf() const { return min_nccl && *min_nccl >= nccl_since::kNamedConf; }
   // Whether `partition_key` is a constant: NCCL_IB_PKEY_VALUE, which every NCCL in its pods reads. NCCL fails
   // where a port does not have the key, as RoCE ports do not, so the fabric has to be InfiniBand for certain.
   [[nodiscard]] bool names_partition_by_value() const {

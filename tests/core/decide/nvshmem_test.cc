@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVSHMEM's list of HCAs, for containers whose PyTorch takes NVSHMEM.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/conf_pods.h"
+#include "nccl_env/core/decide/start.h"
+
+namespace nccl_env::tests::nvshmem_test {
+namespace {
+
+const std::string kList = "NVSHMEM_HCA_LIST";
+const Json kAsks = variable("TORCH_SYMMMEM", "NVSHMEM");
+
+BindingPlan bound(const NcclPolicy& policy, const NodeFabric* table) {
+  return plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", table, {kNow});
+}
+
+// Returns the list that a container has, by its env or by the file; "none" where it has none.
+std::string list_of(const Json& pod, std::size_t container = 0) {
+  const auto env = nccl_environment(pod, container);
+  const auto found = env.find(kList);
+  return found == env.end() ? "none" : found->second;
+}
+
+Json by_file(const std::vector<Json>& containers, const NcclPolicy& policy, const NodeFabric* table) {
+  return bind_to_node(admit(pod(containers), policy).pod, bound(policy, table));
+}
+
+TEST(Nvshmem, TheFileHasTheSamePortsByTheirNumbers) {
+  NodeFabric table = rails(2);
+  table.ports[1].number = 2;
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const Json pod = by_file({container("c", {kAsks})}, policy, &table);
+  EXPECT_EQ(list_of(pod), "mlx5_1:1,mlx5_2:2");
+  EXPECT_EQ(nccl_environment(pod, 0).at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2:2");
+  EXPECT_EQ(told(pod, "c", kList), "File");
+  EXPECT_EQ(environment(pod, 0).count(kList), 0u) << "never empty";
+}
+
+TEST(Nvshmem, NobodyElseHasIt) {
+  const NodeFabric table = rails(2);
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  for (const Json& other : {variable("TORCH_SYMMMEM", "CUDA"), variable("TORCH_SYMMMEM", "nvshmem"),
+                            variable("OTHER", "NVSHMEM")})
+    EXPECT_EQ(list_of(by_file({container("c", {other})}, policy, &table)), "none") << other;
+  const Json from = {{"name", "TORCH_SYMMMEM"},
+                     {"valueFrom", {{"configMapKeyRef", {{"name", "x"}, {"key", "k"}}}}}};
+  const Admitted admitted = admit(pod({container("c", {from})}), policy);
+  EXPECT_EQ(told(admitted.pod, "c", kList), "");
+}
+
+TEST(Nvshmem, WithoutANodesValueItIsLeftOutForTheReasonOfTheList) {
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  EXPECT_EQ(list_of(by_file({container("c", {kAsks})}, policy, nullptr)), "none");
+  const BindingPlan plan = bound(policy, nullptr);
+  EXPECT_EQ(plan.host.omission(kList)->reason, Reason::NoTable);
+  EXPECT_EQ(plan.host.find(kList), nullptr);
+}
+
+TEST(Nvshmem, MoreThanSixteenAreLeftOut) {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  policy.fabric.hcas = {"mlx5_*"};
+  const NodeFabric sixteen = rails(16), seventeen = rails(17);
+  EXPECT_NE(list_of(by_file({container("c", {kAsks})}, policy, &sixteen)), "none");
+  EXPECT_EQ(list_of(by_file({container("c", {kAsks})}, policy, &seventeen)), "none");
+  EXPECT_EQ(bound(policy, &seventeen).host.omission(kList)->reason, Reason::TooManyHcas);
+  EXPECT_FALSE(bound(policy, &seventeen).host.deny) << "no reason to hold a pod";
+}
+
+TEST(Nvshmem, StandsNeverBesideTheUsersOwnChoice) {
+  const NodeFabric table = rails(2);
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  for (const char* own :
+       {"NVSHMEM_HCA_LIST", "NVSHMEM_HCA_PE_MAPPING", "NVSHMEM_ENABLE_NIC_PE_MAPPING", "NCCL_IB_HCA"}) {
+    const Json pod = by_file({container("c", {kAsks, variable(own, "1")})}, policy, &table);
+    EXPECT_EQ(list_of(pod), own == kList ? "1" : "none") << own;
+    EXPECT_EQ(told(pod, "c", kList), own == kList ? "UserSet" : "UserSetGroup") << own;
+  }
+}
+
+TEST(Nvshmem, AllContainersReadOneFileSoOnesChoiceIsAllOfTheirs) {
+  const NodeFabric table = rails(2);
+  const std::vector<Json> two{container("asks", {kAsks}),
+                              container("maps", {variable("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:8")})};
+  const Json pod = by_file(two, file_policy(Exposure::Host), &table);
+  EXPECT_EQ(list_of(pod, 0), "none");
+  EXPECT_EQ(list_of(pod, 1), "none");
+  EXPECT_EQ(told(pod, "asks", kList), "UserSetGroup");
+  EXPECT_EQ(told(pod, "asks", "NCCL_IB_HCA"), "File") << "the rest of the file holds";
+}
+
+TEST(Nvshmem, ByReferenceItIsThatContainersAlone) {
+  NcclPolicy policy = file_policy(Exposure::Host, true);
+  policy.deliver_file = false;
+  const NodeFabric table = rails(1);
+  const Json pod = by_file({container("c", {kAsks}), container("d")}, policy, &table);
+  EXPECT_EQ(environment(pod, 0).at(kList), "mlx5_1:1");
+  EXPECT_EQ(environment(pod, 1).count(kList), 0u);
+}
+
+TEST(Nvshmem, ByEnvFileTheInitContainerReadsItAtItsBinding) {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  policy.deliver_env_file = true;
+  const Json made =
+      admit(pod({container("c", {kAsks}), container("d")}), policy, nullptr, with_resolver()).pod;
+  EXPECT_EQ(made["spec"]["initContainers"][0]["args"].back(),
+            "NCCL_IB_HCA,NVSHMEM_HCA_LIST,NCCL_IB_GID_INDEX,"
+            "NCCL_IB_ADDR_FAMILY");
+  EXPECT_EQ(told(made, "c", kList), "EnvFile");
+  EXPECT_EQ(told(made, "d", kList), "");
+  EXPECT_EQ(admit(made, policy, nullptr, with_resolver()).patch, "");
+}
+
+TEST(Nvshmem, APodThatLooksItselfFindsItThere) {
+  const NcclPolicy policy = file_policy(Exposure::PodOwned);
+  const Json asking = admit(pod({container("c", {kAsks})}, false), policy, nullptr, with_resolver()).pod;
+  const Json& env = asking["spec"]["initContainers"][0]["env"];
+  EXPECT_EQ(env[1], variable("NCCL_ENV_ENGINES", "NVSHMEM"));
+  EXPECT_EQ(told(asking, "c", kList), "Pod");
+  const NodeFabric seen = rails(2);
+  EXPECT_EQ(resolve_in_pod(policy, seen, false, kNow, {}, true).values.at(kList), "mlx5_1:1,mlx5_2:1");
+  EXPECT_EQ(resolve_in_pod(policy, seen, false, kNow).values.count(kList), 0u);
+  const Json plain = admit(pod({container("c")}, false), policy, nullptr, with_resolver()).pod;
+  EXPECT_EQ(names(plain["spec"]["initContainers"][0]["env"]), std::vector<std::string>{"NCCL_ENV_POLICY"});
+}
+
+TEST(Nvshmem, APolicysOwnSettingCounts) {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  policy.env.emplace("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1");
+  const NodeFabric table = rails(1);
+  EXPECT_EQ(list_of(by_file({container("c", {kAsks})}, policy, &table)), "none");
+}
+
+TEST(Nvshmem, APolicysListInTheGrammarOfNcclIsNotCopied) {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
+  const NodeFabric table = rails(1);
+  const Json pod = by_file({container("c", {kAsks})}, policy, &table);
+  EXPECT_EQ(list_of(pod), "none");
+  EXPECT_EQ(told(pod, "c", kList), "OmittedByPolicy");
+}
+
+TEST(Nvshmem, ASecondReviewChangesNothing) {
+  for (const bool reference : {false, true}) {
+    const NcclPolicy policy = file_policy(Exposure::Host, reference);
+    const Admitted first = admit(pod({container("c", {kAsks}), container("d")}), policy);
+    EXPECT_EQ(admit(with_api_defaults(first.pod), policy).patch, "");
+  }
+}
+
+}  // namespace
+}  // namespace nccl_env::tests::nvshmem_test
