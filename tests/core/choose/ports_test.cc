@@ -40,6 +40,10 @@ TEST(Ports, OfTwoPortsOnOneCardTheOneWithTheNodesAddressIsNoRailForCertain) {
   EXPECT_EQ(list(table), "=mlx5_1");
   table.ports[0].sys_image_guid = table.ports[1].sys_image_guid = "b83f:d203:00b4:f5a2";
   EXPECT_EQ(list(table), "AmbiguousFabric") << "one card in two slots";
+  table.ports[1].sys_image_guid = "b83f:d203:00b4:f5a3";
+  EXPECT_EQ(list(table), "=mlx5_1");
+  table.ports[1].pci_address = "0000:53:00.1";
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "one card, of which each port has an image of its own";
 }
 
 TEST(Ports, OfUnknownLinkLayersNoneIsChosenUnlessThePolicySaysWhich) {
