@@ -149,10 +149,7 @@ cluster: image ## a whole cluster of one node here, as root, without Docker, and
 
 cluster-test: image ## scenarios on that cluster: what processes of pods have (SCENARIOS="carriers nccl": some; SCENARIOS=figures CLUSTER_PODS=50: the page's figures)
 	@scripts/install-deps --cluster --oracle
-	$(if $(SCENARIOS),,tests/cluster/former >/dev/null || [ $$? = 3 ])
-	tests/cluster/run "python3 -B tests/cluster/check.py $(SCENARIOS)"
-	$(if $(SCENARIOS),,for part in kube-apiserver kubelet; do CLUSTER_GATE_OFF=$$part \
-	  tests/cluster/run "python3 -B tests/cluster/check.py envfile" || exit 1; done)
+	$(if $(SCENARIOS),tests/cluster/run "python3 -B tests/cluster/check.py $(SCENARIOS)",tests/cluster/all)
 
 deb: $(BUILDS) ## the command line as Debian packages, build/deb/nccl-env_*.deb (ARCH="amd64 arm64")
 	@scripts/install-deps --deb
