@@ -148,11 +148,9 @@ cluster: image ## a whole cluster of one node here, as root, without Docker, and
 	@scripts/install-deps --cluster
 	@tests/cluster/run $(if $(value COMMAND),"$$CLUSTER_COMMAND")
 
-cluster-test: image ## scenarios on that cluster: what processes of pods have (SCENARIOS="carriers nccl": some)
+cluster-test: image ## scenarios on that cluster: what processes of pods have (SCENARIOS="carriers nccl": some; SCENARIOS=figures CLUSTER_PODS=50: the page's figures)
 	@scripts/install-deps --cluster --oracle
-	tests/cluster/run "python3 -B tests/cluster/check.py $(SCENARIOS)"
-	$(if $(SCENARIOS),,for part in kube-apiserver kubelet; do CLUSTER_GATE_OFF=$$part \
-	  tests/cluster/run "python3 -B tests/cluster/check.py envfile" || exit 1; done)
+	$(if $(SCENARIOS),tests/cluster/run "python3 -B tests/cluster/check.py $(SCENARIOS)",tests/cluster/all)
 
 deb: $(BUILDS) ## the command line as Debian packages, build/deb/nccl-env_*.deb (ARCH="amd64 arm64")
 	@scripts/install-deps --deb

@@ -93,42 +93,35 @@ ConstantMap given_texts(const NcclPolicy& policy, const Environment& environment
   return given;
 }
 
-// The files that the pod's containers read. A problem of writing is one of the resolution.
-class Files {
- public:
-  Files(const ResolveArguments& arguments, Resolution& resolution)
-      : arguments_(arguments), resolution_(resolution) {}
+// The files that the pod's containers read: nccl.conf and EnvFile's.
+Status write_both(const ResolveArguments& arguments, const std::string& conf, const std::string& env) {
+  const Status written = write_file(arguments.out, conf, 0644);
+  return !written || arguments.env_out.empty() ? written : write_file(arguments.env_out, env, 0644);
+}
 
-  void write(const std::string& conf) {
-    write(arguments_.out, conf);
-    if (!arguments_.env_out.empty()) write(arguments_.env_out, render_env_file(resolution_.env));
-  }
-
- private:
-  void write(const std::filesystem::path& path, const std::string& text) {
-    const Status written = write_file(path, text, 0644);
-    if (!written) resolution_.problems.push_back(written.error().message);
-  }
-
-  const ResolveArguments& arguments_;
-  Resolution& resolution_;
-};
+// Where values cannot be written, both files are empty, as they have been since the start: a disk without
+// room takes empty files.
+void write_values(const ResolveArguments& arguments, const std::string& conf, Resolution& resolution) {
+  const Status written = write_both(arguments, conf, render_env_file(resolution.env));
+  if (written) return;
+  resolution.problems.push_back(written.error().message + "; the file stays empty");
+  const Status emptied = write_both(arguments, "", "");
+  if (!emptied) resolution.problems.push_back(emptied.error().message);
+}
 
 // Writes what the Binding gave; touches no device.
 Resolution write_given(const ResolveArguments& arguments, const Environment& environment) {
   ConstantMap texts;
   for (const std::string& name : arguments.given) texts.emplace(name, text_in(environment, name));
   Resolution resolution = resolve_given(texts, text_in(environment, init_variable::kNode));
-  Files(arguments, resolution).write(text_in(environment, init_variable::kConf));
+  write_values(arguments, text_in(environment, init_variable::kConf), resolution);
   return resolution;
 }
 
-// Decides by the policy from what the pod shows. The files are there before it looks: a container whose file
-// of EnvFile is missing does not start.
+// Decides by the policy from what the pod shows.
 Result<Resolution> write_found(const ResolveArguments& arguments, const Environment& environment,
                                std::istream& in) {
   Resolution resolution;
-  Files(arguments, resolution).write("");
   const auto policy = read_policy_text(environment(std::string(init_variable::kPolicy).c_str()));
   std::optional<node::ProbeResult> read;
   if (!arguments.table.empty()) {
@@ -150,13 +143,9 @@ Result<Resolution> write_found(const ResolveArguments& arguments, const Environm
   }
   const auto conf = render_conf(resolution.values);
   if (!conf) resolution.problems.push_back(conf.error().message + "; the file stays empty");
-  Files(arguments, resolution).write(conf ? *conf : "");
+  write_values(arguments, conf ? *conf : "", resolution);
   return resolution;
 }
-
-}  // namespace
-
-namespace {
 
 // A runtime gives all containers of a pod the same limit. -1: none.
 std::optional<std::int64_t> memory_lock_limit() {
@@ -169,6 +158,10 @@ std::optional<std::int64_t> memory_lock_limit() {
 
 int resolve_pod(const ResolveArguments& arguments, const Environment& environment,
                 const program::Terminal& terminal) {
+  // Before anything else: a container whose file of EnvFile is missing does not start, and one whose
+  // nccl.conf is missing has a folder in its place. After this exit code the kubelet tries again.
+  const Status made = write_both(arguments, "", "");
+  if (!made) return stop(terminal, program::kNotSeen, made.error().message);
   Result<Resolution> resolution = arguments.given.empty() ? write_found(arguments, environment, terminal.in)
                                                           : write_given(arguments, environment);
   if (!resolution) return stop(terminal, program::kNotSeen, resolution.error().message);

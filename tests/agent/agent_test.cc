@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "cli/cli_inputs.h"
@@ -227,12 +228,33 @@ TEST_F(Agent, ResolveWithoutAUsablePolicy) {
   EXPECT_THAT(resolve().out, HasSubstr("NCCL_ENV_POLICY is not set"));
 }
 
-TEST_F(Agent, ResolveSaysThatItCouldNotWrite) {
+// A file that is missing would keep the container from starting: the kubelet has to try again.
+TEST_F(Agent, ResolveEndsWhereItCannotMakeItsFiles) {
   ::setenv("NCCL_ENV_POLICY", kFilePolicy.c_str(), 1);
   const CliResult result = run({"resolve", "--sysfs", path("sys"), "--out", path("absent/nccl.conf")});
-  EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.out, HasSubstr("absent/nccl.conf"));
-  EXPECT_EQ(run({"resolve", "--sysfs", path("sys"), "--out", path("absent/nccl.conf"), "--strict"}).code, 1);
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.err, HasSubstr("absent/nccl.conf"));
+}
+
+// As on a full disk, which takes a file and not its content.
+TEST_F(Agent, ResolveLeavesBothFilesEmptyWhereTheDiskIsFull) {
+  ::setenv("NCCL_ENV_CONF", "NCCL_IB_TIMEOUT=22\n", 1);
+  ::setenv("NCCL_ENV_NODE", "{}", 1);
+  ::setenv("NCCL_IB_HCA", "mlx5_1", 1);
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit none { 0, before.rlim_max };
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const CliResult result =
+      run({"resolve", "--given", "NCCL_IB_HCA", "--out", path("nccl.conf"), "--env-out", path("env")});
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, ignored);
+  for (const char* name : {"NCCL_ENV_CONF", "NCCL_ENV_NODE", "NCCL_IB_HCA"}) ::unsetenv(name);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("nccl.conf: can't write: File too large; the file stays empty"));
+  EXPECT_EQ(text("nccl.conf"), "");
+  EXPECT_EQ(text("env"), "");
 }
 
 TEST_F(Agent, ATerminationMessageIsNeverMade) {

@@ -13,9 +13,11 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 from session import Session  # noqa: E402
-from scenarios import carriers, envfile, events, helm, nccl, older, programs, pull, removal, start  # noqa: E402
+from scenarios import (carriers, envfile, events, figures, full, helm, lost, nccl, older, programs, pull,  # noqa: E402
+                       removal, start, upgrade)
 
-SCENARIOS = [carriers, envfile, older, start, pull, nccl, programs, events, removal, helm]
+SCENARIOS = [carriers, envfile, older, start, pull, nccl, programs, events, full, lost, removal,
+             figures, upgrade, helm]
 
 
 def main(chosen):
@@ -27,15 +29,15 @@ def main(chosen):
     for name, scenario in names.items():
         if chosen and name not in chosen:
             continue
-        begin, outcome, figures = time.monotonic(), "ok", None
+        begin, outcome, found = time.monotonic(), "ok", None
         try:
-            figures = scenario.run(session)
+            found = scenario.run(session)
         except Exception as error:  # the next scenario may still hold
             outcome = "FAILED"
             failed.append(f"failed: {name}: {error}")
             traceback.print_exception(error, limit=-3, file=sys.stdout)
         ran += 1
-        print(f"{scenario.NAME}{f': {figures}' if figures else ''} … {outcome} ({time.monotonic() - begin:.1f} s)",
+        print(f"{scenario.NAME}{f': {found}' if found else ''} … {outcome} ({time.monotonic() - begin:.1f} s)",
               flush=True)
     for line in failed:
         print(" ".join(line.split())[:500])

@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A control plane and one node with kubelet, containerd and runc, in a network namespace that has nothing else. Images are
-imported: nothing can be pulled, so the API server has no AlwaysPullImages."""
+"""Nodes with kubelet, containerd and runc. The first shares the control plane's network namespace; each other has its own,
+and a link to it."""
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 from image import BUSYBOX_IMAGE
-from pki import Pki
-from process import Failed, Process, eventually
+from parts import ADDRESS, Parts, command
+from process import Failed, eventually
 
-NAME, ADDRESS, SERVICE = "gpu-1", "10.99.0.1", "10.96.0.1"
+NAME, OTHER = "gpu-1", "gpu-2"
 CAP_SYS_RESOURCE = 24  # linux/capability.h
-
-
-def command(*words):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Failed(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
-    return done.stdout
 
 
 def may_raise_limits():
@@ -42,122 +36,92 @@ def takes_overlays(folder):
     return done.returncode == 0
 
 
-def make_groups(name):
-    """A control group of our own for the node's pods, in each hierarchy of cgroup 1 or in that of cgroup 2."""
+def hierarchies():
+    """Folders with control groups: of each hierarchy of cgroup 1, or that of cgroup 2."""
     root = pathlib.Path("/sys/fs/cgroup")
     if (root / "cgroup.controllers").exists():
-        there = (root / "cgroup.controllers").read_text().split()
-        wanted = [f"+{controller}" for controller in ("cpu", "cpuset", "memory", "pids", "hugetlb") if controller in there]
-        try:
-            (root / "cgroup.subtree_control").write_text(" ".join(wanted))
-        except OSError as error:
-            raise Failed(f"{root}/cgroup.subtree_control does not take {' '.join(wanted)} ({error.strerror}): a container "
-                         "may share its machine's control groups only if it is privileged") from error
-        hierarchies = [root]
-    else:
-        hierarchies = [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()]
-    for hierarchy in hierarchies:
-        (hierarchy / name).mkdir()
+        return [root]
+    return [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()]
 
 
-class Node:
-    def __init__(self, binaries, state):
-        self.binaries, self.state, self.parts = binaries, state, []
-        for folder in ("log", "cni"):
-            (state / folder).mkdir()
-        self.pki = Pki(state / "pki")
+def make_groups(name):
+    """A control group of our own for a node's pods."""
+    for hierarchy in hierarchies():
+        if (hierarchy / "cgroup.controllers").exists() and hierarchy.name == "cgroup":
+            there = (hierarchy / "cgroup.controllers").read_text().split()
+            wanted = [f"+{controller}" for controller in ("cpu", "cpuset", "memory", "pids", "hugetlb") if controller in there]
+            try:
+                (hierarchy / "cgroup.subtree_control").write_text(" ".join(wanted))
+            except OSError as error:
+                raise Failed(f"{hierarchy}/cgroup.subtree_control does not take {' '.join(wanted)} ({error.strerror}): a "
+                             "container may share its machine's control groups only if it is privileged") from error
+        (hierarchy / name).mkdir(exist_ok=True)
 
-    def start(self):
-        self.make_network()
-        make_groups(self.state.name)
-        server = self.pki.issue("apiserver", "kube-apiserver", addresses=(
-            f"IP:{SERVICE}", f"IP:{ADDRESS}", "IP:127.0.0.1", "DNS:kubernetes.default.svc"))
-        admin = self.pki.issue("admin", "admin", "system:masters")
-        self.kubeconfig = self.write_kubeconfig("admin", admin)
-        self.start_apiserver(server, admin)
-        self.start_controllers()
+
+class Node(Parts):
+    """`number`: 1 for the first."""
+
+    def __init__(self, binaries, state, number=1):
+        super().__init__(binaries, state)
+        self.number, self.name = number, NAME if number == 1 else OTHER
+        self.address = ADDRESS if number == 1 else f"10.99.{number}.2"
+        self.folder, self.group = self.state / self.name, f"{self.state.name}-{number}"
+        self.folder.mkdir()
+        self.enter = ()
+
+    @property
+    def disk(self):
+        """The files of pods are on a small disk of their own, which a scenario fills."""
+        return self.folder / "kubelet/pods"
+
+    @property
+    def socket(self):
+        return self.folder / "containerd.sock"
+
+    def start(self, archives):
+        """`archives`: images that are there before a pod asks for them."""
+        make_groups(self.group)
+        if self.number > 1:
+            self.make_network()
+        self.disk.mkdir(parents=True)
+        # Else the kubelet would lay its folder over itself, and hide the disk.
+        command("mount", "--bind", self.disk.parent, self.disk.parent)
+        command("mount", "--make-rshared", self.disk.parent)
+        command("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", self.disk)
         self.start_containerd()
+        for archive in archives:
+            self.load(archive)
         self.start_kubelet()
-        self.version = json.loads(self.kubectl("get", "--raw", "/version"))["gitVersion"]
-        eventually("the node is ready", self.is_ready)
 
     def make_network(self):
-        """The Service "kubernetes" on loopback, since there is no kube-proxy; the rails, and the interface of the node."""
-        for words in ("link set lo up", f"addr add {SERVICE}/32 dev lo"):
+        """A namespace of its own, and a link to the first node's over which pods of both reach each other."""
+        there = self.run_part(f"{self.name}-network", "--net", "sleep", "infinity", program="unshare")
+        place = f"/proc/{there.pid}/ns/net"
+        eventually("the node has a namespace", lambda: os.readlink(place) != os.readlink("/proc/self/ns/net"))
+        self.enter = ("nsenter", f"--net={place}")
+        here, pods = f"10.99.{self.number}.1", f"10.88.{self.number - 1}.0/24"
+        for words in (f"link add {self.name} type veth peer name ext0 netns {there.pid}",
+                      f"addr add {here}/24 dev {self.name}", f"link set {self.name} up",
+                      f"route add {pods} via {self.address}"):
             command("ip", *words.split())
-        rails = {f"rail{number}": f"25.11.128.{number + 2}/24" for number in range(4)}
-        for name, address in {**rails, "ext0": f"{ADDRESS}/24"}.items():
-            for words in (f"link add {name} type veth peer name {name}-peer", f"addr add {address} dev {name}",
-                          f"link set {name} up", f"link set {name}-peer up"):
-                command("ip", *words.split())
-        command("ip", "route", "add", "default", "via", "10.99.0.254", "dev", "ext0")
-        pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-
-    def run_part(self, name, *arguments, program=None):
-        if name == os.environ.get("CLUSTER_GATE_OFF"):  # as a release has it that is older than the gate
-            arguments += ("--feature-gates=EnvFiles=false",)
-        part = Process(name, [program or self.binaries / name, *arguments], self.state / "log" / name,
-                       env={**os.environ, "GOGC": "200"}, start_new_session=True)  # Ctrl-C is for us alone
-        self.parts.append(part)
-        return part
-
-    def write_kubeconfig(self, name, certificate):
-        path = self.state / f"{name}.conf"
-        path.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "cluster",
-            "clusters": [{"name": "cluster", "cluster": {"server": f"https://{ADDRESS}:443",
-                                                         "certificate-authority": str(self.pki.ca)}}],
-            "users": [{"name": "user", "user": {"client-certificate": str(certificate[0]),
-                                                "client-key": str(certificate[1])}}],
-            "contexts": [{"name": "cluster", "context": {"cluster": "cluster", "user": "user"}}]}))
-        return path
-
-    def start_apiserver(self, server, admin):
-        client, peer = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
-        self.run_part("etcd", f"--data-dir={self.state}/etcd", f"--listen-client-urls={client}",
-                      f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}",
-                      f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}", "--unsafe-no-fsync",
-                      "--log-level=warn")
-        pki = self.pki
-        self.run_part(
-            "kube-apiserver", f"--etcd-servers={client}", "--bind-address=0.0.0.0", f"--advertise-address={ADDRESS}",
-            "--secure-port=443", f"--tls-cert-file={server[0]}", f"--tls-private-key-file={server[1]}",
-            f"--client-ca-file={pki.ca}", "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
-            "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-key-file={pki.service_account_key}",
-            f"--service-account-signing-key-file={pki.service_account_key}",
-            "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
-            # Hooks' Services are reached at their pods' addresses, since there is no kube-proxy. By InternalIP and
-            # a certificate for it the kubelet is found without DNS: kubectl logs and exec.
-            "--enable-aggregator-routing=true", "--kubelet-preferred-address-types=InternalIP",
-            f"--kubelet-certificate-authority={pki.ca}", f"--kubelet-client-certificate={admin[0]}",
-            f"--kubelet-client-key={admin[1]}")
-        eventually("kube-apiserver is ready", self.api_is_ready)
-
-    def api_is_ready(self):
-        for part in self.parts:
-            part.expect_alive()
-        return self.kubectl("get", "--raw", "/readyz", check=False)[0] == 0
-
-    def start_controllers(self):
-        for name, more in {"kube-scheduler": [],
-                           "kube-controller-manager": [
-                               f"--service-account-private-key-file={self.pki.service_account_key}",
-                               f"--root-ca-file={self.pki.ca}", "--use-service-account-credentials"]}.items():
-            kubeconfig = self.write_kubeconfig(name, self.pki.issue(name, f"system:{name}"))
-            self.run_part(name, f"--kubeconfig={kubeconfig}", f"--authentication-kubeconfig={kubeconfig}",
-                          f"--authorization-kubeconfig={kubeconfig}", "--leader-elect=false", *more)
+        for words in ("link set lo up", f"addr add {self.address}/24 dev ext0", "link set ext0 up",
+                      f"route add default via {here}"):
+            command(*self.enter, "ip", *words.split())
+        command(*self.enter, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
+        # The other side has a lasting entry: what is sent to a node without power is lost, and nobody answers for it.
+        mac = json.loads(command(*self.enter, "ip", "-j", "link", "show", "ext0"))[0]["address"]
+        command("ip", "neigh", "replace", self.address, "lladdr", mac, "nud", "permanent", "dev", self.name)
 
     def start_containerd(self):
-        state = self.state
-        self.snapshotter = "overlayfs" if takes_overlays(state / "probe") else "native"
-        (state / "cni/10.conflist").write_text(json.dumps({"cniVersion": "0.4.0", "name": "net", "plugins": [{
+        folder, self.snapshotter = self.folder, "overlayfs" if takes_overlays(self.folder / "probe") else "native"
+        (folder / "cni").mkdir(exist_ok=True)
+        (folder / "cni/10.conflist").write_text(json.dumps({"cniVersion": "0.4.0", "name": "net", "plugins": [{
             "type": "bridge", "bridge": "cni0", "isGateway": True, "ipam": {
-                "type": "host-local", "dataDir": str(state / "ipam"), "ranges": [[{"subnet": "10.88.0.0/24"}]],
+                "type": "host-local", "dataDir": str(folder / "ipam"), "ranges": [[{"subnet": f"10.88.{self.number - 1}.0/24"}]],
                 "routes": [{"dst": "0.0.0.0/0"}]}}]}))
-        (state / "containerd.toml").write_text(f'''version = 2
-root = "{state}/containerd"
-state = "{state}/containerd-state"
+        (folder / "containerd.toml").write_text(f'''version = 2
+root = "{folder}/containerd"
+state = "{folder}/containerd-state"
 [grpc]
   address = "{self.socket}"
 [plugins."io.containerd.grpc.v1.cri"]
@@ -167,61 +131,83 @@ state = "{state}/containerd-state"
     snapshotter = "{self.snapshotter}"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
-    conf_dir = "{state}/cni"
+    conf_dir = "{folder}/cni"
 ''')
-        containerd = self.run_part("containerd", "--config", state / "containerd.toml", program="containerd")
+        containerd = self.run_part("containerd", "--config", folder / "containerd.toml", program="containerd", enter=self.enter)
 
         def answers():
             containerd.expect_alive()
             return subprocess.run(["ctr", "-a", self.socket, "version"], capture_output=True, check=False).returncode == 0
         eventually("containerd answers", answers)
 
-    @property
-    def socket(self):
-        return self.state / "containerd.sock"
-
     def start_kubelet(self):
-        pki = self.pki
-        server = pki.issue("kubelet-server", NAME, addresses=(f"IP:{ADDRESS}",))
-        kubeconfig = self.write_kubeconfig("kubelet", pki.issue("kubelet", f"system:node:{NAME}", "system:nodes"))
-        (self.state / "kubelet.yaml").write_text(json.dumps({
+        pki, name = self.pki, self.name
+        server = pki.issue(f"{name}-server", name, addresses=(f"IP:{self.address}",))
+        kubeconfig = self.write_kubeconfig(name, pki.issue(name, f"system:node:{name}", "system:nodes"))
+        (self.folder / "kubelet.yaml").write_text(json.dumps({
             "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "readOnlyPort": 0,
             "tlsCertFile": str(server[0]), "tlsPrivateKeyFile": str(server[1]), "authorization": {"mode": "AlwaysAllow"},
             "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False},
                                "x509": {"clientCAFile": str(pki.ca)}},
-            "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.state.name}", "enforceNodeAllocatable": [], "failCgroupV1": False,
+            "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.group}", "enforceNodeAllocatable": [], "failCgroupV1": False,
             "failSwapOn": False, "evictionHard": {}, "localStorageCapacityIsolation": False, "resolvConf": "",
             "containerRuntimeEndpoint": f"unix://{self.socket}", "syncFrequency": "2s"}))
         # Its control groups are its own: other nodes of this machine keep theirs. cgroup 1 is taken, too.
-        self.run_part("kubelet", "--config", self.state / "kubelet.yaml", f"--kubeconfig={kubeconfig}",
-                      f"--hostname-override={NAME}", f"--node-ip={ADDRESS}", "--root-dir", self.state / "kubelet",
-                      "--cert-dir", self.state / "kubelet-pki")
+        self.run_part("kubelet", "--config", self.folder / "kubelet.yaml", f"--kubeconfig={kubeconfig}",
+                      f"--hostname-override={name}", f"--node-ip={self.address}", "--root-dir", self.folder / "kubelet",
+                      "--cert-dir", self.folder / "kubelet-pki", enter=self.enter)
+        eventually(f"{name} is ready", self.is_ready)
 
     def is_ready(self):
-        for part in self.parts:
-            part.expect_alive()
-        code, said = self.kubectl("get", "node", NAME, "-o", "json", check=False)
+        self.expect_alive()
+        code, said = self.kubectl("get", "node", self.name, "-o", "json", check=False)
         conditions = json.loads(said)["status"].get("conditions", []) if code == 0 else []
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
     def load(self, archive):
         command("ctr", "-a", self.socket, "-n", "k8s.io", "images", "import", "--snapshotter", self.snapshotter, archive)
 
-    def kubectl(self, *arguments, check=True, stdin=None):
-        """Returns the output; with `check` false, the exit code and the output or the errors."""
-        done = subprocess.run([self.binaries / "kubectl", "--kubeconfig", self.kubeconfig, *map(str, arguments)],
-                              capture_output=True, text=True, input=stdin, check=False)
-        if not check:
-            return done.returncode, done.stdout or done.stderr
-        if done.returncode:
-            raise Failed(f"kubectl {' '.join(map(str, arguments))}: {done.stderr.strip()}")
-        return done.stdout
+    def lose_power(self):
+        """Of a node that is not the first: nothing from it or to it arrives any more, and all that ran on it is gone."""
+        command(*self.enter, "ip", "link", "set", "ext0", "down")
+        network, *programs = self.parts
+        for part in programs:
+            part.end(signal.SIGKILL)
+        self.parts = [network]
+        for process in self.processes():
+            os.kill(process, signal.SIGKILL)
+        eventually("its processes are gone", lambda: not self.processes())
+        self.unmount()
+        shutil.rmtree(self.folder / "containerd-state")
+
+    def processes(self):
+        """Shims, by their socket, and what runs in its control groups; not those that wait for their parent to take note."""
+        found = set()
+        for place in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                line = (place / "cmdline").read_text()
+                if line and (str(self.socket) in line or f"/{self.group}/" in (place / "cgroup").read_text()):
+                    found.add(int(place.name))
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+        return found
+
+    def gain_power(self):
+        super().stop()
+        command("ip", "link", "del", self.name)
+        self.make_network()
+        self.start_containerd()
+        self.start_kubelet()
 
     def stop(self):
         """Containers end with the process namespace; the parts go first, so that they can say why they failed."""
-        for part in reversed(self.parts):
-            part.end(limit=2)
+        super().stop()
+        self.unmount()
+
+    def unmount(self):
+        """All but the disk of pods' files."""
         with open("/proc/mounts", encoding="utf-8") as mounts:
-            below = [line.split()[1] for line in mounts if line.split()[1].startswith(f"{self.state}/")]
-        for place in sorted(below, reverse=True):
-            subprocess.run(["umount", "--lazy", place], check=False)
+            places = sorted((line.split()[1] for line in mounts), reverse=True)
+        for place in places:
+            if place.startswith(f"{self.folder}/") and place not in (str(self.disk), str(self.disk.parent)):
+                subprocess.run(["umount", "--lazy", place], check=False)

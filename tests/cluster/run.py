@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the cluster in the namespaces that `run` has made, installs nccl-env and runs a command.
 
-  run.py BINARIES PROGRAMS IMAGES STATE [COMMAND]"""
+  run.py BINARIES PROGRAMS STATE [COMMAND]"""
 import os
 import pathlib
 import signal
@@ -12,8 +12,10 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
-from installation import Installation  # noqa: E402
+from installation import Installation, archives  # noqa: E402
 from node import Node  # noqa: E402
+from parts import command as run_program  # noqa: E402
+from plane import ControlPlane  # noqa: E402
 from process import Failed  # noqa: E402
 
 HELP = """
@@ -28,9 +30,17 @@ The shell's end is the cluster's.
 """
 
 
-def run_command(node, programs, command):
-    environment = {**os.environ, "KUBECONFIG": str(node.kubeconfig), "NCCL_ENV_CLUSTER": str(node.state),
-                   "PATH": f"{programs}:{node.binaries}:{os.environ['PATH']}"}
+def hide_folders():
+    """Those that containerd, runc and the kubelet use whatever they are told: what they leave is gone with the namespace. The
+    pods' logs are on a small disk, which a scenario fills."""
+    for folder in ("/run/netns", "/run/containerd", "/var/log/containers", "/var/log/pods"):
+        os.makedirs(folder, exist_ok=True)
+        run_program("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", folder)
+
+
+def run_command(plane, programs, command):
+    environment = {**os.environ, "KUBECONFIG": str(plane.kubeconfig), "NCCL_ENV_CLUSTER": str(plane.state),
+                   "PATH": f"{programs}:{plane.binaries}:{os.environ['PATH']}"}
     if command:
         return subprocess.run(["bash", "-c", command], env=environment, check=False).returncode
     print(HELP, flush=True)
@@ -38,20 +48,22 @@ def run_command(node, programs, command):
 
 
 def main():
-    binaries, programs, images, state = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
+    binaries, programs, state = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background is started without it
     begin = time.monotonic()
 
     def say(what):
         print(f"cluster: {what} after {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
-    node = Node(binaries, state)
+    hide_folders()
+    plane, node = ControlPlane(binaries, state), Node(binaries, state)
     try:
-        node.start()
-        say(f"Kubernetes {node.version} has a node")
-        Installation(node, images, state).install()
+        plane.start()
+        node.start(archives(state))
+        say(f"Kubernetes {plane.version} has a node")
+        Installation(plane, state).install()
         say("nccl-env is installed, its policy accepted, the node's table written")
-        return run_command(node, programs, sys.argv[5] if len(sys.argv) > 5 else "")
+        return run_command(plane, programs, sys.argv[4] if len(sys.argv) > 4 else "")
     except KeyboardInterrupt:
         return 130
     except Failed as problem:
@@ -59,6 +71,7 @@ def main():
         return 1
     finally:
         node.stop()
+        plane.stop()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from process import Failed, eventually
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HCAS = [f"mlx5_{number}" for number in range(4)]
+TASKS = "*/containerd-state/io.containerd.runtime.v2.task/k8s.io"  # of a node, below the cluster's folder
 # Ends on SIGTERM, which a first process without a handler would not see.
 WAIT = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait; done"]
 
@@ -68,7 +69,6 @@ class Session:
         pki = self.state / "pki"
         self.api = Api(443, pki / "ca.crt", (pki / "admin.crt", pki / "admin.key"))
         self.sys = self.state / "sys"
-        self.running_tasks = self.state / "containerd-state/io.containerd.runtime.v2.task/k8s.io"
 
     def command(self, *words, code=0, stdin=None):
         """The output of kubectl, nccl-env or another program; Failed if it ends otherwise than with `code`."""
@@ -85,7 +85,7 @@ class Session:
         return self.command("kubectl", *words, **more)
 
     def ctr(self, *words):
-        return self.command("ctr", "-a", self.state / "containerd.sock", "-n", "k8s.io", *words)
+        return self.command("ctr", "-a", self.state / NAME / "containerd.sock", "-n", "k8s.io", *words)
 
     def load_image(self, name, **content):
         archive = self.state / "image.tar"
@@ -136,23 +136,42 @@ class Session:
             raise Failed(f"{failed}\n{told}") from failed
 
     def tasks(self):
-        """The ids of all containers that containerd runs."""
-        return {path.name for path in self.running_tasks.iterdir()}
+        """The ids of all containers that run, on any node."""
+        return {path.name for path in self.state.glob(f"{TASKS}/*")}
 
     def process_of(self, container_id):
-        path = self.running_tasks / container_id.split("//")[1]
-        try:
-            return Process(int((path / "init.pid").read_text()))
-        except (FileNotFoundError, ValueError):
-            return None
+        for path in self.state.glob(f"{TASKS}/{container_id.split('//')[1]}/init.pid"):
+            try:
+                return Process(int(path.read_text()))
+            except (FileNotFoundError, ValueError):
+                pass
+        return None
+
+    def pods_of(self, program):
+        """Those of ours that are not on their way out."""
+        found = self.api.list("Pod", "nccl-env", f"?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-{program}")
+        return [some for some in found if "deletionTimestamp" not in some["metadata"]]
 
     def ours(self, program):
-        """Name and process of each pod of ours that runs."""
-        found = {}
-        for some in self.api.list("Pod", "nccl-env", f"?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-{program}"):
-            if "deletionTimestamp" not in some["metadata"] and is_ready(some):
-                found[some["metadata"]["name"]] = self.process_of(statuses(some)[0]["containerID"])
-        return found
+        """Name and process of each pod of ours that is ready."""
+        return {some["metadata"]["name"]: self.process_of(statuses(some)[0]["containerID"])
+                for some in self.pods_of(program) if is_ready(some)}
+
+    def rolled_out(self, *workloads):
+        for workload in workloads:
+            self.kubectl("-n", "nccl-env", "rollout", "status", "--timeout=120s", workload)
+
+    def endpoints(self):
+        """Addresses at which the API server may find the webhook."""
+        slices = self.api.request("GET", "/apis/discovery.k8s.io/v1/namespaces/nccl-env/endpointslices")["items"]
+        return {address for some in slices for endpoint in some["endpoints"] or [] if endpoint["conditions"]["ready"]
+                for address in endpoint["addresses"]}
+
+    def metric(self, metric, **labels):
+        """The sum of the API server's samples of this metric and these labels."""
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        return sum(float(line.split()[-1]) for line in self.kubectl("get", "--raw", "/metrics").splitlines()
+                   if line.startswith(f"{metric}{{") and all(part in line for part in wanted))
 
     def explained(self, namespace, name, code=0, more=()):
         return json.loads(self.command("nccl-env", "explain", f"pod/{name}", "-n", namespace, "-o", "json", *more, code=code))

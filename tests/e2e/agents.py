@@ -6,7 +6,7 @@ import os
 import urllib.error
 import urllib.request
 
-import kubelet
+from objects import arguments
 from process import PATIENCE, Process, eventually
 
 
@@ -48,12 +48,11 @@ class Agent(Process):
         """For `node`, with the token of `pod`."""
         container = plane.api.get("DaemonSet", "nccl-env", "nccl-env-agent")["spec"]["template"]["spec"][
             "containers"][0]
-        arguments = kubelet.arguments(container, NODE_NAME=node)
         token = directory / f"{name}.token"
         token.write_text(plane.token("nccl-env-agent", pod=pod))
-        super().__init__(name, [program, *arguments, "--kubeconfig", plane.write_kubeconfig(name, token_file=token),
-                                "--ops-listen", "127.0.0.1:0", "--sysfs", directory / "sys", "--look", "1s"],
-                         directory / f"{name}.log")
+        kubeconfig = plane.write_kubeconfig(name, token_file=token)
+        super().__init__(name, [program, *arguments(container, NODE_NAME=node), "--kubeconfig", kubeconfig, "--ops-listen",
+                                "127.0.0.1:0", "--sysfs", directory / "sys", "--look", "1s"], directory / f"{name}.log")
         self.port = eventually(f"{name} listens", self.listening)
 
     def listening(self):

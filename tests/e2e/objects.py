@@ -5,7 +5,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-from demo_cluster import file_of, resolve_env  # noqa: E402  # pylint: disable=wrong-import-position
+from demo_cluster import expand, file_of, resolve_env  # noqa: E402  # pylint: disable=wrong-import-position
 
 from process import Failed
 
@@ -64,10 +64,28 @@ def pod(namespace, name, labels=None, annotations=None, **spec):
             "spec": pod_spec(**spec)}
 
 
+def containers(some):
+    """Of a pod by name, as they start."""
+    return {one["name"]: one for one in [*some["spec"].get("initContainers", []), *some["spec"]["containers"]]}
+
+
 def env_of(bound, container=0):
-    """What NCCL finds set: the container's env, then the lines of its nccl.conf as a Binding brought them."""
-    some = bound["spec"]["containers"][container]
+    """What NCCL finds set in the container of this name or number: its env, then the lines of its nccl.conf as a Binding
+    brought them. What processes have is for tests/cluster."""
+    some = containers(bound)[container] if isinstance(container, str) else bound["spec"]["containers"][container]
     return file_of(bound, some) | resolve_env(bound, some)
+
+
+def reads_conf(container):
+    """Our file stands where NCCL looks for one."""
+    return {"name": "nccl-env-conf", "mountPath": "/etc/nccl.conf", "readOnly": True, "subPath": "nccl.conf"} in container.get(
+        "volumeMounts", [])
+
+
+def arguments(container, **known):
+    """With $(NAME) in them expanded; `known`: values from fields of the pod, by name."""
+    env = {entry["name"]: entry["value"] for entry in container.get("env", []) if "value" in entry} | known
+    return [expand(argument, env) for argument in container["args"]]
 
 
 def annotations_of(some):

@@ -10,7 +10,7 @@ import ssl
 import urllib.error
 import urllib.request
 
-import kubelet
+from objects import arguments
 from process import PATIENCE, Failed, Process, eventually
 
 SECRET = ("nccl-env", "nccl-env-webhook-tls")  # of their certificates: namespace and name
@@ -96,7 +96,7 @@ class Webhooks:
         token = self.directory / "webhook.token"
         token.write_text(self.plane.token("nccl-env-webhook"))
         kubeconfig = self.plane.write_kubeconfig(name, token_file=token, port=self.ways.get(name))
-        return [self.program, *kubelet.arguments(container), *self.options, "--kubeconfig", kubeconfig, "--listen",
+        return [self.program, *arguments(container), *self.options, "--kubeconfig", kubeconfig, "--listen",
                 "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
 
     def start(self, name):

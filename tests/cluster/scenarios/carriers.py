@@ -33,6 +33,10 @@ def by_reference(session):
     process = session.run(pod("both", "train"))
     expect("File and Reference, the environment", process.variables(), {**CONSTANTS, **empty, "NCCL_IB_HCA": PLAIN})
     expect("File and Reference, the index", process.conf().get("NCCL_IB_GID_INDEX"), "3")
+    for name, data, timeout in (("with", {"NCCL_IB_TIMEOUT": "19"}, "19"), ("without", {"OTHER": "1"}, "22")):
+        session.api.request("POST", "/api/v1/namespaces/both/configmaps", {"metadata": {"name": name}, "data": data})
+        has = session.run(pod("both", name, envFrom=[{"configMapRef": {"name": name}}])).has()
+        expect(f"envFrom {name} the variable", (has["NCCL_IB_TIMEOUT"], has["NCCL_IB_HCA"].lstrip("=")), (timeout, PLAIN))
 
 
 def children(session, lines):

@@ -22,14 +22,18 @@ def steps():
     return [part for part in re.split(r"^# .*\n", commands("Uninstall"), flags=re.M) if part.strip()]
 
 
+def uninstall(session):
+    """The three steps, if anything is installed; the second ends, because no pod waits."""
+    if session.kubectl("get", "namespace", "nccl-env", "--ignore-not-found"):
+        for step in steps():
+            session.shell(step)
+
+
 def run(session):
     session.opt_in("removal")
     process = session.run(pod("removal", "train"))
     before = process.has()
-    first, waiting, rest = steps()
-    session.shell(first)
-    session.shell(waiting)  # ends, because no pod waits
-    session.shell(rest)
+    uninstall(session)
     left = [name for name in session.kubectl("get", "-o", "name", KINDS).split() if "nccl-env" in name]
     if left:
         raise Failed(f"left behind: {left}")

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The init container of pods that look for themselves: what it says, what it costs, and a node without its image."""
-import os
-import statistics
-import time
-
+"""The init container of pods that look for themselves: what it says, and a node without its image."""
 from process import eventually
 from session import expect, pod, statuses
 
-NAME = "start: the init container's look, its image missing, and the seconds from create to running"
+NAME = "start: the init container's look, and its image missing"
 RESOLVER = "nccl-env-resolve"
-PODS = int(os.environ.get("CLUSTER_PODS", "5"))
 
 
 def resolver(session, name, namespace="start"):
@@ -60,34 +55,9 @@ def without_image(session):
     session.running("start", "waits")
 
 
-def seconds_to_run(session, namespace, host_network):
-    """Seconds from create to a running process, pod by pod."""
-    found = []
-    for number in range(PODS):
-        name = f"timed-{'host' if host_network else 'own'}-{number}"
-        begin = time.monotonic()
-        session.run(pod(namespace, name, host_network=host_network))
-        found.append(time.monotonic() - begin)
-        session.api.delete("Pod", namespace, name)
-    return statistics.median(found)
-
-
-def costs(session):
-    """The same pod in a namespace without a policy, with values by Binding, and with the init container."""
-    session.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "start-without"}})
-    eventually("it has a service account", lambda: session.may_create("start-without"))
-    session.opt_in("start-host")
-    medians = {what: seconds_to_run(session, namespace, False) for what, namespace in {
-        "without us": "start-without", "by Binding": "start-host", "with the init container": "start"}.items()}
-    session.clear("start-without", "start-host")
-    return f"p50 of {PODS} pods: " + ", ".join(f"{what} {seconds:.2f} s" for what, seconds in medians.items())
-
-
 def run(session):
     session.opt_in("start", exposure="SubInterface")
     process, _ = looks(session)
     restarts(session, process)
     without_image(session)
-    figures = costs(session)
     session.clear("start")
-    return figures

@@ -4,9 +4,9 @@ import json
 import pathlib
 import subprocess
 
-import kubelet
 from asker import Asker
-from objects import annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
+from objects import (annotations_of, containers, env_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, reads_conf,
+                     resolve_env, table)
 from process import PATIENCE, Failed, eventually
 from scenarios.delivery import make
 from scenarios.ways import LateWebhook
@@ -53,12 +53,10 @@ def check_pod(some):
     resolver = check_resolver(some)
     status = json.loads(annotations_of(some)["nccl-env.io/status"])
     expect("form", status["form"], "ContainerStart")
-    train = kubelet.container(some, "train")
-    env = kubelet.environment(some, train)
-    expect("constants in env", {key: value for key, value in env.items() if key.startswith("NCCL_")},
+    train = containers(some)["train"]
+    expect("constants in env", {key: value for key, value in resolve_env(some, train).items() if key.startswith("NCCL_")},
            {"NCCL_IB_TIMEOUT": "22"})
-    mount = kubelet.conf_mount(train)
-    expect_in("the mount of nccl.conf", json.dumps(mount), '"readOnly": true', '"subPath": "nccl.conf"')
+    expect("a mount of nccl.conf", reads_conf(train), True)
     return resolver
 
 
@@ -98,8 +96,7 @@ def check_copy(cluster, original):
     copied = cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     check_pod(copied)
     expect("annotations of a copy", set(ours(copied)), {"nccl-env.io/status"})
-    expect("mounts of a copy", len(kubelet.container(copied, "train")["volumeMounts"]),
-           len(kubelet.container(original, "train")["volumeMounts"]))
+    expect("mounts of a copy", *(len(containers(some)["train"]["volumeMounts"]) for some in (copied, original)))
 
 
 def check_reinvocation(cluster):
@@ -128,7 +125,7 @@ def check_ephemeral(cluster, some):
         {"spec": {"ephemeralContainers": [debugger]}}, "application/strategic-merge-patch+json")
     added = changed["spec"]["ephemeralContainers"][0]
     expect("env of the ephemeral container", added["env"], debugger["env"])
-    expect("mount of the ephemeral container", kubelet.conf_mount(added), None)
+    expect("mount of the ephemeral container", reads_conf(added), False)
     check_pod(changed)
 
 
@@ -146,13 +143,13 @@ def check_order(cluster):
     spec["containers"].append({"name": "logs", "image": "example.com/logs:1"})
     spec["volumes"] = [{"name": "etc", "emptyDir": {}}]
     made = api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "start", "name": "order"}, "spec": spec})
-    expect("order", [some["name"] for some in kubelet.containers(made)],
+    expect("order", list(containers(made)),
            ["istio-like", RESOLVER, "check-rdma", "fetch", "train", "own-conf", "logs"])
-    expect("who reads the file", [some["name"] for some in kubelet.containers(made) if kubelet.conf_mount(some)],
+    expect("who reads the file", [name for name, some in containers(made).items() if reads_conf(some)],
            ["check-rdma", "train"])
     status = json.loads(annotations_of(made)["nccl-env.io/status"])
     expect("why not the one with its own /etc", set(status["containers"]["own-conf"]["omitted"].values()), {"ConfPresent"})
-    expect("its env", kubelet.container(made, "own-conf").get("env", []), [])
+    expect("its env", containers(made)["own-conf"].get("env", []), [])
 
 
 def check_switches(cluster):
@@ -176,8 +173,7 @@ def check_rails(cluster):
         made, warnings = make(cluster, namespace, name, body["spec"], annotations=annotations)
         status = json.loads(annotations_of(made)["nccl-env.io/status"])["containers"]["train"]
         bound = cluster.bound(namespace, name)
-        env = kubelet.nccl_sees(bound, kubelet.container(bound, "train"))
-        return {**status["set"], **status["omitted"]}["NCCL_IB_HCA"], env.get("NCCL_IB_HCA"), " ".join(warnings)
+        return {**status["set"], **status["omitted"]}["NCCL_IB_HCA"], env_of(bound).get("NCCL_IB_HCA"), " ".join(warnings)
 
     match = {"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}]}
     whole = hca_list(["mlx5_1", "mlx5_2"])
@@ -227,7 +223,7 @@ def check_explain(cluster):
     expect_in("an image that is not there", " ".join(ask.told(1, "explain", "pod/rank-0", "-n", "start").split()),
               "not started. The pod's init container nccl-env-resolve", "(ImagePullBackOff: registry.example.com/nccl-env-agent)",
               "/etc/nccl.conf of container train", "not written yet: ImagePullBackOff")
-    message = run_resolver(cluster, kubelet.container(bound, RESOLVER))
+    message = run_resolver(cluster, containers(bound)[RESOLVER])
     tell(cluster, "rank-0", terminated=terminated(message))
     omitted = {some["name"]: some["detail"] for some in
                ask.json(0, "explain", "pod/rank-0", "-n", "start")["containers"][1]["omitted"]}

@@ -2,9 +2,9 @@
 """Delivery by file: an MPIJob's pods, whose ranks sshd starts without the pod's environment, and what a user set."""
 import json
 
-import kubelet
 from asker import Asker
-from objects import annotations_of, expect, expect_in, hca_list, pod, pod_spec, policy, table
+from objects import (annotations_of, containers, env_of, expect, expect_in, file_of, hca_list, pod, pod_spec, policy, reads_conf,
+                     table)
 from process import Failed
 from scenarios.asking import without_webhooks
 
@@ -39,7 +39,7 @@ def check_mpijob(cluster):
     launcher["containers"][0].update(name="mpi", command=["sh", "-c", LAUNCH])
     made, warnings = make(cluster, "files", "resnet-launcher", launcher)
     expect("env of the launcher", made["spec"]["containers"][0].get("env", []), [])
-    expect("file of the launcher", kubelet.conf_mount(made["spec"]["containers"][0]), None)
+    expect("file of the launcher", reads_conf(made["spec"]["containers"][0]), False)
     expect_in("the warning to the launcher's creator", " ".join(warnings), "NCCL_SOCKET_IFNAME", "read those values from")
     for node in RAILS:
         worker = pod_spec(node=node)
@@ -48,16 +48,11 @@ def check_mpijob(cluster):
                [])
         bound = cluster.bound("files", f"resnet-{node}")
         # A rank that sshd starts sees the file and no env of the pod.
-        expect(f"nccl.conf on {node}", kubelet.conf(bound, kubelet.container(bound, "mpi")), values(node))
+        expect(f"nccl.conf on {node}", file_of(bound, containers(bound)["mpi"]), values(node))
 
 
 def check_own_values(cluster):
     """Each way to set a variable by oneself, under Reference and File together and under Reference alone."""
-    cluster.api.request("POST", "/api/v1/namespaces/files/configmaps", {
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "with"}, "data": {"NCCL_IB_TIMEOUT": "19"}})
-    cluster.api.request("POST", "/api/v1/namespaces/files/configmaps", {
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "without"}, "data": {"OTHER": "1"}})
-    maps = {"with": {"NCCL_IB_TIMEOUT": "19"}, "without": {"OTHER": "1"}}
     annotation = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['training.kubeflow.org/job-name']"}}}
     asks = {"limits": {"rdma/hca": "1"}}
     spec = pod_spec(node="node-a")
@@ -65,8 +60,6 @@ def check_own_values(cluster):
                               {"name": "sidecar", "image": "example.com/proxy:1", "resources": asks, "restartPolicy": "Always"}]
     spec["containers"] = [{"name": name, "image": "example.com/train:1", "resources": asks, **more} for name, more in {
         "plain": {},
-        "with": {"envFrom": [{"configMapRef": {"name": "with"}}]},
-        "without": {"envFrom": [{"configMapRef": {"name": "without"}}]},
         "empty": {"env": [{"name": "NCCL_IB_TIMEOUT", "value": ""}]},
         "from": {"env": [{"name": "NCCL_IB_TIMEOUT", **annotation}]},
         "twice": {"env": [{"name": "NCCL_IB_TIMEOUT", "value": "18"}, {"name": "NCCL_IB_TIMEOUT", "value": "20"}]},
@@ -75,13 +68,13 @@ def check_own_values(cluster):
     }.items()]
     make(cluster, "files", "own-values", spec)
     bound = cluster.bound("files", "own-values")
-    sees = {some["name"]: kubelet.nccl_sees(bound, some, maps) for some in kubelet.containers(bound)}
+    sees = {name: env_of(bound, name) for name in containers(bound)}
     for found in sees.values():  # the list is plain in env and begins with = in the file
         found["NCCL_IB_HCA"] = found.get("NCCL_IB_HCA", "").removeprefix("=")
     full = values("node-a", NCCL_IB_HCA=",".join(RAILS["node-a"][0]))
-    for name in ("plain", "without", "init", "sidecar"):
+    for name in ("plain", "init", "sidecar"):
         expect(f"what {name} sees", {key: value for key, value in sees[name].items() if value}, full)
-    for name, value in (("with", "19"), ("empty", ""), ("from", "resnet"), ("twice", "20")):
+    for name, value in (("empty", ""), ("from", "resnet"), ("twice", "20")):
         expect(f"timeout of {name}", sees[name]["NCCL_IB_TIMEOUT"], value)
         expect(f"HCA list of {name}", sees[name]["NCCL_IB_HCA"], full["NCCL_IB_HCA"])
     expect("HCA list of own-hcas", sees["own-hcas"]["NCCL_IB_HCA"], "mlx5_9")
@@ -111,13 +104,13 @@ def check_own_files(cluster):
     bound = cluster.bound("files", "own-files")
     status = json.loads(annotations_of(bound)["nccl-env.io/status"])["containers"]
     for name in mounts:
-        some = kubelet.container(bound, name)
+        some = containers(bound)[name]
         expect(f"env of {name}", some.get("env", []), [])
         expect(f"our mounts in {name}", [mount for mount in some["volumeMounts"] if mount["name"].startswith("nccl-env")], [])
         expect(f"reasons of {name}", set(status[name]["omitted"].values()), {"ConfPresent"})
-    named = kubelet.container(bound, "named")
-    expect("nccl.conf of named", kubelet.conf(bound, named), values("node-a"))
-    expect("env of named", kubelet.environment(bound, named), {"NCCL_CONF_FILE": "/conf/mine"})
+    named = containers(bound)["named"]
+    expect("nccl.conf of named", file_of(bound, named), values("node-a"))
+    expect("env of named", named["env"], [{"name": "NCCL_CONF_FILE", "value": "/conf/mine"}])
     text = " ".join(Asker(cluster, cluster.plane.kubeconfig).told(0, "explain", "pod/own-files", "-n", "files").split())
     expect_in("explain", text, "ConfPresent", "Remove that mount or NCCL_CONF_FILE")
 
@@ -130,7 +123,7 @@ def check_many(cluster):
     make(cluster, "files", "sixty", spec)
     bound = cluster.bound("files", "sixty")
     for some in bound["spec"]["containers"]:
-        expect(f"nccl.conf of {some['name']}", kubelet.conf(bound, some), values("node-b"))
+        expect(f"nccl.conf of {some['name']}", file_of(bound, some), values("node-b"))
     outcomes = {}
     for spare in (1 << 10, 64 << 10):
         name = f"edge-{spare}"
@@ -150,12 +143,12 @@ def check_file_alone(cluster):
     cluster.opt_in("file-alone", "file-alone")
     make(cluster, "file-alone", "train", pod_spec(node="node-a"))
     bound = cluster.bound("file-alone", "train")
-    train = kubelet.container(bound, "train")
+    train = containers(bound)["train"]
     expect("env under delivery File", train.get("env", []), [{"name": "NCCL_SOCKET_IFNAME", "value": "eth0"},
                                                              {"name": "NCCL_IB_TIMEOUT", "value": "22"}])
-    expect("nccl.conf under delivery File", kubelet.conf(bound, train), values("node-a"))
+    expect("nccl.conf under delivery File", file_of(bound, train), values("node-a"))
     placed, _ = make(cluster, "file-alone", "placed", pod_spec(nodeName="node-b"))
-    expect("nccl.conf of a pod that names its node", kubelet.conf(placed, kubelet.container(placed, "train")),
+    expect("nccl.conf of a pod that names its node", file_of(placed, containers(placed)["train"]),
            values("node-b"))
 
 

@@ -9,9 +9,8 @@ import pathlib
 import subprocess
 import sys
 
-import kubelet
 from cluster import SOURCE
-from objects import annotations_of, env_of, expect, expect_in, hca_list, pod, table
+from objects import annotations_of, arguments, env_of, expect, expect_in, hca_list, pod, table
 from process import PATIENCE, Failed, eventually
 
 sys.path.insert(0, str(SOURCE / "tests/docs"))
@@ -76,7 +75,7 @@ def check_images(cluster):
         spec = cluster.api.get(kind, "nccl-env", f"nccl-env-{name}")["spec"]["template"]["spec"]
         expect(f"image of the {name}", spec["containers"][0]["image"], f"registry.example/nccl-env-{name}:0.1.0")
         if name == "webhook":
-            expect_in("arguments of the webhook", kubelet.arguments(spec["containers"][0]),
+            expect_in("arguments of the webhook", arguments(spec["containers"][0]),
                       "--resolver-image=registry.example/nccl-env-agent:0.1.0")
 
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Disks without room: that of the pods' logs, and the one on which the kubelet keeps a pod's files."""
+import pathlib
+import shutil
+import threading
+import time
+
+from load import Load
+from node import NAME as NODE
+from process import Failed, eventually
+from scenarios.envfile import opt_in
+from scenarios.events import follows
+from session import HCAS, expect, pod, statuses
+
+NAME = "full: without room for logs nothing is missed; a pod whose values cannot be written starts without them"
+RESOLVER = "nccl-env-resolve"
+PAGE = 4096
+
+
+class Full:
+    """Takes the room of a small disk, all but `spare` pages."""
+
+    def __init__(self, folder, spare=0):
+        self.path, self.spare = pathlib.Path(folder) / "full", spare
+        room = shutil.disk_usage(folder).total
+        if room > 1 << 28:  # the machine's own disk, which others need
+            raise Failed(f"{folder} is not on a small disk, but on one of {room >> 20} MiB")
+
+    def __enter__(self):
+        self.fill(self.spare)
+        return self
+
+    def fill(self, spare=0):
+        with self.path.open("ab", buffering=0) as file:
+            for size in (PAGE * 256, PAGE):
+                try:
+                    while file.write(bytes(size)) == size:
+                        pass
+                except OSError:  # no space left
+                    pass
+            file.truncate(file.tell() // PAGE * PAGE - spare * PAGE)
+
+    def __exit__(self, *_):
+        self.path.unlink()
+
+
+def restarts(session):
+    return sum(some["restartCount"] for program in ("webhook", "agent") for one in session.pods_of(program)
+               for some in statuses(one))
+
+
+def logs(session):
+    """Both programs go on: the runtime takes their lines and drops them."""
+    before = restarts(session)
+    with Load(session, "full") as load, Full("/var/log/pods"):
+        time.sleep(2)
+        session.set_state(HCAS[3], "1: DOWN")
+        follows(session, "a port is down", lambda: session.ports_of().get(HCAS[3]) == "Down")
+        session.set_state(HCAS[3], "4: ACTIVE")
+        follows(session, "it is back", lambda: session.ports_of().get(HCAS[3]) == "Active")
+    load.expect_none_missed("without room for logs")
+    expect("restarts", restarts(session), before)
+    return f"no room for logs {load.figures()}"
+
+
+class Filler(threading.Thread):
+    """Fills the disk of pods' files once the next pod's /etc/hosts is there, which the kubelet writes before it starts a
+    container; little is left until then."""
+
+    def __init__(self, disk):
+        super().__init__(daemon=True)
+        self.disk, self.known, self.full = disk, set(disk.glob("*/etc-hosts")), Full(disk, spare=16)
+
+    def run(self):
+        eventually("a pod has /etc/hosts", lambda: any(path.stat().st_size for path in set(self.disk.glob("*/etc-hosts")) -
+                                                       self.known), limit=60, pause=0.001)
+        self.full.fill()
+
+
+def values(session, disk, namespace, host_network):
+    """The init container makes its files and can write nothing into them, nor say so."""
+    filler = Filler(disk)
+    with filler.full:
+        filler.start()
+        process = session.run(pod(namespace, "train", host_network=host_network))
+        filler.join()
+    ended = next(one for one in statuses(session.api.get("Pod", namespace, "train")) if one["name"] == RESOLVER)
+    expect(f"{namespace}: the init container's end", (ended["state"]["terminated"]["exitCode"], ended["restartCount"]), (0, 0))
+    expect(f"{namespace}: its variables", process.variables(), {"NCCL_IB_TIMEOUT": "22"})
+    expect(f"{namespace}: its file", process.conf() or {}, {})
+    told = session.command("nccl-env", "explain", "pod/train", "-n", namespace)
+    expect(f"{namespace}: explain", "what it found itself is not known" in " ".join(told.split()), True)
+
+
+def waits(session, disk):
+    """Without room for anything the pod waits for its kubelet, and has all values once there is some."""
+    with Full(disk):
+        session.api.create(pod("full", "waits"))
+        time.sleep(3)
+        running = [one for one in statuses(session.api.get("Pod", "full", "waits")) if "running" in one.get("state", {})]
+        if running:
+            raise Failed("a pod runs on a node without room")
+    expect("with room", session.running("full", "waits").has(), session.run(pod("full", "beside")).has())
+
+
+def run(session):
+    disk = session.state / NODE / "kubelet/pods"
+    session.opt_in("full")
+    session.opt_in("full-look", exposure="SubInterface")
+    opt_in(session, "full-env")
+    figures = logs(session)
+    values(session, disk, "full-look", host_network=False)
+    values(session, disk, "full-env", host_network=True)
+    waits(session, disk)
+    session.clear("full", "full-look", "full-env")
+    return figures
