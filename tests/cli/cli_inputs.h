@@ -48,7 +48,7 @@ class Cli : public CliTest {
   const std::string pod = write("pod.yaml", kPod);
 
   [[nodiscard]] CliResult explain(std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments{"explain", "--policy", policy, "--pod", pod};
+    std::vector<std::string> arguments{"explain", "--policy", policy, "-f", pod};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_cli(arguments);
   }

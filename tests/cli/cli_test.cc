@@ -57,10 +57,10 @@ TEST_F(Cli, HelpIsThereInEveryWayThatPeopleAskForIt) {
 }
 
 TEST_F(Cli, WrongUsageIsCode2AndPrintsNothingOnStdout) {
-  const std::string both = "explain --policy " + policy + " --pod " + pod;
+  const std::string both = "explain --policy " + policy + " -f " + pod;
   for (const std::string& line :
        {std::string("--frobnicate"), "explain --policy " + policy, "explain --review " + pod,
-        "explain --store dir:. --review " + pod + " --pod " + pod, both + " --store dir:.", both + " -o xml",
+        "explain --store dir:. --review " + pod + " -f " + pod, both + " --store dir:.", both + " -o xml",
         both + " --nccl-version 1.0", both + " --at yesterday", "node gpu-1 --nccl-version 2.17 " + table,
         "node gpu-1 --env NOVALUE " + table, std::string("table import -"),
         std::string("table import --node UP_per -"), std::string("what Nothing"),
@@ -76,8 +76,8 @@ TEST_F(Cli, AFileThatCannotBeReadIsNamedWithCode4) {
   const std::string absent = path("absent.yaml");
   for (const std::string& line :
        {"table import --node n " + absent, "table show " + absent,
-        "explain --pod " + pod + " --policy " + absent, "explain --policy " + policy + " --pod " + absent,
-        "explain --policy " + policy + " --pod " + pod + " --table " + absent, "node gpu-1 " + absent})
+        "explain -f " + pod + " --policy " + absent, "explain --policy " + policy + " -f " + absent,
+        "explain --policy " + policy + " -f " + pod + " --table " + absent, "node gpu-1 " + absent})
     expect_shown(run_cli(words(line)), 4);
   std::filesystem::create_directory(path("folder"));
   expect_shown(run_cli({"verify", path("folder")}), 4);

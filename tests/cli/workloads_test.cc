@@ -40,9 +40,9 @@ class Workloads : public CliTest {
 
   // `workload` is YAML; the answer is a list of explanations.
   static Json explain(const std::string& workload, const std::string& policy, const std::string& table) {
-    const CliResult result = run_cli(
-        {"explain", "--policy", policy, "--table", table, "--pod", "-", "--no-resolver", "-o", "json"},
-        workload);
+    const CliResult result =
+        run_cli({"explain", "--policy", policy, "--table", table, "-f", "-", "--no-resolver", "-o", "json"},
+                workload);
     EXPECT_EQ(result.code, 0) << result.err;
     return Json::parse(result.out);
   }

@@ -169,7 +169,7 @@ def check_cli(archive, scratch, version):
     yield from expect("table import", table, 0, "mlx5_8")
     (work / "gpu-1.yaml").write_text(table.stdout)
     yield from expect("explain", image.run("explain", "--policy", work / "policies/baidu-roce.yaml", "--table",
-                                           work / "gpu-1.yaml", "--pod", work / "rank.yaml"), 0, "8 HCAs, GID index 3")
+                                           work / "gpu-1.yaml", "-f", work / "rank.yaml"), 0, "8 HCAs, GID index 3")
     (work / "kubeconfig").write_text(json.dumps({
         "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "t"}}],
         "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],

@@ -104,7 +104,7 @@ class Decision:
         """variable -> reason and sentence, of those that `explain` says the node does not give."""
         file = self.write("pod.json.txt", pod)
         answer = json.loads(self.ask("explain", "--policy", self.path / "policy.yaml", "--table",
-                                     self.path / "table.yaml", "--pod", file, "-o", "json"))
+                                     self.path / "table.yaml", "-f", file, "-o", "json"))
         return {left["name"]: f"{left['reason']}: {left['detail']}" for left in answer["containers"][0]["omitted"]}
 
 

@@ -102,7 +102,7 @@ def check_explain(oracle, libraries, folder):
         policy.write_text(json.dumps(cases.policy(literal)))
         for version, nccl in libraries.items():
             told = json.loads(subprocess.run(  # 1: it finds fault with what the pod gets
-                [oracle.program, "explain", "--policy", policy, "--table", table, "--pod", pod, "--nccl-version",
+                [oracle.program, "explain", "--policy", policy, "--table", table, "-f", pod, "--nccl-version",
                  version, "-o", "json"], stdout=subprocess.PIPE, check=False).stdout)
             etc = pathlib.Path("/etc/nccl.conf")
             etc.write_text(cases.line(literal))
@@ -124,7 +124,7 @@ def check_log(oracle, libraries, folder):
     for version, nccl in libraries.items():
         for value, verdict in (("=eth1", "used"), ("=eth2", "overridden")):
             log.write_text(nccl.ask({**LOG, "NCCL_SOCKET_IFNAME": value}).log)
-            ended = subprocess.run([oracle.program, "verify", "--pod", given, "-o", "json", log], capture_output=True,
+            ended = subprocess.run([oracle.program, "verify", "-f", given, "-o", "json", log], capture_output=True,
                                    text=True, check=False)
             verdicts = [v["verdict"] for v in json.loads(ended.stdout)["values"]] if ended.stdout else ended.stderr
             oracle.hold(verdicts == [verdict], f"NCCL {version}, given =eth1, has {value}: verify says {verdicts}")

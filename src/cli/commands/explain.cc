@@ -290,19 +290,19 @@ void add_explain(CommandLine& line, CLI::App& parent) {
   app.add_option("--store", to.store, "For --review: the webhook's directory of manifests")
       ->type_name("dir:PATH");
   app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
-  app.add_option("-f,--pod", to.pod,
+  app.add_option("-f,--filename", to.pod,
                  "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
                  "input. Without --policy the policy of the cluster's namespace counts")
       ->type_name("FILE");
   app.add_option("--claims", to.claims,
-                 "Files with ResourceClaims and ResourceClaimTemplates of the pods, beside those in --pod")
+                 "Files with ResourceClaims and ResourceClaimTemplates of the pods, beside those in -f")
       ->type_name("FILE");
   app.add_option("--node", to.node, "The pod's node; default: its spec.nodeName, else the only table's");
   program::group_options(app, "A pod or job of a cluster",
                          {"--namespace", "--kubeconfig", "--context", "--bundle"});
   program::group_options(
       app, "Manifests and files",
-      {"--pod", "--policy", "--policy-name", "--allow-code-paths", "--table", "--claims", "--node"});
+      {"--filename", "--policy", "--policy-name", "--allow-code-paths", "--table", "--claims", "--node"});
   program::group_options(app, "A captured review", {"--review", "--store"});
 }
 

@@ -97,7 +97,7 @@ PodClaims ClaimFiles::of(const Pod& pod) const {
       claims.entries.push_back({found->second, {}});
     } else {
       claims.entries.push_back({nullptr, std::string(to_string(ref.kind)) + " " + ref.name +
-                                             " is in none of the files (--claims, --pod)"});
+                                             " is in none of the files (--claims, -f)"});
     }
   }
   return claims;

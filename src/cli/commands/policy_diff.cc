@@ -312,7 +312,7 @@ void add_policy_diff(CommandLine& line, CLI::App& parent) {
   app.add_option("--table", to.tables,
                  "Files with NodeFabrics, or directories of such files; their age does not count")
       ->type_name("FILE");
-  app.add_option("-f,--pod", to.pods, "Files with pods, or with anything that holds pod templates")
+  app.add_option("-f,--filename", to.pods, "Files with pods, or with anything that holds pod templates")
       ->type_name("FILE");
   add_namespace(app, to.cluster)
       .description(

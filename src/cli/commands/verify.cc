@@ -232,21 +232,21 @@ std::string misuse(const VerifyArguments& arguments) {
   const auto& [logs, cluster, of_log, pod, container] = arguments;
   const bool job = names(arguments, kJobPrefix), of_cluster = job || names(arguments, kPodPrefix);
   if (of_cluster) {
-    if (!pod.empty()) return "--pod: not with pod/NAME or job/NAME, which are read from the cluster";
+    if (!pod.empty()) return "-f: not with pod/NAME or job/NAME, which are read from the cluster";
     return logs.front().size() == kPodPrefix.size() ? logs.front() + "NAME: the name is missing" : "";
   }
   if (cluster.given() || of_log.previous || of_log.tail > 0)
     return "--namespace, --kubeconfig, --context, --previous, --tail: only with pod/NAME or job/NAME; " +
            logs.front() + " is a file";
   if (logs.size() > 1) {
-    if (!pod.empty()) return "--pod: only with one LOG";
+    if (!pod.empty()) return "-f: only with one LOG";
     for (const std::string& log : logs) {
       if (log == "-" || log.starts_with(kPodPrefix) || log.starts_with(kJobPrefix))
         return log + ": several logs have to be files";
     }
   }
-  if (logs.front() == "-" && pod == "-") return "LOG and --pod: only one of them can be the standard input";
-  if (!container.empty() && pod.empty()) return "--container: only with --pod, pod/NAME or job/NAME";
+  if (logs.front() == "-" && pod == "-") return "LOG and -f: only one of them can be the standard input";
+  if (!container.empty() && pod.empty()) return "--container: only with -f, pod/NAME or job/NAME";
   return "";
 }
 
@@ -318,7 +318,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
          "files are the ranks of a job")
       ->required()
       ->type_name("");
-  app.add_option("--pod", to.pod, "The pod, as kubectl get pod -o json or -o yaml prints it")
+  app.add_option("-f,--filename", to.pod, "The pod, as kubectl get pod -o json or -o yaml prints it")
       ->type_name("FILE");
   app.add_option("-c,--container", to.container,
                  "Container whose values count; default: all, and with pod/NAME the one that has values");

@@ -196,7 +196,7 @@ TEST_F(BugReport, AnswersOnlyWhatItsCommandsAsked) {
   expect_shown(replay({"explain", "pod/train-0"}), 4);
   for (const std::string& wrong :
        {std::string("doctor --store dir:x"), "doctor " + table, std::string("doctor --context here"),
-        "explain --pod " + pod, "explain pod -f " + pod})
+        "explain -f " + pod, "explain pod -f " + pod})
     EXPECT_EQ(replay(words(wrong)).code, 2) << wrong;
 }
 

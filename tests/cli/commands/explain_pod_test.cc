@@ -153,7 +153,7 @@ TEST_F(ExplainPod, AManifestThatNobodyCreatedHasItsOwnCommand) {
 TEST_F(ExplainPod, AManifestTakesThePolicyOfItsNamespaceAndTheTableOfItsNode) {
   serve_all();
   expect_shown(run({"explain", "-f", pod, "-n", "ml", "--node", "gpu-1", "-o", "env"}));
-  expect_shown(run({"explain", "--pod", pod}));
+  expect_shown(run({"explain", "-f", pod}));
   serve(kSpacePath, {{"metadata", {{"name", "ml"}}}});
   expect_shown(run({"explain", "-f", pod}));
   expect_shown(run({"explain", "-f", pod, "-n", "other"}), 4);

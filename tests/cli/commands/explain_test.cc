@@ -208,7 +208,7 @@ TEST_F(CliExplain, ClaimsComeFromTheirOwnFilesOrThePodsFile) {
     [{"name": "net", "resourceClaimTemplateName": "nics"}], "containers": [{"name": "c", "resources": {"claims":
       [{"name": "net"}]}}]}})";
   const auto explained = [&](const std::vector<std::string>& more, const std::string& pods) {
-    std::vector<std::string> arguments{"explain", "--policy", policy_file, "--pod", write("pods.yaml", pods)};
+    std::vector<std::string> arguments{"explain", "--policy", policy_file, "-f", write("pods.yaml", pods)};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_cli(arguments);
   };
@@ -229,7 +229,7 @@ TEST_F(CliExplain, ATemplatesNetworksAreOfItsObjectsNamespace) {
       write("pods.yaml", R"({"apiVersion": "apps/v1", "kind": "Deployment", "metadata":
     {"name": "d", "namespace": "ml"}, "spec": {"template": {"metadata": {"annotations":
       {"k8s.v1.cni.cncf.io/networks": "rail-0"}}, "spec": {"containers": [{"name": "c"}]}}}})");
-  const CliResult json = run_cli({"explain", "--policy", policy_file, "--pod", deployment, "-o", "json"});
+  const CliResult json = run_cli({"explain", "--policy", policy_file, "-f", deployment, "-o", "json"});
   EXPECT_EQ(Json::parse(json.out)["exposure"], "SubInterface");
 }
 

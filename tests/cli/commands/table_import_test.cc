@@ -89,7 +89,7 @@ TEST_P(ExpectedTables, GiveWhatTheTableOfOutcomesSays) {
   ASSERT_EQ(imported.code, 0) << imported.err;
   const CliResult told =
       run_cli({"explain", "--policy", source_file(row.policy), "--table", write("table.yaml", imported.out),
-               "--pod", write("pod.json", kTrainPod), "-o", "json"});
+               "-f", write("pod.json", kTrainPod), "-o", "json"});
   ASSERT_EQ(told.code, 0) << told.err;
   const Json explanation = Json::parse(told.out);
   EXPECT_EQ(outcome(explanation, "NCCL_IB_HCA"), row.hca);

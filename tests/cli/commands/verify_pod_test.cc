@@ -98,7 +98,7 @@ TEST_F(VerifyPod, GarbageIsRefused) {
 
 TEST_F(VerifyPod, ItsOptionsAreNotThoseOfAFile) {
   EXPECT_EQ(ask({"verify", "pod/"}).code, 2);
-  EXPECT_EQ(ask({"verify", "pod/train-0", "--pod", pod}).code, 2);
+  EXPECT_EQ(ask({"verify", "pod/train-0", "-f", pod}).code, 2);
   EXPECT_EQ(ask({"verify", "pod/train-0", "--tail", "0"}).code, 2);
   expect_shown(run_cli({"verify", write("a.log", timeout_line("22")), "--previous"}), 2);
   EXPECT_THAT(asked(), IsEmpty());

@@ -40,7 +40,7 @@ class Verify : public CliTest {
  protected:
   const std::string pod = write("pod.yaml", kGivenPod);
   [[nodiscard]] CliResult run(const std::string& log, std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments{"verify", write("train.log", log), "--pod", pod};
+    std::vector<std::string> arguments{"verify", write("train.log", log), "-f", pod};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_cli(arguments);
   }
@@ -76,7 +76,7 @@ TEST_F(Verify, SeveralLogsAreTheRanksOfAJob) {
   EXPECT_EQ(run_cli({"verify", write("e.log", "x\n"), write("f.log", "y\n")}).code, 3);
   EXPECT_EQ(run_cli({"verify", good, path("absent.log")}).code, 4);
   EXPECT_EQ(run_cli({"verify", good, "pod/train-0"}).code, 2);
-  EXPECT_EQ(run_cli({"verify", good, bad, "--pod", pod}).code, 2);
+  EXPECT_EQ(run_cli({"verify", good, bad, "-f", pod}).code, 2);
 }
 
 TEST_F(Verify, AsJson) {
@@ -88,7 +88,7 @@ TEST_F(Verify, AsJson) {
 
 TEST_F(Verify, AListOfOnePodServes) {
   const Json list{{"kind", "List"}, {"apiVersion", "v1"}, {"items", Json::array()}};
-  EXPECT_EQ(run_cli({"verify", write("l.log", kGood), "--pod", write("list.json", list.dump())}).code, 4);
+  EXPECT_EQ(run_cli({"verify", write("l.log", kGood), "-f", write("list.json", list.dump())}).code, 4);
 }
 
 TEST_F(Verify, HugeLinesAndBinaryJunkAreReadInPieces) {
@@ -103,9 +103,9 @@ TEST_F(Verify, WhatCannotBeJudgedIsRefused) {
   expect_shown(run("no line of it\n"), 3);
   EXPECT_EQ(run("").code, 3);
   EXPECT_EQ(run_cli({"verify", path("absent.log")}).code, 4);
-  expect_shown(run_cli({"verify", write("a.log", kGood), "--pod", write("p.json", kPod)}));
+  expect_shown(run_cli({"verify", write("a.log", kGood), "-f", write("p.json", kPod)}));
   expect_shown(run(kGood, {"--container", "d"}), 2);
-  EXPECT_EQ(run_cli({"verify", "-", "--pod", "-"}).code, 2);
+  EXPECT_EQ(run_cli({"verify", "-", "-f", "-"}).code, 2);
   EXPECT_EQ(run_cli({"verify", "-", "--container", "c"}).code, 2);
   EXPECT_EQ(run_cli({"verify"}).code, 2);
 }

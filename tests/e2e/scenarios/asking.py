@@ -233,10 +233,10 @@ def check_log(cluster, admin):
         " [RO]; OOB eth0:10.0.0.1<0>\n"
     log.write_text(using + line + "NCCL_IB_QPS_PER_CONNECTION set by environment to 8.\n" + line +
                    "Using network IB\n")
-    expect_in("a good log", admin.told(0, "verify", "--pod", given, log), "used      NCCL_IB_HCA",
+    expect_in("a good log", admin.told(0, "verify", "-f", given, log), "used      NCCL_IB_HCA",
               "used      NCCL_IB_QPS_PER_CONNECTION")
     log.write_text(using.replace(" [3]mlx5_4:1/RoCE", " [3]mlx5_9:1/RoCE"))
-    expect_in("a log that contradicts", admin.told(1, "verify", "--pod", given, log), "contradicted  NCCL_IB_HCA",
+    expect_in("a log that contradicts", admin.told(1, "verify", "-f", given, log), "contradicted  NCCL_IB_HCA",
               "mlx5_9")
 
 
