@@ -42,6 +42,17 @@ def answers(programs, name, folder):
     yield "explain", {entry["name"]: entry["value"] for entry in said["env"] + said["conf"]}, said["omitted"]
 
 
+def without_cluster(cli, machine, folder):
+    """Yields what a process on the machine itself gets: the same, in the plain form of the list where that is exact. A
+    copy of sysfs does not tell which interface is the machine's own, so machines that need it are left out."""
+    if machine.node or not machine.hcas:
+        return
+    said = run(cli, "env", "--sysfs", folder / machine.name / "sys", "-i", "--policy", folder / "policy.yaml")
+    values = {name: value if value.startswith("=") else "=" + value if name == "NCCL_IB_HCA" else value
+              for name, value in said["env"].items()}
+    yield "env", values, said["omitted"]
+
+
 def check(programs, machine, folder):
     """Yields each difference."""
     tree.build(machine, folder / machine.name / "sys")
@@ -56,7 +67,8 @@ def check(programs, machine, folder):
             yield "no port found"
         return
     expected = {"NCCL_SOCKET_IFNAME": "- NodeInterfaceUnknown", **machine.expected}
-    for command, values, omitted in answers(programs, machine.name, folder):
+    cli = programs / "nccl-env"
+    for command, values, omitted in [*answers(programs, machine.name, folder), *without_cluster(cli, machine, folder)]:
         reasons = {entry["name"]: "- " + entry["reason"] for entry in omitted}
         for variable, wanted in expected.items():
             found = values.get(variable, reasons.get(variable, "nothing"))
