@@ -93,6 +93,14 @@ constexpr std::array kWarnings{
             }},
     Warning{Moment::Container,
             [](Of of) {
+              const bool own_rows = of.match.exposure != Exposure::Host &&
+                                    !of.policy->is_only(LinkLayer::InfiniBand) && of.user->pins_index();
+              return about(own_rows ? of.container : nullptr,
+                           "NCCL_IB_GID_INDEX: the pod has a GID table of its own, in which the index of a "
+                           "guide or of a node may be another row");
+            }},
+    Warning{Moment::Container,
+            [](Of of) {
               const Container* container = if_left_out(of, Reason::ConfPresent);
               if (!container) return std::string();
               return about(container,

@@ -52,6 +52,21 @@ TEST(PodWarnings, OneOfEachKindInTheOrderOfTheirWeight) {
   expect_warnings("a bare pod", bare, 3);
 }
 
+// Guides give one index for all clouds.
+TEST(PodWarnings, AnIndexOfTheUsersMayBeAnotherRowInAPodWithItsOwnTable) {
+  const auto pinned = [](const Json& env, bool host_network) {
+    Json made = equipped(pod({container("c", {env})}, host_network));
+    return warnings(made);
+  };
+  const Json three = variable("NCCL_IB_GID_INDEX", "3");
+  EXPECT_THAT(pinned(three, false), ElementsAre(HasSubstr("GID table of its own")));
+  EXPECT_THAT(pinned(three, true), IsEmpty()) << "the rows are the node's";
+  EXPECT_THAT(pinned(variable("NCCL_IB_GID_INDEX", "-1"), false), IsEmpty()) << "NCCL looks";
+  NcclPolicy infiniband = policy();
+  infiniband.fabric.link_layer = LinkLayer::InfiniBand;
+  EXPECT_THAT(warnings(equipped(pod({container("c", {three})}, false)), infiniband), IsEmpty());
+}
+
 TEST(PodWarnings, AUsersValueThatNcclMisreadsComesFirstAndThreeAreTheMost) {
   Json bare = pod({container("c", {variable("NCCL_IB_TIMEOUT", "99")}, "")});
   bare["metadata"]["labels"]["nccl-env.io/inject"] = "true";
