@@ -45,6 +45,9 @@ std::string in_single_quotes(std::string_view text) {
   return out + "'";
 }
 
+// A TaskProlog that fails stops the job, which would run without us.
+constexpr std::string_view kSlurm = "slurm";
+
 // One way to write an environment into a file; each takes # for a comment at a line's beginning.
 struct Form {
   std::string_view word;
@@ -56,7 +59,7 @@ constexpr Form kEnvForms[] = {
     {"sh", "",
      [](const Value& value) { return "export " + value.name + "=" + in_single_quotes(*value.value); }},
     // Lines of a TaskProlog, whose values Slurm takes as they stand; it leaves other lines alone.
-    {"slurm", "", [](const Value& value) { return "export " + value.name + "=" + *value.value; }},
+    {kSlurm, "", [](const Value& value) { return "export " + value.name + "=" + *value.value; }},
     {"dotenv", "", [](const Value& value) { return value.name + "=" + *value.value; }},
     {"systemd", "[Service]\n",
      [](const Value& value) {
@@ -130,12 +133,14 @@ int print_environment(const EnvArguments& arguments, const Console& terminal) {
   if (const program::Failure failure =
           decide_environment(policy, nccl_version, machine, own_environment(), terminal.in, env))
     return stop(terminal, failure);
-  if (env.table.ports.empty()) return stop(terminal, program::kNothing, std::string(kNoDevices));
+  const bool prolog = terminal.form == kSlurm;
+  if (env.table.ports.empty() && !prolog) return stop(terminal, program::kNothing, std::string(kNoDevices));
   if (is_document(terminal.form)) {
     print_document(to_json(env), terminal.form, terminal.out);
   } else {
     terminal.out << render(env, *std::ranges::find(kEnvForms, terminal.form, &Form::word));
   }
+  if (prolog) return program::kDone;
   return std::ranges::any_of(env.omitted, is_missed) ? program::kFinding : program::code_of(env.findings);
 }
 

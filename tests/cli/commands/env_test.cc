@@ -116,6 +116,15 @@ TEST_F(Machine, WithoutDevicesThereIsNothingToSay) {
   expect_shown(env(), 3);
 }
 
+TEST_F(Machine, ATaskPrologNeverStopsAJob) {
+  add_file("class/infiniband/.keep", "");
+  EXPECT_EQ(env({"-o", "slurm"}).code, 0);
+  add_rail("mlx5_0", "0a00:0001");
+  const SetHere list("NCCL_IB_HCA", "=mlx5_7");
+  EXPECT_EQ(env().code, 1);
+  EXPECT_EQ(env({"-o", "slurm"}).code, 0);
+}
+
 TEST_F(Machine, MistakesAreUsage) {
   add_rail("mlx5_0", "0a00:0001");
   for (const char* line : {"env --address here", "env --nccl-version 1.0", "env -o xml", "run", "run --"})
