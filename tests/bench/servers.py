@@ -85,16 +85,22 @@ def start_nginx(directory, pki, replies):
     """`replies`: path -> text. `return` is the cheapest reply that nginx has (no file, no second module), and
     for a POST it reads and drops the body, as keep-alive demands."""
     def quoted(text):
-        assert "$" not in text and len(text) < 4000, "nginx takes 4 KB in one word, and expands variables"
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def reply(number, text):
+        assert "$" not in text, "nginx expands variables"
+        parts = [text[at:at + 3500] for at in range(0, len(text), 3500)]  # it takes 4 KB in one word
+        names = [f"$part_{number}_{i}" for i in range(len(parts))]
+        settings = "".join(f"set {name} {quoted(part)}; " for name, part in zip(names, parts))
+        return f"{settings}return 200 \"{''.join(names)}\";"
 
     program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
     if not program:
         raise SystemExit("nginx is missing: apt-get install nginx-light")
     directory.mkdir()
     port = free_port()
-    locations = "\n    ".join(f"location = {path} {{ return 200 {quoted(text)}; }}"
-                              for path, text in replies.items())
+    locations = "\n    ".join(f"location = {path} {{ {reply(number, text)} }}"
+                              for number, (path, text) in enumerate(replies.items()))
     config = directory / "nginx.conf"
     config.write_text(NGINX.format(directory=directory, pki=pki, port=port, locations=locations))
     return Server("nginx", [program, "-p", directory, "-c", config, "-e", "/dev/null"], port)

@@ -77,7 +77,7 @@ std::string comment(std::string_view text) {
 
 // Missing for a reason of the machine, such as rails that nothing tells from the others.
 bool is_missed(const Value& omitted) {
-  return may_deny(*omitted.reason);
+  return scope_of(*omitted.reason) == ReasonScope::Node;
 }
 
 std::string comment_on(const Value& omitted) {
@@ -155,7 +155,7 @@ void add_env(CommandLine& line, CLI::App& parent) {
        "Print what to set for NCCL on this machine, without a cluster: by the webhook's rules, from its RDMA "
        "devices. What is set already, here or in nccl.conf, stays; why a value is missing stands in a "
        "comment. Exit 1 if something set is wrong or a value is not certain, 3 without RDMA devices.",
-       "eval \"$(nccl-env env)\"", std::move(forms)},
+       "nccl-env env -o dotenv > nccl.env", std::move(forms)},
       print_environment);
   add_machine_options(app, to.machine);
 }

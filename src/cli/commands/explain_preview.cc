@@ -244,13 +244,26 @@ program::Failure misuse(const ExplainArguments& arguments) {
   if (arguments.pod.empty())
     return {program::kUsage, "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store"};
   if (!arguments.store.empty()) return {program::kUsage, "--store: only with --review"};
-  if (!arguments.resolver.image.empty()) return {program::kUsage, "--resolver-image: only with --review"};
   if (arguments.policy.file.empty() && !arguments.policy.name.empty())
     return {program::kUsage, "--policy-name: only with --policy"};
   return {};
 }
 
-program::Failure read_preview(const ExplainArguments& arguments, std::istream& in, Preview& into) {
+// The init container that pods get, as far as it is known under the policy.
+using ChooseResolver = PlanOptions (*)(const ExplainArguments& arguments, const NcclPolicy* policy);
+
+PlanOptions as_installed(const ExplainArguments& arguments, const NcclPolicy* policy) {
+  return program::installed_plan(policy, arguments.no_resolver);
+}
+
+// For pods that are to run: only with an image that somebody named.
+PlanOptions as_named(const ExplainArguments& arguments, const NcclPolicy* policy) {
+  if (!arguments.resolver.image.empty()) return program::plan_options(arguments.resolver);
+  return program::installed_plan(policy, !policy || !policy->resolver_image);
+}
+
+program::Failure read_preview(const ExplainArguments& arguments, ChooseResolver resolver_of, std::istream& in,
+                              Preview& into) {
   const auto& [target, cluster, policy, of_nodes, pod, of_claims, node, nccl, at, review, store, resolver,
                no_resolver] = arguments;
   if (program::Failure failure = misuse(arguments)) return failure;
@@ -268,7 +281,11 @@ program::Failure read_preview(const ExplainArguments& arguments, std::istream& i
   Situation& situation = into.situation;
   situation = {nullptr, {}, *std::move(claims), *std::move(tables), node, *now, *version, {}};
   if (program::Failure failure = read_situation(arguments, into.documents, in, situation)) return failure;
-  situation.plan.resolver = program::installed_plan(situation.policy.get(), no_resolver).resolver;
+  if (!node.empty() && !of_nodes.empty()) {
+    if (const auto table = program::choose_table(situation.tables, node); !table)
+      into.remarks.push_back(table.error().message);
+  }
+  situation.plan.resolver = resolver_of(arguments, situation.policy.get()).resolver;
   if (nccl.empty() && situation.policy)
     situation.version = situation.policy->min_nccl.value_or(situation.version);
   if (program::Failure failure = preview_all(pod, into.documents, situation, into.remarks, into.pods))
@@ -283,6 +300,10 @@ int stop_not_understood(const Preview& preview, const std::string& file, const C
                   ": devices are asked for outside of a pod, in a form that is not understood, so what "
                   "the pods get is not known: " +
                   join(preview.strange, "; "));
+}
+
+bool is_unbound(const ExplainedPod& pod) {
+  return pod.explanation.inject && text_at(member(pod.source.pod, "spec"), "nodeName").empty();
 }
 
 // Makes the pod in its document as the webhook would; says why where it cannot.
@@ -305,8 +326,10 @@ void inject(const ExplainedPod& pod, Preview& preview, std::ostream& err) {
 }  // namespace
 
 int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
+  if (!arguments.resolver.image.empty())
+    return stop(terminal, program::kUsage, "--resolver-image: only with --review");
   Preview preview;
-  if (const program::Failure failure = read_preview(arguments, terminal.in, preview))
+  if (const program::Failure failure = read_preview(arguments, as_installed, terminal.in, preview))
     return stop(terminal, failure);
   for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(preview.pods, terminal.form, choices_of(terminal.form, arguments), terminal.out);
@@ -316,10 +339,14 @@ int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
 
 int inject_pods(const ExplainArguments& arguments, const Console& terminal) {
   Preview preview;
-  if (const program::Failure failure = read_preview(arguments, terminal.in, preview))
+  if (const program::Failure failure = read_preview(arguments, as_named, terminal.in, preview))
     return stop(terminal, failure);
   for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
   if (!preview.strange.empty()) return stop_not_understood(preview, arguments.pod, terminal);
+  const auto& nodes = preview.situation.tables;
+  if (!nodes.empty() && std::ranges::any_of(preview.pods, is_unbound))
+    terminal.err << "nccl-env: the values are those of one node: send the pods there (spec.nodeName, or a "
+                    "nodeSelector)\n";
   for (const ExplainedPod& pod : preview.pods) inject(pod, preview, terminal.err);
   for (const Json& document : preview.documents) {
     if (terminal.form == "json") {

@@ -12,11 +12,11 @@ struct InjectArguments {
   std::vector<std::string> tables;
   std::vector<std::string> claims;
   std::string node;
-  bool no_resolver = false;
+  Resolver resolver;  // "": as the policy's status says, else none
 };
 
 int inject_manifest(const InjectArguments& arguments, const Console& terminal) {
-  const auto& [pod, cluster, policy, tables, claims, node, no_resolver] = arguments;
+  const auto& [pod, cluster, policy, tables, claims, node, resolver] = arguments;
   ExplainArguments explained;
   explained.pod = pod;
   explained.cluster = cluster;
@@ -24,7 +24,7 @@ int inject_manifest(const InjectArguments& arguments, const Console& terminal) {
   explained.tables = tables;
   explained.claims = claims;
   explained.node = node;
-  explained.no_resolver = no_resolver;
+  explained.resolver = resolver;
   return inject_pods(explained, terminal);
 }
 

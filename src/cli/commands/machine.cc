@@ -158,7 +158,10 @@ void take(const Explanation& explanation, const NodeValues& values, bool by_poli
     }
     for (const Value& value : container.omitted) {
       const bool unasked = !by_policy && value.reason == Reason::OmittedByPolicy;
-      if (value.name != conf_file::kName && !unasked) into.omitted.push_back(value);
+      if (value.name == conf_file::kName || unasked) continue;
+      into.omitted.push_back(value);
+      if (value.reason == Reason::UserSet)
+        into.omitted.back().detail = "It is set already, in this environment or in nccl.conf.";
     }
   }
   for (auto& [name, value] : given) into.given.push_back(std::move(value));
@@ -170,7 +173,6 @@ void take(const Explanation& explanation, const NodeValues& values, bool by_poli
 
 void add_machine_options(CLI::App& app, MachineArguments& into) {
   app.add_option("--sysfs", into.sysfs, "Read a copy of /sys instead; interfaces then have no addresses")
-      ->type_name("DIR")
       ->check(CLI::ExistingDirectory);
   app.add_option(
          "--address", into.address,

@@ -19,7 +19,6 @@
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/program/clock.h"
-#include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/load_once.h"
 
 namespace nccl_env::cli {
@@ -35,7 +34,6 @@ struct PolicyDiffArguments {
   std::vector<std::string> pods;
   std::vector<std::string> claims;
   ClusterArguments cluster;
-  bool no_resolver = false;
 };
 
 struct PolicyPair {
@@ -197,7 +195,7 @@ program::Failure read_old(const ClusterArguments& cluster, bool allow_code_paths
 
 program::Failure read_pair(const PolicyDiffArguments& arguments, std::istream& in, program::Tables& tables,
                            PolicyPair& into) {
-  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, no_resolver] = arguments;
+  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster] = arguments;
   const bool of_cluster = files.size() == 1;
   if (!of_cluster && cluster.given() && cluster.name_space.empty())
     return {
@@ -265,7 +263,7 @@ program::Failure compare_live_pods(const ClusterArguments& cluster, PolicyCompar
 }
 
 int diff_policies(const PolicyDiffArguments& arguments, const Console& terminal) {
-  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, no_resolver] = arguments;
+  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster] = arguments;
   auto tables = program::read_tables(of_nodes, terminal.in);
   if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
   PolicyPair policies;
@@ -277,9 +275,8 @@ int diff_policies(const PolicyDiffArguments& arguments, const Console& terminal)
   if (tables->empty() && pods.empty() && of.empty())
     return stop(terminal, program::kNothing,
                 "nothing to compare with: give nodes with --table, pods with -f, or live ones with -n");
-  const PlanOptions plan =
-      program::installed_plan((policies.then ? policies.then : policies.now).get(), no_resolver);
-  PolicyComparison comparison(std::move(policies), program::clock_now(), plan);
+  // Without an init container: what a pod would find by itself is compared by its node's table.
+  PolicyComparison comparison(std::move(policies), program::clock_now(), {});
   comparison.add_nodes(*tables);
   if (const program::Failure failure = compare_pods(pods, claims, terminal, comparison))
     return stop(terminal, failure);

@@ -408,12 +408,10 @@ std::string with_reason(std::string problem, const Variable& variable) {
 
 Problem integer_problem(const Variable& variable, std::string_view value) {
   const auto number = plain_decimal(value);
-  if (!number) {
-    const auto read = nccl_integer(value);
-    return in_quotes(value) + " is not a plain decimal number" +
-           (read ? ": NCCL would read " + std::to_string(*read) : std::string());
-  }
-  if (*number >= variable.min && *number <= variable.max) return std::nullopt;
+  const auto read = nccl_integer(value);
+  if (!number && read)
+    return in_quotes(value) + " is not a plain decimal number: NCCL would read " + std::to_string(*read);
+  if (number && *number >= variable.min && *number <= variable.max) return std::nullopt;
   return with_reason(
       in_quotes(value) + " is outside " + std::to_string(variable.min) + ".." + std::to_string(variable.max),
       variable);

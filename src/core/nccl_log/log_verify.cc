@@ -358,7 +358,7 @@ std::string cause_of(const VerifiedFailure& failure) {
   if (failure.variable.empty()) return {};
   return failure.variable + "=\"" + failure.value + "\" " +
          (failure.of_pod ? "is what the pod was given."
-                         : "is what NCCL reads; the pod was not given it by us.");
+                         : "is what NCCL reads, and nothing shows that it is nccl-env's.");
 }
 
 std::string line_text(std::uint64_t line) {

@@ -63,6 +63,18 @@ TEST_F(Inject, OfItsOwnOutputMakesTheSame) {
   }
 }
 
+// A pod that is to run needs an image that can be pulled.
+TEST_F(Inject, BringsAnInitContainerOnlyWhereItsImageIsNamed) {
+  const std::string own_rows = write("own.yaml", named(kJob, "      hostNetwork: true\n", ""));
+  EXPECT_THAT(inject(own_rows).out, testing::Not(HasSubstr("initContainers")));
+  EXPECT_THAT(inject(own_rows, {"--resolver-image", "r.example/agent:1"}).out,
+              HasSubstr("image: r.example/agent:1"));
+  const std::string status =
+      kPolicy + "status: {maxTableAgeSeconds: 3600, resolverImage: r.example/agent:2}\n";
+  EXPECT_THAT(run_cli({"inject", "-f", own_rows, "--policy", write("with.yaml", status)}).out,
+              HasSubstr("image: r.example/agent:2"));
+}
+
 TEST_F(Inject, OfAnOperatorsTemplateWithoutMetadata) {
   const std::string file = write("mpi.yaml", R"(
 apiVersion: kubeflow.org/v2beta1
