@@ -13,7 +13,7 @@ def run(session):
     tools = subprocess.run([SOURCE / "tests/chart/tools/build"], capture_output=True, text=True, check=True).stdout.strip()
     os.environ["PATH"] = f"{tools}:{os.environ['PATH']}"
     install, uninstall = commands("With Helm"), commands("Uninstall", number=1)
-    session.shell(install.replace("registry.example/", "docker.io/library/"))
+    session.shell(install.replace("registry.example", "docker.io/library"))
     for workload in ("deployment/nccl-env-webhook", "daemonset/nccl-env-agent"):
         session.kubectl("-n", "nccl-env", "rollout", "status", "--timeout=120s", workload)
     session.clear("ml")  # its policy is gone
