@@ -423,8 +423,8 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   const VerifiedFailure& cause = verification.failures[*verification.cause];
   const NcclFailure& failure = cause.failure;
   std::string text = std::string(to_string(failure.code)) + ", " + line_text(failure.line) +
-                     describe(failure) + how_often(failure) + ". " +
-                     std::string(words_of(failure.code).meaning);
+                     describe(failure) + how_often(failure);
+  text += (text.ends_with('.') ? " " : ". ") + std::string(words_of(failure.code).meaning);
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
   text += " " + std::string(words_of(failure.code).remedy);
   text += bonds_text(failure, verification, log);
