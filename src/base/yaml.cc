@@ -537,7 +537,17 @@ YamlProblem problem_at(const YAML::Mark& mark, const std::string& sentence) {
   return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1, sentence};
 }
 
-constexpr const char* kQuoteBrackets = "; a [ or { begins a list or a map: quote a text that holds one";
+// What people did most often, where yaml-cpp says what it missed.
+std::string likely_cause(std::string_view text, const YAML::Exception& error) {
+  if (error.msg.find("flow not found") != std::string::npos)  // "hcas: mlx5_[1-8]" within braces
+    return "; a [ or { begins a list or a map: quote a text that holds one";
+  const auto before =
+      text.substr(0, std::min(text.size(), static_cast<std::size_t>(std::max(error.mark.pos, 0))));
+  const std::string_view line = text.substr(before.rfind('\n') + 1);
+  const std::string_view indent = line.substr(0, line.find_first_not_of(" \t"));
+  if (indent.find('\t') != indent.npos) return "; the line begins with a tab: YAML takes blanks alone";
+  return error.msg.find("not found") != std::string::npos ? "; look at the indentation" : "";
+}
 
 // Reads every document that is not null. The text is UTF-8 without control characters.
 std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text, Remarks* remarks) {
@@ -555,9 +565,7 @@ std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text,
   } catch (const Refused& refused) {
     return problem_at(refused.mark, refused.sentence);
   } catch (const YAML::Exception& error) {
-    // "hcas: mlx5_[1-8]" within braces.
-    const bool in_flow = error.msg.find("flow not found") != std::string::npos;
-    return problem_at(error.mark, error.msg + (in_flow ? kQuoteBrackets : ""));
+    return problem_at(error.mark, error.msg + likely_cause(text, error));
   } catch (const std::exception& error) {  // the standard library's, out of yaml-cpp
     return problem_at(YAML::Mark(), error.what());
   }

@@ -86,6 +86,7 @@ TEST_F(Cli, AFileThatCannotBeReadIsNamedWithCode4) {
 TEST_F(Cli, ANameInPlaceOfAFileIsToldTheCommandForIt) {
   for (const char* line : {"table show gpu-17", "nodes gpu-17", "verify llama-worker-0"})
     expect_shown(run_cli(words(line)), 4);
+  for (const std::string& line : {"node " + table, "explain " + table}) expect_shown(run_cli(words(line)), 2);
 }
 
 TEST_F(Cli, UsageFollowsTheNameOfTheProgram) {

@@ -2,6 +2,7 @@
 #include "commands/explain.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -75,6 +76,9 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   if (kind == "job" || kind == "jobs") {
     target.kind = Target::Kind::Job;
   } else if (kind != "pod" && kind != "pods" && kind != "po") {
+    std::error_code ignored;
+    if (!words.empty() && std::filesystem::is_regular_file(words.front(), ignored))
+      return Error{"TARGET " + words.front() + ": is a file, which stands behind -f"};
     const bool is_name = words.size() == 1 && target.name.empty() && is_dns_subdomain(kind);
     return Error{"TARGET " + kind + kTargets + (is_name ? ": do you mean pod/" + kind + "?" : "")};
   }

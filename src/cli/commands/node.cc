@@ -16,6 +16,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/spelling.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/table_view.h"
 
 namespace nccl_env::cli {
@@ -125,6 +126,9 @@ OrderedJson to_json(const NodeAnswer& answer, const std::string& name) {
 
 int tell_node(const NodeArguments& arguments, const Console& terminal) {
   const auto& [name, entries, nccl_version, asked] = arguments;
+  if (!is_dns_subdomain(name))
+    return stop(terminal, program::kUsage,
+                "NAME " + name + ": is not a node's name; files stand behind it: nccl-env node NAME FILE");
   const auto version = program::read_nccl_version(nccl_version);
   if (!version) return stop(terminal, program::kUsage, version.error().message);
   const auto env = read_env(entries);

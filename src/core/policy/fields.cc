@@ -49,7 +49,10 @@ void PolicyRefusals::mismatch(const json::Path& at, std::string_view wanted, jso
 }
 
 void PolicyRefusals::bad_integer(const json::Path& at, int least, int most, json::Element found) {
-  mismatch(at, "an integer in " + std::to_string(least) + ".." + std::to_string(most), found);
+  const std::string wanted = "an integer in " + std::to_string(least) + ".." + std::to_string(most);
+  std::string_view text;
+  const bool quoted = found.get(text) == simdjson::SUCCESS && plain_decimal(text).has_value();
+  mismatch(at, quoted ? wanted + " without quotes" : wanted, found);
 }
 
 void PolicyRefusals::bad_list(const json::Path& at, std::size_t most, json::Element found) {

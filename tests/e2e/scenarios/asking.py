@@ -82,8 +82,10 @@ def check_healthy(cluster, viewer, poor, admin):
     expect_in("what is left out with pods alone", poor.told(0, "explain", "pod/healthy", "-n", "asking"), poorer)
     if poorer in viewer.told(0, "explain", "pod/healthy", "-n", "asking"):
         raise Failed("view does not read its namespace")
-    text = admin.told(0, "explain", "pod", "healthy", "-n", "asking")
-    expect_in("what an administrator is told", text, "alone\n    HCAs        mlx5_1:1, mlx5_2:1",
+    expect_in("what an administrator is told", admin.told(0, "explain", "pod", "healthy", "-n", "asking"),
+              "alone takes the same HCAs")
+    text = admin.told(0, "explain", "pod", "healthy", "-n", "asking", "-o", "wide")
+    expect_in("what an administrator is told at length", text, "alone\n    HCAs        mlx5_1:1, mlx5_2:1",
               "with these variables")
     if "left out" in text:
         raise Failed(f"something is left out for an administrator: {text}")

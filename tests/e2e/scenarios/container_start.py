@@ -213,8 +213,11 @@ def check_explain(cluster):
     ask = Asker(cluster, cluster.plane.kubeconfig)
     label = "training.kubeflow.org/"
     for number in range(3):
-        cluster.api.create(pod("start", f"rank-{number}", node="node-a", labels={
-            label + "job-name": "looks", label + "replica-type": "worker", label + "replica-index": str(number)}))
+        body = pod("start", f"rank-{number}", node="node-a", labels={
+            label + "job-name": "looks", label + "replica-type": "worker", label + "replica-index": str(number)})
+        # Else this machine's limit, which the real program tells, is a finding.
+        body["spec"]["containers"][0]["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+        cluster.api.create(body)
         bound = cluster.bound("start", f"rank-{number}")
     told = ask.json(0, "explain", "pod/rank-0", "-n", "start")
     expect("before it has started", (told["state"], told["good"], told["containers"][1]["file"]["state"]),
@@ -238,7 +241,8 @@ def check_explain(cluster):
     job = ask.json(1, "explain", "job/looks", "-n", "start")
     expect("ranks' values", [(rank["hcas"], rank["gidIndex"]) for rank in job["ranks"]],
            [([], None), (["mlx5_3"], "5"), (["mlx5_3"], "5")])
-    expect("the odd rank", {(some["code"], *some["subject"]["parts"]) for some in job["findings"]}, {("OddNode", "worker-0")})
+    expect("the odd rank", {(some["code"], *some["subject"]["parts"]) for some in job["findings"]
+                            if some["severity"] != "info"}, {("OddNode", "worker-0")})
     failed = cluster.api.create(pod("start", "failed", node="node-a"))
     cluster.bound("start", failed["metadata"]["name"])
     tell(cluster, "failed", terminated=terminated(code=137))
