@@ -225,11 +225,12 @@ constexpr std::array kRows{
         "The device refuses the queue pair: most often the GID index is an empty row, or the two ends differ "
         "in link layer or MTU.",
         "Compare show_gids and the MTU of both ends; NCCL 2.24 and later name the port and both GIDs here."),
-    of_pod(Code::NoAnswer, "NoAnswer", Impact::Node,
-           "The peer did not acknowledge within all retries. Likely causes: priority flow control, a cable, "
-           "or a peer that is gone.",
-           "Look for the rank that failed first; else compare NCCL_IB_TC and NCCL_IB_SL with what the "
-           "switches expect, and look at the port's error counters."),
+    of_pod(
+        Code::NoAnswer, "NoAnswer", Impact::Node,
+        "The peer did not acknowledge within all retries. Likely causes: priority flow control, a wrong GID "
+        "index, a cable, or a peer that is gone.",
+        "Look for the rank that failed first; else compare NCCL_IB_TC and NCCL_IB_SL with what the "
+        "switches expect, and look at the port's error counters."),
     of_pod(Code::TransferFailed, "TransferFailed", Impact::None, "A transfer between two ranks failed.",
            "Look for the rank that failed first: this line mostly appears because another rank ended."),
     of_pod(Code::GidTableChanged, "GidTableChanged", Impact::PodAnew,

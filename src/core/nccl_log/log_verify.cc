@@ -422,9 +422,11 @@ std::string bonds_text(const NcclFailure& event, const LogVerification& verifica
 std::string failure_sentence(const LogVerification& verification, const NcclLog& log) {
   const VerifiedFailure& cause = verification.failures[*verification.cause];
   const NcclFailure& failure = cause.failure;
-  std::string text = std::string(to_string(failure.code)) + ", " + line_text(failure.line) +
+  std::string text = std::string(to_string(failure.code)) + ": " +
+                     std::string(words_of(failure.code).meaning) +
+                     (failure.line > 0 ? " Line " + std::to_string(failure.line) + ": " : " ") +
                      describe(failure) + how_often(failure);
-  text += (text.ends_with('.') ? " " : ". ") + std::string(words_of(failure.code).meaning);
+  if (!text.ends_with('.')) text += ".";
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
   text += " " + std::string(words_of(failure.code).remedy);
   text += bonds_text(failure, verification, log);

@@ -315,6 +315,8 @@ constexpr Words kWords[] = {
     {"has already checked in", Code::CallsDiffer},
     {"wrong type", Code::CallsDiffer},
     {"symmetric registration check failed", Code::CallsDiffer},
+    {"collective mismatch error", Code::CallsDiffer},
+    {"is neither AF_INET", Code::NoInterface},  // an address of no family: NCCL_SOCKET_IFNAME matched nothing
     {"Connection closed by remote peer", Code::PeerClosed},
     {"Connection reset by peer", Code::PeerClosed},
     {"Broken pipe", Code::PeerClosed},
@@ -506,6 +508,12 @@ std::optional<NcclFailure> read_framework_failure(std::string_view line) {
   }
   if (line.find("Watchdog caught collective operation timeout") != line.npos)
     return with_text(of_code(Code::TimedOut), line);
+  if (line.find("Detected mismatch between collectives on ranks") != line.npos)
+    return with_text(of_code(Code::CallsDiffer), line);
+  for (const string_view words :
+       {"OutOfMemoryError: CUDA out of memory", "terminated with exception: CUDA error"}) {
+    if (line.find(words) != line.npos) return with_text(of_code(Code::NotTheNetwork), line);
+  }
   struct Result {
     string_view words;
     int number;

@@ -101,13 +101,18 @@ std::string_view name_after(std::string_view text, std::string_view mark, std::s
   return trimmed(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
 }
 
-// The first "15:16:23" of the text; "" if there is none.
+// The first "15:16:23" of the text that stands alone or behind a date's T; "" if there is none.
+// "gpu-a07:41:388" is a host and two numbers.
 std::string clock_in(std::string_view text) {
   constexpr std::string_view kForm = "00:00:00";
+  const auto joins = [](char c) { return is_alphanumeric(c) || c == ':'; };
   for (std::size_t at = 0; at + kForm.size() <= text.size(); ++at) {
+    if (at > 0 && text[at - 1] != 'T' && joins(text[at - 1])) continue;
     std::size_t i = 0;
     while (i < kForm.size() && (kForm[i] == ':' ? text[at + i] == ':' : is_digit(text[at + i]))) ++i;
-    if (i == kForm.size()) return std::string(text.substr(at, i));
+    if (i < kForm.size()) continue;
+    const std::size_t end = at + i;
+    if (end == text.size() || text[end] == 'Z' || !joins(text[end])) return std::string(text.substr(at, i));
   }
   return {};
 }

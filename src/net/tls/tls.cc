@@ -214,6 +214,11 @@ Result<TlsSource::Reload> TlsSource::reload() {
   auto pem = read_files(files_);
   if (!pem) return pem.error();
   auto swapped = swap(*pem);
+  if (!swapped) {
+    // The kubelet may have swapped the mount between the certificate's read and the key's.
+    const auto again = read_files(files_);
+    if (again && digest_of(*again) != digest_of(*pem)) swapped = swap(*again);
+  }
   return swapped ? swapped : in_files(files_, swapped.error());
 }
 

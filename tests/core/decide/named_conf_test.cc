@@ -87,7 +87,7 @@ TEST(NamedConf, AUsersNameForAFileStays) {
 
 TEST(NamedConf, AFileOfTheUsersInAHomeIsNotHidden) {
   Json main = container("c");
-  main["volumeMounts"] = {mount("/root/.nccl.conf")};
+  main["volumeMounts"] = Json::array({mount("/root/.nccl.conf")});
   const Admitted admitted = admit(pod({main}), kNaming);
   EXPECT_FALSE(names_conf(admitted.pod));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
@@ -103,7 +103,7 @@ TEST(NamedConf, ASourceThatMayHoldTheNameKeepsItsValue) {
 
 TEST(NamedConf, AMountOfTheUsersAtOurPathLeavesTheFileWhereItWas) {
   Json main = container("c");
-  main["volumeMounts"] = {mount("/nccl-env")};
+  main["volumeMounts"] = Json::array({mount("/nccl-env")});
   const Admitted admitted = admit(pod({main}), kNaming);
   EXPECT_FALSE(names_conf(admitted.pod));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");

@@ -87,7 +87,9 @@ TEST_P(PostedLog, IsDiagnosedInItsFirstThreeLines) {
   std::string line, three;
   for (int i = 0; i < 3 && std::getline(text, line); ++i) three += line + "\n";
   EXPECT_EQ(GetParam().codes.empty(), GetParam().good);
-  const auto named = [&](const std::string& code) { return three.find(code + ",") != three.npos; };
+  const auto named = [&](const std::string& code) {
+    return three.find(code + ":") != three.npos || three.find(code + ",") != three.npos;
+  };
   if (!GetParam().good) {
     EXPECT_TRUE(std::ranges::any_of(GetParam().codes, named)) << three;
     EXPECT_THAT(verification.sentence, Not(HasSubstr("Nothing to do")));
