@@ -60,7 +60,7 @@ TEST(RankLogs, TheCauseStandsBeforeItsConsequencesInWhateverOrder) {
   const RanksVerification verification = verify_ranks(ranks);
   EXPECT_FALSE(is_good(verification.findings));
   EXPECT_EQ(first_of(ranks), "r2");
-  EXPECT_TRUE(verification.sentence.starts_with("r2: SharedMemory, ")) << verification.sentence;
+  EXPECT_TRUE(verification.sentence.starts_with("r2: SharedMemory: ")) << verification.sentence;
   tests::expect_golden(render_text(verification, ranks));
   std::swap(ranks[0], ranks[2]);
   EXPECT_EQ(first_of(ranks), "r2");
