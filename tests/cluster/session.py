@@ -208,11 +208,11 @@ def is_ready(some):
 
 
 def pod(namespace, name, image=BUSYBOX_IMAGE, host_network=True, spec=None, **container):
-    """A pod with one RDMA device that waits."""
+    """A pod with one RDMA device that waits, and may lock memory: the runtime's own limit is a finding without that."""
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace},
             "spec": {"hostNetwork": host_network, "terminationGracePeriodSeconds": 1, **(spec or {}), "containers": [
                 {"name": "main", "image": image, "command": WAIT, "resources": {"limits": {"rdma/hca": "1"}},
-                 **container}]}}
+                 "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}, **container}]}}
 
 
 def expect(what, found, wanted):

@@ -68,13 +68,17 @@ class Killer(threading.Thread):
 
 
 def killed(session):
-    """The kubelet starts it again, and the pod has its file."""
-    killer = Killer(session)
-    killer.start()
-    process = session.run(pod("pull", "killed", host_network=False))
-    if not killer.killed:
+    """The kubelet starts it again, and the pod has its file. One takes 30 ms, so that some are not caught."""
+    for name in (f"killed-{attempt}" for attempt in range(10)):
+        killer = Killer(session)
+        killer.start()
+        process = session.run(pod("pull", name, host_network=False))
+        if killer.killed:
+            break
+        killer.end = 0
+    else:
         raise Failed("no init container was caught")
-    ended = resolver(session, "killed", "pull")
+    ended = resolver(session, name, "pull")
     expect("its starts", ended["restartCount"], 1)
     expect("its file", process.conf(), WRITTEN)
 
