@@ -39,6 +39,7 @@ void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
 int start(const std::vector<std::string>& command, const Console& terminal) {
   std::vector<char*> words;
   std::vector<std::string> copies = command;
+  words.reserve(copies.size() + 1);
   for (std::string& word : copies) words.push_back(word.data());
   words.push_back(nullptr);
   terminal.out.flush();
