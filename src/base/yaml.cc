@@ -537,7 +537,7 @@ YamlProblem problem_at(const YAML::Mark& mark, const std::string& sentence) {
   return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1, sentence};
 }
 
-// What people did most often, where yaml-cpp says what it missed.
+// Names the most frequent mistake, where yaml-cpp says what it missed.
 std::string likely_cause(std::string_view text, const YAML::Exception& error) {
   if (error.msg.find("flow not found") != std::string::npos)  // "hcas: mlx5_[1-8]" within braces
     return "; a [ or { begins a list or a map: quote a text that holds one";

@@ -68,7 +68,7 @@ std::string value_in(const ProcessEnv& own, std::string_view name) {
   return {};
 }
 
-// What the user has set: the environment, then the files in NCCL's order.
+// Returns the variables that the user has set: the environment, then the files in the order of NCCL.
 Json users_entries(const ProcessEnv& own) {
   Json entries = Json::array();
   for (const std::string& entry : own) add_entry(entry, entries);

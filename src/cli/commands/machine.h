@@ -36,7 +36,7 @@ struct MachineEnv {
   std::vector<std::string> problems;  // devices that could not be read
 };
 
-// What is said where there is nothing to decide by.
+// The sentence where there is nothing to decide by.
 inline constexpr std::string_view kNoDevices = "this machine has no RDMA devices";
 
 // The variables of a process: NAME=VALUE, as environ has them.

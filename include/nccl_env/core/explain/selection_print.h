@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL takes of a node's devices, for people: whole, or as a sentence on what it would do without us.
+// Tells people which devices NCCL takes: all of it, or a sentence on what it would do without us.
 #pragma once
 
 #include <cstddef>
