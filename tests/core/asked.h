@@ -85,7 +85,7 @@ inline Answered ask_as_it_is(const Json& object, PodSurroundings around = {}) {
   });
 }
 
-// Of a pod that has what RDMA needs beside the device.
+// A pod that has what RDMA needs beside the device.
 inline Answered ask(const Json& object, const PodSurroundings& around = {}) {
   return ask_as_it_is(equipped(object), around);
 }

@@ -23,7 +23,7 @@ class Verbs:
     """Makes the stand-in the process's libibverbs: whoever asks for libibverbs.so.1 later finds it loaded."""
 
     def __init__(self, path):
-        self.library = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+        self.loaded = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
 
 
 class Nvshmem:

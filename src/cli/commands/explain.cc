@@ -307,7 +307,9 @@ void add_explain(CommandLine& line, CLI::App& parent) {
   program::group_options(
       app, "Manifests and files",
       {"--filename", "--policy", "--policy-name", "--allow-code-paths", "--table", "--claims", "--node"});
-  program::group_options(app, "A captured review", {"--review", "--store"});
+  program::group_options(app, "A captured review",
+                         {"--review", "--store", "--resolver-image", "--resolver-cpu", "--resolver-memory",
+                          "--resolver-ephemeral-storage"});
 }
 
 }  // namespace nccl_env::cli

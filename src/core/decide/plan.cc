@@ -294,7 +294,7 @@ Form PodPlanner::form() const {
 
 // True if nccl.conf has something for a container. Constants stand in its env already, and the file hides one
 // of the image: they are reason enough only for ranks that sshd or slurmd starts, which do not see the env.
-// What is in env by EnvFile is not in the file beside, unless envFrom may hold it: the file overrides
+// A value in env by EnvFile is not in the file beside, unless envFrom may hold it: the file overrides
 // nothing.
 bool PodPlanner::has_file(const Container& container) const {
   const bool for_ranks = serves_ranks(pod_, container);

@@ -146,7 +146,7 @@ TEST(PodAnswer, AUsersListOfFewerHcasThanTheNodeHasIsTold) {
   EXPECT_THAT(found_in(with("mlx5")), IsEmpty());
 }
 
-// Of the spec alone; what the init container saw of them: env_file_answer_test.cc.
+// By the spec alone; env_file_answer_test.cc has the answers by what the init container saw.
 TEST(PodAnswer, LimitsOfTheProcessAreTold) {
   const NodeFabric table = rails_node(2);
   Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
