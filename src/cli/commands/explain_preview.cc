@@ -10,7 +10,6 @@
 #include "commands/explain.h"
 #include "commands/pod_preview.h"
 #include "nccl_env/base/yaml_writer.h"
-#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
@@ -314,7 +313,8 @@ void inject(const ExplainedPod& pod, Preview& preview, std::ostream& err) {
   };
   if (!pod.source.place) return say("left as it is: its pod is made of other fields");
   say(sentence_of(pod.explanation));
-  for (const Finding& finding : pod.explanation.findings) say(line_of(finding));
+  for (const Finding& finding : pod.explanation.findings)
+    say(std::string(to_string(finding.code)) + ": " + finding.sentence);
   ReviewParser parser;
   const Result<Pod> parsed = parse_template(parser, pod.source);
   const std::string patch = parsed ? patch_of(*parsed, pod.node, preview.situation) : "";

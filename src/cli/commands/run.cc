@@ -8,7 +8,7 @@
 
 #include "commands/commands.h"
 #include "commands/machine.h"
-#include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env::cli {
@@ -28,7 +28,8 @@ constexpr int kNotFound = 127, kNotStarted = 126;
 void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
   const auto say = [&](const std::string& sentence) { err << "nccl-env: " << printable(sentence) << '\n'; };
   if (env.table.ports.empty()) return say(std::string(kNoDevices) + ", so nothing is set");
-  for (const Finding& finding : env.findings) say(line_of(finding));
+  for (const Finding& finding : env.findings)
+    say(std::string(to_string(finding.code)) + ": " + finding.sentence);
   if (!verbose) return;
   for (const Value& value : env.given) say("set " + value.name + "=" + *value.value);
   for (const Value& value : env.omitted)
