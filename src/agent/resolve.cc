@@ -15,7 +15,7 @@
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/start.h"
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"

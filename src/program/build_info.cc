@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::program {

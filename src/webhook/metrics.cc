@@ -7,7 +7,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/snapshot.h"
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/program/build_info.h"
 
 namespace nccl_env::webhook {

@@ -28,7 +28,7 @@ inline Json container(const std::string& name, std::vector<Json> env = {},
   return made;
 }
 
-inline Json variable(const std::string& name, const std::string& value) {
+inline Json env_literal(const std::string& name, const std::string& value) {
   return {{"name", name}, {"value", value}};
 }
 

@@ -2,8 +2,8 @@
 // NCCL's name lists against a literal second reading of docs/internals/nccl-rules.md, "Name lists".
 // The input is LIST\nDEVICE:PORT, the first byte chooses version and limit.
 #include "fuzz/fuzz.h"
-#include "nccl_env/core/nccl/name_list.h"
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/version.h"
 
 namespace nccl_env::fuzz::name_list_fuzz {
 namespace {

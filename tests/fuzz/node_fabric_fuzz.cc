@@ -10,10 +10,10 @@
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/engines/nccl/select.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/packed_table.h"
-#include "nccl_env/core/nccl/select.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env::fuzz::node_fabric_fuzz {
 namespace {

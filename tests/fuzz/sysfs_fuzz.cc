@@ -9,7 +9,7 @@
 #include "fuzz/samples.h"
 #include "nccl_env/core/choose/summary.h"
 #include "nccl_env/core/decide/start.h"
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/node/make_table.h"
 #include "node/sysfs_tree.h"
 

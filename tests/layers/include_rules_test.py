@@ -81,7 +81,7 @@ class IncludeRules(unittest.TestCase):
         self.refused("src/core/fabric/a.cc", '#include "nccl_env/core/policy/policy.h"\n', "fabric does not stand above policy")
         self.refused("src/core/choose/a.h", '#include "nccl_env/core/pod/review.h"\n', "choose does not stand above pod")
         self.refused("include/nccl_env/core/pod/a.h", '#include "nccl_env/core/decide/plan.h"\n', "pod does not stand above decide")
-        self.refused("src/core/decide/a.cc", '#include "nccl_env/core/engines/a.h"\n', "engines is not a room")
+        self.refused("src/core/decide/a.cc", '#include "nccl_env/core/motors/a.h"\n', "motors is not a room")
         self.refused("src/net/server/a.cc", '#include "client/b.h"\n', "server does not stand above client")
         self.refused("src/cli/cluster/a.cc", '#include "commands/b.h"\n', "cluster does not stand above commands")
         self.refused("src/cli/commands/a.cc", '#include "a.h"\n', "reaches out of the rooms of cli")

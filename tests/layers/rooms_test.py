@@ -61,8 +61,8 @@ class Rooms(unittest.TestCase):
 
     def test_a_new_arrow_between_rooms_is_found(self):
         self.run_with("--write")
-        self.write("src/core/fabric/gid.cc", '#include "nccl_env/core/nccl/version.h"\n')
-        self.assertIn("  fabric --> nccl & text\n", self.run_with("--check")[1])
+        self.write("src/core/fabric/gid.cc", '#include "nccl_env/core/engines/nccl/version.h"\n')
+        self.assertIn("  fabric --> engines & text\n", self.run_with("--check")[1])
 
     def test_a_circle_is_told(self):
         self.write("src/core/text/quote.cc", '#include "nccl_env/core/pod/review.h"\n')

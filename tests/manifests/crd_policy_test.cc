@@ -9,7 +9,7 @@
 #include "generate/outputs.h"
 #include "manifests/crd.h"
 #include "nccl_env/base/yaml.h"
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/policy/writer.h"

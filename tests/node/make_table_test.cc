@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/node/make_table.h"
 
 namespace nccl_env::node::make_table_test {

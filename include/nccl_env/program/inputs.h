@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/program/terminal.h"

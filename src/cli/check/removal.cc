@@ -6,7 +6,7 @@
 
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"

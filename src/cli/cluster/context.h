@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "cluster/objects.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/pod_answer.h"
-#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/program/inputs.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "nccl_env/base/yaml_writer.h"
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/help_formatter.h"

@@ -12,8 +12,8 @@
 #include "cluster/context.h"
 #include "commands/command_line.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/selection_print.h"
-#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env::cli {

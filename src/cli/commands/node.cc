@@ -8,10 +8,10 @@
 
 #include "commands/commands.h"
 #include "commands/doctor.h"
+#include "nccl_env/core/engines/nccl/select.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/findings/print.h"
-#include "nccl_env/core/nccl/select.h"
-#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"

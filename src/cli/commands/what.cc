@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/findings/catalogue.h"
-#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"

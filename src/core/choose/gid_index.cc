@@ -7,10 +7,10 @@
 
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/nccl/environment.h"
-#include "nccl_env/core/nccl/gid.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/environment.h"
+#include "nccl_env/core/engines/nccl/gid.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 
 namespace nccl_env {
 namespace {

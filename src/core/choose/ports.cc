@@ -14,11 +14,11 @@
 #include "choose/group.h"
 #include "choose/node_traffic.h"
 #include "choose/nominal_rates.h"
-#include "nccl/ports.h"
+#include "engines/nccl/ports.h"
 #include "nccl_env/core/choose/fabric_rule.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/hca_name.h"
-#include "nccl_env/core/nccl/name_list.h"
-#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/glob.h"
 
 namespace nccl_env {

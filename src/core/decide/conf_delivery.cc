@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/nccl/conf.h"
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/json_text.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "nccl_env/core/decide/planned.h"
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 

@@ -6,7 +6,7 @@
 #include "decide/conf_delivery.h"
 #include "decide/wanted.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {

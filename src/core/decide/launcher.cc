@@ -5,7 +5,7 @@
 #include <array>
 
 #include "decide/wanted.h"
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 

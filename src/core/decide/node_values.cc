@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <set>
 
-#include "nccl/ports.h"
+#include "engines/nccl/ports.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/partition.h"
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/nccl/name_list.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 
 namespace nccl_env {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "decide/match.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/json_text.h"
 
 namespace nccl_env {

@@ -16,8 +16,8 @@
 #include "decide/warnings.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/status.h"
-#include "nccl_env/core/nccl/conf.h"
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/pod/limits.h"
 
 namespace nccl_env {

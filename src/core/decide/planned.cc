@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
 
 namespace nccl_env {

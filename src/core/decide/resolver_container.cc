@@ -7,7 +7,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/start.h"
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/policy/writer.h"
 #include "nccl_env/json_text.h"
 

@@ -8,7 +8,7 @@
 #include "decide/wanted.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/node_values.h"
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"
 

@@ -6,7 +6,7 @@
 
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 
 namespace nccl_env {
 namespace {

@@ -10,10 +10,10 @@
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/engines/nccl/select.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
-#include "nccl_env/core/nccl/select.h"
-#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 

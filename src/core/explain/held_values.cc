@@ -7,14 +7,14 @@
 #include <tuple>
 
 #include "decide/wanted.h"
+#include "engines/nccl/ports.h"
 #include "explain/judgement.h"
 #include "explain/value_print.h"
-#include "nccl/ports.h"
 #include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/hca_name.h"
-#include "nccl_env/core/nccl/name_list.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"

@@ -9,14 +9,14 @@
 #include <set>
 #include <utility>
 
+#include "engines/nccl/ports.h"
 #include "explain/job_checks.h"
-#include "nccl/ports.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
-#include "nccl_env/core/nccl/name_list.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"

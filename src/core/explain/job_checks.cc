@@ -8,8 +8,8 @@
 
 #include "explain/judgement.h"
 #include "explain/value_print.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/fabric/hca_name.h"
-#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 

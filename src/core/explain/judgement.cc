@@ -5,11 +5,11 @@
 #include <cctype>
 #include <optional>
 
-#include "nccl/ports.h"
-#include "nccl_env/core/nccl/name_list.h"
-#include "nccl_env/core/nccl/notes.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
+#include "engines/nccl/ports.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/notes.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 

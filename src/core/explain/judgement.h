@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/findings/finding.h"
-#include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {

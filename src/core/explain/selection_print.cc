@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 

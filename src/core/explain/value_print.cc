@@ -3,8 +3,8 @@
 
 #include <set>
 
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/findings/catalogue.h"
-#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_member.h"
 

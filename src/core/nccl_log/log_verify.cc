@@ -9,10 +9,10 @@
 #include <set>
 
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/findings/print.h"
-#include "nccl_env/core/nccl/name_list.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/pod/limits.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/json_fields.h"

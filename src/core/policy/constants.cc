@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "nccl_env/core/nccl/conf.h"
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"

@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/findings/print.h"
-#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/json_document.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 #include "policy/words.h"

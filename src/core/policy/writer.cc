@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/policy/description.h"
 #include "policy/words.h"
 

@@ -56,7 +56,7 @@ TEST(BindingPlan, HasEveryKeyThatAReferenceCanName) {
         Json before = pod({container("c")}, host_network);
         before["spec"]["containers"][0]["command"] = {"sshd"};  // reads constants by file, too
         for (const char* backend : {"CUDA", "NVSHMEM"}) {
-          before["spec"]["containers"][0]["env"] = Json::array({variable("TORCH_SYMMMEM", backend)});
+          before["spec"]["containers"][0]["env"] = Json::array({env_literal("TORCH_SYMMMEM", backend)});
           const auto read = keys_read(admit(before, policy).pod);
           EXPECT_THAT(read, IsSubsetOf(keys_of(empty)));
           all.insert(read.begin(), read.end());

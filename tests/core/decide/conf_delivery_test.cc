@@ -40,7 +40,7 @@ TEST(FileDelivery, HostNetworkPodsReadTheTextOfTheirNode) {
   EXPECT_EQ(admitted.plan.form, Form::Binding);
   const Json& container = admitted.pod["spec"]["containers"][0];
   EXPECT_EQ(container["volumeMounts"], kConfMounts);
-  EXPECT_EQ(container["env"], Json::array({variable("NCCL_IB_TIMEOUT", "22")})) << "a constant alone";
+  EXPECT_EQ(container["env"], Json::array({env_literal("NCCL_IB_TIMEOUT", "22")})) << "a constant alone";
   EXPECT_EQ(admitted.pod["spec"]["volumes"], Json::parse(R"([{"name":"nccl-env-conf","downwardAPI":{"items":[
       {"path":"nccl.conf","mode":420,"fieldRef":{"apiVersion":"v1",
        "fieldPath":"metadata.annotations['hostnetwork.nccl-env.io/nccl.conf']"}}]}}])"));
@@ -93,12 +93,12 @@ TEST(FileDelivery, EnvAndFileTogether) {
 }
 
 TEST(FileDelivery, EnvFromGetsTheFileInsteadOfNothing) {
-  Json open = container("c", {variable("NCCL_DEBUG", "INFO")});
+  Json open = container("c", {env_literal("NCCL_DEBUG", "INFO")});
   open["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
   const Admitted admitted = admit(equipped(pod({open})), file_policy(Exposure::Host, true));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
-  EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json::array({variable("NCCL_DEBUG", "INFO")}));
+  EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json::array({env_literal("NCCL_DEBUG", "INFO")}));
   EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
   EXPECT_THAT(admitted.plan.warnings, IsEmpty());
 }
@@ -114,7 +114,8 @@ TEST(FileDelivery, EnvFromWithAPrefixTakesTheEnvWhereItCannotHoldTheVariable) {
 TEST(FileDelivery, WhatTheUserSetsStaysTheUsers) {
   const Json from_secret = {{"name", "NCCL_IB_TIMEOUT"},
                             {"valueFrom", {{"secretKeyRef", {{"name", "s"}, {"key", "k"}}}}}};
-  for (const Json& own : {variable("NCCL_IB_TIMEOUT", ""), variable("NCCL_IB_TIMEOUT", "20"), from_secret}) {
+  for (const Json& own :
+       {env_literal("NCCL_IB_TIMEOUT", ""), env_literal("NCCL_IB_TIMEOUT", "20"), from_secret}) {
     const Admitted admitted = admit(pod({container("c", {own})}), file_policy(Exposure::Host));
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet") << own;
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File") << own;
@@ -123,15 +124,15 @@ TEST(FileDelivery, WhatTheUserSetsStaysTheUsers) {
 }
 
 TEST(FileDelivery, TheSameVariableTwiceIsTheUsersTwice) {
-  const Json env = {variable("NCCL_IB_TIMEOUT", "20"), variable("NCCL_IB_TIMEOUT", "21")};
+  const Json env = {env_literal("NCCL_IB_TIMEOUT", "20"), env_literal("NCCL_IB_TIMEOUT", "21")};
   const Admitted admitted = admit(pod({container("c", env)}), file_policy(Exposure::Host, true));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet");
   EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_IB_TIMEOUT"), "21");
 }
 
 TEST(FileDelivery, OurIndexNeverStandsBesideTheUsersList) {
-  for (const Json& own : {variable("NCCL_IB_HCA", "mlx5_1"), variable("NCCL_IB_ADDR_FAMILY", "AF_INET"),
-                          variable("NCCL_IB_GID_INDEX", "-1")}) {
+  for (const Json& own : {env_literal("NCCL_IB_HCA", "mlx5_1"), env_literal("NCCL_IB_ADDR_FAMILY", "AF_INET"),
+                          env_literal("NCCL_IB_GID_INDEX", "-1")}) {
     const Admitted admitted = admit(pod({container("c", {own})}), file_policy(Exposure::Host));
     EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0])) << own;
     EXPECT_FALSE(admitted.pod["spec"].contains("volumes")) << own;
@@ -144,7 +145,7 @@ TEST(FileDelivery, OurIndexNeverStandsBesideTheUsersList) {
 // NCCL reads nothing of the group beside an index, so the rest of the file does no harm.
 TEST(FileDelivery, AUserWhoPinsAnIndexKeepsTheList) {
   const NcclPolicy policy = file_policy(Exposure::Host);
-  const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_GID_INDEX", "5")})}), policy);
+  const Admitted admitted = admit(pod({container("c", {env_literal("NCCL_IB_GID_INDEX", "5")})}), policy);
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_FAMILY"), "UserSetGroup");
   const NodeFabric table = rails(2);
@@ -159,7 +160,7 @@ TEST(FileDelivery, TheUsersListLeavesAddressesOfThePolicy) {
   policy.gid_index.kind = GidIndexRule::Kind::Omit;
   policy.env["NCCL_IB_ADDR_FAMILY"] = "AF_INET6";
   policy.env["NCCL_IB_ADDR_RANGE"] = "fd02::/16";
-  const Json own = variable("NCCL_IB_HCA", "ibp");
+  const Json own = env_literal("NCCL_IB_HCA", "ibp");
   for (const bool host_network : {true, false}) {
     const Admitted admitted = admit(pod({container("c", {own})}, host_network), policy);
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_FAMILY"), "Policy");
@@ -168,7 +169,7 @@ TEST(FileDelivery, TheUsersListLeavesAddressesOfThePolicy) {
     EXPECT_EQ(admit(admitted.pod, policy).patch, "");
   }
   for (const char* name : {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM"}) {
-    const Admitted admitted = admit(pod({container("c", {own, variable(name, "x")})}), policy);
+    const Admitted admitted = admit(pod({container("c", {own, env_literal(name, "x")})}), policy);
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_RANGE"), "UserSetGroup") << name;
   }
   // The node's family is that of other HCAs' rows.
@@ -180,7 +181,7 @@ TEST(FileDelivery, TheUsersListLeavesAddressesOfThePolicy) {
 TEST(FileDelivery, AnIndexOfThePolicyBesideTheUsersListIsNoBetter) {
   NcclPolicy policy = file_policy(Exposure::PodOwned, true);
   policy.gid_index = {GidIndexRule::Kind::Literal, 3};
-  const Json before = pod({container("c", {variable("NCCL_IB_HCA", "mlx5_1")})}, false);
+  const Json before = pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})}, false);
   const Admitted admitted = admit(running_sshd(before), policy);
   EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "UserSetGroup");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
@@ -188,7 +189,7 @@ TEST(FileDelivery, AnIndexOfThePolicyBesideTheUsersListIsNoBetter) {
 
 TEST(FileDelivery, AFileWithoutTheGroupDoesNotContradictTheUser) {
   const NcclPolicy policy = file_policy(Exposure::PodOwned);  // constants only
-  const Json own = {variable("NCCL_IB_HCA", "mlx5_1"), variable("NCCL_IB_GID_INDEX", "5")};
+  const Json own = {env_literal("NCCL_IB_HCA", "mlx5_1"), env_literal("NCCL_IB_GID_INDEX", "5")};
   const Json before = pod({container("c", own)}, false);
   EXPECT_FALSE(has_file(admit(before, policy).pod["spec"]["containers"][0])) << "constants stand in env";
   EXPECT_TRUE(has_file(admit(running_sshd(before), policy).pod["spec"]["containers"][0]));
@@ -196,7 +197,7 @@ TEST(FileDelivery, AFileWithoutTheGroupDoesNotContradictTheUser) {
 
 TEST(FileDelivery, DisabledVerbsGetNoFile) {
   const Admitted admitted =
-      admit(pod({container("c", {variable("NCCL_NET", "Socket")})}), file_policy(Exposure::Host));
+      admit(pod({container("c", {env_literal("NCCL_NET", "Socket")})}), file_policy(Exposure::Host));
   EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "DisabledByUser");
   EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0]));
 }
@@ -265,8 +266,8 @@ TEST(UsersConf, NamedByEnvOrInAHomeItIsReadBeforeOurFile) {
   by_env.deliver_file = false;
   by_env.deliver_reference = true;
   for (const Json& container :
-       {container("c", {variable("NCCL_CONF_FILE", "/conf/mine")}), container("c", {from_map}),
-        container("c", {variable("NCCL_CONF_FILE", "$(HOME)/x")}), mounting({"/root/.nccl.conf"}),
+       {container("c", {env_literal("NCCL_CONF_FILE", "/conf/mine")}), container("c", {from_map}),
+        container("c", {env_literal("NCCL_CONF_FILE", "$(HOME)/x")}), mounting({"/root/.nccl.conf"}),
         mounting({"/users/u/.rccl.conf/"}, "f")}) {
     const Admitted with_file = admit(equipped(pod({container})), file_policy(Exposure::Host, true));
     EXPECT_TRUE(has_file(with_file.pod["spec"]["containers"][0])) << container;
@@ -279,7 +280,7 @@ TEST(UsersConf, NamedByEnvOrInAHomeItIsReadBeforeOurFile) {
     EXPECT_EQ(without.plan.warnings.size(), 1u);
   }
   // As NCCL reads it, an empty name is none. One that the policy sets is not the user's.
-  const Json empty = container("c", {variable("NCCL_CONF_FILE", "")});
+  const Json empty = container("c", {env_literal("NCCL_CONF_FILE", "")});
   EXPECT_EQ(told(admit(pod({empty}), by_env).pod, "c", "NCCL_IB_HCA"), "Node");
   by_env.env["NCCL_CONF_FILE"] = "/shared/nccl.conf";
   const Admitted ours = admit(pod({container("c")}), by_env);
@@ -301,7 +302,7 @@ TEST(UsersConf, IsOneContainersAlone) {
 
 TEST(UsersConf, WhatTheUserSetsInEnvIsStillToldAsSuch) {
   Json both = mounting({"/etc/nccl.conf"});
-  both["env"] = {variable("NCCL_IB_TIMEOUT", "20"), variable("NCCL_IB_GID_INDEX", "5")};
+  both["env"] = {env_literal("NCCL_IB_TIMEOUT", "20"), env_literal("NCCL_IB_GID_INDEX", "5")};
   const Admitted admitted = admit(pod({both}), file_policy(Exposure::Host, true));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_FAMILY"), "UserSetGroup");
@@ -371,7 +372,7 @@ TEST(FileDelivery, APolicyThatNoLongerDeliversByFileCleansUp) {
 TEST(FileDelivery, EnvOfAnEarlierPolicyIsTakenBack) {
   const Json copied = admit(pod({container("c")}), file_policy(Exposure::Host, true)).pod;
   const Admitted again = admit(copied, file_policy(Exposure::Host));
-  EXPECT_EQ(again.pod["spec"]["containers"][0]["env"], Json::array({variable("NCCL_IB_TIMEOUT", "22")}));
+  EXPECT_EQ(again.pod["spec"]["containers"][0]["env"], Json::array({env_literal("NCCL_IB_TIMEOUT", "22")}));
   EXPECT_EQ(told(again.pod, "c", "NCCL_IB_HCA"), "File");
 }
 

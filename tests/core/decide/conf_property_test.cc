@@ -25,10 +25,10 @@ std::vector<NcclPolicy> policies() {
 Json template_pod(std::mt19937& random) {
   const auto some = [&](const std::string& name) {
     Json made = container(name, {}, random() % 3 == 0 ? "" : "rdma/hca");
-    if (random() % 4 == 0) made["env"] = Json::array({variable("NCCL_IB_HCA", "mlx5_1")});
+    if (random() % 4 == 0) made["env"] = Json::array({env_literal("NCCL_IB_HCA", "mlx5_1")});
     if (random() % 4 == 0) made["envFrom"] = {{{"configMapRef", {{"name", "x"}}}}};
     if (random() % 4 == 0) made["volumeMounts"] = Json::array({mount(random() % 2 == 0 ? "/etc" : "/data")});
-    if (random() % 8 == 0) made["env"].push_back(variable("NCCL_CONF_FILE", "/conf/mine"));
+    if (random() % 8 == 0) made["env"].push_back(env_literal("NCCL_CONF_FILE", "/conf/mine"));
     if (random() % 4 == 0) made["resources"]["requests"] = {{"cpu", "1"}};
     return made;
   };

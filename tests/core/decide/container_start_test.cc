@@ -48,7 +48,7 @@ TEST(ContainerStart, WritesTheFileInsideThePod) {
   const Json& container = admitted.pod["spec"]["containers"][0];
   EXPECT_EQ(container["volumeMounts"], kConfMounts);
   EXPECT_EQ(container["env"],
-            (Json{variable("NCCL_SOCKET_IFNAME", "eth0"), variable("NCCL_IB_TIMEOUT", "22")}));
+            (Json{env_literal("NCCL_SOCKET_IFNAME", "eth0"), env_literal("NCCL_IB_TIMEOUT", "22")}));
   EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Pod");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "Pod");
@@ -259,7 +259,7 @@ TEST(ContainerStart, UsersWhoChooseForThemselvesGetNoFile) {
   for (const auto& [name, value, reason] : {std::tuple("NCCL_IB_HCA", "mlx5_1", "UserSetGroup"),
                                             std::tuple("NCCL_IB_ADDR_FAMILY", "AF_INET", "UserSetGroup"),
                                             std::tuple("NCCL_IB_DISABLE", "1", "DisabledByUser")}) {
-    const Admitted admitted = start(pod({container("c", {variable(name, value)})}, false));
+    const Admitted admitted = start(pod({container("c", {env_literal(name, value)})}, false));
     EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), reason);
     EXPECT_FALSE(admitted.pod["spec"].contains("initContainers")) << name;
     EXPECT_FALSE(admitted.pod["spec"].contains("volumes")) << name;
@@ -304,7 +304,7 @@ TEST(ContainerStart, SecondAdmissionWithDefaultsChangesNothing) {
     EXPECT_THAT(init_names(first.pod), ElementsAre("nccl-env-resolve", "i"));
     Json again = with_api_defaults(first.pod);
     // Hooks that add to every container add to it, too.
-    again["spec"]["initContainers"][0]["env"].push_back(variable("POD_NAME", "p"));
+    again["spec"]["initContainers"][0]["env"].push_back(env_literal("POD_NAME", "p"));
     EXPECT_EQ(start(again, policy).patch, "");
   }
 }

@@ -7,7 +7,7 @@
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/decide/start.h"
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 
 namespace nccl_env::tests::env_file_test {
 namespace {
@@ -60,7 +60,7 @@ TEST(EnvFile, NodeValuesAreReferencesToTheFileAndConstantsStayLiterals) {
   const Json& main = admitted.pod["spec"]["containers"][0];
   EXPECT_THAT(references(main), ElementsAre(key_reference("NCCL_IB_HCA"), key_reference("NCCL_IB_GID_INDEX"),
                                             key_reference("NCCL_IB_ADDR_FAMILY")));
-  EXPECT_EQ(main["env"].back(), variable("NCCL_IB_TIMEOUT", "22"));
+  EXPECT_EQ(main["env"].back(), env_literal("NCCL_IB_TIMEOUT", "22"));
   EXPECT_FALSE(main.contains("volumeMounts")) << "an image's nccl.conf stays visible";
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "EnvFile");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
@@ -142,13 +142,13 @@ TEST(EnvFile, ConstantsAloneNeedNoInitContainer) {
   const Admitted admitted = plan(pod({container("c")}, false), policy);
   EXPECT_EQ(resolver_of(admitted.pod), nullptr);
   EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"],
-            (Json{variable("NCCL_SOCKET_IFNAME", "eth0"), variable("NCCL_IB_TIMEOUT", "22")}));
+            (Json{env_literal("NCCL_SOCKET_IFNAME", "eth0"), env_literal("NCCL_IB_TIMEOUT", "22")}));
 }
 
 TEST(EnvFile, WhatTheUserSetsStays) {
-  const Admitted admitted = plan(pod({container("c", {variable("NCCL_IB_HCA", "mlx5_7")})}));
+  const Admitted admitted = plan(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_7")})}));
   const Json& main = admitted.pod["spec"]["containers"][0];
-  EXPECT_EQ(main["env"][0], variable("NCCL_IB_HCA", "mlx5_7"));
+  EXPECT_EQ(main["env"][0], env_literal("NCCL_IB_HCA", "mlx5_7"));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "UserSet");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
 }
@@ -211,14 +211,15 @@ Json without_file_keys(Json pod, bool whole) {
 
 TEST(EnvFile, EntriesThatAnotherHookEmptiedArePlannedAnewByFile) {
   for (const bool whole : {false, true}) {
-    Json before = pod({container("c"), container("d", {variable("EMPTY", "")})});
+    Json before = pod({container("c"), container("d", {env_literal("EMPTY", "")})});
     const Json dropped = without_file_keys(plan(before).pod, whole);
     const Admitted second = plan(dropped);
     EXPECT_EQ(fallback_of(second.pod), "ReferenceDropped");
     EXPECT_EQ(second.plan.fallback, Reason::ReferenceDropped);
     EXPECT_EQ(second.pod["spec"].value("initContainers", Json::array()), Json::array());
-    EXPECT_EQ(second.pod["spec"]["containers"][0]["env"], Json::array({variable("NCCL_IB_TIMEOUT", "22")}));
-    EXPECT_EQ(second.pod["spec"]["containers"][1]["env"][0], variable("EMPTY", "")) << "the user's own";
+    EXPECT_EQ(second.pod["spec"]["containers"][0]["env"],
+              Json::array({env_literal("NCCL_IB_TIMEOUT", "22")}));
+    EXPECT_EQ(second.pod["spec"]["containers"][1]["env"][0], env_literal("EMPTY", "")) << "the user's own";
     EXPECT_TRUE(has_file(second.pod["spec"]["containers"][0]));
     EXPECT_EQ(told(second.pod, "c", "NCCL_IB_HCA"), "File");
     EXPECT_EQ(plan(second.pod).patch, "") << "the pod stays as it is, whoever is asked again";
@@ -249,7 +250,7 @@ TEST(EnvFile, PodsOfTheOldFormAreTakenOver) {
 // Groups of other engines, whichever carrier.
 
 TEST(OtherReaders, WhatVllmWritesItselfIsLeftToIt) {
-  const Json named = variable("VLLM_NIC_SELECTION_VARS", "UCX_NET_DEVICES:1,NCCL_IB_HCA:1");
+  const Json named = env_literal("VLLM_NIC_SELECTION_VARS", "UCX_NET_DEVICES:1,NCCL_IB_HCA:1");
   for (const bool by_env : {false, true}) {
     NcclPolicy policy = env_file();
     policy.deliver_env_file = by_env;
@@ -257,19 +258,19 @@ TEST(OtherReaders, WhatVllmWritesItselfIsLeftToIt) {
     EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), "UserSetGroup");
     EXPECT_EQ(told(made, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
     EXPECT_EQ(told(made, "c", "NCCL_IB_TIMEOUT"), "Policy");
-    const Json others = variable("VLLM_NIC_SELECTION_VARS", "UCX_NET_DEVICES:1,NCCL_IB_HCA_2");
+    const Json others = env_literal("VLLM_NIC_SELECTION_VARS", "UCX_NET_DEVICES:1,NCCL_IB_HCA_2");
     EXPECT_NE(told(plan(pod({container("c", {others})}), policy).pod, "c", "NCCL_IB_HCA"), "UserSetGroup");
   }
 }
 
 TEST(OtherReaders, MooncakesOwnIndexIsNotOverridden) {
-  const Json made = plan(pod({container("c", {variable("MC_GID_INDEX", "3")})})).pod;
+  const Json made = plan(pod({container("c", {env_literal("MC_GID_INDEX", "3")})})).pod;
   EXPECT_EQ(told(made, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
   EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), "EnvFile");
 }
 
 TEST(OtherReaders, NoIndexIsPinnedBesidePortRecovery) {
-  const Json recovery = variable("NCCL_IB_RESILIENCY_PORT_RECOVERY", "1");
+  const Json recovery = env_literal("NCCL_IB_RESILIENCY_PORT_RECOVERY", "1");
   EXPECT_EQ(told(plan(pod({container("c", {recovery})})).pod, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
   NcclPolicy policy = env_file();
   policy.env.emplace("NCCL_IB_RESILIENCY_PORT_RECOVERY", "1");

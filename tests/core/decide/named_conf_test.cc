@@ -11,7 +11,7 @@ namespace {
 using ::testing::IsEmpty;
 
 const Json kNamedMounts = Json::array({conf_mount("/nccl-env/nccl.conf"), conf_mount("/etc/rccl.conf")});
-const Json kNames = variable("NCCL_CONF_FILE", "/nccl-env/nccl.conf");
+const Json kNames = env_literal("NCCL_CONF_FILE", "/nccl-env/nccl.conf");
 
 NcclPolicy since(NcclVersion version, Exposure exposure = Exposure::Host) {
   NcclPolicy policy = file_policy(exposure);
@@ -38,7 +38,7 @@ TEST(NamedConf, LeavesTheImagesOwnFileInItsPlace) {
   const Admitted admitted = admit(pod({container("c")}), kNaming);
   const Json& main = admitted.pod["spec"]["containers"][0];
   EXPECT_EQ(main["volumeMounts"], kNamedMounts);
-  EXPECT_EQ(main["env"], (Json{variable("NCCL_IB_TIMEOUT", "22"), kNames}));
+  EXPECT_EQ(main["env"], (Json{env_literal("NCCL_IB_TIMEOUT", "22"), kNames}));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_CONF_FILE"), "Policy");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
   EXPECT_FALSE(status_of(admitted.pod).contains("note"));
@@ -78,9 +78,9 @@ TEST(NamedConf, RanksWithoutTheContainersEnvFindTheFileAtItsOwnPlace) {
 
 TEST(NamedConf, AUsersNameForAFileStays) {
   for (const char* value : {"/opt/nccl.conf", ""}) {
-    const Admitted admitted = admit(pod({container("c", {variable("NCCL_CONF_FILE", value)})}), kNaming);
+    const Admitted admitted = admit(pod({container("c", {env_literal("NCCL_CONF_FILE", value)})}), kNaming);
     const Admitted unnamed =
-        admit(pod({container("c", {variable("NCCL_CONF_FILE", value)})}), since({2, 22, 3}));
+        admit(pod({container("c", {env_literal("NCCL_CONF_FILE", value)})}), since({2, 22, 3}));
     EXPECT_EQ(admitted.pod["spec"], unnamed.pod["spec"]) << "as without minVersion";
   }
 }

@@ -18,7 +18,7 @@
 #include "core/conf_pods.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/decide/start.h"
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/policy/reader.h"
 #include "support/places.h"
 
@@ -161,9 +161,9 @@ TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
         const NcclPolicy policy = with(shipped, delivery, exposure);
         for (const bool host_network : {false, true}) {
           const Json created =
-              admit(
-                  pod({container("c"), container("n", {variable("TORCH_SYMMMEM", "NVSHMEM")})}, host_network),
-                  policy, nullptr, with_resolver())
+              admit(pod({container("c"), container("n", {env_literal("TORCH_SYMMMEM", "NVSHMEM")})},
+                        host_network),
+                    policy, nullptr, with_resolver())
                   .pod;
           for (const auto& [state, table] : states()) {
             for (const bool bound : {false, true}) {

@@ -80,7 +80,7 @@ TEST(NodeConstants, AUsersListOfHcasKeepsAFamilyAndARangeThatAVariantSets) {
   for (const bool reference : {false, true}) {
     policy.deliver_file = !reference;
     policy.deliver_reference = reference;
-    const Plan plan = admit(pod({container("c", {variable("NCCL_IB_HCA", "ibp")})}, false), policy).plan;
+    const Plan plan = admit(pod({container("c", {env_literal("NCCL_IB_HCA", "ibp")})}, false), policy).plan;
     for (const char* name : {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}) {
       EXPECT_TRUE(find_named(plan.containers.at(0).set, name)) << name << reference;
       EXPECT_FALSE(find_named(plan.containers.at(0).omitted, name)) << name << reference;
@@ -289,7 +289,7 @@ TEST(NodeConstants, ReachPodsOfEveryExposure) {
 }
 
 TEST(NodeConstants, AUsersOwnValueWins) {
-  const Json before = pod({container("c", {variable(kQps, "2")})});
+  const Json before = pod({container("c", {env_literal(kQps, "2")})});
   EXPECT_EQ(bound_env(before, by_layer(), rails(4))[kQps], "2");
   EXPECT_EQ(reason_of(admit(before, by_layer()).plan, kQps), "UserSet");
 }

@@ -309,7 +309,7 @@ TEST(NodeRules, AdmittedAgainNothingChanges) {
 }
 
 TEST(NodeRules, AUsersOwnInterfaceWins) {
-  const Json before = pod({container("c", {variable(kInterface, "eth9")})}, false);
+  const Json before = pod({container("c", {env_literal(kInterface, "eth9")})}, false);
   EXPECT_EQ(reason_of(admit(before, two_shapes()).plan, kInterface), "UserSet");
 }
 

@@ -10,7 +10,7 @@ namespace nccl_env::tests::nvshmem_test {
 namespace {
 
 const std::string kList = "NVSHMEM_HCA_LIST";
-const Json kAsks = variable("TORCH_SYMMMEM", "NVSHMEM");
+const Json kAsks = env_literal("TORCH_SYMMMEM", "NVSHMEM");
 
 BindingPlan bound(const NcclPolicy& policy, const NodeFabric* table) {
   return plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", table, {kNow});
@@ -41,8 +41,8 @@ TEST(Nvshmem, TheFileHasTheSamePortsByTheirNumbers) {
 TEST(Nvshmem, NobodyElseHasIt) {
   const NodeFabric table = rails(2);
   const NcclPolicy policy = file_policy(Exposure::Host);
-  for (const Json& other : {variable("TORCH_SYMMMEM", "CUDA"), variable("TORCH_SYMMMEM", "nvshmem"),
-                            variable("OTHER", "NVSHMEM")})
+  for (const Json& other : {env_literal("TORCH_SYMMMEM", "CUDA"), env_literal("TORCH_SYMMMEM", "nvshmem"),
+                            env_literal("OTHER", "NVSHMEM")})
     EXPECT_EQ(list_of(by_file({container("c", {other})}, policy, &table)), "none") << other;
   const Json from = {{"name", "TORCH_SYMMMEM"},
                      {"valueFrom", {{"configMapKeyRef", {{"name", "x"}, {"key", "k"}}}}}};
@@ -73,7 +73,7 @@ TEST(Nvshmem, StandsNeverBesideTheUsersOwnChoice) {
   const NcclPolicy policy = file_policy(Exposure::Host);
   for (const char* own :
        {"NVSHMEM_HCA_LIST", "NVSHMEM_HCA_PE_MAPPING", "NVSHMEM_ENABLE_NIC_PE_MAPPING", "NCCL_IB_HCA"}) {
-    const Json pod = by_file({container("c", {kAsks, variable(own, "1")})}, policy, &table);
+    const Json pod = by_file({container("c", {kAsks, env_literal(own, "1")})}, policy, &table);
     EXPECT_EQ(list_of(pod), own == kList ? "1" : "none") << own;
     EXPECT_EQ(told(pod, "c", kList), own == kList ? "UserSet" : "UserSetGroup") << own;
   }
@@ -82,7 +82,7 @@ TEST(Nvshmem, StandsNeverBesideTheUsersOwnChoice) {
 TEST(Nvshmem, AllContainersReadOneFileSoOnesChoiceIsAllOfTheirs) {
   const NodeFabric table = rails(2);
   const std::vector<Json> two{container("asks", {kAsks}),
-                              container("maps", {variable("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:8")})};
+                              container("maps", {env_literal("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:8")})};
   const Json pod = by_file(two, file_policy(Exposure::Host), &table);
   EXPECT_EQ(list_of(pod, 0), "none");
   EXPECT_EQ(list_of(pod, 1), "none");
@@ -116,7 +116,7 @@ TEST(Nvshmem, APodThatLooksItselfFindsItThere) {
   const NcclPolicy policy = file_policy(Exposure::PodOwned);
   const Json asking = admit(pod({container("c", {kAsks})}, false), policy, nullptr, with_resolver()).pod;
   const Json& env = asking["spec"]["initContainers"][0]["env"];
-  EXPECT_EQ(env[1], variable("NCCL_ENV_ENGINES", "NVSHMEM"));
+  EXPECT_EQ(env[1], env_literal("NCCL_ENV_ENGINES", "NVSHMEM"));
   EXPECT_EQ(told(asking, "c", kList), "Pod");
   const NodeFabric seen = rails(2);
   EXPECT_EQ(resolve_in_pod(policy, seen, false, kNow, {}, true).values.at(kList), "mlx5_1:1,mlx5_2:1");

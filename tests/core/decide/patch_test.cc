@@ -16,9 +16,9 @@ using Json = nlohmann::json;
 using tests::admit;
 using tests::Admitted;
 using tests::container;
+using tests::env_literal;
 using tests::pod;
 using tests::policy_for;
-using tests::variable;
 
 std::string decode(const std::string& text) {
   const std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -96,8 +96,8 @@ Json with_stale_entries(const NcclPolicy& policy, std::size_t count) {
   const Json secret{{"name", "TOKEN"},
                     {"valueFrom", {{"secretKeyRef", {{"name", "s"}, {"key", "k\"\u00e9"}}}}}};
   env.insert(env.begin(), secret);
-  for (std::size_t i = 0; i < count; ++i) env.push_back(variable("NCCL_DEBUG", "INFO"));
-  env.push_back(variable("MINE", "1"));
+  for (std::size_t i = 0; i < count; ++i) env.push_back(env_literal("NCCL_DEBUG", "INFO"));
+  env.push_back(env_literal("MINE", "1"));
   return before;
 }
 
@@ -147,7 +147,7 @@ TEST(PodPatch, TooManyOperationsAreNoPatch) {
     Json before = pod({});
     before["metadata"]["annotations"] = Json::object();
     for (std::size_t i = 0; i < containers; ++i)
-      before["spec"]["containers"].push_back(container("c" + std::to_string(i), {variable("A", "1")}));
+      before["spec"]["containers"].push_back(container("c" + std::to_string(i), {env_literal("A", "1")}));
     ReviewParser parser;
     const std::string text = before.dump();
     const Pod read = *parser.parse_pod(text);

@@ -111,7 +111,8 @@ TEST(Plan, OfSeveralExposuresTheLeastKnownCounts) {
 
 TEST(Plan, UsersVariableIsKeptAndReported) {
   const Admitted admitted = admit(
-      pod({container("c", {variable("NCCL_IB_GID_INDEX", "5"), variable("NCCL_IB_TIMEOUT", "")})}), baidu());
+      pod({container("c", {env_literal("NCCL_IB_GID_INDEX", "5"), env_literal("NCCL_IB_TIMEOUT", "")})}),
+      baidu());
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_GID_INDEX"), "UserSet");
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_TIMEOUT"), "UserSet");
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_ADDR_FAMILY"), "UserSetGroup");
@@ -126,10 +127,10 @@ TEST(Plan, APartitionComesFromTheNodeUnlessTheUserDecidesIt) {
   const Admitted plain = admit(pod({container("c")}), policy);
   EXPECT_EQ(told(plain.pod, "c", "NCCL_IB_PKEY"), "File");
   for (const char* other : {"NCCL_IB_HCA", "NCCL_IB_PKEY_VALUE"}) {
-    const Admitted admitted = admit(pod({container("c", {variable(other, "1")})}), policy);
+    const Admitted admitted = admit(pod({container("c", {env_literal(other, "1")})}), policy);
     EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_PKEY"), "UserSetGroup") << other;
   }
-  const Admitted own = admit(pod({container("c", {variable("NCCL_IB_PKEY", "1")})}), policy);
+  const Admitted own = admit(pod({container("c", {env_literal("NCCL_IB_PKEY", "1")})}), policy);
   EXPECT_EQ(reason_of(own.plan, "NCCL_IB_PKEY"), "UserSet");
 }
 
@@ -143,7 +144,7 @@ TEST(Plan, APartitionThatNcclTakesByValueIsAConstant) {
   const Admitted plain = admit(pod({container("c")}), policy);
   EXPECT_EQ(environment(plain.pod, 0).at("NCCL_IB_PKEY_VALUE"), "32769");
   EXPECT_FALSE(environment(plain.pod, 0).contains("NCCL_IB_PKEY"));
-  const Admitted own = admit(pod({container("c", {variable("NCCL_IB_PKEY", "1")})}), policy);
+  const Admitted own = admit(pod({container("c", {env_literal("NCCL_IB_PKEY", "1")})}), policy);
   EXPECT_EQ(reason_of(own.plan, "NCCL_IB_PKEY_VALUE"), "UserSetGroup") << "it would win over the user's";
   NodeFabric table;
   table.name = "node-a";
@@ -151,7 +152,7 @@ TEST(Plan, APartitionThatNcclTakesByValueIsAConstant) {
 }
 
 TEST(Plan, UsersHcaListKeepsUsFromTheGid) {
-  const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_HCA", "mlx5_1")})}), baidu());
+  const Admitted admitted = admit(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})}), baidu());
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "UserSet");
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_GID_INDEX"), "UserSetGroup");
   EXPECT_FALSE(environment(admitted.pod, 0).contains("NCCL_IB_GID_INDEX"));
@@ -159,21 +160,21 @@ TEST(Plan, UsersHcaListKeepsUsFromTheGid) {
 }
 
 TEST(Plan, DisabledInfiniBandLeavesTheSocketInterface) {
-  for (const Json& off : {variable("NCCL_IB_DISABLE", "1"), variable("NCCL_IB_DISABLE", "0x1"),
-                          variable("NCCL_NET", "Socket")}) {
+  for (const Json& off : {env_literal("NCCL_IB_DISABLE", "1"), env_literal("NCCL_IB_DISABLE", "0x1"),
+                          env_literal("NCCL_NET", "Socket")}) {
     const Admitted admitted = admit(pod({container("c", {off})}), baidu());
     EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "DisabledByUser") << off;
     EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_TIMEOUT"), "DisabledByUser") << off;
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_SOCKET_IFNAME"), "File") << off;
   }
-  for (const Json& on : {variable("NCCL_IB_DISABLE", "0"), variable("NCCL_IB_DISABLE", "true"),
-                         variable("NCCL_NET", "IBext")}) {
+  for (const Json& on : {env_literal("NCCL_IB_DISABLE", "0"), env_literal("NCCL_IB_DISABLE", "true"),
+                         env_literal("NCCL_NET", "IBext")}) {
     EXPECT_EQ(reason_of(admit(pod({container("c", {on})}), baidu()).plan, "NCCL_IB_HCA"), "") << on;
   }
 }
 
 TEST(Plan, EnvFromCouldHoldTheVariable) {
-  Json with_source = container("c", {variable("NCCL_IB_TIMEOUT", "20")});
+  Json with_source = container("c", {env_literal("NCCL_IB_TIMEOUT", "20")});
   with_source["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
   EXPECT_EQ(reason_of(admit(equipped(pod({with_source})), baidu()).plan, "NCCL_IB_HCA"), "") << "by file";
   const Admitted admitted = admit(equipped(pod({with_source})), by_reference(baidu()));
@@ -313,7 +314,7 @@ TEST(Plan, PrivilegedOnTheHostNetworkSeesAllDevices) {
 
 TEST(Plan, SecondAdmissionChangesNothing) {
   for (const bool host_network : {true, false}) {
-    Json before = pod({container("a"), container("b", {variable("NCCL_IB_TIMEOUT", "20")})}, host_network);
+    Json before = pod({container("a"), container("b", {env_literal("NCCL_IB_TIMEOUT", "20")})}, host_network);
     const Admitted first = admit(before, baidu());
     ASSERT_NE(first.patch, "");
     EXPECT_EQ(admit(first.pod, baidu()).patch, "");
@@ -354,7 +355,7 @@ TEST(Plan, FieldRefsOfAnotherExposureAreReplaced) {
 }
 
 TEST(Plan, AUsersLiteralOfOurValueIsTheUsers) {
-  const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_TIMEOUT", "22")})}), baidu());
+  const Admitted admitted = admit(pod({container("c", {env_literal("NCCL_IB_TIMEOUT", "22")})}), baidu());
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_TIMEOUT"), "UserSet");
 }
 
@@ -407,7 +408,7 @@ TEST(Plan, APolicyForInfiniBandNeedsNoIndexWhateverThePodSees) {
 }
 
 TEST(Plan, StatusListsWhatWasSetAndWhatNot) {
-  const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_GID_INDEX", "3")})}), baidu());
+  const Admitted admitted = admit(pod({container("c", {env_literal("NCCL_IB_GID_INDEX", "3")})}), baidu());
   const Json status = Json::parse(std::string(admitted.pod["metadata"]["annotations"]["nccl-env.io/status"]));
   EXPECT_EQ(status, Json::parse(R"({"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding",
       "note":"ImageConfHidden","containers":{"c":{
@@ -417,15 +418,16 @@ TEST(Plan, StatusListsWhatWasSetAndWhatNot) {
 }
 
 TEST(Plan, AnEmptyValueIsWarnedOfOnlyWhereNcclTakesItForOne) {
-  Json env = {variable("FOO", ""), variable("NCCL_IB_TIMEOUT", ""), variable("NCCL_NET_PLUGIN", "")};
+  Json env = {env_literal("FOO", ""), env_literal("NCCL_IB_TIMEOUT", ""), env_literal("NCCL_NET_PLUGIN", "")};
   const Admitted admitted = admit(equipped(pod({container("c", env)})), baidu());
   ASSERT_EQ(admitted.plan.warnings.size(), 1u);
   EXPECT_NE(admitted.plan.warnings[0].find("NCCL_NET_PLUGIN"), std::string::npos);
 }
 
 TEST(Plan, UsersValuesOutsideTheCatalogueAreWarnedOfThreeAtMost) {
-  Json env = {variable("NCCL_IB_RETRY_CNT", "10"), variable("NCCL_IB_TIMEOUT", "99"),
-              variable("NCCL_IB_SL", "99"), variable("NCCL_IB_TC", "999"), variable("NCCL_DEBUG", "INFO")};
+  Json env = {env_literal("NCCL_IB_RETRY_CNT", "10"), env_literal("NCCL_IB_TIMEOUT", "99"),
+              env_literal("NCCL_IB_SL", "99"), env_literal("NCCL_IB_TC", "999"),
+              env_literal("NCCL_DEBUG", "INFO")};
   const Admitted admitted = admit(pod({container("c", env)}), baidu());
   ASSERT_EQ(admitted.plan.warnings.size(), 3u);
   EXPECT_EQ(admitted.plan.warnings[0].rfind("nccl-env: container c: NCCL_IB_RETRY_CNT: ", 0), 0u)

@@ -58,17 +58,17 @@ TEST(PodWarnings, AnIndexOfTheUsersMayBeAnotherRowInAPodWithItsOwnTable) {
     Json made = equipped(pod({container("c", {env})}, host_network));
     return warnings(made);
   };
-  const Json three = variable("NCCL_IB_GID_INDEX", "3");
+  const Json three = env_literal("NCCL_IB_GID_INDEX", "3");
   EXPECT_THAT(pinned(three, false), ElementsAre(HasSubstr("GID table of its own")));
   EXPECT_THAT(pinned(three, true), IsEmpty()) << "the rows are the node's";
-  EXPECT_THAT(pinned(variable("NCCL_IB_GID_INDEX", "-1"), false), IsEmpty()) << "NCCL looks";
+  EXPECT_THAT(pinned(env_literal("NCCL_IB_GID_INDEX", "-1"), false), IsEmpty()) << "NCCL looks";
   NcclPolicy infiniband = policy();
   infiniband.fabric.link_layer = LinkLayer::InfiniBand;
   EXPECT_THAT(warnings(equipped(pod({container("c", {three})}, false)), infiniband), IsEmpty());
 }
 
 TEST(PodWarnings, AUsersValueThatNcclMisreadsComesFirstAndThreeAreTheMost) {
-  Json bare = pod({container("c", {variable("NCCL_IB_TIMEOUT", "99")}, "")});
+  Json bare = pod({container("c", {env_literal("NCCL_IB_TIMEOUT", "99")}, "")});
   bare["metadata"]["labels"]["nccl-env.io/inject"] = "true";
   expect_warnings("NCCL_IB_TIMEOUT=99", bare, 3);
 }
@@ -76,7 +76,7 @@ TEST(PodWarnings, AUsersValueThatNcclMisreadsComesFirstAndThreeAreTheMost) {
 // exec drops a capability that is not ambient where the user is not root; Kubernetes sets no ambient ones.
 TEST(PodWarnings, AMisspeltNameAndAnotherEnginesListAreTold) {
   const auto with = [](const std::string& name, const std::string& value) {
-    return warnings(equipped(pod({container("c", {variable(name, value)})}, false)));
+    return warnings(equipped(pod({container("c", {env_literal(name, value)})}, false)));
   };
   EXPECT_THAT(with("NCCL_IB_TIMOUT", "22"), ElementsAre(HasSubstr("do you mean NCCL_IB_TIMEOUT?")));
   EXPECT_THAT(with("UCX_NET_DEVICES", "=mlx5_0,mlx5_1"), ElementsAre(HasSubstr("NCCL's grammar")));
@@ -141,7 +141,7 @@ TEST(PodWarnings, RoceBehindASharedPluginWithoutANetworkIsToldOnce) {
 TEST(PodWarnings, ANameIsCutBetweenCharacters) {
   const std::string name = std::string(62, 'a') + "\u00e9";  // of two bytes
   for (const std::string& warning :
-       warnings(pod({container(name, {variable("NCCL_IB_TIMEOUT", "99")})}, false)))
+       warnings(pod({container(name, {env_literal("NCCL_IB_TIMEOUT", "99")})}, false)))
     EXPECT_THAT(warning, HasSubstr("container " + std::string(62, 'a') + ": "));
 }
 

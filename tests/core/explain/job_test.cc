@@ -139,7 +139,7 @@ TEST(JobAnswer, HcasOfAnotherKindAreAnOddNode) {
 TEST(JobAnswer, AValueThatHasToBeEqualAndIsNot) {
   EXPECT_THAT(told(with_odd([](Worker& worker) {
                 worker.env = Json::array(
-                    {variable("NCCL_IB_QPS_PER_CONNECTION", "4"), variable("NCCL_DEBUG", "INFO")});
+                    {env_literal("NCCL_IB_QPS_PER_CONNECTION", "4"), env_literal("NCCL_DEBUG", "INFO")});
               })),
               ElementsAre("error ValuesDiffer worker-2"));
   EXPECT_THAT(told(with_odd([](Worker& worker) { worker.policy.env.clear(); })),
@@ -148,14 +148,14 @@ TEST(JobAnswer, AValueThatHasToBeEqualAndIsNot) {
 
 TEST(JobAnswer, WhatAPodTakesFromElsewhereIsNotCompared) {
   EXPECT_THAT(texts_of(with_odd([](Worker& worker) {
-                         worker.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "$(QPS)")});
+                         worker.env = Json::array({env_literal("NCCL_IB_QPS_PER_CONNECTION", "$(QPS)")});
                        }).answer.findings),
               IsEmpty());
 }
 
 TEST(JobAnswer, OfTwoRanksNeitherIsTheUsualOne) {
   Worker other(1);
-  other.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "4")});
+  other.env = Json::array({env_literal("NCCL_IB_QPS_PER_CONNECTION", "4")});
   const AnsweredJob asked = ask_job({Worker(0).make(), other.make()});
   EXPECT_THAT(told(asked), ElementsAre("error ValuesDiffer worker-1", "error ValuesDiffer worker-0"));
 }
@@ -302,7 +302,7 @@ TEST(JobAnswer, AsManyValuesAsRanksStayShort) {
   for (int n = 0; n < 9; ++n) {
     Worker worker(n);
     worker.env =
-        Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", std::to_string(n) + std::string(500, '0'))});
+        Json::array({env_literal("NCCL_IB_QPS_PER_CONNECTION", std::to_string(n) + std::string(500, '0'))});
     objects.push_back(worker.make());
   }
   const AnsweredJob asked = ask_job(objects);

@@ -117,24 +117,26 @@ TEST(PodAnswer, ValuesOfTheUsersAreJudgedLikeOurs) {
     return ask(bound(admit(made, rdma_policy()).pod, rdma_policy(), &table),
                all_readable(rdma_policy(), table));
   };
-  const Answered wrong = with({variable("NCCL_IB_GID_INDEX", "1"), variable("NCCL_IB_HCA", "mlx5_1,mlx5_9"),
-                               variable("NCCL_IB_TIMOUT", "22"), variable("UCX_NET_DEVICES", "=mlx5_1:1")});
+  const Answered wrong =
+      with({env_literal("NCCL_IB_GID_INDEX", "1"), env_literal("NCCL_IB_HCA", "mlx5_1,mlx5_9"),
+            env_literal("NCCL_IB_TIMOUT", "22"), env_literal("UCX_NET_DEVICES", "=mlx5_1:1")});
   EXPECT_THAT(found_in(wrong), ElementsAre("NoSuchDevice NCCL_IB_HCA", "UnknownVariable NCCL_IB_TIMOUT",
                                            "ValueMisread UCX_NET_DEVICES", "LinkLocalGid NCCL_IB_GID_INDEX"));
   expect_golden("a device, a row, a name, a grammar", wrong.text());
-  EXPECT_THAT(found_in(with({variable("NCCL_IB_GID_INDEX", "9")})),
+  EXPECT_THAT(found_in(with({env_literal("NCCL_IB_GID_INDEX", "9")})),
               ElementsAre("EmptyGid NCCL_IB_GID_INDEX"));
-  EXPECT_THAT(found_in(with({variable("NCCL_SOCKET_IFNAME", "^docker0")}, true)),
+  EXPECT_THAT(found_in(with({env_literal("NCCL_SOCKET_IFNAME", "^docker0")}, true)),
               ElementsAre("LoopbackFirst NCCL_SOCKET_IFNAME"));
-  EXPECT_THAT(found_in(with({variable("NCCL_SOCKET_IFNAME", "^docker0,lo"), variable("NCCL_DEBUG", "INFO"),
-                             variable("NCCL_PAT_ENABLE", "0"), variable("NCCL_IB_HCA", "=mlx5_1")})),
-              ElementsAre("UserListShort NCCL_IB_HCA"));
+  EXPECT_THAT(
+      found_in(with({env_literal("NCCL_SOCKET_IFNAME", "^docker0,lo"), env_literal("NCCL_DEBUG", "INFO"),
+                     env_literal("NCCL_PAT_ENABLE", "0"), env_literal("NCCL_IB_HCA", "=mlx5_1")})),
+      ElementsAre("UserListShort NCCL_IB_HCA"));
 }
 
 TEST(PodAnswer, AUsersListOfFewerHcasThanTheNodeHasIsTold) {
   const NodeFabric table = rails_node(4);
   const auto with = [&](const std::string& list) {
-    return ask(bound(admit(pod({container("c", {variable("NCCL_IB_HCA", list)})}), rdma_policy()).pod,
+    return ask(bound(admit(pod({container("c", {env_literal("NCCL_IB_HCA", list)})}), rdma_policy()).pod,
                      rdma_policy(), &table),
                all_readable(rdma_policy(), table));
   };
@@ -357,8 +359,8 @@ TEST(PodAnswer, APolicyThatChangedSinceIsToldConstantByConstant) {
 
 TEST(PodAnswer, WhatTheUserSetIsNoChange) {
   const NodeFabric table = rails_node(2);
-  const Json containers =
-      Json::array({container("c", {variable("NCCL_IB_HCA", "mlx5_7"), variable("NCCL_IB_TIMEOUT", "20")})});
+  const Json containers = Json::array(
+      {container("c", {env_literal("NCCL_IB_HCA", "mlx5_7"), env_literal("NCCL_IB_TIMEOUT", "20")})});
   const Answered asked = ask(bound(admitted(rdma_policy(), containers), rdma_policy(), &table),
                              all_readable(rdma_policy(), table));
   EXPECT_THAT(changes_of(asked), IsEmpty());
@@ -366,8 +368,8 @@ TEST(PodAnswer, WhatTheUserSetIsNoChange) {
 }
 
 TEST(PodAnswer, OfTwoEntriesOfOneNameTheLastCountsAndReferencesAreNotGuessed) {
-  const Json env = Json::array({variable("NCCL_DEBUG", "INFO"), variable("NCCL_DEBUG", "WARN"),
-                                variable("NCCL_ALGO", "$(X)"), variable("SECRET", "s3cret")});
+  const Json env = Json::array({env_literal("NCCL_DEBUG", "INFO"), env_literal("NCCL_DEBUG", "WARN"),
+                                env_literal("NCCL_ALGO", "$(X)"), env_literal("SECRET", "s3cret")});
   expect_golden(ask(pod({container("c", env)})).text());
 }
 

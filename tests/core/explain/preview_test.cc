@@ -126,7 +126,8 @@ TEST(Explain, AUsersOwnValueIsShownBesideTheNodesAndJudged) {
   const auto with = [&](const std::vector<Json>& env) {
     return explained(pod({container("c", env)}), policy_for("rdma/hca", Exposure::Host), &table);
   };
-  const Explanation wrong = with({variable("NCCL_IB_HCA", "=mlx5_9"), variable("NCCL_IB_TIMOUT", "22")});
+  const Explanation wrong =
+      with({env_literal("NCCL_IB_HCA", "=mlx5_9"), env_literal("NCCL_IB_TIMOUT", "22")});
   ASSERT_EQ(wrong.containers.at(0).own.size(), 2u);
   EXPECT_THAT(wrong.containers.at(0).own[0].detail, HasSubstr("the node's: =mlx5_"));
   std::vector<std::string_view> codes;
@@ -134,8 +135,8 @@ TEST(Explain, AUsersOwnValueIsShownBesideTheNodesAndJudged) {
   EXPECT_THAT(codes, ElementsAre("NoSuchDevice", "FellBack", "UnknownVariable"));
   EXPECT_THAT(wrong.warnings, Not(Contains(HasSubstr("TIMOUT")))) << "the finding says it";
   expect_golden(render_text(wrong));
-  EXPECT_THAT(with({variable("NCCL_DEBUG", "INFO")}).findings, IsEmpty());
-  EXPECT_FALSE(given_values(with({variable("NCCL_DEBUG", "INFO")})).places["c"].contains("NCCL_DEBUG"));
+  EXPECT_THAT(with({env_literal("NCCL_DEBUG", "INFO")}).findings, IsEmpty());
+  EXPECT_FALSE(given_values(with({env_literal("NCCL_DEBUG", "INFO")})).places["c"].contains("NCCL_DEBUG"));
 }
 
 TEST(Explain, NodeValuesAndConstantsStandWithTheirSource) {
@@ -196,7 +197,7 @@ TEST(Explain, AnAddressFamilyThatIsNotNeededIsNoOmission) {
 TEST(Explain, WhatTheContainerSetsIsOmittedAndCountsForNccl) {
   const NodeFabric table = rails(2);
   const Explanation explanation =
-      explained(pod({container("c", {variable("NCCL_IB_HCA", "mlx5_2")})}), kHostPolicy, &table);
+      explained(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_2")})}), kHostPolicy, &table);
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_HCA UserSet"));
   EXPECT_THAT(hcas_of(explanation.nccl_alone), ElementsAre("mlx5_2"));
   EXPECT_THAT(hcas_of(explanation.nccl_with_us), ElementsAre("mlx5_2"));
@@ -232,7 +233,7 @@ TEST(Explain, ThePodsOwnRowsAreNotGuessedBehindASubInterface) {
 TEST(Explain, AFlawOfTheUsersRangeIsToldAlsoWhereThePodsRowsAreNotKnown) {
   const NodeFabric table = rails(2);
   const Explanation explanation =
-      explained(pod({container("c", {variable("NCCL_IB_ADDR_RANGE", "10.0.0.0/8,11.0.0.0/8")})}, false),
+      explained(pod({container("c", {env_literal("NCCL_IB_ADDR_RANGE", "10.0.0.0/8,11.0.0.0/8")})}, false),
                 policy_for("rdma/hca", Exposure::SubInterface), &table);
   expect_golden(render_text(explanation));
 }

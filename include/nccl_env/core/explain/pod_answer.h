@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/engines/nccl/select.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/findings/finding.h"
-#include "nccl_env/core/nccl/select.h"
-#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
 

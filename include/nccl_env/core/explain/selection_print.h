@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/engines/nccl/select.h"
 
 namespace nccl_env {
 

@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/gid.h"
 #include "nccl_env/core/fabric/node_table.h"
-#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/version.h"
 
 namespace nccl_env {
 

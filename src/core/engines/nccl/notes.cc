@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/nccl/notes.h"
+#include "nccl_env/core/engines/nccl/notes.h"
 
 #include "nccl_env/core/text/join.h"
 

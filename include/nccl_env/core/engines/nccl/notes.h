@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/fabric/node_table.h"
-#include "nccl_env/core/nccl/name_list.h"
 
 namespace nccl_env {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "nccl_env/core/nccl/environment.h"
-#include "nccl_env/core/nccl/gid.h"
-#include "nccl_env/core/nccl/select.h"
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/environment.h"
+#include "nccl_env/core/engines/nccl/gid.h"
+#include "nccl_env/core/engines/nccl/select.h"
+#include "nccl_env/core/engines/nccl/version.h"
 
 namespace nccl_env::test {
 

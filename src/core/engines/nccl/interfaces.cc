@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl/interfaces.h"
+#include "engines/nccl/interfaces.h"
 
 #include <algorithm>
 
-#include "nccl_env/core/nccl/environment.h"
-#include "nccl_env/core/nccl/name_list.h"
-#include "nccl_env/core/nccl/notes.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/environment.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/notes.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "text/quote.h"
 
 namespace nccl_env {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/version.h"
 
 namespace nccl_env::version_test {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
 
 #include <algorithm>
 #include <cstdint>
 
-#include "nccl_env/core/nccl/environment.h"
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/environment.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {

@@ -6,8 +6,8 @@
 #include <map>
 #include <random>
 
-#include "core/nccl/nccl_fabric.h"
-#include "nccl_env/core/nccl/gid.h"
+#include "core/engines/nccl/nccl_fabric.h"
+#include "nccl_env/core/engines/nccl/gid.h"
 #include "support/golden.h"
 
 namespace nccl_env::test::gid_search_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/nccl/gid.h"
+#include "nccl_env/core/engines/nccl/gid.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/engines/nccl/environment.h"
+#include "nccl_env/core/engines/nccl/notes.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/fabric/port_facts.h"
-#include "nccl_env/core/nccl/environment.h"
-#include "nccl_env/core/nccl/notes.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/join.h"
 #include "text/quote.h"
 

@@ -3,9 +3,9 @@
 // ncclIbInitDevices takes off first.
 #include <gmock/gmock.h>
 
-#include "core/nccl/nccl_fabric.h"
-#include "nccl/ports.h"
-#include "nccl_env/core/nccl/name_list.h"
+#include "core/engines/nccl/nccl_fabric.h"
+#include "engines/nccl/ports.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
 
 namespace nccl_env::test::name_list_test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/nccl/nccl_fabric.h"
+#include "core/engines/nccl/nccl_fabric.h"
 
 namespace nccl_env::test::select_test {
 namespace {

@@ -2,7 +2,7 @@
 // ncclIbInit (src/transport/net_ib.cc), ncclIbInitDevices (src/transport/net_ib/init.cc).
 #include <gmock/gmock.h>
 
-#include "core/nccl/nccl_fabric.h"
+#include "core/engines/nccl/nccl_fabric.h"
 #include "support/golden.h"
 
 namespace nccl_env::test::ports_test {

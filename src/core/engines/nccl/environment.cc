@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/engines/nccl/environment.h"
 
 #include <cstdlib>
 #include <string>
 
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 
 namespace nccl_env {
 namespace {

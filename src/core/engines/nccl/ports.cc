@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl/ports.h"
+#include "engines/nccl/ports.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,11 +7,11 @@
 #include <optional>
 #include <set>
 
-#include "nccl_env/core/nccl/environment.h"
-#include "nccl_env/core/nccl/name_list.h"
-#include "nccl_env/core/nccl/notes.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/engines/nccl/environment.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/notes.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "text/quote.h"
 

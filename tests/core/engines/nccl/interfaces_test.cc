@@ -2,7 +2,7 @@
 // ncclFindInterfaces (src/misc/socket.cc), findInterfaces and ncclOsFindInterfaces (src/os/linux.cc).
 #include <gmock/gmock.h>
 
-#include "core/nccl/nccl_fabric.h"
+#include "core/engines/nccl/nccl_fabric.h"
 #include "support/golden.h"
 
 namespace nccl_env::test::interfaces_test {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/engines/nccl/select.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "nccl/interfaces.h"
-#include "nccl/ports.h"
-#include "nccl_env/core/nccl/environment.h"
-#include "nccl_env/core/nccl/gid.h"
-#include "nccl_env/core/nccl/notes.h"
-#include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/nccl/version.h"
+#include "engines/nccl/interfaces.h"
+#include "engines/nccl/ports.h"
+#include "nccl_env/core/engines/nccl/environment.h"
+#include "nccl_env/core/engines/nccl/gid.h"
+#include "nccl_env/core/engines/nccl/notes.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 
 namespace nccl_env {
 namespace {

@@ -2,7 +2,7 @@
 // ncclIbGetGidIndex, ncclUpdateGidIndex, envIbAddrFamily, envIbAddrRange (src/transport/net_ib.cc).
 #include <gmock/gmock.h>
 
-#include "core/nccl/nccl_fabric.h"
+#include "core/engines/nccl/nccl_fabric.h"
 #include "support/golden.h"
 
 namespace nccl_env::test::gid_test {

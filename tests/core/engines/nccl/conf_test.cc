@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 
 #include <gmock/gmock.h>
 

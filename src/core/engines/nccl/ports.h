@@ -3,10 +3,10 @@
 
 #include <vector>
 
+#include "nccl_env/core/engines/nccl/environment.h"
+#include "nccl_env/core/engines/nccl/notes.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/node_table.h"
-#include "nccl_env/core/nccl/environment.h"
-#include "nccl_env/core/nccl/notes.h"
-#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
 

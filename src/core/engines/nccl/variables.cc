@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long because it is a table: an entry for each variable of docs/reference/variables.md.
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 
 #include <algorithm>
 #include <array>
