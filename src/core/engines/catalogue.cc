@@ -16,6 +16,12 @@
 
 namespace nccl_env {
 
+const Engine& nccl_engine() {
+  static constexpr Engine kNccl{
+      .name = "NCCL", .used_by = "NCCL and RCCL", .variables = {}, .groups = {}, .select = nullptr};
+  return kNccl;
+}
+
 std::span<const Engine* const> other_engines() {
   static const std::array<const Engine*, 5> kEngines{&engines::ucx::engine(), &engines::nvshmem::engine(),
                                                      &engines::gloo::engine(), &engines::mooncake::engine(),
@@ -24,6 +30,7 @@ std::span<const Engine* const> other_engines() {
 }
 
 const Engine* find_engine(std::string_view name) {
+  if (name == nccl_engine().name) return &nccl_engine();
   for (const Engine* engine : other_engines()) {
     if (engine->name == name) return engine;
   }

@@ -5,6 +5,11 @@
 
 namespace nccl_env {
 
+bool gives_values(const Engine& engine) {
+  return std::any_of(engine.variables.begin(), engine.variables.end(),
+                     [](const EngineVariable& variable) { return variable.render != nullptr; });
+}
+
 std::string join_ports(const EngineChoice& choice) {
   std::string out;
   for (const EnginePort& port : choice.ports)
@@ -28,7 +33,8 @@ bool is_member(const EngineGroup& group, std::string_view variable, std::optiona
     const bool named = member.name.ends_with('*')
                            ? variable.starts_with(member.name.substr(0, member.name.size() - 1))
                            : variable == member.name;
-    return named && (member.text.empty() || !value || value->find(member.text) != value->npos);
+    return named && !member.in_command &&
+           (member.text.empty() || !value || value->find(member.text) != value->npos);
   });
 }
 

@@ -141,7 +141,8 @@ TEST(Engines, OwnTheirVariables) {
   }
   EXPECT_FALSE(has_known_prefix("TP_SIZE"));
   EXPECT_FALSE(has_known_prefix("MC_STORE_URL"));
-  EXPECT_EQ(find_engine("NCCL"), nullptr);
+  EXPECT_EQ(find_engine("NCCL"), &nccl_engine());
+  EXPECT_EQ(find_engine("nccl"), nullptr);
 }
 
 EngineSelection taken(std::string_view engine, const NcclEnv& env, std::vector<Port> ports) {

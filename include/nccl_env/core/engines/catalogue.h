@@ -12,9 +12,11 @@
 
 namespace nccl_env {
 
+// NCCL with RCCL, as a name in spec.engines: what it reads has a folder and types of its own.
+const Engine& nccl_engine();
 // The engines beside NCCL, in the order in which their values are written.
 std::span<const Engine* const> other_engines();
-const Engine* find_engine(std::string_view name);             // null: there is none of that name
+const Engine* find_engine(std::string_view name);             // one of all; null: there is none
 const Engine* engine_of_variable(std::string_view variable);  // the one that has a row for it; null: none
 const EngineVariable* find_engine_variable(std::string_view name);
 

@@ -56,6 +56,7 @@ struct EngineVariable {
 struct EngineMember {
   std::string_view name;
   std::string_view text = {};  // it counts only where its value contains this
+  bool in_command = false;     // no variable, but part of a word of the container's command
 };
 // Variables of which a user who sets one has decided about all.
 struct EngineGroup {
@@ -82,6 +83,8 @@ struct Engine {
   EngineSelection (*select)(const NodeFabric&, const NcclEnv&);
 };
 
+// False for an engine that is only known.
+bool gives_values(const Engine& engine);
 // "mlx5_0:1,mlx5_1:1", the form of UCX and NVSHMEM.
 std::string join_ports(const EngineChoice& choice);
 // "mlx5_0,mlx5_1": each device once.

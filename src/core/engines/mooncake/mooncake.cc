@@ -76,9 +76,10 @@ constexpr EngineVariable kVariables[] = {
 
 // Mooncake takes what the filter and a user's own choice have in common; where that is nothing, it goes by
 // TCP and does not say so.
-constexpr EngineMember kDeviceGroup[] = {{kFilters},          {"MC_TE_FILTERS_EXCLUDE"}, {"MC_MS_*"},
-                                         {"MOONCAKE_DEVICE"}, {"MC_CUSTOM_TOPO_JSON"},   {"MC_FORCE_TCP"},
-                                         {"MC_IB_PORT"}};
+constexpr EngineMember kDeviceGroup[] = {
+    {kFilters},          {"MC_TE_FILTERS_EXCLUDE"}, {"MC_MS_*"},
+    {"MOONCAKE_DEVICE"}, {"MC_CUSTOM_TOPO_JSON"},   {"MC_FORCE_TCP"},
+    {"MC_IB_PORT"},      {"ib-device", {}, true},   {"device_name", {}, true}};
 constexpr EngineMember kIndexGroup[] = {{kGidIndex}, {variable::kIbGidIndex}};
 constexpr EngineGroup kGroups[] = {{kDeviceGroup, "decides the devices of Mooncake"},
                                    {kIndexGroup, "decides Mooncake's row of the GID table"}};
