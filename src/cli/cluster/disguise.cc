@@ -346,8 +346,14 @@ class Keeper {
     for (const char* place : {"/etc", "/dev"}) {
       if (path.starts_with(place)) return path;
     }
-    const bool ours = path == conf_file::kName || path == conf_file::kNamedPath;
+    const bool ours =
+        path == conf_file::kName || path.starts_with(conf_file::kFolder) || is_engine_file(path);
     return path == "/" || ours ? path : "/left-out";
+  }
+
+  static bool is_engine_file(std::string_view name) {
+    return std::ranges::any_of(
+        other_engines(), [&](const Engine* engine) { return !engine->file.empty() && engine->file == name; });
   }
 
   static Json keep_image(const std::string& image) {

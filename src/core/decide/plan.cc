@@ -479,7 +479,9 @@ std::optional<Value> PodPlanner::mount_engine_files(const Container& container, 
   std::optional<Value> none;
   for (const Engine* engine : policy_.engines) {
     const auto carries = [&](const Value& wish) {
-      return is_engine_line(wish) && file_engine_of(wish.name) == engine;
+      if (!is_engine_line(wish) || file_engine_of(wish.name) != engine) return false;
+      const auto objection = user.objection(wish.name, is_policys(wish));
+      return !objection || UserEnv::leaves_room_for_file(*objection->reason);
     };
     if (std::none_of(wishes_.begin(), wishes_.end(), carries)) continue;
     const std::string place = place_of(*engine);

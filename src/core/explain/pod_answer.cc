@@ -90,7 +90,8 @@ class Comparison {
   // The same for a value that today's policy does not name.
   [[nodiscard]] bool is_comparable(const Value& given) const {
     if (given.state == State::Users || given.state == State::Later) return false;
-    if (given.name == variable::kConfFile) return false;  // it names our own file
+    if (given.name == variable::kConfFile || given.value == conf_file::kFolder)
+      return false;  // our own files
     if (given.source == Source::Policy || (node_ && !constants_only_)) return true;
     // A line of a file is a constant if it comes from no node.
     return !given.is_from(Source::Node) && given.value && !is_found(given.name);
@@ -108,7 +109,8 @@ class Comparison {
     const auto reason = parse_reason(omitted->second);
     return reason == Reason::UserSet || reason == Reason::UserSetGroup || reason == Reason::DisabledByUser ||
            reason == Reason::EnvFromPresent || reason == Reason::ConfPresent ||
-           reason == Reason::ConfOccupied || reason == Reason::PodRailsUnknown;
+           reason == Reason::ConfOccupied || reason == Reason::PodRailsUnknown ||
+           reason == Reason::EnginesUnavailable;
   }
 
   void add(const GivenContainer& container, const Value* given, Value today,

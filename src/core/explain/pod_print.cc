@@ -217,6 +217,8 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
     return value.reason == Reason::UserSet && container.find_in_env(value.name);
   });
   std::string text = env_table(container.name, env_values(answer, record, container), omitted);
+  if (!container.engine_lines.empty())
+    text += engine_table(container.name, container.engine_lines, container.values);
   if (!container.reads_file) return text;
   return text + file_table(container.name, container.names_file, file_words(record),
                            file_values(record, container), container.values);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "decide/container_env.h"
+#include "decide/engine_values.h"
 #include "engines/nccl/ports.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
@@ -35,13 +36,17 @@ const Value* GivenContainer::find_in_env(std::string_view variable) const {
 
 const Value* GivenContainer::find(std::string_view variable) const {
   const Value* given = find_in_env(variable);
-  return given ? given : find_named(file, variable);
+  if (!given) given = find_named(file, variable);
+  return given ? given : find_named(engine_lines, variable);
 }
 
 std::vector<const Value*> GivenContainer::effective() const {
   std::vector<const Value*> all;
   for (const Value& given : values) all.push_back(&given);
   for (const Value& line : file) {
+    if (!find_in_env(line.name)) all.push_back(&line);
+  }
+  for (const Value& line : engine_lines) {
     if (!find_in_env(line.name)) all.push_back(&line);
   }
   return all;
@@ -357,15 +362,52 @@ Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& se
   return given;
 }
 
+// True for a line of an engine's own file, as the status tells it.
+bool is_engine_line(std::string_view name, const NodeNote::Omitted& set) {
+  const auto by = set.find(name);
+  return by != set.end() && (by->second == to_string(Source::File) || by->second == to_string(Source::Pod)) &&
+         file_engine_of(name);
+}
+
 // Adds the file's lines, and the lines that the status lists and the file does not have.
 void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContainer& into) {
   const Source source = file.at_start ? Source::Pod : Source::File;
-  for (const auto& [name, value] : file.lines)
-    into.file.push_back({name, value, source, State::Given, false, true});
+  for (const auto& [name, value] : file.lines) {
+    if (!is_engine_line(name, set)) into.file.push_back({name, value, source, State::Given, false, true});
+  }
   const bool written = is_written(file);
   for (const auto& [name, by] : set) {
+    if (is_engine_line(name, set)) continue;
     if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name))
       into.file.push_back({name, {}, source, written ? State::LeftOut : State::Later});
+  }
+}
+
+// The text of an engine's file: of its annotation, or as the init container says that it wrote it.
+GivenFile engine_file_of(const Pod& pod, const Engine& engine, const PodRecord& record) {
+  GivenFile file;
+  if (pod.own_volume->empty_dir) return record.file ? *record.file : file;
+  const VolumeItem* item = pod.own_volume->item_at(engine.file);
+  const auto text = item ? pod.annotation(annotation_of(item->field_path)) : std::nullopt;
+  if (text && !text->empty()) read_annotation(*text, file);
+  return file;
+}
+
+void add_engine_files(const Pod& pod, const Container& container, const NodeNote::Omitted& set,
+                      const PodRecord& record, GivenContainer& into) {
+  for (const auto& [name, by] : set) {
+    const Engine* engine = is_engine_line(name, set) ? file_engine_of(name) : nullptr;
+    const auto is_mount = [&](const VolumeMount& mount) {
+      return mount.volume == conf_file::kVolume && mount.sub_path == engine->file;
+    };
+    if (!engine || !pod.own_volume || std::ranges::none_of(container.mounts, is_mount)) continue;
+    const GivenFile file = engine_file_of(pod, *engine, record);
+    const Source source = by == to_string(Source::Pod) ? Source::Pod : Source::File;
+    const auto line = file.lines.find(name);
+    if (line != file.lines.end())
+      into.engine_lines.push_back({name, line->second, source, State::Given, false, true});
+    else
+      into.engine_lines.push_back({name, {}, source, is_written(file) ? State::LeftOut : State::Later});
   }
 }
 
@@ -388,6 +430,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   given.reads_file = record.file && mounts_given_file(container);
   given.names_file = mounts_file_at(container, conf_file::kNamedPath);
   if (given.reads_file) add_file(*record.file, set, given);
+  add_engine_files(pod, container, set, record, given);
   for (const std::string_view resource : container.resources) {
     if (is_extended_resource(resource)) given.resources.emplace_back(resource);
   }

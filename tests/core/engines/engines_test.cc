@@ -155,8 +155,10 @@ TEST(Engines, TakeByThemselvesWhatTheyKnow) {
   ports[2].state = PortState::Down;
   EXPECT_THAT(taken("UCX", {}, ports).devices, ElementsAre("mlx5_0:1", "rocep1s0:1"));
   EXPECT_THAT(taken("UCX", {}, ports).interfaces, ElementsAre("eth0"));
-  EXPECT_THAT(taken("NVSHMEM", {}, ports).devices, ElementsAre("mlx5_0:1"));
-  EXPECT_THAT(taken("NVSHMEM", {}, ports).notes, ElementsAre(HasSubstr("skips 1 port")));
+  EXPECT_THAT(taken("NVSHMEM", {}, ports).devices, ElementsAre("mlx5_0:1", "rocep1s0:1"));
+  EXPECT_THAT(taken("NVSHMEM", {}, ports).notes, ElementsAre(HasSubstr("skip 1 port without mlx5")));
+  EXPECT_THAT(taken("NVSHMEM", {{"NVSHMEM_HCA_PREFIX", "r"}}, ports).notes,
+              ElementsAre(HasSubstr("skip 1 port without r")));
   EXPECT_THAT(taken("Mooncake", {}, ports).devices, ElementsAre("mlx5_0", "rocep1s0"));
   EXPECT_THAT(taken("Gloo", {}, ports).interfaces, IsEmpty());
 }

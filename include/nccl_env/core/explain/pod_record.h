@@ -23,12 +23,13 @@ namespace nccl_env {
 struct GivenContainer {
   std::string name;
   bool init = false;
-  bool in_status = false;     // the status names it
-  bool env_from = false;      // it may have variables that are not seen here
-  bool reads_file = false;    // nccl.conf of ours is mounted: PodRecord::file
-  bool names_file = false;    // at a path of ours, which its NCCL_CONF_FILE names
-  std::vector<Value> values;  // in the order of its env; of two entries of one name the last
-  std::vector<Value> file;    // the lines of nccl.conf, and those that the status promises, by name
+  bool in_status = false;           // the status names it
+  bool env_from = false;            // it may have variables that are not seen here
+  bool reads_file = false;          // nccl.conf of ours is mounted: PodRecord::file
+  bool names_file = false;          // at a path of ours, which its NCCL_CONF_FILE names
+  std::vector<Value> values;        // in the order of its env; of two entries of one name the last
+  std::vector<Value> file;          // the lines of nccl.conf, and those that the status promises, by name
+  std::vector<Value> engine_lines;  // the same of the files of other engines
   std::map<std::string, std::string, std::less<>> omitted;  // by the status: variable -> reason
   std::vector<std::string> resources;                       // extended resources that it requests
 

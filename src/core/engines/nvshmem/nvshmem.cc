@@ -131,14 +131,11 @@ EngineSelection select(const NodeFabric& table, const NcclEnv& env) {
                              return entry == name || entry == port->hca;
                            }) != excludes;
     if (!listed) continue;
-    if (port->hca.find(prefix) == std::string::npos) {
-      ++skipped;
-    } else {
-      selection.devices.push_back(name);
-    }
+    selection.devices.push_back(name);
+    skipped += port->hca.find(prefix) == std::string::npos;
   }
   if (skipped > 0) {
-    selection.notes.push_back("NVSHMEM skips " + count_of(skipped, "port") + " without " +
+    selection.notes.push_back("IBGDA, and IBRC from 3.8 on, skip " + count_of(skipped, "port") + " without " +
                               std::string(prefix) + " in the name.");
   }
   if (selection.devices.empty())

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explanations of pods whose policy names engines beside NCCL.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/asked.h"
+#include "core/conf_pods.h"
+#include "nccl_env/core/decide/start.h"
+#include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/explain/preview.h"
+
+namespace nccl_env::engines_answer_test {
+namespace {
+
+using namespace nccl_env::tests;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+NcclPolicy with_engines(Exposure exposure = Exposure::Host) {
+  NcclPolicy policy = file_policy(exposure);
+  policy.engines = {&nccl_engine(), find_engine("UCX"), find_engine("Mooncake")};
+  policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
+  return policy;
+}
+
+NodeFabric table() {
+  NodeFabric node = rails_node(2);
+  node.node_interface = "bond0";
+  return node;
+}
+
+TEST(EnginesAnswer, AFileOfAnEngineStandsBesideNcclConf) {
+  const NcclPolicy policy = with_engines();
+  const NodeFabric node = table();
+  const Answered asked =
+      ask(bound(admit(pod({container("c")}), policy).pod, policy, &node), all_readable(policy, node));
+  expect_golden(asked.text());
+  EXPECT_EQ(asked.record.containers[0].find("UCX_NET_DEVICES")->value, "mlx5_1:1,mlx5_2:1,bond0");
+  EXPECT_THAT(asked.answer.changes, IsEmpty());
+  EXPECT_THAT(asked.answer.findings, IsEmpty());
+}
+
+TEST(EnginesAnswer, AChangeOfTheNodeIsAChangeForEachEngine) {
+  const NcclPolicy policy = with_engines();
+  const NodeFabric then = table();
+  NodeFabric now = then;
+  now.ports.pop_back();
+  const Answered asked =
+      ask(bound(admit(pod({container("c")}), policy).pod, policy, &then), all_readable(policy, now));
+  std::vector<std::string> names;
+  for (const Change& change : asked.answer.changes) names.push_back(change.now.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"NCCL_IB_HCA", "UCX_NET_DEVICES"}));
+}
+
+TEST(EnginesAnswer, TheInitContainersMessageTellsTheLines) {
+  NcclPolicy policy = with_engines(Exposure::PodOwned);
+  policy.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
+  Json object = admit(pod({container("c")}, false), policy, nullptr, with_resolver()).pod;
+  object["spec"]["nodeName"] = "gpu-1";
+  NodeFabric seen = rails_node(2);
+  const Resolution found = resolve_in_pod(policy, seen, false, kNow);
+  object["status"]["initContainerStatuses"] = Json::array({{{"name", "nccl-env-resolve"},
+                                                            {"image", "registry/agent:1"},
+                                                            {"state", said(render_message(found))}}});
+  const Answered asked = ask(object, all_readable(policy, table()));
+  ASSERT_TRUE(asked.record.containers.back().find("UCX_NET_DEVICES")) << asked.text();
+  EXPECT_EQ(asked.record.containers.back().find("UCX_NET_DEVICES")->value, "mlx5_1:1,mlx5_2:1,eth0");
+  EXPECT_THAT(asked.text(), HasSubstr("/nccl-env/ucx.conf of container c"));
+}
+
+TEST(EnginesAnswer, APreviewHasABlockForEachEngine) {
+  const NcclPolicy policy = with_engines();
+  const NodeFabric node = table();
+  ReviewParser parser;
+  const std::string text = pod({container("c", {env_literal("UCX_NET_DEVICES", "mlx5_1:1,bond9")})}).dump();
+  const Pod parsed = parser.parse_pod(text).value();
+  const Plan plan = plan_pod(parsed, policy);
+  const BindingPlan binding =
+      plan_binding(std::make_shared<const NcclPolicy>(policy), "gpu-1", &node, NodeContext{kNow});
+  ExplainInput input{parsed, plan, "gpu-1", &binding, &node};
+  input.policy = &policy;
+  const Explanation explanation = explain(input);
+  expect_golden(render_text(explanation));
+  const auto json = to_json(explanation);
+  EXPECT_EQ(json["engines"][0]["engine"], "UCX");
+  EXPECT_EQ(json["engines"][0]["withUs"]["devices"], (Json{"mlx5_1:1"}));
+}
+
+}  // namespace
+}  // namespace nccl_env::engines_answer_test
