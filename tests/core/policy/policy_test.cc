@@ -289,7 +289,7 @@ TEST(Policy, NamesEngines) {
   for (const Engine* engine : other_engines()) {
     if (gives_values(*engine)) words.append("|").append(engine->name);
   }
-  EXPECT_EQ(described::policy::kEngine.pattern, words);
+  EXPECT_EQ(described::policy::kEngine.pattern, "(" + words + ")");
 }
 
 }  // namespace
