@@ -14,6 +14,7 @@ sys.path.insert(0, str(HERE.parent / "oracle"))
 # pylint: disable=wrong-import-position
 import containers  # noqa: E402
 import devices  # noqa: E402
+import engines  # noqa: E402
 import hazards  # noqa: E402
 import judge  # noqa: E402
 import process  # noqa: E402
@@ -84,14 +85,14 @@ def results(decide):
     return found, processes
 
 
-def report(found, processes, missing, runs):
+def report(found, processes, others, runs):
     wrong, known = hazards.wrong(found, processes)
-    wrong += containers.contradictions(processes) + missing
+    wrong += containers.contradictions(processes) + others
     print("\n".join(hazards.table(found, known)))
     print("in how many cases a reader is worse off than without us; *: known")
     for sentence in wrong[:20]:
         print(sentence)
-    print(f"readers: {len(found)} cases compared, {runs} processes asked, {len(wrong)} unexpected")
+    print(f"readers: {len(found)} cases compared, {len(engines.questions())} questions about engines' own variables, {runs} processes asked, {len(wrong)} unexpected")
     return 1 if wrong else 0
 
 
@@ -110,14 +111,19 @@ def inside(binaries, folder, folders):
             bootstrap, = pathlib.Path(place).rglob("*bootstrap_uid*")
             libraries[f"{name}'s bootstrap"] = readers.NvshmemBootstrap(bootstrap)
     libraries.update(judge.COMMANDS)
+    torch = engines.Torch.is_here()
+    libraries["UCX"] = engines.Ucx()
+    for kind, name in (("gloo", "Gloo of PyTorch 1.13.1"), ("rpc", "TensorPipe of PyTorch 1.13.1")):
+        libraries[name] = known.of(name, engines.Torch(kind) if torch else None)
     agent = binaries / "nccl-env-agent"
     containers.fill_store(folder / "store", agent, tree.roots)
     with containers.Webhook(binaries / "nccl-env-webhook", folder / "store", folder) as webhook:
         decide = judge.Judge(containers.Cluster(webhook, agent, folder, tree.roots), tree, libraries)
         found, processes = results(decide)
+        wrong = engines.wrong(decide.ask)
     if vectors.RECORDS:
         known.write()
-    return report(found, processes, known.missing, decide.runs)
+    return report(found, processes, wrong + known.missing, decide.runs)
 
 
 def main(arguments):
