@@ -64,7 +64,7 @@ class Torch:
         logs = [rank.communicate(timeout=3 * SECONDS)[0] for rank in ranks]
         if any(rank.returncode for rank in ranks):
             return Taken(1, {}, logs[0])
-        return Taken(0, {self.addresses[address]: 0 for address in re.findall("^address (.*)$", logs[0], re.M)}, logs[0])
+        return Taken(0, {self.addresses[address]: 0 for address in sorted(set(re.findall("^address (.*)$", logs[0], re.M)))})
 
 
 @contextlib.contextmanager
@@ -81,7 +81,15 @@ def interfaces_in_sys():
 
 
 class Ucx:
-    """UCX's parser: names that it knows of and does not find, interfaces that it takes, and two numbers."""
+    """UCX's parser: names that it knows of and does not find, interfaces that it takes, and two numbers where it has its
+    part for verbs, which the wheel has not. `folder`: of the wheel."""
+
+    def __init__(self, folder=None):
+        self.program, self.libraries = "ucx_info", {}
+        if folder:
+            program, = pathlib.Path(folder).rglob("ucx_info")
+            program.chmod(0o755)
+            self.program, self.libraries = str(program), {"LD_LIBRARY_PATH": str(program.parents[1] / "lib")}
 
     def ask(self, env):
         with tempfile.TemporaryDirectory() as folder:
@@ -101,9 +109,8 @@ class Ucx:
         names = re.findall("'([^']*)'", missing[1]) if missing else []
         return Taken(1 if failed else 0, {"missing": names, "interfaces": sorted(interfaces), **numbers}, used.stdout)
 
-    @staticmethod
-    def run(env, *options):
-        return subprocess.run(["ucx_info", *options], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    def run(self, env, *options):
+        return subprocess.run([self.program, *options], env={**env, **self.libraries}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               check=False, timeout=SECONDS)
 
 
@@ -171,23 +178,26 @@ def conf(names, *lines):
     return {"ucx.conf": "\n".join([f"UCX_NET_DEVICES={','.join(names)}", *lines]) + "\n"}
 
 
-def of_ucx():
+def of_ucx(name, has_verbs):
     def rows(missing, interfaces, tc="auto", sl="auto"):
-        return {"missing": list(missing), "interfaces": list(interfaces), "TRAFFIC_CLASS": tc, "SL": sl}
-    ports = [f"{name}:1" for name in devices.fabric_of("rails")]
-    numbers = ("UCX_IB_TRAFFIC_CLASS=96", "UCX_IB_SL=3")
-    yield Question("UCX", "none", "rails", {}, rows([], ["eth0", "eth1", "lo"]))
-    yield Question("UCX", "ours", "rails", conf([*ports, "eth0"], *numbers), rows(ports, ["eth0"], "96", "3"))
-    yield Question("UCX", "ours, no annotation", "rails", {"ucx.conf": ""}, rows([], ["eth0", "eth1", "lo"]))
-    yield Question("UCX", "copied", "rails", {"UCX_NET_DEVICES": "=mlx5_0,mlx5_1"}, rows(["=mlx5_0", "mlx5_1"], []))
-    yield Question("UCX", "user's beside ours", "rails", {**conf([*ports, "eth0"], *numbers), "UCX_NET_DEVICES": "eth1"},
-                   rows([], ["eth1"], "96", "3"))
-    yield Question("UCX", "ports alone beside tcp", "rails", {**conf(ports), "UCX_TLS": "tcp"}, None)
-    long = [f"mlx5_{number}:1" for number in range(18)] + ["eth0"]
-    long[0] = "m" * (LONGEST - len("UCX_NET_DEVICES=" + ",".join(["", *long[1:]])))
-    yield Question("UCX", "a line as long as can be", "rails", conf(long), rows(long[:-1], ["eth0"]))
+        return {"missing": list(missing), "interfaces": list(interfaces)} | (
+            {"TRAFFIC_CLASS": tc, "SL": sl} if has_verbs else {})
+
+    def question(what, env, predicted):
+        return Question(name, what, "rails", env, predicted)
+    ports, everywhere = [f"{device}:1" for device in devices.fabric_of("rails")], ["eth0", "eth1", "lo"]
+    ours = conf([*ports, "eth0"], "UCX_IB_TRAFFIC_CLASS=96", "UCX_IB_SL=3")
+    yield question("none", {}, rows([], everywhere))
+    yield question("ours", ours, rows(ports, ["eth0"], "96", "3"))
+    yield question("ours, no annotation", {"ucx.conf": ""}, rows([], everywhere))
+    yield question("copied", {"UCX_NET_DEVICES": "=mlx5_0,mlx5_1"}, rows(["=mlx5_0", "mlx5_1"], []))
+    yield question("user's beside ours", {**ours, "UCX_NET_DEVICES": "eth1"}, rows([], ["eth1"], "96", "3"))
+    yield question("ports alone beside tcp", {**conf(ports), "UCX_TLS": "tcp"}, None)
+    long = [f"mlx5_{number}:1" for number in range(1, 18)] + ["eth0"]
+    long.insert(0, "m" * (LONGEST - len(f"UCX_NET_DEVICES=,{','.join(long)}")))
+    yield question("a line as long as can be", conf(long), rows(long[:-1], ["eth0"]))
     long[0] += "m"
-    yield Question("UCX", "one byte more", "rails", conf(long), rows([*long[:-1], "eth"], []))
+    yield question("one byte more", conf(long), rows([*long[:-1], "eth"], []))
 
 
 def of_torch():
@@ -203,7 +213,7 @@ def of_torch():
 
 
 def questions():
-    return [*of_nvshmem(), *of_mooncake(), *of_ucx(), *of_torch()]
+    return [*of_nvshmem(), *of_mooncake(), *of_ucx("UCX", True), *of_ucx("UCX 1.22.0", False), *of_torch()]
 
 
 def wrong(ask):

@@ -31,8 +31,10 @@ WHEELS = {
     "Mooncake 0.3.13.post1": (
         "mooncake-transfer-engine-non-cuda", "ca9f668a04ffe648b250fda28b97d0a7da149cb110dec5cf3d166a9e68afc940",
         ("mooncake/engine.so", "mooncake/lib*.so", "*.libs/*")),
+    "UCX 1.22.0": ("libucx-cu12", "5cbbef0c140a0a158ae3486089af659b38822b2234cd3dc90ba40a5e6553402a",
+                   ("*/bin/ucx_info", "*/lib/lib*.so.0", "*/lib/ucx/*.so.0", "*.libs/*")),
 }
-TOO_LARGE = ("NVSHMEM 3.8.0",)  # 182 MB
+TOO_LARGE = ("NVSHMEM 3.8.0", "UCX 1.22.0")  # 182 and 41 MB
 
 
 def fetched():
@@ -55,6 +57,8 @@ def opened(name, folder):
         return None
     if name.startswith("Mooncake"):
         return readers.Mooncake(folder)
+    if name.startswith("UCX"):
+        return engines.Ucx(folder)
     transport, = pathlib.Path(folder).rglob("*ibrc*")
     return readers.Nvshmem(transport, int(transport.suffix[1:]) * 10000)
 
