@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which devices and interfaces other engines take of their own variables: ours, none, and NCCL's copied."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 import devices
+import world
 from process import SECONDS, fresh
 
 TORCH = os.environ.get("READERS_TORCH", "/usr/bin/python3").split()
@@ -141,8 +143,23 @@ def joined(node, port=""):
     return ",".join(name + port for name in devices.fabric_of(node))
 
 
+def ours(node):
+    """What we give on the node, by a policy with a traffic class and a service level, where eth1 is its own interface."""
+    given = {"UCX_NET_DEVICES": f"{joined(node, ':1')},eth1", "UCX_IB_TRAFFIC_CLASS": "96", "UCX_IB_SL": "3",
+             "NVSHMEM_HCA_LIST": joined(node, ":1"), "NVSHMEM_IB_TRAFFIC_CLASS": "96", "NVSHMEM_IB_SL": "3",
+             "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "=eth1", "MC_TE_FILTERS": joined(node), "MC_IB_TC": "96", "MC_IB_SL": "3",
+             "GLOO_SOCKET_IFNAME": "eth1", "TP_SOCKET_IFNAME": "eth1"}
+    return given | ({"NVSHMEM_HCA_PREFIX": "roce_"} if node == "renamed" else {})
+
+
+def only(prefix, node):
+    """Ours for one engine, without the interface of NVSHMEM's start, which is no question about devices."""
+    return {name: value for name, value in ours(node).items()
+            if name.startswith(prefix) and not name.startswith("NVSHMEM_BOOTSTRAP")}
+
+
 def of_nvshmem():
-    listed, copied = {"NVSHMEM_HCA_LIST": joined("rails", ":1")}, {"NVSHMEM_HCA_LIST": "=" + joined("rails")}
+    listed, copied = only("NVSHMEM_", "rails"), {"NVSHMEM_HCA_LIST": "=" + joined("rails")}
     three, eight = "NVSHMEM 3.2.5", "NVSHMEM 3.8.0"
     mapped = {"NVSHMEM_ENABLE_NIC_PE_MAPPING": "1"}
     left = {name: row for name, row in fabric("rails").items() if name != "mlx5_0"}
@@ -150,32 +167,29 @@ def of_nvshmem():
     yield Question(three, "ours", "rails", listed, fabric("rails"))
     yield Question(three, "copied", "rails", copied, left)
     yield Question(three, "of another node", "rails", {"NVSHMEM_HCA_LIST": "mlx5_7:1"}, None)
-    yield Question(three, "ours", "renamed", {"NVSHMEM_HCA_LIST": joined("renamed", ":1"), "NVSHMEM_HCA_PREFIX": "roce_"},
-                   fabric("renamed"))
+    yield Question(three, "ours", "renamed", only("NVSHMEM_", "renamed"), fabric("renamed"))
     yield Question(eight, "ours", "rails", listed, everything("rails"))  # needs the mapping, which we never set
     yield Question(eight, "ours and the mapping", "rails", {**listed, **mapped}, fabric("rails"))
     yield Question(eight, "copied with the mapping", "rails", {**copied, **mapped}, left)
     yield Question(eight, "none", "renamed", {}, everything("renamed"))
-    yield Question(eight, "ours", "renamed", {"NVSHMEM_HCA_LIST": joined("renamed", ":1"), "NVSHMEM_HCA_PREFIX": "roce_"},
-                   fabric("renamed"))
+    yield Question(eight, "ours", "renamed", only("NVSHMEM_", "renamed"), fabric("renamed"))
 
 
 def of_mooncake():
-    name, ours = "Mooncake 0.3.13.post1", {"MC_TE_FILTERS": joined("rails")}
+    name, listed = "Mooncake 0.3.13.post1", only("MC_", "rails")
     left = {name: row for name, row in fabric("rails").items() if name != "mlx5_0"}
     yield Question(name, "none", "rails", {}, everything("rails"))
-    yield Question(name, "ours", "rails", ours, fabric("rails"))
-    yield Question(name, "ours, with numbers", "rails", {**ours, "MC_GID_INDEX": "3", "MC_IB_TC": "96", "MC_IB_SL": "3"},
-                   fabric("rails"))
-    yield Question(name, "ours", "uneven", {"MC_TE_FILTERS": joined("uneven")}, fabric("uneven"))
+    yield Question(name, "ours", "rails", listed, fabric("rails"))
+    yield Question(name, "ours, by a policy with an index", "rails", {**listed, "MC_GID_INDEX": "3"}, fabric("rails"))
+    yield Question(name, "ours", "uneven", only("MC_", "uneven"), fabric("uneven"))
     yield Question(name, "copied", "rails", {"MC_TE_FILTERS": "=" + joined("rails")}, left)
     yield Question(name, "with ports", "rails", {"MC_TE_FILTERS": joined("rails", ":1")})  # nothing is left: TCP
     yield Question(name, "of another node", "rails", {"MC_TE_FILTERS": "mlx5_7"})
-    yield Question(name, "beside a user's device_name", "rails", {**ours, "device_name": "mlx5_4"})
+    yield Question(name, "beside a user's device_name", "rails", {**listed, "device_name": "mlx5_4"})
 
 
-def conf(names, *lines):
-    return {"ucx.conf": "\n".join([f"UCX_NET_DEVICES={','.join(names)}", *lines]) + "\n"}
+def conf(names):
+    return {"ucx.conf": f"UCX_NET_DEVICES={','.join(names)}\n"}
 
 
 def of_ucx(name, has_verbs):
@@ -186,12 +200,12 @@ def of_ucx(name, has_verbs):
     def question(what, env, predicted):
         return Question(name, what, "rails", env, predicted)
     ports, everywhere = [f"{device}:1" for device in devices.fabric_of("rails")], ["eth0", "eth1", "lo"]
-    ours = conf([*ports, "eth0"], "UCX_IB_TRAFFIC_CLASS=96", "UCX_IB_SL=3")
+    written = {"ucx.conf": "".join(f"{key}={value}\n" for key, value in only("UCX_", "rails").items())}
     yield question("none", {}, rows([], everywhere))
-    yield question("ours", ours, rows(ports, ["eth0"], "96", "3"))
+    yield question("ours", written, rows(ports, ["eth1"], "96", "3"))
     yield question("ours, no annotation", {"ucx.conf": ""}, rows([], everywhere))
     yield question("copied", {"UCX_NET_DEVICES": "=mlx5_0,mlx5_1"}, rows(["=mlx5_0", "mlx5_1"], []))
-    yield question("user's beside ours", {**ours, "UCX_NET_DEVICES": "eth1"}, rows([], ["eth1"], "96", "3"))
+    yield question("user's beside ours", {**written, "UCX_NET_DEVICES": "eth0"}, rows([], ["eth0"], "96", "3"))
     yield question("ports alone beside tcp", {**conf(ports), "UCX_TLS": "tcp"}, None)
     long = [f"mlx5_{number}:1" for number in range(1, 18)] + ["eth0"]
     long.insert(0, "m" * (LONGEST - len(f"UCX_NET_DEVICES=,{','.join(long)}")))
@@ -210,6 +224,27 @@ def of_torch():
         yield Question("Gloo of PyTorch 1.13.1", name, "rails", env, gloo)
         env = {} if value is None else {"TP_SOCKET_IFNAME": value}
         yield Question("TensorPipe of PyTorch 1.13.1", name, "rails", env, tensorpipe)
+
+
+POLICY = """{"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "engines"}, "spec": {
+"match": {"resources": [{"name": "rdma/hca"}]}, "socketInterface": "FromNode", "env": {"NCCL_IB_TC": "96", "NCCL_IB_SL": "3"}}}"""
+
+
+def given_wrongly(program, tree, folder):
+    """Sentences: values of `nccl-env env` that are not those about which the questions are."""
+    policy, told = folder / "engines.yaml", []
+    policy.write_text(POLICY)
+    for node in ("rails", "renamed", "uneven"):
+        tree.show(node)
+        world.lay_out({"eth1": ["10.2.2.2/24"]} | {f"rail{device.number}": [f"25.11.{device.number}.2/24"]
+                                                   for some in devices.NODES[node] for device in some})
+        done = subprocess.run([program, "env", "--engines", "UCX,NVSHMEM,Gloo,Mooncake", "--ignore-environment", "--address",
+                               "10.2.2.2", "--policy", policy, "-o", "json"], capture_output=True, text=True, check=False)
+        values = json.loads(done.stdout)["env"] if done.stdout else {}
+        given = {name: value for name, value in values.items() if not name.startswith("NCCL_")}
+        if given != ours(node):
+            told.append(f"nccl-env env on {node}: {done.stdout or done.stderr}, and not {ours(node)}")
+    return told
 
 
 def questions():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks readers of NCCL's variables what they end up with, in containers without us and with us, by each carrier.
 
-    tests/readers/run.py BIN        BIN holds nccl-env-agent and nccl-env-webhook
+    tests/readers/run.py BIN        BIN holds nccl-env, nccl-env-agent and nccl-env-webhook
 """
 import json
 import pathlib
@@ -124,7 +124,7 @@ def inside(binaries, folder, folders):
     with containers.Webhook(binaries / "nccl-env-webhook", folder / "store", folder) as webhook:
         decide = judge.Judge(containers.Cluster(webhook, agent, folder, tree.roots), tree, libraries)
         found, processes = results(decide)
-        wrong = engines.wrong(decide.ask)
+        wrong = engines.wrong(decide.ask) + engines.given_wrongly(binaries / "nccl-env", tree, folder)
     if vectors.RECORDS:
         known.write()
     return report(found, processes, wrong + known.missing, decide.runs)
