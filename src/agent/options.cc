@@ -177,6 +177,8 @@ class AgentCommandLine {
     app.add_option("--out", to.out, "The file; written whatever happens, empty where nothing is certain")
         ->required()
         ->type_name("FILE");
+    app.add_option("--engine-files", to.engine_files,
+                   "Write the files of other engines (ucx.conf) into this folder");
     app.add_option("--env-out", to.env_out,
                    "Also write NAME='VALUE' lines here, which fileKeyRef reads (EnvFile); written likewise")
         ->type_name("FILE");

@@ -42,8 +42,9 @@ struct ResolveArguments {
   std::string table;            // a file with a NodeFabric in place of the devices; "": none
   std::filesystem::path sysfs;  // "": the kernel's own
   std::filesystem::path out;
-  std::filesystem::path env_out;   // the file of EnvFile; "": none
-  std::vector<std::string> given;  // variables whose texts the environment has: nothing is looked for
+  std::filesystem::path env_out;       // the file of EnvFile; "": none
+  std::filesystem::path engine_files;  // the folder for files of engines; "": none
+  std::vector<std::string> given;      // variables whose texts the environment has: nothing is looked for
   std::filesystem::path termination_log = "/dev/termination-log";
   double read_seconds = 1.5;  // 0.1 to 600: reading for longer gives an empty file
   bool host_network = false;

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
@@ -15,6 +16,7 @@
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/start.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
@@ -93,19 +95,29 @@ ConstantMap given_texts(const NcclPolicy& policy, const Environment& environment
   return given;
 }
 
-// The files that the pod's containers read: nccl.conf and EnvFile's.
-Status write_both(const ResolveArguments& arguments, const std::string& conf, const std::string& env) {
-  const Status written = write_file(arguments.out, conf, 0644);
-  return !written || arguments.env_out.empty() ? written : write_file(arguments.env_out, env, 0644);
+using Files = std::map<std::string, std::string, std::less<>>;
+
+// The files that the pod's containers read: nccl.conf, EnvFile's, and those of engines.
+Status write_all(const ResolveArguments& arguments, const std::string& conf, const std::string& env,
+                 const Files& engines) {
+  Status written = write_file(arguments.out, conf, 0644);
+  if (written && !arguments.env_out.empty()) written = write_file(arguments.env_out, env, 0644);
+  for (const Engine* engine : other_engines()) {
+    if (!written || engine->file.empty() || arguments.engine_files.empty()) continue;
+    const auto text = engines.find(engine->file);
+    written =
+        write_file(arguments.engine_files / engine->file, text == engines.end() ? "" : text->second, 0644);
+  }
+  return written;
 }
 
-// Where values cannot be written, both files are empty, as they have been since the start: a disk without
+// Where values cannot be written, all files are empty, as they have been since the start: a disk without
 // room takes empty files.
 void write_values(const ResolveArguments& arguments, const std::string& conf, Resolution& resolution) {
-  const Status written = write_both(arguments, conf, render_env_file(resolution.env));
+  const Status written = write_all(arguments, conf, render_env_file(resolution.env), resolution.files);
   if (written) return;
   resolution.problems.push_back(written.error().message + "; the file stays empty");
-  const Status emptied = write_both(arguments, "", "");
+  const Status emptied = write_all(arguments, "", "", {});
   if (!emptied) resolution.problems.push_back(emptied.error().message);
 }
 
@@ -114,6 +126,11 @@ Resolution write_given(const ResolveArguments& arguments, const Environment& env
   ConstantMap texts;
   for (const std::string& name : arguments.given) texts.emplace(name, text_in(environment, name));
   Resolution resolution = resolve_given(texts, text_in(environment, init_variable::kNode));
+  for (const Engine* engine : other_engines()) {
+    if (!engine->file.empty())
+      resolution.files.emplace(engine->file,
+                               text_in(environment, std::string(init_variable::kFile).append(engine->file)));
+  }
   write_values(arguments, text_in(environment, init_variable::kConf), resolution);
   return resolution;
 }
@@ -160,7 +177,7 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
                 const program::Terminal& terminal) {
   // Before anything else: a container whose file of EnvFile is missing does not start, and one whose
   // nccl.conf is missing has a folder in its place. After this exit code the kubelet tries again.
-  const Status made = write_both(arguments, "", "");
+  const Status made = write_all(arguments, "", "", {});
   if (!made) return stop(terminal, program::kNotSeen, made.error().message);
   Result<Resolution> resolution = arguments.given.empty() ? write_found(arguments, environment, terminal.in)
                                                           : write_given(arguments, environment);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "commands/commands.h"
 #include "commands/machine.h"
+#include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
@@ -94,7 +96,13 @@ std::string render(const MachineEnv& env, const Form& form) {
             comment("  " + std::string(remedy_of(finding)));
   }
   std::optional<Reason> told;
+  std::map<std::string_view, std::vector<std::string_view>> likewise;  // what follows a variable of NCCL's
   for (const Value& value : env.omitted) {
+    const Value* leader = find_named(env.omitted, followed(value.name));
+    if (leader && leader != &value && leader->reason == value.reason) {
+      likewise[leader->name].push_back(value.name);
+      continue;
+    }
     if (!is_missed(value)) {
       others += comment_on(value);
       continue;
@@ -103,6 +111,7 @@ std::string render(const MachineEnv& env, const Form& form) {
     if (told != value.reason) text += comment("  " + std::string(remedy(*value.reason)));
     told = value.reason;
   }
+  for (const auto& [leader, names] : likewise) text += comment(join(names) + ": as " + std::string(leader));
   for (const Value& value : env.given) values += form.line(value) + "\n";
   if (!values.empty()) text += std::string(form.head) + values;
   text += others;

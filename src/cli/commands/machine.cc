@@ -13,11 +13,13 @@
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/spelling.h"
 #include "nccl_env/node/probe.h"
 #include "nccl_env/node/sysfs.h"
 #include "nccl_env/program/clock.h"
@@ -102,7 +104,8 @@ std::string pod_text(const std::string& node, Json entries) {
 // The policy for the process: as written, for every process of this machine and without carriers, since all
 // goes into one environment.
 std::shared_ptr<const NcclPolicy> policy_of(const std::shared_ptr<const NcclPolicy>& given,
-                                            const std::optional<NcclVersion>& version) {
+                                            const std::optional<NcclVersion>& version,
+                                            const std::vector<std::string>& engines) {
   auto policy = std::make_shared<NcclPolicy>(given ? *given : NcclPolicy());
   if (policy->name.empty()) policy->name = "none";
   policy->mode = PolicyMode::Enforce;
@@ -112,6 +115,14 @@ std::shared_ptr<const NcclPolicy> policy_of(const std::shared_ptr<const NcclPoli
   policy->deliver_env_file = true;  // for the plain form of the list; without a resolver the file carries all
   policy->deliver_reference = false;
   if (version) policy->min_nccl = version;
+  for (const Engine* engine : other_engines()) {
+    const auto is_named = [&](const std::string& name) { return equal_ignoring_case(name, engine->name); };
+    if (!policy->serves(*engine) && std::ranges::any_of(engines, is_named)) policy->engines.push_back(engine);
+  }
+  // The interface of this machine is known, and asked for by those who start by it.
+  const bool unsaid = !given && policy->socket_interface.kind == SocketInterfaceRule::Kind::Omit;
+  if (unsaid && policy->engines.size() > 1)
+    policy->socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
   return policy;
 }
 
@@ -146,13 +157,16 @@ node::ProbeResult read_machine(const MachineArguments& machine, const std::optio
 void take(const Explanation& explanation, const NodeValues& values, bool by_policy, MachineEnv& into) {
   std::map<std::string, Value, std::less<>> given;
   const auto add = [&](const Value& value) {
-    if (!value.value || value.value->empty() || value.name == conf_file::kName) return;
+    if (!value.value || value.value->empty() || value.name == conf_file::kName ||
+        *value.value == conf_file::kFolder)
+      return;  // no file is written here
     Value& added = given.try_emplace(value.name, value).first->second;
     if (value.source == Source::Node || value.source == Source::File)
       added.value = std::string(values.reference_text(value.name));
   };
   for (const ExplainedContainer& container : explanation.containers) {
     for (const Value& value : container.env) add(value);
+    for (const Value& value : container.engine_lines) add(value);
     for (const Value& line : container.conf.value_or(std::vector<Value>())) {
       if (!find_named(container.omitted, line.name) && !find_named(container.own, line.name)) add(line);
     }
@@ -179,6 +193,14 @@ void add_machine_options(CLI::App& app, MachineArguments& into) {
          "This machine's address: the interface that carries it is its own, not a rail; default: the one "
          "that its routes give")
       ->type_name("IP");
+  std::vector<std::string> names;
+  for (const Engine* engine : other_engines()) {
+    if (gives_values(*engine)) names.emplace_back(engine->name);
+  }
+  app.add_option("-e,--engines", into.engines, "Also values for these engines, in the words of each")
+      ->delimiter(',')
+      ->check(CLI::IsMember(names, CLI::ignore_case))
+      ->type_name("NAME[,NAME...]");
   app.add_flag("-i,--ignore-environment", into.ignore_environment,
                "Do as if nothing were set: neither this environment nor nccl.conf");
 }
@@ -213,13 +235,17 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
   into.table = std::move(read.table);
   into.problems = std::move(read.problems);
 
-  const auto wanted = policy_of(given, nccl_version.empty() ? std::nullopt : std::optional(*version));
+  const auto wanted =
+      policy_of(given, nccl_version.empty() ? std::nullopt : std::optional(*version), machine.engines);
   ReviewParser parser;
   const std::string text =
       pod_text(into.table.name, machine.ignore_environment ? Json::array() : users_entries(own));
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {program::kNotSeen, "the environment cannot be read: " + pod.error().message};
-  const Plan plan = plan_pod(*pod, *wanted);
+  // Engines without a file take their values from the environment alone, as by EnvFile.
+  PlanOptions options;
+  if (wanted->engines.size() > 1) options.resolver = Resolver{"none", "", "", ""};
+  const Plan plan = plan_pod(*pod, *wanted, options);
   const NodeContext context{now};
   const BindingPlan binding = plan_binding(wanted, into.table.name, &into.table, context);
   const NodeValues values = values_for(binding, Exposure::Host, true);

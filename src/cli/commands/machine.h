@@ -21,9 +21,10 @@
 namespace nccl_env::cli {
 
 struct MachineArguments {
-  std::string sysfs;                // a copy of /sys to read instead; "": this machine's
-  std::string address;              // of the interface for socketInterface: FromNode; "": none
-  bool ignore_environment = false;  // nothing is the user's: for another process's environment
+  std::string sysfs;                 // a copy of /sys to read instead; "": this machine's
+  std::string address;               // of the interface for socketInterface: FromNode; "": none
+  bool ignore_environment = false;   // nothing is the user's: for another process's environment
+  std::vector<std::string> engines;  // beside NCCL, in addition to the policy's
 };
 void add_machine_options(CLI::App& app, MachineArguments& into);
 

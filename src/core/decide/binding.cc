@@ -6,6 +6,7 @@
 
 #include "decide/conf_delivery.h"
 #include "decide/container_env.h"
+#include "decide/engine_values.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/node_values.h"
@@ -38,7 +39,9 @@ void add_values(const NodeKeys& keys, const NodeValues& values, BindingPlan& int
     if (name == variable::kSocketIfname || !into.pod_owned.set.contains(name))
       add(name, values.reference_text(name));
   }
-  for (const auto& [name, text] : values.engines) add(name, text);
+  for (const auto& [name, text] : values.engines) {
+    if (!file_engine_of(name)) add(name, text);
+  }
   // The readers take each of these variables for unset if it is empty.
   for (const std::string_view name : keys.variables) add(name, {});
 }
@@ -78,6 +81,15 @@ std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_networ
   return text ? *text : std::string();
 }
 
+void add_engine_files(const NodeKeys& keys, BindingPlan& plan) {
+  for (const Engine* engine : plan.policy->engines) {
+    if (!has_file(*engine)) continue;
+    const NodeValues values = values_for(plan, keys.exposure, keys.host_network);
+    plan.annotations.emplace(std::string(keys.prefix).append(engine->file),
+                             engine_file(*engine, *plan.policy, values, keys.host_network));
+  }
+}
+
 // Adds keys to a plan that has its values. Texts are empty where the policy does not deliver by file.
 void add_keys(BindingPlan& plan, std::string node, const std::string& spec = {}) {
   for (const NodeKeys& keys : node_keys()) {
@@ -88,6 +100,7 @@ void add_keys(BindingPlan& plan, std::string node, const std::string& spec = {})
     };
     if (keys.has_text) add_text(conf_file::kName, false);
     if (keys.has_text && keys.has_list()) add_text(conf_file::kNvshmemText, true);
+    if (keys.has_text && plan.policy) add_engine_files(keys, plan);
   }
   add_constants(plan, spec);
   plan.annotations.emplace(key::kNode, std::move(node));
@@ -159,6 +172,10 @@ BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& 
   plan.host.node = plan.sub_interface.node = node;
   add_keys(plan, dump({{"v", 1}, {"node", node}, {"reason", to_string(reason)}}));
   // The policy that named the constants is gone, so their names come from the pod.
+  for (const VolumeItem& item : pod.own_volume ? pod.own_volume->items : std::vector<VolumeItem>()) {
+    if (is_node_key(annotation_of(item.field_path)))
+      plan.annotations.emplace(annotation_of(item.field_path), std::string());
+  }
   for (const Container& container : pod.containers) {
     for (const EnvEntry& entry : container.env) {
       if (is_own_field(entry)) plan.annotations.emplace(annotation_of(entry.field_path), std::string());
@@ -176,7 +193,7 @@ bool within_budget(const Binding& binding, const BindingPlan& plan) {
 }
 
 bool waits_for_binding(const Pod& pod) {
-  if (pod.own_volume && is_node_key(annotation_of(pod.own_volume->field_path))) return true;
+  if (exposure_of_file(pod)) return true;
   return std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
     return std::any_of(container.env.begin(), container.env.end(), is_own_field);
   });
@@ -220,6 +237,7 @@ NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_netw
   for (const Value& omission : own.omitted) {
     if (omission.name == interface) values.omitted.push_back(omission);
   }
+  if (plan.policy && plan.policy->engines.size() > 1) find_engine_values(*plan.policy, false, values);
   return values;
 }
 

@@ -51,28 +51,31 @@ bool holds(std::string_view directory, std::string_view path) {
          (path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/'));
 }
 
-bool is_ours(const VolumeMount& mount) {
-  return mount.sub_path == conf_file::kName && mount.read_only;
-}
-
-bool is_wanted(const OwnVolume& volume, ConfVolume wanted, const std::string& annotation_key) {
+bool is_wanted(const OwnVolume& volume, ConfVolume wanted, const FileKeys& files) {
   if (wanted == ConfVolume::Empty) return volume.empty_dir;
-  return !volume.empty_dir && volume.item_path == conf_file::kName &&
-         volume.field_path == field_path(annotation_key);
+  return !volume.empty_dir && std::equal(files.begin(), files.end(), volume.items.begin(), volume.items.end(),
+                                         [](const auto& file, const VolumeItem& item) {
+                                           return item.path == file.first &&
+                                                  item.field_path == field_path(file.second);
+                                         });
 }
 
-std::string volume_json(ConfVolume wanted, const std::string& annotation_key) {
+std::string volume_json(ConfVolume wanted, const FileKeys& files) {
   std::string out = "{\"name\":";
   json::append_string(out, conf_file::kVolume);
   if (wanted == ConfVolume::Empty) {
     // The file has a line for each variable: 1 MiB is more than any policy fills.
     return out += ",\"emptyDir\":{\"sizeLimit\":\"1Mi\"}}";
   }
-  out += ",\"downwardAPI\":{\"items\":[{\"path\":";
-  json::append_string(out, conf_file::kName);
-  out += ",\"mode\":420,\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":";  // 0644
-  json::append_string(out, field_path(annotation_key));
-  return out += "}}]}}";
+  out += ",\"downwardAPI\":{\"items\":[";
+  for (const auto& [name, key] : files) {
+    out += out.back() == '[' ? "{\"path\":" : ",{\"path\":";
+    json::append_string(out, name);
+    out += ",\"mode\":420,\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":";  // 0644
+    json::append_string(out, field_path(key));
+    out += "}}";
+  }
+  return out += "]}}";
 }
 
 }  // namespace
@@ -102,31 +105,42 @@ std::string_view users_conf(const Container& container) {
 
 void plan_mounts(const Container& container, ContainerPlan& plan) {
   const auto& places = plan.names_conf ? conf_file::kNamedPaths : conf_file::kPaths;
-  if (plan.mounts_conf) plan.missing_mounts.assign(places.begin(), places.end());
+  if (plan.mounts_conf) {
+    for (const std::string_view place : places)
+      plan.missing_mounts.push_back({std::string(place), conf_file::kName});
+  }
+  for (const Engine* engine : plan.engine_files)
+    plan.missing_mounts.push_back({place_of(*engine), engine->file});
   for (std::size_t i = 0; i < container.mounts.size(); ++i) {
     const VolumeMount& mount = container.mounts[i];
     if (mount.volume != conf_file::kVolume) continue;
-    if (!is_ours(mount) || std::erase(plan.missing_mounts, mount.mount_path) == 0)
-      plan.stale_mounts.push_back(i);
+    const FileMount found{std::string(mount.mount_path), mount.sub_path};
+    if (!mount.read_only || std::erase(plan.missing_mounts, found) == 0) plan.stale_mounts.push_back(i);
   }
 }
 
-ListChange plan_volume(const Pod& pod, ConfVolume wanted, const std::string& annotation_key) {
+std::string place_of(const Engine& engine) {
+  return std::string(conf_file::kFolder) + "/" + std::string(engine.file);
+}
+
+ListChange plan_volume(const Pod& pod, ConfVolume wanted, const FileKeys& files) {
   using Kind = ListChange::Kind;
   if (!pod.own_volume) {
     if (wanted == ConfVolume::None) return {};
-    return {Kind::Add, pod.volume_count, volume_json(wanted, annotation_key)};
+    return {Kind::Add, pod.volume_count, volume_json(wanted, files)};
   }
   const auto index = static_cast<std::size_t>(pod.own_volume->index);
   if (wanted == ConfVolume::None) return {Kind::Remove, index, {}};
-  if (is_wanted(*pod.own_volume, wanted, annotation_key)) return {};
-  return {Kind::Replace, index, volume_json(wanted, annotation_key)};
+  if (is_wanted(*pod.own_volume, wanted, files)) return {};
+  return {Kind::Replace, index, volume_json(wanted, files)};
 }
 
 std::optional<Exposure> exposure_of_file(const Pod& pod) {
   if (!pod.own_volume) return std::nullopt;
-  const NodeKeys* keys = keys_of_text(annotation_of(pod.own_volume->field_path));
-  return keys ? std::optional(keys->exposure) : std::nullopt;
+  for (const VolumeItem& item : pod.own_volume->items) {
+    if (const NodeKeys* keys = keys_of_text(annotation_of(item.field_path))) return keys->exposure;
+  }
+  return std::nullopt;
 }
 
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {

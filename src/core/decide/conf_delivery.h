@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/nccl/conf.h"
@@ -24,13 +26,16 @@ bool conf_is_occupied(const Container& container,
 // file of that name in a home directory. At most 128 bytes of the path; "" if nowhere.
 std::string_view users_conf(const Container& container);
 
-// Finds our mounts that are missing, and our mounts that do not belong there. Reads plan.mounts_conf
-// and plan.names_conf.
+// Finds our mounts that are missing, and our mounts that do not belong there. Reads plan.mounts_conf,
+// plan.names_conf and plan.engine_files.
 void plan_mounts(const Container& container, ContainerPlan& plan);
 
 enum class ConfVolume { None, FromAnnotation, Empty };
-// `annotation_key`: the key of the text's annotation, for ConfVolume::FromAnnotation.
-ListChange plan_volume(const Pod& pod, ConfVolume wanted, const std::string& annotation_key);
+// The files of a volume of ConfVolume::FromAnnotation, and the keys of their texts' annotations.
+using FileKeys = std::vector<std::pair<std::string_view, std::string>>;
+ListChange plan_volume(const Pod& pod, ConfVolume wanted, const FileKeys& files);
+// Where an engine's file is mounted.
+std::string place_of(const Engine& engine);
 
 // Returns the exposure whose values a volume of ours brings (PodOwned: constants alone); nothing where there
 // is none.

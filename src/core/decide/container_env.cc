@@ -6,6 +6,7 @@
 #include "decide/conf_delivery.h"
 #include "decide/wanted.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"
 
@@ -44,8 +45,8 @@ bool asks_for_nvshmem(const Container& container) {
 }
 
 bool decides_nvshmem(std::string_view variable) {
-  return variable == variable::kIbHca || variable.starts_with("NVSHMEM_HCA_") ||
-         variable == "NVSHMEM_ENABLE_NIC_PE_MAPPING";
+  return is_member(*group_of(*engine_of_variable(variable::kNvshmemHcaList), variable::kNvshmemHcaList),
+                   variable, std::nullopt);
 }
 
 OwnEntries::OwnEntries(const Pod& pod) : listed_(names_in_status(pod)) {}
@@ -94,14 +95,7 @@ bool UserEnv::leaves_room_for_file(Reason reason) {
 std::optional<Value> UserEnv::objection(std::string_view name, bool constant) const {
   const auto omit = [&](Reason reason, const std::string& detail) { return left_out(name, reason, detail); };
   if (last(name)) return omit(Reason::UserSet, "The container sets it itself.");
-  if (name == variable::kNvshmemHcaList) {
-    const auto rival = std::find_if(user_.begin(), user_.end(),
-                                    [](const EnvEntry* entry) { return decides_nvshmem(entry->name); });
-    if (rival != user_.end()) {
-      return omit(Reason::UserSetGroup, "The container sets " + std::string((*rival)->name) +
-                                            ", which decides the devices of NVSHMEM.");
-    }
-  }
+  if (auto rival = objection_of_group(name)) return rival;
   if (name.starts_with("NCCL_IB_") && !disabled_by_.empty()) {
     return omit(Reason::DisabledByUser,
                 "The container's " + std::string(disabled_by_) + " keeps NCCL from InfiniBand and RoCE.");
@@ -133,6 +127,30 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
   if (!conf_.empty()) {
     return omit(Reason::ConfPresent, "The container's own file (" + std::string(conf_) +
                                          ") could hold it, and env would override that.");
+  }
+  return std::nullopt;
+}
+
+// The user's own choice for the engine that the variable belongs to, in env or in the command.
+std::optional<Value> UserEnv::objection_of_group(std::string_view name) const {
+  const Engine* engine = name.starts_with("NCCL_") ? nullptr : engine_of_variable(name);
+  const EngineGroup* group = engine ? group_of(*engine, name) : nullptr;
+  const auto object = [&](std::string_view verb, std::string_view what, std::string_view decides) {
+    return left_out(
+        name, Reason::UserSetGroup,
+        "The container " + std::string(verb) + std::string(what) + ", which " + std::string(decides) + ".");
+  };
+  if (engine && !engine->folder_variable.empty() && last(engine->folder_variable))
+    return object("sets ", engine->folder_variable, "names another file of " + std::string(engine->name));
+  if (!group) return std::nullopt;
+  for (const EnvEntry* entry : user_) {
+    const auto value = is_known(entry) ? std::optional(entry->value) : std::nullopt;
+    if (is_member(*group, entry->name, value)) return object("sets ", entry->name, group->decides);
+  }
+  for (const EngineMember& member : group->members) {
+    const auto has = [&](std::string_view word) { return word.find(member.name) != word.npos; };
+    if (member.in_command && std::any_of(container_.arguments.begin(), container_.arguments.end(), has))
+      return object("starts with ", member.name, group->decides);
   }
   return std::nullopt;
 }

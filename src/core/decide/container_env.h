@@ -40,8 +40,7 @@ bool is_own_reference(const EnvEntry& entry);
 
 // True if the container says that PyTorch's symmetric memory goes by NVSHMEM.
 bool asks_for_nvshmem(const Container& container);
-// True for a variable by which a user decides NVSHMEM's devices: the list or a mapping of NVSHMEM's own, or
-// NCCL's list, which PyTorch copies.
+// True for a variable by which a user decides NVSHMEM's devices.
 bool decides_nvshmem(std::string_view variable);
 
 // Variables that the user's own env of one container rules out. Refers to the container.
@@ -70,6 +69,7 @@ class UserEnv {
   static constexpr std::string_view kMooncakeIndex = "MC_GID_INDEX";
 
   [[nodiscard]] const EnvEntry* last(std::string_view name) const;
+  [[nodiscard]] std::optional<Value> objection_of_group(std::string_view name) const;
   [[nodiscard]] bool is_vllms(std::string_view name) const;
   [[nodiscard]] bool recovers_ports() const;
   [[nodiscard]] const EnvEntry* find_group_member() const;

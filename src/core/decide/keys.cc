@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 
@@ -52,7 +53,10 @@ const NodeKeys* keys_of_text(std::string_view annotation_key) {
   const NodeKeys* keys = keys_with(annotation_key);
   if (!keys || !keys->has_text) return nullptr;
   const std::string_view name = annotation_key.substr(keys->prefix.size());
-  return name == conf_file::kName || (keys->has_list() && name == conf_file::kNvshmemText) ? keys : nullptr;
+  const bool nccls = name == conf_file::kName || (keys->has_list() && name == conf_file::kNvshmemText);
+  const auto is_file = [&](const Engine* engine) { return !name.empty() && engine->file == name; };
+  const auto engines = other_engines();
+  return nccls || std::any_of(engines.begin(), engines.end(), is_file) ? keys : nullptr;
 }
 
 bool is_node_key(std::string_view annotation_key) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "decide/engine_values.h"
 #include "engines/nccl/ports.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/partition.h"
@@ -96,7 +97,7 @@ class ValueFinder {
       values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
       if (policy_.deliver_reference || policy_.deliver_env_file)
         values_.plain_hcas = plain_hca_list(*table_, choice.ports);
-      find_nvshmem_list(choice.ports);
+      for (const Port* port : choice.ports) values_.ports.push_back({port->hca, port->number});
     }
     if (wants_gid()) find_gid(choice.ports);
     if (wants_partition()) find_partition(choice.ports);
@@ -210,7 +211,9 @@ NodeValues node_values(const NcclPolicy& policy, std::string_view node, const No
                        Exposure exposure, const NodeContext& context) {
   if (!policy.variants.empty())
     return node_values(settle_policy(policy, node, table, context), node, table, exposure, context);
-  return ValueFinder(policy, {}, node, table, exposure, context).find();
+  NodeValues values = ValueFinder(policy, {}, node, table, exposure, context).find();
+  find_engine_values(policy, exposure == Exposure::Host, values);
+  return values;
 }
 
 NodeValues node_values(const SettledPolicy& settled, std::string_view node, const NodeFabric* table,
@@ -238,6 +241,7 @@ NodeValues node_values(const SettledPolicy& settled, std::string_view node, cons
   if (constants.valid_until)
     values.valid_until =
         std::min(values.valid_until.value_or(*constants.valid_until), *constants.valid_until);
+  find_engine_values(settled.policy, exposure == Exposure::Host, values);
   return values;
 }
 

@@ -169,20 +169,20 @@ void patch_env(PatchText& patch, const Container& container, const ContainerPlan
   if (!entries.empty()) patch.add_item(env, "[" + entries + "]");
 }
 
-std::string mount_json(std::string_view path) {
+std::string mount_json(const FileMount& file) {
   std::string mount = "{\"name\":";
   append_string(mount, conf_file::kVolume);
   mount += ",\"mountPath\":";
-  append_string(mount, path);
+  append_string(mount, file.path);
   mount += ",\"subPath\":";
-  append_string(mount, conf_file::kName);
+  append_string(mount, file.file);
   return mount += ",\"readOnly\":true}";
 }
 
 // Mounts as JSON, with a comma between two.
-std::string mounts_json(const std::vector<std::string_view>& paths) {
+std::string mounts_json(const std::vector<FileMount>& files) {
   std::string out;
-  for (const std::string_view path : paths) out.append(out.empty() ? "" : ",").append(mount_json(path));
+  for (const FileMount& file : files) out.append(out.empty() ? "" : ",").append(mount_json(file));
   return out;
 }
 
@@ -198,7 +198,7 @@ void patch_mounts(PatchText& patch, const Container& container, const ContainerP
   }
   if (plan.missing_mounts.empty()) return;
   if (!container.has_mounts) return patch.add_item(mounts, "[" + mounts_json(plan.missing_mounts) + "]");
-  for (const std::string_view path : plan.missing_mounts) patch.add_item(mounts + "/-", mount_json(path));
+  for (const FileMount& file : plan.missing_mounts) patch.add_item(mounts + "/-", mount_json(file));
 }
 
 void patch_container(PatchText& patch, const Container& container, const ContainerPlan& plan) {

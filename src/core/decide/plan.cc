@@ -9,6 +9,7 @@
 
 #include "decide/conf_delivery.h"
 #include "decide/container_env.h"
+#include "decide/engine_values.h"
 #include "decide/launcher.h"
 #include "decide/match.h"
 #include "decide/resolver_container.h"
@@ -36,6 +37,9 @@ class PodPlanner {
 
  private:
   void look_for_nvshmem();
+  [[nodiscard]] bool wants_nvshmem(const Container& container) const {
+    return asks_for_nvshmem(container) || policy_.serves(*engine_of_variable(variable::kNvshmemHcaList));
+  }
   [[nodiscard]] std::vector<Value> wishes_for(Finder finder, const Rails& rails,
                                               bool by_env_file = false) const;
   void prepare(const std::optional<Resolver>& resolver);
@@ -48,7 +52,13 @@ class PodPlanner {
   [[nodiscard]] bool is_resolver(std::size_t position) const;
   [[nodiscard]] bool is_before_resolver(std::size_t position) const;
   [[nodiscard]] Form form() const;
-  [[nodiscard]] bool has_file(const Container& container) const;
+  [[nodiscard]] bool reads_conf(const Container& container) const;
+  [[nodiscard]] FileKeys engine_keys() const;
+  void leave_out_engines();
+  [[nodiscard]] std::optional<Value> mount_engine_files(const Container& container, const UserEnv& user,
+                                                        ContainerPlan& plan);
+  void add_to_engine_file(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
+                          ContainerPlan& plan) const;
   [[nodiscard]] std::string file_key(const std::vector<Value>& wishes) const;
   void list_file();
   [[nodiscard]] std::optional<Value> objection_to_file(const Container& container, const UserEnv& user) const;
@@ -79,8 +89,18 @@ class PodPlanner {
   bool env_file_ = false;                   // what a node gives comes by fileKeyRef
   bool nvshmem_ = false;                    // a container asks for NVSHMEM, and the policy leaves it to us
   bool nvshmem_in_file_ = false;            // and no container that shares the file decides about it itself
-  std::optional<std::size_t> first_consumer_;
+  std::optional<std::size_t> first_consumer_;         // of nccl.conf
+  std::optional<std::size_t> first_engine_consumer_;  // of an engine's file
 };
+
+// True for a line of an engine's own file; a constant of the policy's own stands in env instead.
+bool is_engine_line(const Value& wish) {
+  return wish.in_file && !wish.in_env && wish.state != State::LeftOut && file_engine_of(wish.name);
+}
+// True for a line of nccl.conf.
+bool is_conf_line(const Value& wish) {
+  return wish.in_file && !is_engine_line(wish);
+}
 
 Rails rails_of(const PodMatch& match) {
   return {match.rails_unknown, match.no_rail};
@@ -119,11 +139,14 @@ PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::opti
     : pod_(pod), policy_(policy), match_(match), own_(pod), plan_(plan) {
   look_for_nvshmem();
   prepare(resolver);
-  literals_.reserve(wishes_.size() + 1);
+  literals_.reserve(wishes_.size() + 2);
   for (const Value& wish : wishes_) {
     if (is_constant(wish)) literals_.emplace_back(wish.name, *wish.value);
   }
   literals_.emplace_back(variable::kConfFile, conf_file::kNamedPath);
+  for (const Engine* engine : policy_.engines) {
+    if (has_file(*engine)) literals_.emplace_back(engine->folder_variable, conf_file::kFolder);
+  }
 }
 
 void PodPlanner::run() {
@@ -153,7 +176,7 @@ void PodPlanner::look_for_nvshmem() {
   for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
     const Container& container = pod_.containers[i];
     if (!match_.in_scope[i] || is_resolver(i)) continue;
-    nvshmem_ = nvshmem_ || asks_for_nvshmem(container);
+    nvshmem_ = nvshmem_ || wants_nvshmem(container);
     rival = rival || std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
               return decides_nvshmem(entry.name) && !own_.owns(container, entry, {});
             });
@@ -188,6 +211,31 @@ void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   else if (resolver && pod_knows_more(policy_, match_.exposure))
     prepare_start(*resolver);
   if (!start_) wishes_ = wishes_for(Finder::Node, rails_of(match_));
+  leave_out_engines();
+}
+
+// An engine without a file takes what a node gives by EnvFile alone.
+void PodPlanner::leave_out_engines() {
+  if (policy_.engines.size() < 2) return;
+  for (std::vector<Value>* wishes : {&wishes_, &unresolved_}) {
+    for (Value& wish : *wishes) {
+      if (wish.state == State::LeftOut || wish.in_env || wish.in_file || !engine_of_variable(wish.name))
+        continue;
+      wish = left_out(wish.name, Reason::EnginesUnavailable);
+    }
+  }
+}
+
+// The files of engines, and the annotations that hold their texts.
+FileKeys PodPlanner::engine_keys() const {
+  FileKeys keys;
+  const Exposure exposure = match_.rails_unknown.empty() ? match_.exposure : Exposure::PodOwned;
+  for (const Engine* engine : policy_.engines) {
+    if (has_file(*engine))
+      keys.emplace_back(engine->file,
+                        std::string(keys_of(exposure, pod_.host_network).prefix).append(engine->file));
+  }
+  return keys;
 }
 
 // Takes the text for PodOwned if rails are unknown: the texts for pods that share the node's devices hold the
@@ -250,9 +298,11 @@ void PodPlanner::prepare_env_file(const Resolver& resolver) {
                 .looks = looks,
                 .given = {},
                 .conf_key = looks ? std::string() : file_key(wishes),
-                .nvshmem = nvshmem_in_file_};
+                .nvshmem = nvshmem_in_file_,
+                .files = engine_keys()};
   for (Value& wish : wishes) {
     if (wish.state == State::LeftOut || wish.source == Source::Policy) continue;
+    if (is_engine_line(wish)) continue;
     if (!looks) work.given.emplace_back(wish.name, key_of(wish));
     if (looks) wish.source = Source::Pod;
     wish.in_env = wish.by_file_key = true;
@@ -270,7 +320,8 @@ void PodPlanner::prepare_start(const Resolver& resolver) {
   wishes_ = wishes_for(Finder::Pod, {});
   const auto from_pod = [](const Value& wish) { return wish.source == Source::Pod; };
   if (std::none_of(wishes_.begin(), wishes_.end(), from_pod) || !may_add_resolver()) return;
-  start_ = ResolverContainer::make(pod_, policy_, resolver, served(), {.nvshmem = nvshmem_in_file_});
+  start_ = ResolverContainer::make(pod_, policy_, resolver, served(),
+                                   {.nvshmem = nvshmem_in_file_, .files = engine_keys()});
   if (!start_) return warn(NoResolver::PolicyTooLong);
   looks_ = true;
   unresolved_ = wishes_for(Finder::Node, rails_of(match_));
@@ -289,18 +340,18 @@ Form PodPlanner::form() const {
   if (looks_) return Form::ContainerStart;
   const bool from_node = std::any_of(wishes_.begin(), wishes_.end(),
                                      [](const Value& wish) { return wish.source == Source::Node; });
-  return from_node || first_consumer_ ? Form::Binding : Form::Constants;
+  return from_node || first_consumer_ || first_engine_consumer_ ? Form::Binding : Form::Constants;
 }
 
 // True if nccl.conf has something for a container. Constants stand in its env already, and the file hides one
 // of the image: they are reason enough only for ranks that sshd or slurmd starts, which do not see the env.
 // A value in env by EnvFile is not in the file beside, unless envFrom may hold it: the file overrides
 // nothing.
-bool PodPlanner::has_file(const Container& container) const {
+bool PodPlanner::reads_conf(const Container& container) const {
   const bool for_ranks = serves_ranks(pod_, container);
   if (env_file_ && !for_ranks && container.env_from_prefixes.empty()) return false;
   return std::any_of(wishes_.begin(), wishes_.end(), [&](const Value& wish) {
-    return wish.in_file && (for_ranks || wish.source != Source::Policy);
+    return is_conf_line(wish) && (for_ranks || wish.source != Source::Policy);
   });
 }
 
@@ -308,7 +359,7 @@ bool PodPlanner::has_file(const Container& container) const {
 void PodPlanner::list_file() {
   if (!first_consumer_) return;
   for (const Value& wish : wishes_) {
-    if (!wish.in_file) continue;
+    if (!is_conf_line(wish)) continue;
     Value& line = plan_.file.emplace_back(wish);
     if (line.by_file_key) line.in_env = line.by_file_key = false;
     if (looks_ && wish.name == variable::kSocketIfname) {
@@ -332,7 +383,7 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
   std::optional<Value> disabled;
   bool carries = false;
   for (const Value& wish : wishes_) {
-    if (!wish.in_file || wish.name == variable::kNvshmemHcaList) continue;
+    if (!is_conf_line(wish) || wish.name == variable::kNvshmemHcaList) continue;
     auto objection = user.objection(wish.name, is_policys(wish));
     if (!objection || UserEnv::leaves_room_for_file(*objection->reason)) {
       carries = carries || wish.source != Source::Policy;
@@ -384,7 +435,7 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
   const UserEnv user(container, own_, literals_);
   std::optional<Value> no_file;
   const std::vector<Value>* wishes = &wishes_;
-  if (has_file(container)) {
+  if (reads_conf(container)) {
     no_file = objection_to_file(container, user);
     if (!no_file) wants_resolver_ = true;
     if (!no_file && is_before_resolver(plan.position)) {
@@ -395,11 +446,14 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
     plan.names_conf = plan.mounts_conf && may_name_conf(container, user);
     if (plan.mounts_conf && !first_consumer_) first_consumer_ = plan.position;
   }
+  const std::optional<Value> no_engine_file = mount_engine_files(container, user, plan);
   const bool too_early = env_file_ && is_before_resolver(plan.position);
   plan.set.reserve(wishes->size() + 2);
   for (const Value& wish : *wishes) {
     if (too_early && wish.by_file_key) {
       plan.omitted.push_back(left_out(wish.name, Reason::TooEarly));
+    } else if (is_engine_line(wish)) {
+      add_to_engine_file(wish, user, no_engine_file, plan);
     } else {
       add(wish, container, user, no_file, plan);
     }
@@ -419,9 +473,49 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
   warn_of(container, user, plan);
 }
 
+// Mounts the files of engines that have something for the container. Returns why there is none.
+std::optional<Value> PodPlanner::mount_engine_files(const Container& container, const UserEnv& user,
+                                                    ContainerPlan& plan) {
+  std::optional<Value> none;
+  for (const Engine* engine : policy_.engines) {
+    const auto carries = [&](const Value& wish) {
+      return is_engine_line(wish) && file_engine_of(wish.name) == engine;
+    };
+    if (std::none_of(wishes_.begin(), wishes_.end(), carries)) continue;
+    const std::string place = place_of(*engine);
+    const std::string_view places[] = {place};
+    none = user.objection(engine->folder_variable, true);
+    if (none && none->reason == Reason::ConfPresent) none.reset();  // that file is NCCL's
+    if (!none && conf_is_occupied(container, places))
+      none = left_out(engine->file, Reason::ConfOccupied, "The container mounts a volume of its own there.");
+    if (!none && is_before_resolver(plan.position)) none = left_out(engine->file, Reason::TooEarly);
+    if (none) continue;
+    plan.engine_files.push_back(engine);
+    plan.set.push_back({.name = std::string(engine->folder_variable),
+                        .value = std::string(conf_file::kFolder),
+                        .in_env = true});
+    plan.set.push_back({.name = std::string(engine->file), .source = looks_ ? Source::Pod : Source::Node});
+    if (start_) wants_resolver_ = true;
+    if (!first_engine_consumer_) first_engine_consumer_ = plan.position;
+  }
+  return none;
+}
+
+void PodPlanner::add_to_engine_file(const Value& wish, const UserEnv& user,
+                                    const std::optional<Value>& no_file, ContainerPlan& plan) const {
+  auto objection = user.objection(wish.name, is_policys(wish));
+  if (objection && !UserEnv::leaves_room_for_file(*objection->reason)) {
+    plan.omitted.push_back(std::move(*objection));
+  } else if (no_file) {
+    plan.omitted.push_back(left_out(wish.name, *no_file->reason, no_file->detail));
+  } else {
+    plan.set.emplace_back(wish).source = looks_ ? Source::Pod : Source::File;
+  }
+}
+
 void PodPlanner::add(const Value& wish, const Container& container, const UserEnv& user,
                      const std::optional<Value>& no_file, ContainerPlan& plan) {
-  if (wish.name == variable::kNvshmemHcaList && !asks_for_nvshmem(container)) return;
+  if (wish.name == variable::kNvshmemHcaList && !wants_nvshmem(container)) return;
   auto objection = user.objection(wish.name, is_policys(wish));
   const bool open = objection && UserEnv::leaves_room_for_file(*objection->reason);
   const bool wanted = wish.state != State::LeftOut;
@@ -457,8 +551,13 @@ void PodPlanner::plan_carriers() {
   const bool starts = start_ && wants_resolver_;
   if (starts) {
     plan_.volume = plan_volume(pod_, ConfVolume::Empty, {});
-  } else if (first_consumer_) {
-    plan_.volume = plan_volume(pod_, ConfVolume::FromAnnotation, file_key(wishes_));
+  } else if (first_consumer_ || first_engine_consumer_) {
+    FileKeys files;
+    if (first_consumer_) files.emplace_back(conf_file::kName, file_key(wishes_));
+    if (first_engine_consumer_) {
+      for (auto& file : engine_keys()) files.push_back(std::move(file));
+    }
+    plan_.volume = plan_volume(pod_, ConfVolume::FromAnnotation, files);
   } else {
     plan_.volume = plan_volume(pod_, ConfVolume::None, {});
   }
@@ -480,7 +579,8 @@ std::size_t PodPlanner::resolver_index() const {
   if (env_file_) return 0;  // a container in front would refer to a file that is not there
   std::size_t inits = 0;
   for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
-    if (pod_.containers[i].kind != ContainerKind::Init || i == first_consumer_) break;
+    if (pod_.containers[i].kind != ContainerKind::Init || i == first_consumer_ || i == first_engine_consumer_)
+      break;
     ++inits;
   }
   return inits;
@@ -525,6 +625,8 @@ std::size_t binding_reserve(const NcclPolicy& policy) {
     varying += key::kConstantPrefix.size() + name.size() + longest + 2;
   }
   varying += longest_spec(policy);
+  // Six texts of a file with a line or two, and some short variables in two rows.
+  for (const Engine* engine : policy.engines) varying += engine->variables.empty() ? 0 : 4096;
   if (!policy.deliver_file) return kBindingReserve + varying;
   std::size_t constants = varying;
   for (const auto& [name, value] : policy_constants(policy, false))

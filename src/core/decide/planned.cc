@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
 
@@ -23,7 +24,23 @@ void NodeValues::refuse(const Value& value) {
 }
 
 std::string_view followed(std::string_view variable) {
-  return variable == variable::kNvshmemHcaList ? variable::kIbHca : variable;
+  if (variable.starts_with("NCCL_")) return variable;
+  const EngineVariable* known = find_engine_variable(variable);
+  switch (known ? known->follows : Follows::Nothing) {
+    case Follows::Ports:
+      return variable::kIbHca;
+    case Follows::Index:
+      return variable::kIbGidIndex;
+    case Follows::Interface:
+      return variable::kSocketIfname;
+    case Follows::TrafficClass:
+      return variable::kIbTc;
+    case Follows::ServiceLevel:
+      return variable::kIbSl;
+    case Follows::Nothing:
+      return variable;
+  }
+  return variable;
 }
 
 const std::string* NodeValues::find(std::string_view variable) const {

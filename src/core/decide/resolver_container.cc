@@ -105,6 +105,8 @@ std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const N
     made.args_.insert(made.args_.end(), {"--env-out", "/nccl-env/" + std::string(conf_file::kEnvName)});
     made.texts_.emplace_back(init_variable::kNode, field_path(key::kNode));
   }
+  if (!work.files.empty())
+    made.args_.insert(made.args_.end(), {"--engine-files", std::string(conf_file::kFolder)});
   if (work.looks) {
     const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     if (text.size() > kMaxPolicyText) return std::nullopt;
@@ -128,6 +130,8 @@ void ResolverContainer::give(const InitWork& work) {
   }
   args_.insert(args_.end(), {"--given", names});
   texts_.emplace_back(init_variable::kConf, field_path(work.conf_key));
+  for (const auto& [file, key] : work.files)
+    texts_.emplace_back(std::string(init_variable::kFile).append(file), field_path(key));
 }
 
 std::string ResolverContainer::render() const {

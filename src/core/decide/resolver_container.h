@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "decide/conf_delivery.h"
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
@@ -24,6 +25,7 @@ struct InitWork {
       {};                     // variable -> annotation; where it does not look
   std::string conf_key = {};  // the annotation of nccl.conf's text, likewise
   bool nvshmem = false;       // where it looks: finds NVSHMEM's list, too
+  FileKeys files = {};        // of engines, which it writes, too, and the annotations of their texts
 };
 
 class ResolverContainer {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "decide/conf_delivery.h"
+#include "decide/engine_values.h"
 #include "decide/wanted.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/node_values.h"
@@ -14,7 +15,7 @@
 
 namespace nccl_env {
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
-                          const ConstantMap& given, bool engines) {
+                          const ConstantMap& given, bool nvshmem) {
   Resolution resolution;
   if (policy.mode == PolicyMode::DryRun) {
     for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
@@ -36,7 +37,8 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   const Exposure exposure = host_network ? Exposure::Host : Exposure::PodOwned;
   const NodeValues found = node_values(settled, table.name, &table, exposure, context);
   resolution.values = found.set;
-  if (engines) resolution.values.insert(found.engines.begin(), found.engines.end());
+  const auto list = found.engines.find(variable::kNvshmemHcaList);
+  if (nvshmem && list != found.engines.end()) resolution.values.insert(*list);
   resolution.omitted.insert(resolution.omitted.begin(), found.omitted.begin(), found.omitted.end());
   resolution.complete = std::none_of(found.omitted.begin(), found.omitted.end(), [](const Value& omission) {
     return scope_of(*omission.reason) == ReasonScope::Node;
@@ -48,7 +50,15 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   }
   if (policy.deliver_env_file) {
     resolution.env = resolution.values;
+    for (const auto& value : found.engines) {
+      if (value.first != variable::kNvshmemHcaList && !file_engine_of(value.first))
+        resolution.env.insert(value);
+    }
     if (found.plain_hcas) resolution.env[std::string(variable::kIbHca)] = *found.plain_hcas;
+  }
+  for (const Engine* engine : policy.engines) {
+    if (has_file(*engine))
+      resolution.files.emplace(engine->file, engine_file(*engine, asked, found, host_network));
   }
   return resolution;
 }
@@ -73,11 +83,21 @@ const auto& shown(const Resolution& resolution) {
   return resolution.env.empty() ? resolution.values : resolution.env;
 }
 
+// The lines of a file of ours, each of which is NAME=VALUE.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (bool more = true; more && !text.empty();) lines.push_back(cut_entry(text, '\n', more));
+  return lines;
+}
+
 }  // namespace
 
 std::string render_text(const Resolution& resolution) {
   std::string text;
   for (const auto& [name, value] : shown(resolution)) text.append(printable(name + "=" + value)).append("\n");
+  for (const auto& [file, lines] : resolution.files) {
+    for (const std::string_view line : lines_of(lines)) text.append(printable(line)).append("\n");
+  }
   for (const Value& omission : resolution.omitted) {
     const std::string reason(to_string(*omission.reason));
     text.append(printable(omission.name + ": " + reason + ": " + omission.detail)).append("\n");
@@ -94,6 +114,12 @@ std::string render_message(const Resolution& resolution) {
   for (const std::string& problem : resolution.problems) add({{"problem", printable(problem)}});
   if (resolution.memory_lock) add({{"memoryLock", *resolution.memory_lock}});
   for (const auto& [name, value] : shown(resolution)) add({{"set", name}, {"to", printable(value)}});
+  for (const auto& [file, lines] : resolution.files) {
+    for (const std::string_view line : lines_of(lines)) {
+      const std::size_t equals = line.find('=');
+      add({{"set", line.substr(0, equals)}, {"to", printable(line.substr(equals + 1))}});
+    }
+  }
   for (const Value& omission : resolution.omitted) {
     add({{"omitted", omission.name},
          {"reason", to_string(*omission.reason)},

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "decide/engine_values.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 
 namespace nccl_env {
@@ -27,6 +29,7 @@ class WishList {
     add_gid();
     if (policy_.partition_key && !policy_.names_partition_by_value()) add_partition();
     add_socket_interface();
+    add_engines();
     add_constants();
     for (Value& wish : wishes_) choose_ways(wish);
     return std::move(wishes_);
@@ -38,9 +41,74 @@ class WishList {
   // alone. The init container checks the socket interface before it writes it.
   void choose_ways(Value& wish) const {
     if (wish.state == State::LeftOut) return;
+    if (is_of_engine(wish.name)) return choose_engines_way(wish);
     wish.in_env = wish.source == Source::Policy || !wish.key.empty();
     wish.in_file = policy_.deliver_file || wish.source == Source::Pod ||
                    (at_start_ && wish.name == variable::kSocketIfname);
+  }
+
+  // True but for NVSHMEM's list, which goes the ways of NCCL's values: NCCL puts it into the environment.
+  [[nodiscard]] bool is_of_engine(std::string_view name) const {
+    return policy_.engines.size() > 1 && name != variable::kNvshmemHcaList && !policy_.sets_constant(name) &&
+           engine_of_variable(name);
+  }
+
+  // An engine with a file has all its values there. For others a constant stands in env; what a node gives
+  // comes by EnvFile or not at all.
+  void choose_engines_way(Value& wish) const {
+    wish.key.clear();
+    wish.in_file = file_engine_of(wish.name) != nullptr;
+    wish.in_env = !wish.in_file && wish.source == Source::Policy;
+    if (!wish.in_file && !wish.in_env && !policy_.deliver_env_file && !at_start_)
+      wish = left_out(wish.name, Reason::EnginesUnavailable);
+  }
+
+  void add_engines() {
+    for (const Engine* engine : policy_.engines) {
+      for (const EngineVariable& variable : engine->variables) {
+        const std::string_view name = variable.row.name;
+        if (variable.render && name != variable::kNvshmemHcaList && !policy_.sets_constant(name))
+          add_engine_value(name, variable.follows);
+      }
+    }
+  }
+
+  // What the variable follows decides; where that is left out without a reason, so is this.
+  void add_engine_value(std::string_view name, Follows follows) {
+    switch (follows) {
+      case Follows::Ports:
+        return add_hca(name);
+      case Follows::Index:
+        if (policy_.gid_index.kind == GidIndexRule::Kind::Literal)
+          add_literal(name, std::to_string(policy_.gid_index.literal));
+        return;
+      case Follows::Interface:
+        return add_engine_interface(name);
+      case Follows::TrafficClass:
+        return add_engine_constant(name, variable::kIbTc);
+      case Follows::ServiceLevel:
+        return add_engine_constant(name, variable::kIbSl);
+      case Follows::Nothing:
+        return;
+    }
+  }
+
+  void add_engine_interface(std::string_view name) {
+    using Kind = SocketInterfaceRule::Kind;
+    const SocketInterfaceRule& rule = policy_.socket_interface;
+    const bool varies = policy_.varies_socket_interface();
+    if (host_network_ && (varies || rule.kind != Kind::Omit)) return add_node_value(name);
+    if (host_network_ || varies || rule.kind != Kind::Literal) return;
+    EngineChoice choice;
+    choice.interface = exact_interface(rule.literal, false);
+    const EngineValue value = find_engine_variable(name)->render(choice);
+    if (!value.text.empty()) add_literal(name, value.text);
+  }
+
+  void add_engine_constant(std::string_view name, std::string_view nccls) {
+    if (policy_.varies(nccls)) return add_node_value(name);
+    if (const auto constant = policy_.env.find(nccls); constant != policy_.env.end())
+      add_literal(name, constant->second);
   }
 
   // Adds a value that a node's annotation brings. Under Reference a missing annotation reads as "", so the

@@ -12,6 +12,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/select.h"
@@ -275,7 +276,8 @@ std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
     read_resolver(object, file);
     return file;
   }
-  const std::string_view key = annotation_of(pod.own_volume->field_path);
+  const VolumeItem* item = pod.own_volume->item_at(conf_file::kName);
+  const std::string_view key = item ? annotation_of(item->field_path) : std::string_view();
   if (!keys_of_text(key)) return std::nullopt;
   if (const auto text = pod.annotation(key); text && !text->empty()) read_annotation(*text, file);
   return file;

@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "decide/container_env.h"
+#include "decide/engine_values.h"
 #include "decide/match.h"
 #include "explain/judgement.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/unmatched.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -64,7 +66,8 @@ const NodeValues* values_of_node(const ExplainInput& input) {
 
 // `in_env`: by reference, else a line of the file.
 void add_line(Value planned, const NodeValues* values, bool in_env, std::vector<Value>& lines) {
-  if (planned.source == Source::Node && values) {
+  const bool of_file = planned.source == Source::File && !planned.value && file_engine_of(planned.name);
+  if ((planned.source == Source::Node || of_file) && values) {
     const std::string* value = values->find(planned.name);
     if (!value) return;
     planned.value = in_env ? values->reference_text(planned.name) : *value;
@@ -122,6 +125,10 @@ ExplainedContainer explain_container(const ExplainInput& input, const ContainerP
     container.names_conf = plan.names_conf;
     for (const Value& planned : input.plan.file) add_line(planned, values, false, *container.conf);
   }
+  for (const Value& planned : plan.set) {
+    if (planned.in_file && !planned.in_env && file_engine_of(planned.name))
+      add_line(planned, values, false, container.engine_lines);
+  }
   container.omitted.insert(container.omitted.end(), plan.omitted.begin(), plan.omitted.end());
   add_own(input, plan, values, container.own);
   return container;
@@ -137,7 +144,7 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   OwnEnv env;
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
-    if (!entry.name.starts_with("NCCL_") || is_own_field(entry)) continue;
+    if (!has_known_prefix(entry.name) || is_own_field(entry)) continue;
     if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     const Value* ours = find_named(plan.set, entry.name);
     if (ours && ours->state == State::Present) continue;
@@ -180,6 +187,31 @@ void add_choices(const ExplainInput& input, Explanation& into) {
     with_us.emplace(line.name, *line.value);
   }
   into.nccl_with_us = select(with_us);
+}
+
+// The choices of the policy's other engines. Of the values that are ours, the file's count where env has
+// none.
+void add_engines(const ExplainInput& input, Explanation& into) {
+  if (!input.policy || input.policy->engines.size() < 2 || !input.table || into.containers.empty() ||
+      input.plan.exposure == Exposure::PodOwned)
+    return;
+  const auto first = std::ranges::find_if(input.plan.containers, &ContainerPlan::in_scope);
+  const NcclEnv own = own_env(input.pod.containers[first->position], *first).values;
+  const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
+  NcclEnv with_us = own;
+  bool known = true;
+  for (const auto* values : {&into.containers.front().env, &into.containers.front().engine_lines}) {
+    for (const Value& value : *values) {
+      known = known && value.value;
+      if (value.value) with_us.try_emplace(value.name, *value.value);
+    }
+  }
+  for (const Engine* engine : input.policy->engines) {
+    if (!engine->select) continue;
+    EngineChoices choices{engine, engine->select(seen, own), std::nullopt};
+    if (known) choices.with_us = engine->select(seen, with_us);
+    into.engines.push_back(std::move(choices));
+  }
 }
 
 // The first container's own list, beside that of the node.
@@ -296,6 +328,7 @@ Explanation explain(const ExplainInput& input) {
   add_refusal(input, explanation);
   if (lacks_rail(input)) explanation.warnings.push_back(no_rail_text());
   add_choices(input, explanation);
+  add_engines(input, explanation);
   judge(input, explanation);
   return explanation;
 }
@@ -311,6 +344,21 @@ OrderedJson container_json(const ExplainedContainer& container) {
                    {"omitted", omitted_json(container.omitted)}};
   if (container.conf) json["conf"] = to_json(*container.conf);
   if (container.conf && !container.names_conf) json["confNote"] = to_string(Code::ImageConfHidden);
+  if (!container.engine_lines.empty()) json["engineFiles"] = to_json(container.engine_lines);
+  return json;
+}
+
+OrderedJson selection_json(const EngineSelection& selection) {
+  return {{"devices", selection.devices}, {"interfaces", selection.interfaces}, {"notes", selection.notes}};
+}
+
+OrderedJson engines_json(const std::vector<EngineChoices>& engines) {
+  OrderedJson json = OrderedJson::array();
+  for (const EngineChoices& one : engines) {
+    json.push_back({{"engine", one.engine->name},
+                    {"alone", selection_json(one.alone)},
+                    {"withUs", one.with_us ? selection_json(*one.with_us) : OrderedJson()}});
+  }
   return json;
 }
 
@@ -351,10 +399,32 @@ OrderedJson to_json(const Explanation& explanation) {
   json["good"] = is_good(explanation.findings);
   json["findings"] = to_json(explanation.findings);
   add_selections(explanation.version, explanation.nccl_alone, explanation.nccl_with_us, json);
+  if (!explanation.engines.empty()) json["engines"] = engines_json(explanation.engines);
   return json;
 }
 
 namespace {
+
+std::string taken_text(const EngineSelection& selection) {
+  std::vector<std::string> all = selection.devices;
+  all.insert(all.end(), selection.interfaces.begin(), selection.interfaces.end());
+  std::string text = all.empty() ? "no device by name" : join(all);
+  for (const std::string& note : selection.notes) text += ". " + note.substr(0, note.size() - 1);
+  return text;
+}
+
+// A block for each engine beside NCCL.
+std::string engines_text(const std::vector<EngineChoices>& engines) {
+  std::string text;
+  for (const EngineChoices& one : engines) {
+    TextColumns columns(4);
+    columns.add({"alone", taken_text(one.alone)});
+    columns.add({"with us", one.with_us ? taken_text(*one.with_us) : "known once the pod has its values"});
+    text += "\n  " + std::string(one.engine->name) + " (" + std::string(one.engine->used_by) + ")\n" +
+            columns.render();
+  }
+  return text;
+}
 
 std::string sentence(Reason reason, const std::string& detail) {
   return std::string(to_string(reason)) + ": " + (detail.empty() ? std::string(meaning(reason)) : detail);
@@ -456,10 +526,12 @@ std::string container_text(const ExplainedContainer& container) {
   std::erase_if(omitted, [&](const Value& value) {  // the row of the container's own value shows it
     return value.reason == Reason::UserSet && find_named(container.own, value.name);
   });
-  const std::string text = env_table(container.name, env, omitted);
-  return container.conf ? text + file_table(container.name, container.names_conf, "", *container.conf,
-                                            env_beside(container))
-                        : text;
+  std::string text = env_table(container.name, env, omitted);
+  if (container.conf)
+    text += file_table(container.name, container.names_conf, "", *container.conf, env_beside(container));
+  if (!container.engine_lines.empty())
+    text += engine_table(container.name, container.engine_lines, env_beside(container));
+  return text;
 }
 
 }  // namespace
@@ -476,7 +548,8 @@ std::string render_text(const Explanation& explanation, Choices choices) {
   std::string text = head(explanation);
   for (const ExplainedContainer& container : explanation.containers) text += container_text(container);
   const auto tell = choices == Choices::Both ? selections_text : choice_text;
-  return text + tell(explanation.version, explanation.nccl_alone, explanation.nccl_with_us);
+  return text + tell(explanation.version, explanation.nccl_alone, explanation.nccl_with_us) +
+         engines_text(explanation.engines);
 }
 
 std::string render_env(const Explanation& explanation) {
@@ -484,6 +557,7 @@ std::string render_env(const Explanation& explanation) {
   for (const ExplainedContainer& container : explanation.containers) {
     if (explanation.containers.size() > 1) text += "# container " + printable(container.name) + "\n";
     for (const Value& variable : container.env) text += env_line(variable);
+    for (const Value& line : container.engine_lines) text += env_line(line);
     if (!container.conf) continue;
     text.append("# of ").append(conf_path(container.names_conf)).append("\n");
     const std::vector<Value> beside = env_beside(container);

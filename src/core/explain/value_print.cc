@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/text/columns.h"
@@ -74,10 +75,10 @@ std::string_view conf_path(bool named) {
   return named ? conf_file::kNamedPath : conf_file::kPath;
 }
 
-std::string file_table(std::string_view container, bool named, std::string_view words,
-                       const std::vector<Value>& lines, const std::vector<Value>& env) {
-  TextColumns columns(4), table(4);
-  if (!words.empty() || lines.empty()) columns.add({std::string(words.empty() ? "empty" : words)});
+namespace {
+
+std::string lines_table(const std::vector<Value>& lines, const std::vector<Value>& env) {
+  TextColumns table(4);
   if (!lines.empty()) table.add({"LINE", "SOURCE", "VALUE"});
   for (const Value& line : lines) {
     const Value* beside = find_named(env, line.name);
@@ -86,9 +87,25 @@ std::string file_table(std::string_view container, bool named, std::string_view 
                value_text(line) + (beaten ? " (the env's value counts)" : "")});
     if (!line.detail.empty()) table.add({"", "", line.detail});
   }
+  return table.render();
+}
+
+}  // namespace
+
+std::string engine_table(std::string_view container, const std::vector<Value>& lines,
+                         const std::vector<Value>& env) {
+  std::string path(conf_file::kFolder);
+  if (const Engine* engine = engine_of_variable(lines.front().name)) path.append("/").append(engine->file);
+  return heading(path + " of container", std::string(container)) + lines_table(lines, env);
+}
+
+std::string file_table(std::string_view container, bool named, std::string_view words,
+                       const std::vector<Value>& lines, const std::vector<Value>& env) {
+  TextColumns columns(4);
+  if (!words.empty() || lines.empty()) columns.add({std::string(words.empty() ? "empty" : words)});
   const std::string note = named ? "" : " (" + std::string(to_string(Code::ImageConfHidden)) + ")";
   return heading(std::string(conf_path(named)) + " of container", std::string(container) + note) +
-         columns.render() + table.render();
+         columns.render() + lines_table(lines, env);
 }
 
 std::string in_brackets(const std::optional<Reason>& reason) {

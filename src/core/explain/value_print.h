@@ -25,6 +25,9 @@ std::string env_table(std::string_view container, const std::vector<Value>& env,
 // Where the file stands, by ContainerPlan::names_conf.
 std::string_view conf_path(bool named);
 // Its nccl.conf, at that path. `words`: a remark on the file as a whole; "" for none.
+// The same for the lines of engines' own files.
+std::string engine_table(std::string_view container, const std::vector<Value>& lines,
+                         const std::vector<Value>& env);
 std::string file_table(std::string_view container, bool named, std::string_view words,
                        const std::vector<Value>& lines, const std::vector<Value>& env);
 

@@ -164,7 +164,7 @@ void read_arguments(const std::array<TextList, 2>& command_and_args, Container& 
       const std::string_view word = json::text(item, here, reading);
       const auto holds = [&](std::string_view part) { return word.find(part) != std::string_view::npos; };
       matters = matters || holds("NCCL_") || holds("sshd") || holds("slurmd") || holds("service ssh") ||
-                holds("init.d/ssh");
+                holds("init.d/ssh") || holds("ib-device") || holds("device_name");
       container.starts_ranks = container.starts_ranks || names_mpirun(word);
     });
   }
@@ -327,18 +327,20 @@ Container read_container(Element item, const Path& path, ContainerKind kind, boo
   return container;
 }
 
-// Keeps a volume's only item if it is a fieldRef, as we write it; nothing of any other volume.
+constexpr std::size_t kMostItems = 8;  // more than we write
+
 void read_downward_items(Element source, const Path& path, OwnVolume& volume, Reading& reading) {
   const auto [items] = pick(source, path, std::array<Keys, 1>{"items"}, reading);
   const Path at = path.field("items");
-  int count = 0;
   each_item(items, at, reading, [&](Element item, const Path& here) {
+    if (volume.items.size() == kMostItems) return;
     const auto [file, field] = pick(item, here, std::array<Keys, 2>{"path", "fieldRef"}, reading);
-    volume.item_path = json::text(file, here.field("path"), reading);
-    if (++count > 1 || !field) return void(volume.field_path = {});
+    VolumeItem& kept =
+        volume.items.emplace_back(VolumeItem{json::text(file, here.field("path"), reading), {}});
+    if (!field) return;
     const Path ref = here.field("fieldRef");
     const auto [field_path] = pick(*field, ref, std::array<Keys, 1>{"fieldPath"}, reading);
-    volume.field_path = json::text(field_path, ref.field("fieldPath"), reading);
+    kept.field_path = json::text(field_path, ref.field("fieldPath"), reading);
   });
 }
 
@@ -559,6 +561,12 @@ Review read_request(Element request, const Path& path, bool too_large, Reading& 
 }
 
 }  // namespace
+
+const VolumeItem* OwnVolume::item_at(std::string_view path) const {
+  const auto found =
+      std::find_if(items.begin(), items.end(), [&](const VolumeItem& item) { return item.path == path; });
+  return found == items.end() ? nullptr : &*found;
+}
 
 std::optional<std::string_view> Pod::annotation(std::string_view key) const {
   for (const auto& [known, value] : annotations) {

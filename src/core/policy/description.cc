@@ -69,6 +69,16 @@ std::string format_key(const std::uint16_t& key) {
   return format_partition_key(key);
 }
 
+Result<const Engine*> parse_engine(std::string_view text) {
+  const Engine* engine = find_engine(text);
+  if (engine && (engine == &nccl_engine() || gives_values(*engine))) return engine;
+  return Error{in_quotes(text) + ": expected NCCL, UCX, NVSHMEM, Gloo or Mooncake"};
+}
+
+std::string format_engine(const Engine* const& engine) {
+  return std::string(engine->name);
+}
+
 std::string same(const std::string& text) {
   return text;
 }

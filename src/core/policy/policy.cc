@@ -47,4 +47,14 @@ bool NcclPolicy::names(LinkLayer layer) const {
          });
 }
 
+std::string unavailable_engines(const NcclPolicy& policy) {
+  std::string names;
+  if (policy.deliver_env_file) return names;
+  for (const Engine* engine : policy.engines) {
+    if (engine != &nccl_engine() && engine->file.empty())
+      names.append(names.empty() ? "" : ", ").append(engine->name);
+  }
+  return names;
+}
+
 }  // namespace nccl_env

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -105,6 +106,13 @@ void read_metadata(const PolicyInput& object, NcclPolicy& policy) {
   }
 }
 
+// The other engines follow what was chosen for NCCL.
+void check_engines(const PolicyInput& in, const NcclPolicy& policy) {
+  const std::set<const Engine*> names(policy.engines.begin(), policy.engines.end());
+  if (!names.contains(&nccl_engine())) in.error("engines", "lacks NCCL, whose ports the others follow");
+  if (names.size() < policy.engines.size()) in.error("engines", "names an engine twice");
+}
+
 }  // namespace
 
 namespace described {
@@ -142,6 +150,7 @@ struct PolicyRules<NcclPolicy> {
   static void check(const PolicyInput& in, string_view name, NcclPolicy& policy) {
     if (name == "match") check_match(in, policy);
     if (name == "nccl") check_search(in, policy);
+    if (name == "engines") check_engines(in, policy);
     if (name == "delivery") {
       check_index_carrier(in, policy);
       check_constants(in, policy);
@@ -178,6 +187,14 @@ void settle_carrier(Element object, const PolicyOptions& options, NcclPolicy& po
   }
 }
 
+// Says which engines get nothing that depends on the node.
+void warn_of_engines(const json::Path& path, const NcclPolicy& policy, Findings& findings) {
+  if (const std::string names = unavailable_engines(policy); !names.empty())
+    findings.warning(path.text(), names +
+                                      ": values of a node reach them by EnvFile alone, which neither "
+                                      "spec.delivery nor --carrier gives here (EnginesUnavailable)");
+}
+
 // Reads the webhook's own --max-table-age and --resolver-image, for programs that decide as it does.
 void read_status(Element object, NcclPolicy& policy) {
   std::int64_t seconds = 0;
@@ -202,6 +219,7 @@ void read_object(Element object, const PolicyOptions& options, Findings& finding
   described::read_as(in, "spec", described::Nested{}, policy);
   read_status(object, policy);
   settle_carrier(object, options, policy);
+  warn_of_engines(in.fields.path("spec").field("engines"), policy, findings);
 }
 
 }  // namespace

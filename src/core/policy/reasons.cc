@@ -111,6 +111,16 @@ constexpr std::array kEntries{
     Entry{Reason::NotBound, kVariable, "NotBound",
           "No webhook answered at the pod's Binding, so nothing is known of its node.",
           "Check the webhook with `nccl-env check`, and create the pod anew.", Impact::PodAnew},
+    Entry{Reason::EnginesUnavailable, kVariable, "EnginesUnavailable",
+          "The engine takes values of a node by EnvFile alone, by which this pod gets none.",
+          "Let the policy deliver by EnvFile, on a cluster that has it (Kubernetes 1.35), or take the engine "
+          "out "
+          "of spec.engines.",
+          Impact::Policy},
+    Entry{Reason::EngineCannotSay, kVariable, "EngineCannotSay",
+          "The engine's variable cannot say what was chosen for NCCL, so the engine chooses by itself.",
+          "Nothing to do where the engine's own choice is right; else set the variable in the pod.",
+          Impact::None},
     Entry{Reason::NoTable, kNodeScope, "NoTable", "There is no NodeFabric for the node.",
           "Check that the agent runs on the node, or import a table.", Impact::Node, true},
     Entry{Reason::StaleTable, kNodeScope, "StaleTable",

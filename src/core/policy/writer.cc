@@ -55,6 +55,13 @@ Json policy_value(const Texts<Value>& kind, const std::vector<Value>& values) {
   for (const Value& value : values) list.push_back(kind.item.format(value));
   return kind.least > 0 && list.empty() ? Json() : list;
 }
+// NCCL alone is not written: an init container of an older release does not know the field.
+Json policy_value(const Texts<const Engine*>& kind, const std::vector<const Engine*>& values) {
+  if (values.size() < 2) return {};
+  Json list = Json::array();
+  for (const Engine* value : values) list.push_back(kind.item.format(value));
+  return list;
+}
 template <class Object>
 Json policy_value(Objects<Object> /*kind*/, const std::vector<Object>& values) {
   Json list = Json::array();

@@ -64,7 +64,7 @@ TEST(Nvshmem, MoreThanSixteenAreLeftOut) {
   const NodeFabric sixteen = rails(16), seventeen = rails(17);
   EXPECT_NE(list_of(by_file({container("c", {kAsks})}, policy, &sixteen)), "none");
   EXPECT_EQ(list_of(by_file({container("c", {kAsks})}, policy, &seventeen)), "none");
-  EXPECT_EQ(bound(policy, &seventeen).host.omission(kList)->reason, Reason::TooManyHcas);
+  EXPECT_EQ(bound(policy, &seventeen).host.omission(kList)->reason, Reason::EngineCannotSay);
   EXPECT_FALSE(bound(policy, &seventeen).host.deny) << "no reason to hold a pod";
 }
 

@@ -45,8 +45,11 @@ inline Json summary(const Pod& pod) {
   made["hasResources"] = pod.has_resources;
   made["hasInit"] = pod.has_init;
   made["volumes"] = pod.has_volumes ? Json(pod.volume_count) : Json();
-  if (const auto& own = pod.own_volume)
-    made["ownVolume"] = {own->index, own->empty_dir, own->item_path, own->field_path};
+  if (const auto& own = pod.own_volume) {
+    Json items = Json::array();
+    for (const VolumeItem& item : own->items) items.push_back({item.path, item.field_path});
+    made["ownVolume"] = {own->index, own->empty_dir, items};
+  }
   if (const auto& own = pod.own_container) made["ownContainer"] = {own->position, own->image, own->args};
   made["hostIpc"] = pod.host_ipc;
   made["memoryVolumes"] = Json::array();
@@ -99,13 +102,13 @@ inline bool oracle_positive(const Json& quantity) {
 inline Json oracle_own_volume(const Json& volume, std::size_t index) {
   const Json downward = child(volume, "downwardAPI");
   const Json items = downward.is_object() ? child(downward, "items") : Json();
-  std::string path, field;
+  Json kept = Json::array();
   for (const Json& item : items) {
-    path = text_of(item, "path");
     const Json ref = child(item, "fieldRef");
-    field = ref.is_object() && items.size() == 1 ? text_of(ref, "fieldPath") : "";
+    if (kept.size() < 8)
+      kept.push_back({text_of(item, "path"), ref.is_object() ? text_of(ref, "fieldPath") : ""});
   }
-  return {index, child(volume, "emptyDir").is_null() == false, path, field};
+  return {index, child(volume, "emptyDir").is_null() == false, kept};
 }
 
 inline bool oracle_flag(const Json& object, const char* key) {

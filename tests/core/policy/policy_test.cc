@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/policy/policy_findings.h"
 
+#include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/policy/description.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/policy/writer.h"
 
@@ -266,6 +268,28 @@ TEST(Exposure, IsReadFromItsWords) {
     EXPECT_EQ(parse_exposure(to_string(value)), value);
   }
   EXPECT_EQ(parse_exposure("host"), std::nullopt);
+}
+
+TEST(Policy, NamesEngines) {
+  const NcclPolicy policy =
+      read_policy(object_with(R"({"engines": ["NCCL", "UCX", "Gloo"]})"), {}).policy.value();
+  EXPECT_EQ(policy.engines,
+            (std::vector<const Engine*>{&nccl_engine(), find_engine("UCX"), find_engine("Gloo")}));
+  EXPECT_EQ(to_json(policy)["spec"]["engines"], (json{"NCCL", "UCX", "Gloo"}));
+  EXPECT_EQ(unavailable_engines(policy), "Gloo");
+  EXPECT_EQ(read("{}").policy->engines.size(), 1u);
+  expect_error(R"({"engines": ["UCX"]})", "spec.engines");
+  expect_error(R"({"engines": ["NCCL", "NCCL"]})", "spec.engines");
+  expect_error(R"({"engines": ["NCCL", "vLLM"]})", "spec.engines[1]");
+  expect_error(R"({"engines": ["NCCL", "ucx"]})", "spec.engines[1]");
+  expect_clean(R"({"engines": ["NCCL", "UCX"]})");
+  expect_clean(R"({"engines": ["NCCL", "Gloo"], "delivery": ["EnvFile", "File"]})");
+  // The words of the schema are those of the catalogue.
+  std::string words(nccl_engine().name);
+  for (const Engine* engine : other_engines()) {
+    if (gives_values(*engine)) words.append("|").append(engine->name);
+  }
+  EXPECT_EQ(described::policy::kEngine.pattern, words);
 }
 
 }  // namespace

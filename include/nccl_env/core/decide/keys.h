@@ -27,7 +27,8 @@ inline constexpr std::string_view kConstantPrefix = "constant.nccl-env.io/";
 std::span<const std::string_view> node_variables();
 
 // The annotations that a Binding writes for one kind of pod: behind the prefix stand the names of the
-// variables that fieldRefs read, and conf_file::kName or kNvshmemText for the text of nccl.conf.
+// variables that fieldRefs read, conf_file::kName or kNvshmemText for the text of nccl.conf, and the names of
+// engines' files for theirs.
 struct NodeKeys {
   std::string_view prefix;
   Exposure exposure;
@@ -42,7 +43,7 @@ struct NodeKeys {
 std::span<const NodeKeys> node_keys();
 // Returns the row for the text of such pods; with false also that of the variables.
 const NodeKeys& keys_of(Exposure exposure, bool host_network);
-// Returns the row whose text of nccl.conf the key names; null for any other key.
+// Returns the row whose text of nccl.conf or of an engine's file the key names; null for any other key.
 const NodeKeys* keys_of_text(std::string_view annotation_key);
 // Returns the row whose prefix the key has; null for any other key.
 const NodeKeys* keys_with(std::string_view annotation_key);

@@ -12,10 +12,19 @@
 #include <vector>
 
 #include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/engines/engine.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env {
+
+// A file of ours at one place of a container.
+struct FileMount {
+  std::string path;
+  std::string_view file;  // in the volume
+
+  auto operator<=>(const FileMount&) const = default;
+};
 
 struct ContainerPlan {
   std::size_t position = 0;  // in Pod::containers
@@ -25,8 +34,9 @@ struct ContainerPlan {
   std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
   bool mounts_conf = false;        // nccl.conf is mounted in it, at all of conf_file::kPaths
   bool names_conf = false;         // at all of kNamedPaths instead, and NCCL_CONF_FILE names it
-  std::vector<std::string_view> missing_mounts;  // those of these paths at which it is not mounted yet
-  std::vector<std::size_t> stale_mounts;         // positions in its volumeMounts, as `stale`
+  std::vector<const Engine*> engine_files;  // engines whose file is mounted in it
+  std::vector<FileMount> missing_mounts;    // those of all these places at which nothing is mounted yet
+  std::vector<std::size_t> stale_mounts;    // positions in its volumeMounts, as `stale`
 };
 
 // How node values reach the pod.
@@ -67,9 +77,10 @@ std::string_view followed(std::string_view variable);
 struct NodeValues {
   std::string node;
   std::map<std::string, std::string, std::less<>> set;  // variable -> value, never empty
-  // Variables of other engines, for containers that ask for the engine. Where one is not here, the reason is
-  // that of the variable of NCCL's which it follows (followed()), unless `omitted` names it.
+  // Variables of other engines. Where one is not here, the reason is that of the variable of NCCL's which it
+  // follows (followed()), unless `omitted` names it.
   std::map<std::string, std::string, std::less<>> engines;
+  std::vector<EnginePort> ports;  // of the list, where the node gives it
   // Under Reference: NCCL_IB_HCA without its '=', where that names the same ports. Other readers know no '='.
   std::optional<std::string> plain_hcas;
   std::vector<Value> omitted;                           // variables the policy wants and the node cannot give

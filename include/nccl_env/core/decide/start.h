@@ -23,12 +23,14 @@ inline constexpr std::string_view kPolicy = "NCCL_ENV_POLICY";    // an NcclPoli
 inline constexpr std::string_view kConf = "NCCL_ENV_CONF";        // the text of nccl.conf: it does not look
 inline constexpr std::string_view kEngines = "NCCL_ENV_ENGINES";  // other engines, where it looks
 inline constexpr std::string_view kNvshmem = "NVSHMEM";           // the only one
+inline constexpr std::string_view kFile = "NCCL_ENV_FILE_";       // and an engine's file: its text
 inline constexpr std::string_view kNode = "NCCL_ENV_NODE";  // the node annotation; "" where nothing was bound
 }  // namespace init_variable
 
 struct Resolution {
   std::map<std::string, std::string, std::less<>> values;  // the lines of nccl.conf
-  std::map<std::string, std::string, std::less<>> env;  // of the file of EnvFile; the list may lack its '='
+  std::map<std::string, std::string, std::less<>> env;    // of the file of EnvFile; the list may lack its '='
+  std::map<std::string, std::string, std::less<>> files;  // of engines, by name
   std::vector<Value> omitted;
   bool complete = true;                     // nothing is left out for a reason of the node
   std::vector<std::string> unread;          // devices that could not be read; the rest counts
@@ -40,9 +42,10 @@ struct Resolution {
 // `host_network`: the pod is on the node's own network; only there the policy's socketInterface FromNode and
 // expectPorts have a meaning. The policy's constants are among the values if it delivers by file; else they
 // are in the pod's env. `given` holds what differs from node to node, as the Binding brought it
-// (texts_of_node); none of it is looked for here. `engines`: also the variables of other engines.
+// (texts_of_node); none of it is looked for here. `nvshmem`: also NVSHMEM's list, where the policy's engines
+// do not name it.
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
-                          const ConstantMap& given = {}, bool engines = false);
+                          const ConstantMap& given = {}, bool nvshmem = false);
 
 // Takes the values that the Binding gave, by name; "" where it gave none. `node`: the node annotation; "" if
 // no webhook answered at the Binding, and then each is NotBound.

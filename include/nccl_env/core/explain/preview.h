@@ -63,6 +63,14 @@ struct ExplainedContainer {
   std::vector<Value> omitted;
   std::vector<Value> own;   // that the manifest sets itself, and that differ from ours; `detail` names ours
   bool names_conf = false;  // as in ContainerPlan
+  std::vector<Value> engine_lines = {};  // of the files of other engines
+};
+
+// The choice of an engine beside NCCL, without our variables and with them.
+struct EngineChoices {
+  const Engine* engine = nullptr;
+  EngineSelection alone;
+  std::optional<EngineSelection> with_us;  // absent where a value of ours is not known yet
 };
 
 struct Explanation {
@@ -82,6 +90,7 @@ struct Explanation {
   // beside it. Absent without a table, and for pods with devices of their own.
   std::optional<NcclSelection> nccl_alone;
   std::optional<NcclSelection> nccl_with_us;
+  std::vector<EngineChoices> engines = {};  // likewise, for those that the policy names
 };
 
 Explanation explain(const ExplainInput& input);

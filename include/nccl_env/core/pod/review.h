@@ -87,7 +87,7 @@ struct Container {
   bool locks_memory = false;  // capabilities.add holds IPC_LOCK or ALL
   bool is_non_root = false;   // runs as another user than root, for whom added capabilities are not effective
   bool starts_ranks = false;  // command or args name mpirun or mpiexec
-  // command and args, where one of them holds "NCCL_" or "sshd"; else empty
+  // command and args, where one of them holds "NCCL_", "sshd" or an engine's device; else empty
   std::vector<std::string_view> arguments;
 };
 
@@ -98,12 +98,18 @@ struct OwnContainer {
   std::vector<std::string_view> args;
 };
 
+struct VolumeItem {
+  std::string_view path;
+  std::string_view field_path;  // of its fieldRef; "" where it has none
+};
+
 // A volume with the name of ours (conf_file::kVolume).
 struct OwnVolume {
-  int index = 0;                // in spec.volumes
-  bool empty_dir = false;       // `emptyDir` present
-  std::string_view item_path;   // of the only item of `downwardAPI`; "" for any other volume
-  std::string_view field_path;  // of its fieldRef
+  int index = 0;                  // in spec.volumes
+  bool empty_dir = false;         // `emptyDir` present
+  std::vector<VolumeItem> items;  // of `downwardAPI`; the first few
+
+  [[nodiscard]] const VolumeItem* item_at(std::string_view path) const;  // null: none
 };
 
 // A Kubernetes quantity ("64Mi", "1e9", "0.5Gi"); nullopt if it is none.

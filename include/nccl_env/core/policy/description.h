@@ -53,6 +53,8 @@ Result<std::string> parse_network_glob(std::string_view text);
 Result<std::string> parse_device_class(std::string_view text);
 Result<NcclVersion> parse_oldest_nccl(std::string_view text);
 std::string format_key(const std::uint16_t& key);
+Result<const Engine*> parse_engine(std::string_view text);
+std::string format_engine(const Engine* const& engine);
 std::string same(const std::string& text);
 
 inline constexpr int kMostItems = 64;  // of a list or map
@@ -83,6 +85,9 @@ inline constexpr Text<NcclVersion> kOldestNccl{
     "2.21.5",
     "A version."};
 inline constexpr Texts<std::string> kGlobs{kGlob, kMostItems};
+// A test compares the words with the catalogue's.
+inline constexpr Text<const Engine*> kEngine{
+    parse_engine, format_engine, 3, 16, "NCCL|UCX|NVSHMEM|Gloo|Mooncake", "UCX", "A name."};
 
 inline constexpr OneOf<std::optional<LinkLayer>, 3> kLinkLayer{
     {{{"Any", std::nullopt}, {"Ethernet", LinkLayer::Ethernet}, {"InfiniBand", LinkLayer::InfiniBand}}}};
@@ -220,6 +225,11 @@ inline constexpr auto fields_of<NcclPolicy> = std::tuple{
                          "search of NCCL finds the row; from 2.23.4 on the file of File leaves the "
                          "/etc/nccl.conf of an image in its place."}},
         "What is known of the NCCL in the images of the pods."},
+    Field{
+        "engines", &NcclPolicy::engines, Texts<const Engine*>{policy::kEngine, 5, 1},
+        "Who gets values: NCCL, which is always among them and stands for RCCL as well, and UCX, NVSHMEM, "
+        "Gloo or Mooncake, in the words of each. UCX reads ucx.conf; node values of the others go by EnvFile "
+        "alone."},
     Field{
         "env", &NcclPolicy::env, Constants{policy::kMostItems},
         "Constants that every container gets which does not set them itself. Numbers are quoted; bounds are "

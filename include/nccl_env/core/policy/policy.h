@@ -10,6 +10,7 @@
 // The reader makes a policy and nobody changes it then: snapshots, plans and bindings share it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -18,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/gid.h"
 #include "nccl_env/core/fabric/node_table.h"
@@ -128,6 +130,8 @@ struct NcclPolicy {
   std::optional<NcclVersion> min_nccl;  // the oldest NCCL in the pods' images
   SocketInterfaceRule socket_interface;
   std::optional<std::uint16_t> partition_key;  // of InfiniBand; with bit 15 only full membership counts
+  // Readers of the fabric that get values; NCCL is always among them.
+  std::vector<const Engine*> engines{&nccl_engine()};
   ConstantMap env;  // as read, with NCCL_IB_PKEY_VALUE where names_partition_by_value()
   std::vector<PolicyVariant> variants;
   // The carriers of what a node gives. Constants always stand in env, and in the file as well.
@@ -143,6 +147,9 @@ struct NcclPolicy {
   // The --resolver-image of the webhook, which writes that into the status, too; "": it has none.
   std::optional<std::string> resolver_image;
 
+  [[nodiscard]] bool serves(const Engine& engine) const {
+    return std::find(engines.begin(), engines.end(), &engine) != engines.end();
+  }
   // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
   [[nodiscard]] bool searches_gid() const { return min_nccl && *min_nccl >= nccl_since::kDynamicGid; }
   // Whether every NCCL in its pods reads the file that NCCL_CONF_FILE names.
@@ -168,5 +175,8 @@ struct NcclPolicy {
     return env.contains(variable) || varies(variable);
   }
 };
+
+// "NVSHMEM, Gloo": engines that the policy names and cannot give what depends on a node; "" for none.
+std::string unavailable_engines(const NcclPolicy& policy);
 
 }  // namespace nccl_env

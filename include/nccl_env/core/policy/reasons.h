@@ -20,6 +20,7 @@ enum class Reason {
   // the container or the variable
   UserSet, UserSetGroup, DisabledByUser, EnvFromPresent, ConfPresent, ConfOccupied, OmittedByPolicy, InfiniBand,
   PodGidUnknown, PodRailsUnknown, PodOwnsDevices, TooEarly, RuntimeUnknown, ReferenceDropped, NotBound,
+  EnginesUnavailable, EngineCannotSay,
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
   GidTableUnknown, GidNotUniform, GidUnstable, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,

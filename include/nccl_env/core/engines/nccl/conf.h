@@ -32,6 +32,7 @@ inline constexpr std::string_view kPath = "/etc/nccl.conf";  // where every NCCL
 // serves both.
 inline constexpr std::array<std::string_view, 2> kPaths{kPath, "/etc/rccl.conf"};
 // A path of our own, which NCCL_CONF_FILE names: NCCL reads the image's /etc/nccl.conf as well, after it.
+inline constexpr std::string_view kFolder = "/nccl-env";
 inline constexpr std::string_view kNamedPath = "/nccl-env/nccl.conf";
 inline constexpr std::array<std::string_view, 2> kNamedPaths{kNamedPath,
                                                              kPaths[1]};  // released RCCL needs its own

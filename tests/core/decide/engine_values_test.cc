@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of other engines: UCX by ucx.conf, the others as variables that are not set where a node has none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/conf_pods.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/start.h"
+#include "nccl_env/core/engines/catalogue.h"
+
+namespace nccl_env::tests::engine_values_test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+NcclPolicy all_engines(Exposure exposure = Exposure::Host, bool env_file = false) {
+  NcclPolicy policy = file_policy(exposure);
+  policy.deliver_env_file = policy.says_delivery = env_file;
+  for (const char* name : {"UCX", "NVSHMEM", "Gloo", "Mooncake"}) policy.engines.push_back(find_engine(name));
+  policy.env["NCCL_IB_TC"] = "106";
+  policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
+  return policy;
+}
+
+NodeFabric two_rails() {
+  NodeFabric table = rails(2);
+  table.node_interface = "bond0";
+  return table;
+}
+
+BindingPlan bound(const NcclPolicy& policy, const NodeFabric* table) {
+  return plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", table, {kNow});
+}
+
+std::string annotation(const BindingPlan& plan, const std::string& key) {
+  const auto found = plan.annotations.find(key);
+  return found == plan.annotations.end() ? "absent" : found->second;
+}
+
+const Json kUcxMount = {{"name", "nccl-env-conf"},
+                        {"mountPath", "/nccl-env/ucx.conf"},
+                        {"subPath", "ucx.conf"},
+                        {"readOnly", true}};
+
+TEST(EngineValues, UcxReadsAFileOfItsOwn) {
+  const NcclPolicy policy = all_engines();
+  const Admitted admitted = admit(pod({container("c")}), policy);
+  const Json& main = admitted.pod["spec"]["containers"][0];
+  EXPECT_THAT(main["volumeMounts"], Contains(kUcxMount));
+  EXPECT_THAT(main["env"], Contains(env_literal("UCX_CONFIG_DIR", "/nccl-env")));
+  EXPECT_EQ(told(admitted.pod, "c", "UCX_NET_DEVICES"), "File");
+  EXPECT_EQ(told(admitted.pod, "c", "UCX_IB_TRAFFIC_CLASS"), "File");
+  const Json& items = admitted.pod["spec"]["volumes"][0]["downwardAPI"]["items"];
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(items[1]["path"], "ucx.conf");
+  EXPECT_EQ(items[1]["fieldRef"]["fieldPath"], "metadata.annotations['hostnetwork.nccl-env.io/ucx.conf']");
+}
+
+TEST(EngineValues, AreThoseOfTheNodeInTheirOwnWords) {
+  const NodeFabric table = two_rails();
+  const BindingPlan plan = bound(all_engines(Exposure::Host, true), &table);
+  EXPECT_EQ(annotation(plan, "hostnetwork.nccl-env.io/ucx.conf"),
+            "UCX_NET_DEVICES=mlx5_1:1,mlx5_2:1,bond0\nUCX_IB_TRAFFIC_CLASS=106\n");
+  EXPECT_EQ(annotation(plan, "host.nccl-env.io/ucx.conf"),
+            "UCX_NET_DEVICES=mlx5_1:1,mlx5_2:1,eth0\nUCX_IB_TRAFFIC_CLASS=106\n");
+  EXPECT_EQ(annotation(plan, "podowned.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
+  EXPECT_EQ(annotation(plan, "host.nccl-env.io/GLOO_SOCKET_IFNAME"), "bond0");
+  EXPECT_EQ(annotation(plan, "host.nccl-env.io/MC_TE_FILTERS"), "mlx5_1,mlx5_2");
+  EXPECT_EQ(annotation(plan, "host.nccl-env.io/UCX_NET_DEVICES"), "absent") << "by its file alone";
+}
+
+TEST(EngineValues, WithoutATableThereIsNone) {
+  const BindingPlan plan = bound(all_engines(Exposure::Host, true), nullptr);
+  EXPECT_EQ(annotation(plan, "host.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
+  EXPECT_EQ(annotation(plan, "host.nccl-env.io/MC_TE_FILTERS"), "absent");
+  EXPECT_EQ(plan.host.omission("MC_TE_FILTERS")->reason, Reason::NoTable);
+}
+
+TEST(EngineValues, ConstantsOfThePolicyAreLiterals) {
+  const Json made = admit(pod({container("c")}), all_engines()).pod;
+  const Json& env = made["spec"]["containers"][0]["env"];
+  for (const char* name : {"NVSHMEM_IB_TRAFFIC_CLASS", "MC_IB_TC"})
+    EXPECT_THAT(env, Contains(env_literal(name, "106")));
+  NcclPolicy own = all_engines();
+  own.env["MC_IB_TC"] = "96";
+  EXPECT_THAT(admit(pod({container("c")}), own).pod["spec"]["containers"][0]["env"],
+              Contains(env_literal("MC_IB_TC", "96")));
+}
+
+TEST(EngineValues, WithoutEnvFileOnlyTheFilesAreFilled) {
+  const Json made = admit(pod({container("c")}), all_engines()).pod;
+  for (const char* name : {"GLOO_SOCKET_IFNAME", "MC_TE_FILTERS", "NVSHMEM_HCA_PREFIX"})
+    EXPECT_EQ(told(made, "c", name), "EnginesUnavailable") << name;
+  EXPECT_EQ(told(made, "c", "NVSHMEM_HCA_LIST"), "File") << "NCCL puts it into the environment";
+}
+
+TEST(EngineValues, ByEnvFileTheInitContainerWritesAllOfThem) {
+  const NcclPolicy policy = all_engines(Exposure::Host, true);
+  const Admitted admitted = admit(pod({container("c")}), policy, nullptr, with_resolver());
+  const Json& resolver = admitted.pod["spec"]["initContainers"][0];
+  EXPECT_THAT(resolver["args"], Contains("--engine-files"));
+  EXPECT_THAT(resolver["args"].dump(), HasSubstr("GLOO_SOCKET_IFNAME"));
+  EXPECT_THAT(resolver["args"].dump(), Not(HasSubstr("UCX_NET_DEVICES")));
+  EXPECT_THAT(resolver["env"].dump(), HasSubstr("NCCL_ENV_FILE_ucx.conf"));
+  EXPECT_THAT(resolver["env"].dump(), HasSubstr("hostnetwork.nccl-env.io/ucx.conf"));
+  EXPECT_EQ(told(admitted.pod, "c", "MC_TE_FILTERS"), "EnvFile");
+  EXPECT_EQ(told(admitted.pod, "c", "UCX_NET_DEVICES"), "File");
+  EXPECT_THAT(admitted.pod["spec"]["containers"][0]["volumeMounts"], Contains(kUcxMount));
+}
+
+TEST(EngineValues, ASecondReviewChangesNothing) {
+  for (const bool env_file : {false, true}) {
+    const NcclPolicy policy = all_engines(Exposure::Host, env_file);
+    const Json once = with_api_defaults(admit(pod({container("c")}), policy, nullptr, with_resolver()).pod);
+    EXPECT_EQ(with_api_defaults(admit(once, policy, nullptr, with_resolver()).pod), once);
+    // Without the engines the pod is cleaned of what was theirs.
+    const NcclPolicy nccl = [&] {
+      NcclPolicy alone = policy;
+      alone.engines = {&nccl_engine()};
+      return alone;
+    }();
+    const std::string cleaned = admit(once, nccl, nullptr, with_resolver()).pod["spec"].dump();
+    for (const char* trace : {"GLOO_", "MC_TE_FILTERS", "ucx.conf"})
+      EXPECT_THAT(cleaned, Not(HasSubstr(trace))) << env_file;
+  }
+}
+
+TEST(EngineValues, WhatUsersChoseStays) {
+  const NcclPolicy policy = all_engines(Exposure::Host, true);
+  const auto reason = [&](const Json& container, const char* name) {
+    return told(admit(pod({container}), policy, nullptr, with_resolver()).pod, "c", name);
+  };
+  const auto with_env = [](const char* name, const char* value) {
+    return container("c", {env_literal(name, value)});
+  };
+  EXPECT_EQ(reason(with_env("UCX_NET_DEVICES", "mlx5_9:1"), "UCX_NET_DEVICES"), "UserSet");
+  EXPECT_EQ(reason(with_env("UCX_CONFIG_DIR", "/mine"), "UCX_NET_DEVICES"), "UserSetGroup");
+  EXPECT_EQ(reason(with_env("UCX_TLS", "rc_gda,cuda"), "UCX_NET_DEVICES"), "UserSetGroup");
+  EXPECT_EQ(reason(with_env("UCX_TLS", "rc,tcp"), "UCX_NET_DEVICES"), "File");
+  EXPECT_EQ(reason(with_env("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:2"), "NVSHMEM_HCA_PREFIX"), "UserSetGroup");
+  EXPECT_EQ(reason(with_env("MOONCAKE_DEVICE", "mlx5_9"), "MC_TE_FILTERS"), "UserSetGroup");
+  EXPECT_EQ(reason(with_env("MC_GID_INDEX", "3"), "MC_TE_FILTERS"), "EnvFile");
+  Json sglang = container("c");
+  sglang["args"] = {"--disaggregation-ib-device", "mlx5_9"};
+  EXPECT_EQ(reason(sglang, "MC_TE_FILTERS"), "UserSetGroup");
+  EXPECT_EQ(reason(sglang, "UCX_NET_DEVICES"), "File");
+  Json mounted = container("c");
+  mounted["volumeMounts"] = {mount("/nccl-env")};
+  EXPECT_EQ(reason(mounted, "UCX_NET_DEVICES"), "ConfOccupied");
+}
+
+TEST(EngineValues, InsideThePodTheyFollowWhatThePodShows) {
+  NodeFabric seen = rails(2);
+  seen.name = "pod";
+  NcclPolicy policy = all_engines(Exposure::PodOwned, true);
+  const Resolution found = resolve_in_pod(policy, seen, false, kNow, {}, true);
+  EXPECT_EQ(found.files.at("ucx.conf"), "UCX_NET_DEVICES=mlx5_1:1,mlx5_2:1,eth0\nUCX_IB_TRAFFIC_CLASS=106\n");
+  EXPECT_EQ(found.env.at("MC_TE_FILTERS"), "mlx5_1,mlx5_2");
+  EXPECT_EQ(found.env.count("UCX_NET_DEVICES"), 0u);
+  EXPECT_EQ(found.values.count("MC_TE_FILTERS"), 0u) << "nccl.conf is NCCL's";
+  seen.ports.clear();
+  EXPECT_EQ(resolve_in_pod(policy, seen, false, kNow).files.at("ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
+}
+
+TEST(EngineValues, ForNcclAloneNothingChanges) {
+  const NodeFabric table = two_rails();
+  NcclPolicy policy = file_policy(Exposure::Host);
+  for (const auto& [key, text] : bound(policy, &table).annotations) {
+    EXPECT_THAT(key, Not(HasSubstr("ucx")));
+    EXPECT_THAT(key, Not(HasSubstr("MC_")));
+  }
+}
+
+}  // namespace
+}  // namespace nccl_env::tests::engine_values_test
