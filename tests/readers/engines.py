@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
+import containers
 import devices
 import world
 from process import SECONDS, fresh
@@ -143,12 +144,12 @@ def joined(node, port=""):
     return ",".join(name + port for name in devices.fabric_of(node))
 
 
-def ours(node):
-    """What we give on the node, by a policy with a traffic class and a service level, where eth1 is its own interface."""
-    given = {"UCX_NET_DEVICES": f"{joined(node, ':1')},eth1", "UCX_IB_TRAFFIC_CLASS": "96", "UCX_IB_SL": "3",
+def ours(node, interface="eth1"):
+    """What we give on the node, by a policy with a traffic class and a service level, where this is its own interface."""
+    given = {"UCX_NET_DEVICES": f"{joined(node, ':1')},{interface}", "UCX_IB_TRAFFIC_CLASS": "96", "UCX_IB_SL": "3",
              "NVSHMEM_HCA_LIST": joined(node, ":1"), "NVSHMEM_IB_TRAFFIC_CLASS": "96", "NVSHMEM_IB_SL": "3",
-             "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "=eth1", "MC_TE_FILTERS": joined(node), "MC_IB_TC": "96", "MC_IB_SL": "3",
-             "GLOO_SOCKET_IFNAME": "eth1", "TP_SOCKET_IFNAME": "eth1"}
+             "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": f"={interface}", "MC_TE_FILTERS": joined(node), "MC_IB_TC": "96", "MC_IB_SL": "3",
+             "GLOO_SOCKET_IFNAME": interface, "TP_SOCKET_IFNAME": interface}
     return given | ({"NVSHMEM_HCA_PREFIX": "roce_"} if node == "renamed" else {})
 
 
@@ -244,6 +245,42 @@ def given_wrongly(program, tree, folder):
         given = {name: value for name, value in values.items() if not name.startswith("NCCL_")}
         if given != ours(node):
             told.append(f"nccl-env env on {node}: {done.stdout or done.stderr}, and not {ours(node)}")
+    return told
+
+
+def of_engines(process):
+    """What a container's process has for engines other than NCCL: its variables, and the lines of ucx.conf where UCX is
+    told of it."""
+    text = process.files.get("/nccl-env/ucx.conf", "") if process.env.get("UCX_CONFIG_DIR") == "/nccl-env" else ""
+    lines = dict(line.split("=", 1) for line in text.splitlines())
+    return {name: value for name, value in {**lines, **process.env}.items()
+            if not name.startswith("NCCL_") and name != "UCX_CONFIG_DIR"}
+
+
+def delivered_wrongly(cluster):
+    """Sentences: where a container's process has other values than ours, by the real webhook and init container."""
+    rails = ours("rails", "eth0")
+    constants = {name: value for name, value in rails.items() if value in ("96", "3")}
+    literals = {name: value for name, value in constants.items() if not name.startswith("UCX_")}
+    own = {"UCX_CONFIG_DIR": "/mine"}
+
+    def less(*names, **more):
+        return {name: value for name, value in rails.items() if name not in names} | more
+    expected = [
+        *(("EnvFile", containers.State(node, policy="engines"), {}, ours(node, "eth0")) for node in ("rails", "renamed", "uneven")),
+        ("EnvFile", containers.State("rails", policy="engines", table="none"), {}, constants),
+        ("EnvFile", containers.State("rails", policy="engines", bound=False), {}, literals),
+        ("File", containers.State("rails", policy="engines"), {}, {**constants, "UCX_NET_DEVICES": rails["UCX_NET_DEVICES"]}),
+        ("EnvFile", containers.State("rails", policy="engines"), {"MOONCAKE_DEVICE": "mlx5_4"},
+         less("MC_TE_FILTERS", MOONCAKE_DEVICE="mlx5_4")),
+        ("EnvFile", containers.State("rails", policy="engines"), {"GLOO_SOCKET_IFNAME": "eth1"}, less(GLOO_SOCKET_IFNAME="eth1")),
+        ("EnvFile", containers.State("rails", policy="engines"), own, less(*(name for name in rails if name.startswith("UCX_")))),
+    ]
+    told = []
+    for carrier, state, env, values in expected:
+        found = of_engines(cluster.started(carrier, state, tuple(env.items())))
+        if found != values:
+            told.append(f"{carrier} | {state} | {env}: {found}, and not {values}")
     return told
 
 

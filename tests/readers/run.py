@@ -124,7 +124,8 @@ def inside(binaries, folder, folders):
     with containers.Webhook(binaries / "nccl-env-webhook", folder / "store", folder) as webhook:
         decide = judge.Judge(containers.Cluster(webhook, agent, folder, tree.roots), tree, libraries)
         found, processes = results(decide)
-        wrong = engines.wrong(decide.ask) + engines.given_wrongly(binaries / "nccl-env", tree, folder)
+        wrong = engines.wrong(decide.ask) + engines.delivered_wrongly(decide.cluster)
+        wrong += engines.given_wrongly(binaries / "nccl-env", tree, folder)
     if vectors.RECORDS:
         known.write()
     return report(found, processes, wrong + known.missing, decide.runs)
