@@ -120,17 +120,30 @@ def check_case(name, case, answer):
     need(not case.ah or said == {case.ah}, f"{name}: service level and traffic class {said}, and not {case.ah}")
 
 
-def check_ours(table, programs):
-    """The webhook gives what the cases call ours, on the table that the agent had here."""
+def check_program(table, programs):
+    """The webhook gives what the cases call ours, on the table that the agent had here; `explain` says what UCX takes alone
+    and with us, beside a user's variable and without."""
     now = decision.moment(json.loads(table)["observed"]["time"])
     spec = {"fabric": {"hcas": ["mlx5_1"]}, "socketInterface": "FromNode", "engines": ["NCCL", "UCX"],
             "env": {"NCCL_IB_TC": "96", "NCCL_IB_SL": "3"}}
-    pod = decision.Decision(programs, spec, table, decision.later(now, minutes=1)).pod()
+    decided = decision.Decision(programs, spec, table, decision.later(now, minutes=1))
+    pod = decided.pod()
     need(OURS in pod["metadata"]["annotations"].values(), f"no annotation is {OURS!r}: {json.dumps(pod, indent=1)}")
+    alone, _ = said_of_ucx(decided, pod)
+    need(alone == [f"{device}:1" for device in DEVICES], f"explain says that UCX alone takes {alone}")
+    for name in ("ours", "copied", "empty variable", "user's variable beside ours"):
+        _, ours = said_of_ucx(decided, decided.pod(**CASES[name].env))
+        need(ours == [f"{device}:1" for device in CASES[name].devices], f"{name}: explain says that UCX takes {ours}")
+
+
+def said_of_ucx(decided, pod):
+    pod["metadata"].update(name="train", namespace="ml")
+    ucx = next(engine for engine in decided.explain(pod)["engines"] if engine["engine"] == "UCX")
+    return ucx["alone"]["devices"], ucx["withUs"]["devices"]
 
 
 def check(results, programs):
-    check_ours(results["seen.out"], programs)
+    check_program(results["seen.out"], programs)
     answers = json.loads(results["engines.json"])
     for name, answer in answers.items():
         check_case(name, CASES[name.split(": ", 1)[1]], answer)
