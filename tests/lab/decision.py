@@ -83,15 +83,19 @@ class Decision:
             place = body
             for part in path:
                 place = place[int(part) if isinstance(place, list) else part]
-            place[last.replace("~1", "/")] = change["value"]  # patches of these bodies only add
+            if isinstance(place, list):  # patches of these bodies only add
+                place.insert(len(place) if last == "-" else int(last), change["value"])
+            else:
+                place[last.replace("~1", "/")] = change["value"]
         return body
 
-    def pod(self):
-        """A pod of the host's network, as it runs on the node: admitted, bound, annotated."""
+    def pod(self, **env):
+        """A pod of the host's network, as it runs on the node: admitted, bound, annotated. `env`: its own variables."""
         pod = self.admitted("Pod", {
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train", "namespace": "ml"},
             "spec": {"hostNetwork": True, "containers": [
-                {"name": "c", "image": "i", "resources": {"limits": {"rdma/hca": "1"}}}]}})
+                {"name": "c", "image": "i", "resources": {"limits": {"rdma/hca": "1"}}, **(
+                    {"env": [{"name": name, "value": value} for name, value in env.items()]} if env else {})}]}})
         binding = self.admitted("Binding", {
             "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "train", "namespace": "ml"},
             "target": {"apiVersion": "v1", "kind": "Node", "name": NODE}}, "binding")
@@ -100,11 +104,14 @@ class Decision:
         pod["status"] = {"phase": "Running"}
         return pod
 
+    def explain(self, pod):
+        file = self.write("pod.json.txt", pod)
+        return json.loads(self.ask("explain", "--policy", self.path / "policy.yaml", "--table",
+                                   self.path / "table.yaml", "-f", file, "-o", "json"))
+
     def explained(self, pod):
         """variable -> reason and sentence, of those that `explain` says the node does not give."""
-        file = self.write("pod.json.txt", pod)
-        answer = json.loads(self.ask("explain", "--policy", self.path / "policy.yaml", "--table",
-                                     self.path / "table.yaml", "-f", file, "-o", "json"))
+        answer = self.explain(pod)
         return {left["name"]: f"{left['reason']}: {left['detail']}" for left in answer["containers"][0]["omitted"]}
 
 

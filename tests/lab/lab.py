@@ -25,7 +25,7 @@ from kernel import Failed
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The longest first.
-SCENARIOS = ("events", "pod_netns", "rails", "cost", "drift", "table", "privileges", "edited_modules")
+SCENARIOS = ("events", "pod_netns", "rails", "cost", "engines", "drift", "table", "privileges", "edited_modules")
 FOREIGN_SCENARIOS = ("table",)  # of another architecture than this machine's; what others find does not depend on it
 NATIVE = subprocess.run(["dpkg", "--print-architecture"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 LIMIT_SECONDS = 7200  # for a guest that hangs; one beside ten other programs has taken twenty minutes
@@ -40,7 +40,19 @@ def agent(architecture, programs):
     return out / "agent"
 
 
+def unpack(packages, folder):
+    """Debian's packages below `folder`: what one scenario needs, without the pages and plugins that it does not."""
+    cache = pathlib.Path(os.environ.get("NCCL_ENV_LAB_CACHE") or pathlib.Path.home() / ".cache/nccl-env/lab") / "debs"
+    if packages:
+        subprocess.run([HERE / "packages", cache, *packages], check=True)
+    for package in packages:
+        archive, = cache.glob(f"{package}_*.deb")
+        subprocess.run(["dpkg-deb", "-x", archive, folder], check=True)
+    shutil.rmtree(folder / "usr/share/doc", ignore_errors=True)
+
+
 def fill(payload, scenario, program):
+    unpack(getattr(importlib.import_module(f"scenarios.{scenario}"), "PACKAGES", ()), payload)
     tests = payload / "lab/tests"
     tests.mkdir(parents=True)
     (payload / "lab/scenario").write_text(scenario)
@@ -53,7 +65,7 @@ def fill(payload, scenario, program):
     shutil.copytree(pathlib.Path(yaml.__file__).parent, tests / "yaml",
                     ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     shutil.copytree(program / "program/usr/bin", payload / "lab/bin")
-    shutil.copytree(program / "base/usr/lib", payload / "usr/lib")
+    shutil.copytree(program / "base/usr/lib", payload / "usr/lib", dirs_exist_ok=True)
 
 
 def made(script, *arguments):

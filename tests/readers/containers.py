@@ -26,6 +26,7 @@ POLICIES = {
     "nothing": {"fabric": {"hcas": ["nothing_*"]}},
     "newer": {"nccl": {"minVersion": "2.23.4"}},
     "look": {},
+    "engines": {"engines": ["NCCL", "UCX", "NVSHMEM", "Gloo", "Mooncake"], "env": {"NCCL_IB_TC": "96", "NCCL_IB_SL": "3"}},
 }
 
 
@@ -147,7 +148,7 @@ class Cluster:
         for path in out.iterdir():
             path.unlink()
         arguments = [argument if not any(argument.startswith(place) for place in mounts)
-                     else str(out / pathlib.Path(argument).name) for argument in some["args"]]
+                     else str(out) if argument in mounts else str(out / pathlib.Path(argument).name) for argument in some["args"]]
         if "--given" not in arguments:
             arguments += ["--sysfs", self.roots[state.devices]]
         ended = subprocess.run([self.agent, *arguments, "--termination-log", "/dev/null"], check=False,

@@ -44,6 +44,7 @@ NODES = {
     "prefix": (ours("mlx5_1", "mlx5_2"), [other("mlx5_10")]),
     "uneven": (ours("mlx5_0") + ours("mlx5_1", row=5), []),
     "infiniband": (ours("mlx5_0", "mlx5_1", row=0), []),
+    "renamed": (ours("roce_0", "roce_1"), [other("mlx5_2")]),
     "two-fabrics": (ours("mlx5_0", "mlx5_1"), ours("mlx5_2", "mlx5_3", board="OTHER")),
 }
 

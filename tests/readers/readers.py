@@ -65,17 +65,19 @@ class NvshmemBootstrap:
 
 
 class Mooncake:
-    """Mooncake's transfer engine, as far as it registers its devices. It reads its environment when it is loaded."""
+    """Mooncake's transfer engine, as far as it registers its devices. It reads its environment when it is loaded, and takes
+    `device_name` by argument."""
 
     def __init__(self, folder):
         self.folder = str(folder)
 
     def ask(self, env):
+        device_name = env.get("device_name", "")
         def init():
             sys.path.insert(0, self.folder)
             from mooncake.engine import TransferEngine  # pylint: disable=import-error,import-outside-toplevel
             engine = TransferEngine()
-            say(f"asked {engine.initialize('127.0.0.1:17812', 'P2PHANDSHAKE', 'rdma', '')}")
+            say(f"asked {engine.initialize('127.0.0.1:17812', 'P2PHANDSHAKE', 'rdma', device_name)}")
             os._exit(0)  # its end takes seconds
         log = in_child({**fresh(), **env}, init)
         return Taken(log, re.findall(r"^verbs: domain (\S+) ", log, re.M))

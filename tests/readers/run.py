@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks readers of NCCL's variables what they end up with, in containers without us and with us, by each carrier.
 
-    tests/readers/run.py BIN        BIN holds nccl-env-agent and nccl-env-webhook
+    tests/readers/run.py BIN        BIN holds nccl-env, nccl-env-agent and nccl-env-webhook
 """
 import json
 import pathlib
@@ -14,6 +14,7 @@ sys.path.insert(0, str(HERE.parent / "oracle"))
 # pylint: disable=wrong-import-position
 import containers  # noqa: E402
 import devices  # noqa: E402
+import engines  # noqa: E402
 import hazards  # noqa: E402
 import judge  # noqa: E402
 import process  # noqa: E402
@@ -30,8 +31,10 @@ WHEELS = {
     "Mooncake 0.3.13.post1": (
         "mooncake-transfer-engine-non-cuda", "ca9f668a04ffe648b250fda28b97d0a7da149cb110dec5cf3d166a9e68afc940",
         ("mooncake/engine.so", "mooncake/lib*.so", "*.libs/*")),
+    "UCX 1.22.0": ("libucx-cu12", "5cbbef0c140a0a158ae3486089af659b38822b2234cd3dc90ba40a5e6553402a",
+                   ("*/bin/ucx_info", "*/lib/lib*.so.0", "*/lib/ucx/*.so.0", "*.libs/*")),
 }
-TOO_LARGE = ("NVSHMEM 3.8.0",)  # 182 MB
+TOO_LARGE = ("NVSHMEM 3.8.0", "UCX 1.22.0")  # 182 and 41 MB
 
 
 def fetched():
@@ -54,6 +57,8 @@ def opened(name, folder):
         return None
     if name.startswith("Mooncake"):
         return readers.Mooncake(folder)
+    if name.startswith("UCX"):
+        return engines.Ucx(folder)
     transport, = pathlib.Path(folder).rglob("*ibrc*")
     return readers.Nvshmem(transport, int(transport.suffix[1:]) * 10000)
 
@@ -84,14 +89,14 @@ def results(decide):
     return found, processes
 
 
-def report(found, processes, missing, runs):
+def report(found, processes, others, runs):
     wrong, known = hazards.wrong(found, processes)
-    wrong += containers.contradictions(processes) + missing
+    wrong += containers.contradictions(processes) + others
     print("\n".join(hazards.table(found, known)))
     print("in how many cases a reader is worse off than without us; *: known")
     for sentence in wrong[:20]:
         print(sentence)
-    print(f"readers: {len(found)} cases compared, {runs} processes asked, {len(wrong)} unexpected")
+    print(f"readers: {len(found)} cases compared, {len(engines.questions())} questions about engines' own variables, {runs} processes asked, {len(wrong)} unexpected")
     return 1 if wrong else 0
 
 
@@ -110,14 +115,20 @@ def inside(binaries, folder, folders):
             bootstrap, = pathlib.Path(place).rglob("*bootstrap_uid*")
             libraries[f"{name}'s bootstrap"] = readers.NvshmemBootstrap(bootstrap)
     libraries.update(judge.COMMANDS)
+    torch = engines.Torch.is_here()
+    libraries["UCX"] = engines.Ucx()
+    for kind, name in (("gloo", "Gloo of PyTorch 1.13.1"), ("rpc", "TensorPipe of PyTorch 1.13.1")):
+        libraries[name] = known.of(name, engines.Torch(kind) if torch else None)
     agent = binaries / "nccl-env-agent"
     containers.fill_store(folder / "store", agent, tree.roots)
     with containers.Webhook(binaries / "nccl-env-webhook", folder / "store", folder) as webhook:
         decide = judge.Judge(containers.Cluster(webhook, agent, folder, tree.roots), tree, libraries)
         found, processes = results(decide)
+        wrong = engines.wrong(decide.ask) + engines.delivered_wrongly(decide.cluster)
+        wrong += engines.given_wrongly(binaries / "nccl-env", tree, folder)
     if vectors.RECORDS:
         known.write()
-    return report(found, processes, known.missing, decide.runs)
+    return report(found, processes, wrong + known.missing, decide.runs)
 
 
 def main(arguments):

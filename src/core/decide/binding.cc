@@ -62,17 +62,19 @@ void add_constants(BindingPlan& plan, const std::string& spec) {
   }
 }
 
-// "" where the policy does not deliver by file, and where there is nothing to write. `engines`: with the
-// lines for other engines, which NCCL puts into the process's environment as it does its own.
-std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_network, bool engines) {
+// "" where the policy does not deliver by file, and where there is nothing to write. `nvshmem`: with
+// NVSHMEM's list of devices, which NCCL puts into the process's environment as it does its own lines. Values
+// of other engines would come late that way, and in a place that they are not to have.
+std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_network, bool nvshmem) {
   if (!plan.policy || !plan.policy->deliver_file) return {};
   const NcclPolicy& policy = *plan.policy;
   ConfValues values = policy_constants(policy, host_network);
   for (const auto& [name, value] : values_of(plan, exposure).set) {
     if (name != variable::kSocketIfname) values.emplace(name, value);
   }
-  if (engines)
-    values.insert(values_of(plan, exposure).engines.begin(), values_of(plan, exposure).engines.end());
+  const auto& engines = values_of(plan, exposure).engines;
+  const auto list = engines.find(variable::kNvshmemHcaList);
+  if (nvshmem && list != engines.end()) values.insert(*list);
   const NodeValues& network = host_network ? plan.host : plan.pod_owned;
   const auto interface = network.set.find(variable::kSocketIfname);
   if (interface != network.set.end()) values.insert(*interface);
@@ -94,9 +96,9 @@ void add_engine_files(const NodeKeys& keys, BindingPlan& plan) {
 void add_keys(BindingPlan& plan, std::string node, const std::string& spec = {}) {
   for (const NodeKeys& keys : node_keys()) {
     if (!keys.variables.empty()) add_values(keys, values_of(plan, keys.exposure), plan);
-    const auto add_text = [&](std::string_view name, bool engines) {
+    const auto add_text = [&](std::string_view name, bool nvshmem) {
       plan.annotations.emplace(std::string(keys.prefix).append(name),
-                               text_of(plan, keys.exposure, keys.host_network, engines));
+                               text_of(plan, keys.exposure, keys.host_network, nvshmem));
     };
     if (keys.has_text) add_text(conf_file::kName, false);
     if (keys.has_text && keys.has_list()) add_text(conf_file::kNvshmemText, true);

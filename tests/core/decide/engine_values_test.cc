@@ -76,6 +76,19 @@ TEST(EngineValues, AreThoseOfTheNodeInTheirOwnWords) {
   EXPECT_EQ(annotation(plan, "host.nccl-env.io/UCX_NET_DEVICES"), "absent") << "by its file alone";
 }
 
+// NCCL puts each line of its file into the environment, where a value of UCX is not to be.
+TEST(EngineValues, NcclsFileHasNvshmemsListAlone) {
+  const NodeFabric table = two_rails();
+  const BindingPlan plan = bound(all_engines(), &table);
+  for (const char* key :
+       {"host.nccl-env.io/nvshmem-nccl.conf", "hostnetwork.nccl-env.io/nvshmem-nccl.conf"}) {
+    const std::string text = annotation(plan, key);
+    EXPECT_THAT(text, HasSubstr("\nNVSHMEM_HCA_LIST=mlx5_1:1,mlx5_2:1\n"));
+    for (const char* other : {"GLOO_", "TP_", "MC_", "UCX_", "NVSHMEM_BOOTSTRAP", "NVSHMEM_IB"})
+      EXPECT_THAT(text, Not(HasSubstr(other)));
+  }
+}
+
 TEST(EngineValues, WithoutATableThereIsNone) {
   const BindingPlan plan = bound(all_engines(Exposure::Host, true), nullptr);
   EXPECT_EQ(annotation(plan, "host.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
