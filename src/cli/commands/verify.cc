@@ -14,6 +14,7 @@
 #include "commands/pod_preview.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/nccl_log/log_kind.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
 #include "nccl_env/core/nccl_log/rank_logs.h"
@@ -73,19 +74,38 @@ class LogLines {
   bool cut_ = false;
 };
 
-bool read_stream(std::istream& in, NcclLogReader& reader) {
+// `head`: the first bytes.
+bool read_stream(std::istream& in, NcclLogReader& reader, std::string& head) {
   LogLines lines(reader);
   char block[64 << 10];
-  while (in.read(block, sizeof block) || in.gcount() > 0)
-    lines.feed({block, static_cast<std::size_t>(in.gcount())});
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    const std::string_view part(block, static_cast<std::size_t>(in.gcount()));
+    if (head.size() < kLogHead) head.append(part.substr(0, kLogHead - head.size()));
+    lines.feed(part);
+  }
   lines.finish();
   return !in.bad();
 }
 
+// Refuses what holds no text of NCCL's because it is no text.
+program::Failure check_kind(const std::string& file, const NcclLogReader& reader, const std::string& head) {
+  if (reader.log().nccl_lines > 0) return {};
+  const std::string name = file == "-" ? "standard input" : file;
+  if (head.empty())
+    return {program::kNothing,
+            name +
+                ": is empty: the job wrote nothing there. Give the output of one of its ranks (kubectl logs "
+                "POD, or the file that NCCL_DEBUG_FILE names)"};
+  const std::string why = why_no_text(head);
+  return why.empty() ? program::Failure() : program::Failure{program::kUsage, name + ": " + why};
+}
+
 program::Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reader) {
+  std::string head;
   if (file == "-")
-    return read_stream(in, reader) ? program::Failure()
-                                   : program::Failure{program::kNotSeen, "standard input: cannot be read"};
+    return read_stream(in, reader, head)
+               ? check_kind(file, reader, head)
+               : program::Failure{program::kNotSeen, "standard input: cannot be read"};
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
@@ -93,7 +113,7 @@ program::Failure read_log(const std::string& file, std::istream& in, NcclLogRead
     return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be opened") +
                                    (may_be_pod ? "; of the cluster: pod/" + file + " or job/" + file : "")};
   }
-  if (read_stream(stream, reader)) return {};
+  if (read_stream(stream, reader, head)) return check_kind(file, reader, head);
   return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be read")};
 }
 
