@@ -13,6 +13,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/nccl_log/failure_context.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
@@ -269,15 +270,6 @@ bool is_bad(LogVerdict verdict) {
   return verdict != LogVerdict::Used && verdict != LogVerdict::NotSeen;
 }
 
-// Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
-// 2.22.3-HEAD:6bfc0dd".
-std::optional<NcclVersion> version_of(std::string_view text) {
-  constexpr std::string_view kRccl = "RCCL ";
-  if (text.starts_with(kRccl)) text.remove_prefix(kRccl.size());
-  const auto known = parse_nccl_version(text.substr(0, text.find_first_of("+-")));
-  return known ? std::optional(*known) : std::nullopt;
-}
-
 bool is_index(std::string_view value) {
   return !value.empty() && nccl_integer(value).value_or(-1) >= 0;
 }
@@ -291,7 +283,7 @@ bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) 
   return !log.versions.empty() &&
          std::ranges::all_of(log.versions,
                              [](const auto& each) {
-                               const auto version = version_of(each.first);
+                               const auto version = logged_version(each.first);
                                return version && *version >= NcclVersion{2, 31, 0};
                              }) &&
          !says(log, variable::kIbGidIndex, is_index) && std::ranges::none_of(values, forces);
@@ -418,14 +410,23 @@ std::string bonds_text(const NcclFailure& event, const LogVerification& verifica
   return text;
 }
 
-// The diagnosis: what failed, what it means, by which value, what to do, and what followed.
+// ", on gpu-1": where a port failed, or which of several hosts tells the failure.
+std::string host_text(const NcclFailure& failure, const NcclLog& log) {
+  const std::string hosts = hosts_of(failure, log);
+  const bool told = !hosts.empty() && (failure.is_port_event() || log.hosts > 1);
+  return told ? ", on " + hosts : std::string();
+}
+
+// The diagnosis: what failed, what it means, what the log shows beside it, by which value, what to do, and
+// what followed.
 std::string failure_sentence(const LogVerification& verification, const NcclLog& log) {
   const VerifiedFailure& cause = verification.failures[*verification.cause];
   const NcclFailure& failure = cause.failure;
+  const std::string context = context_of(failure, log);
   std::string text = std::string(to_string(failure.code)) + ": " +
-                     std::string(words_of(failure.code).meaning) +
-                     (failure.line > 0 ? " Line " + std::to_string(failure.line) + ": " : " ") +
-                     describe(failure) + how_often(failure);
+                     std::string(words_of(failure.code).meaning) + (context.empty() ? "" : " ") + context +
+                     (failure.line > 0 ? " Line " + std::to_string(failure.line) : "") +
+                     host_text(failure, log) + ": " + describe(failure) + how_often(failure);
   if (!text.ends_with('.')) text += ".";
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
   text += " " + std::string(words_of(failure.code).remedy);
@@ -651,10 +652,10 @@ LogVerification verify_log(const NcclLog& log, const std::vector<Value>& spec) {
   }
   const bool follows = follows_gids(log, verification.values);
   for (const NcclFailure& failure : log.failures)
-    verification.failures.push_back(verify_failure(failure, log, follows, verification.values));
+    verification.failures.push_back(verify_failure(seen_in(log, failure), log, follows, verification.values));
   if (uses_sockets(log)) note_sockets(log, verification);
   for (const auto& [version, fact] : log.versions) {
-    const auto number = version_of(version);
+    const auto number = logged_version(version);
     if (number && !is_newer_than_known(*number)) continue;
     verification.notes.push_back("NCCL " + version + " is " + (number ? "newer" : "older") +
                                  " than what is known here (" + known_versions() +

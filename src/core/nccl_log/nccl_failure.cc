@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/nccl_log/warning_words.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -38,8 +39,11 @@ std::optional<int> leading_number(string_view text) {
   return read.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-// "No route to host", of "No route to host(113), exceeded …".
+// "No route to host", of "No route to host(113), exceeded …" and of "113(No route to host) errno 115".
 std::string trim_error(string_view text) {
+  const std::size_t open = text.find_first_not_of("0123456789");
+  if (open > 0 && open < text.size() && text[open] == '(')
+    return std::string(up_to(text.substr(open + 1), ")"));
   std::string words(up_to(text, ",(["));
   while (words.ends_with(' ')) words.pop_back();
   return words;
@@ -74,6 +78,10 @@ bool is_zero_gid(const std::string& gid) {
 
 bool is_link_local(const std::string& gid) {
   return gid.starts_with("fe80:") || gid.starts_with("FE80:");
+}
+
+bool is_of(string_view text, std::initializer_list<string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](string_view each) { return text.starts_with(each); });
 }
 
 NcclFailure of_code(Code code) {
@@ -234,110 +242,11 @@ std::optional<NcclFailure> read_device_failure(string_view text) {
   return std::nullopt;
 }
 
-// Warnings that end nothing, with the words that tell them; a name of NCCL's or RCCL's own in each.
-constexpr string_view kHarmless[] = {"NUMA auto balancing",
-                                     "from kernel command line",
-                                     "HSA_FORCE_FINE_GRAIN_PCIE",
-                                     "MSCCL",
-                                     "retrying",
-                                     "Retrying",
-                                     "port active",
-                                     "LID change",
-                                     "SM change",
-                                     "P_Key table change",
-                                     "client reregistration",
-                                     "communication established",
-                                     "ignoring",
-                                     "Ignoring",
-                                     "being ignored",
-                                     "using default",
-                                     "defaulting to",
-                                     "deprecated",
-                                     "using point-to-point network instead",
-                                     "not using it",
-                                     "Unsetting",
-                                     "setting to",
-                                     "P2P is disabled between NVLINK connected GPUs",
-                                     "Failed to find ncclNetPlugin",
-                                     "Failed to find ncclCollNet",
-                                     "No plugin found",
-                                     "Plugin load",
-                                     "OOO RQ is force enabled",
-                                     "Resiliency is enabled",
-                                     "NCCL_SOCKET_NTHREADS is greater",
-                                     "remote FLID configured as zero",
-                                     "Cuda failure 'peer access is already enabled'",
-                                     "RAS received unknown"};
-
-// Words that tell a failure, in the order of their weight: a line has several. The lines of NCCL 2.4 to 2.32.
-struct Words {
-  string_view words;
-  Code code;
-};
-constexpr Words kWords[] = {
-    {"no socket interface found", Code::NoInterface},
-    {"No socket interface found", Code::NoInterface},
-    {"NET/Socket : no interface found", Code::NoInterface},
-    {"No interface found", Code::NoInterface},
-    {"No IP interface found", Code::NoInterface},
-    {"No usable listening interface found", Code::NoInterface},
-    {"Failed to initialize any NET plugin", Code::NetworkNotFound},
-    {"/dev/shm/", Code::SharedMemory},
-    {"shared memory segment", Code::SharedMemory},
-    {"posix_fallocate failed", Code::SharedMemory},
-    {"shm_open failed", Code::SharedMemory},
-    {"ibv_get_async_event failed", Code::DeviceLost},
-    {"Cuda failure", Code::NotTheNetwork},
-    {"CUDA failure", Code::NotTheNetwork},
-    {"HIP failure", Code::NotTheNetwork},
-    {"hipError", Code::NotTheNetwork},
-    {"CUDA error", Code::NotTheNetwork},
-    {"CUDA Driver version", Code::NotTheNetwork},
-    {"CUDA driver version", Code::NotTheNetwork},
-    {"unhandled cuda error", Code::NotTheNetwork},
-    {"Failed to CUDA ", Code::NotTheNetwork},
-    {"failed to peer with device", Code::NotTheNetwork},
-    {"Duplicate GPU detected", Code::NotTheNetwork},
-    {"Multiple Ranks are using the same GPU", Code::NotTheNetwork},
-    {"MNNVL", Code::NotTheNetwork},
-    {"NVLS", Code::NotTheNetwork},
-    {"nvmlInit", Code::NotTheNetwork},
-    {"nvmlDevice", Code::NotTheNetwork},
-    {"libnvidia-ml", Code::NotTheNetwork},
-    {"Failed to malloc", Code::NotTheNetwork},
-    {"mixed local Net device counts", Code::MissingRail},
-    {"NCCL version mismatch", Code::NcclVersionsDiffer},
-    {"Mismatched NCCL version", Code::NcclVersionsDiffer},
-    {"NCCL library is too old", Code::NcclVersionsDiffer},
-    {"Message truncated", Code::CallsDiffer},
-    {"message truncated", Code::CallsDiffer},
-    {"Bootstrap Root : mismatch", Code::CallsDiffer},
-    {"has already checked in", Code::CallsDiffer},
-    {"wrong type", Code::CallsDiffer},
-    {"symmetric registration check failed", Code::CallsDiffer},
-    {"collective mismatch error", Code::CallsDiffer},
-    {"is neither AF_INET", Code::NoInterface},  // an address of no family: NCCL_SOCKET_IFNAME matched nothing
-    {"Connection closed by remote peer", Code::PeerClosed},
-    {"Connection reset by peer", Code::PeerClosed},
-    {"Broken pipe", Code::PeerClosed},
-    {"Socket recv failed", Code::PeerClosed},
-    {"Socket send failed", Code::PeerClosed},
-    {"[Service thread]", Code::PeerClosed},
-    {"[Proxy Service", Code::PeerClosed},
-    {"[Proxy service", Code::PeerClosed},
-    {"Proxy Call to rank", Code::PeerClosed},
-    {"ncclProxyClient", Code::PeerClosed},
-    {"is in abort state", Code::PeerClosed},
-    {"encountered a fatal error (detected in", Code::PeerClosed},
-    {"Accept failed", Code::PeerClosed},
-    {"ibv_poll_cq", Code::DeviceLost},
-    {"Unable to query device", Code::DeviceNotOpened},
-    {"ibv_open_device failed", Code::DeviceNotOpened},
-};
-
-std::optional<NcclFailure> read_start(string_view text) {
-  for (const auto& [words, code] : kWords) {
-    if (text.find(words) != text.npos) return of_code(code);
+std::optional<NcclFailure> read_words(string_view text, string_view file) {
+  if (const auto code = code_of_warning(text, file)) {
+    NcclFailure failure = of_code(*code);
+    if (const auto peer = behind(text, "closed by remote peer ")) failure.peer = up_to(*peer, " ,");
+    return failure;
   }
   // Up to 2.26; later versions do not name the network.
   if (const auto name = behind(text, "Error: network ")) {
@@ -357,11 +266,36 @@ std::optional<NcclFailure> read_verbs(string_view text) {
   if (!call || text.find(" failed") == text.npos) return std::nullopt;
   const bool memory = call->starts_with("reg_mr") || call->starts_with("reg_dmabuf_mr");
   if (text.find("Cannot allocate memory") != text.npos) return of_code(Code::MemoryLock);
+  if (text.find("Too many open files") != text.npos) return of_code(Code::OpenFiles);
   return memory ? std::optional(of_code(Code::GpuMemory)) : std::nullopt;
 }
 
-bool is_of(string_view text, std::initializer_list<string_view> beginnings) {
-  return std::ranges::any_of(beginnings, [&](string_view each) { return text.starts_with(each); });
+// Addresses that Docker gives its bridges, the same ones on every host: 172.17.0.1 to 172.31.0.1.
+bool is_docker_bridge(string_view peer) {
+  constexpr string_view kBegin = "172.";
+  if (!peer.starts_with(kBegin)) return false;
+  const int second = leading_number(peer.substr(kBegin.size())).value_or(0);
+  const string_view rest = peer.substr(std::min(peer.find('.', kBegin.size()), peer.size()));
+  return second >= 17 && second <= 31 && (rest == ".0.1" || rest.starts_with(".0.1<"));
+}
+
+// "Call to recv from 10.0.0.2<4711> failed : Connection timed out": of a connection that had been
+// established.
+std::optional<NcclFailure> read_broken(string_view text) {
+  auto call = behind(text, "Call to ");
+  if (!call || !is_of(*call, {"recv", "send", "read", "write"})) return std::nullopt;
+  for (const string_view error : {string_view("Connection timed out"), string_view("No route to host"),
+                                  string_view("Network is unreachable"), string_view("Host is down")}) {
+    if (call->find(error) == call->npos) continue;
+    NcclFailure failure = of_code(Code::ConnectionBroken);
+    for (const string_view mark : {string_view(" from "), string_view(" to ")}) {
+      if (const auto peer = behind(*call, mark); peer && failure.peer.empty())
+        failure.peer = up_to(*peer, " ,");
+    }
+    failure.error_text = error;
+    return failure;
+  }
+  return std::nullopt;
 }
 
 // "socketStartConnect: Connect to 10.21.0.6<38007> failed : Software caused connection abort"; "Net : Connect
@@ -369,14 +303,16 @@ bool is_of(string_view text, std::initializer_list<string_view> beginnings) {
 // exceeded error retry count after 35 attempts".
 std::optional<NcclFailure> read_no_connection(string_view text) {
   auto peer = behind(text, "onnect to ");
-  if (!peer && text.find("Call to connect ") == text.npos && text.find("PollConnect") == text.npos)
+  const auto has = [&](string_view words) { return text.find(words) != text.npos; };
+  if (!peer && !has("Call to connect ") && !has("PollConnect") && !has("StartConnect") &&
+      !has(": connect returned "))
     return std::nullopt;
   NcclFailure failure = of_code(Code::NoConnection);
   if (!peer) return failure;
   if (peer->starts_with("address ")) peer->remove_prefix(8);
   failure.peer = up_to(*peer, " ,");
   // An address of this machine or link tells that the peer took an interface that reaches no other host.
-  if (is_of(failure.peer, {"127.", "fe80:", "FE80:", "[fe80:", "169.254."}))
+  if (is_of(failure.peer, {"127.", "fe80:", "FE80:", "[fe80:", "169.254."}) || is_docker_bridge(failure.peer))
     failure.code = Code::UnreachableInterface;
   for (const string_view mark :
        {string_view(" failed : "), string_view(" returned "), string_view(" failed with error ")}) {
@@ -386,52 +322,38 @@ std::optional<NcclFailure> read_no_connection(string_view text) {
   return failure;
 }
 
-// ncclResult_t; 7 is "in progress", which is not an error.
-constexpr string_view kResults[] = {"",
-                                    "unhandled CUDA error",
-                                    "unhandled system error",
-                                    "internal error",
-                                    "invalid argument",
-                                    "invalid usage",
-                                    "remote process exited or network error"};
-
-NcclFailure of_result(int result) {
-  NcclFailure failure = of_code(Code::GaveUp);
-  failure.error = result;
-  failure.error_text = kResults[result];
-  return failure;
-}
+constexpr int kResults = 7;  // of ncclResult_t; 7 is "in progress", which is not an error
 
 // "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]", "init.cc:1303 -> 2": the last
 // lines of an error that no caller handled. Other files' lines stand in good logs, too.
 std::optional<NcclFailure> read_end(string_view text) {
   const auto result = behind(text, "-> ");
   const auto number = result ? leading_number(*result) : std::nullopt;
-  if (!number || *number < 1 || *number >= static_cast<int>(std::size(kResults))) return std::nullopt;
+  if (!number || *number < 1 || *number >= kResults) return std::nullopt;
   string_view file = text.substr(0, text.find(':'));
   file.remove_prefix(std::min(file.find_last_of('/') + 1, file.size()));
   if (!is_of(file, {"init.c", "group.c", "bootstrap.c", "enqueue.c"}) &&
       !text.ends_with("Progress Thread]") && !text.ends_with("[Async thread]"))
     return std::nullopt;
-  return of_result(*number);
+  return failure_of_result(*number);
 }
 
-std::optional<NcclFailure> read_warning(string_view text) {
+std::optional<NcclFailure> read_warning(string_view text, string_view file) {
   if (auto failure = read_completion(text)) return failure;
-  if (std::ranges::any_of(kHarmless, [&](string_view words) { return text.find(words) != text.npos; }))
-    return std::nullopt;
+  if (is_harmless_warning(text)) return std::nullopt;
   if (auto failure = read_event(text)) return failure;
   if (auto failure = read_device_failure(text)) return failure;
   if (auto failure = read_verbs(text)) return failure;
-  if (auto failure = read_start(text)) return failure;
+  if (auto failure = read_broken(text)) return failure;
+  if (auto failure = read_words(text, file)) return failure;
   if (auto failure = read_no_connection(text)) return failure;
   return of_code(Code::UnknownWarning);
 }
 
-std::optional<NcclFailure> read_any(string_view text, bool warning) {
+std::optional<NcclFailure> read_any(string_view text, bool warning, string_view file) {
   if (auto failure = read_connect(text, warning)) return failure;
   if (text.find("Failed to open libibverbs.so") != text.npos) return of_code(Code::NoVerbsLibrary);
-  if (warning) return read_warning(text);
+  if (warning) return read_warning(text, file);
   return read_end(text);
 }
 
@@ -459,6 +381,14 @@ std::string_view blamed_variable(Code code) {
       return variable::kSocketIfname;
     case Code::NetworkNotFound:
       return variable::kNet;
+    case Code::NoAlgorithm:
+      return "NCCL_ALGO";
+    case Code::GraphFile:
+      return "NCCL_GRAPH_FILE";
+    case Code::TopologyFile:
+      return "NCCL_TOPO_FILE";
+    case Code::CommId:
+      return "NCCL_COMM_ID";
     default:
       return {};
   }
@@ -469,6 +399,7 @@ Nearness NcclFailure::nearness() const {
     case Code::GaveUp:
       return Nearness::End;
     case Code::PeerClosed:
+    case Code::BootstrapClosed:
     case Code::TimedOut:
       return Nearness::Consequence;
     case Code::NoVerbsLibrary:
@@ -478,7 +409,13 @@ Nearness NcclFailure::nearness() const {
     case Code::TransferFailed:
       return error == kFlushed ? Nearness::Consequence : Nearness::Symptom;
     case Code::NoAnswer:
+    case Code::RemoteAccess:
     case Code::NoConnection:
+    case Code::ConnectionBroken:
+    case Code::RendezvousFailed:
+    case Code::SegmentMissing:
+    case Code::GpuPeer:
+    case Code::PluginFailed:
     case Code::GidTypeUnreadable:
     case Code::DeviceNotOpened:
       return Nearness::Symptom;
@@ -491,45 +428,32 @@ bool NcclFailure::is_port_event() const {
   return code == Code::LinkDown || code == Code::DeviceLost || code == Code::GidTableChanged;
 }
 
+bool NcclFailure::is_told_by_its_words() const {
+  return code == Code::PeerClosed || code == Code::BootstrapClosed || code == Code::StrangerConnected ||
+         code == Code::SizesDiffer || code == Code::RemoteAccess || code == Code::LinkDown ||
+         code == Code::DeviceLost;
+}
+
 bool NcclFailure::is_of_transfer() const {
   return code == Code::NoAnswer || code == Code::TransferFailed;
 }
 
-std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning) {
-  return with_text(read_any(message, warning), message);
+std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning, std::string_view file) {
+  return with_text(read_any(message, warning, file), message);
 }
 
-std::optional<NcclFailure> read_framework_failure(std::string_view line) {
-  // JAX: "Last NCCL warning(error) log entry (may be unrelated) 'Bootstrap : no socket interface found'."
-  if (const auto last = behind(line, "Last NCCL warning(error) log entry")) {
-    const std::size_t begin = last->find('\''), end = last->rfind('\'');
-    if (begin < end && end != last->npos)
-      return read_nccl_failure(last->substr(begin + 1, end - begin - 1), true);
-  }
-  if (line.find("Watchdog caught collective operation timeout") != line.npos)
-    return with_text(of_code(Code::TimedOut), line);
-  if (line.find("Detected mismatch between collectives on ranks") != line.npos)
-    return with_text(of_code(Code::CallsDiffer), line);
-  for (const string_view words :
-       {"OutOfMemoryError: CUDA out of memory", "terminated with exception: CUDA error"}) {
-    if (line.find(words) != line.npos) return with_text(of_code(Code::NotTheNetwork), line);
-  }
-  struct Result {
-    string_view words;
-    int number;
-  };
-  constexpr Result kFrameworks[] = {{"ncclUnhandledCudaError", 1}, {"unhandled cuda error", 1},
-                                    {"ncclSystemError", 2},        {"unhandled system error", 2},
-                                    {"ncclInternalError", 3},      {"ncclInvalidUsage", 5},
-                                    {"ncclRemoteError", 6}};
-  for (const auto& [words, number] : kFrameworks) {
-    if (line.find(words) == line.npos) continue;
-    if (const auto last = behind(line, "Last error: "); last && !last->empty()) {
-      if (auto failure = read_nccl_failure(*last, true)) return failure;
-    }
-    return with_text(number == 1 ? of_code(Code::NotTheNetwork) : of_result(number), line);
-  }
-  return std::nullopt;
+NcclFailure failure_of_result(int result) {
+  constexpr string_view kTexts[kResults] = {"",
+                                            "unhandled CUDA error",
+                                            "unhandled system error",
+                                            "internal error",
+                                            "invalid argument",
+                                            "invalid usage",
+                                            "remote process exited or network error"};
+  NcclFailure failure = of_code(Code::GaveUp);
+  failure.error = result;
+  failure.error_text = kTexts[result];
+  return failure;
 }
 
 std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address) {
@@ -554,7 +478,10 @@ std::string describe(const NcclFailure& failure) {
   if (!failure.remote_gid.empty()) add("remote GID " + failure.remote_gid);
   if (!failure.peer.empty()) add("peer " + failure.peer);
   if (!failure.network.empty()) add("network " + failure.network);
-  if (!failure.error && failure.error_text.empty()) return text.empty() ? failure.text : text;
+  if (!failure.error && failure.error_text.empty()) {
+    if (text.empty()) return failure.summary.empty() ? failure.text : failure.summary;
+    return failure.is_told_by_its_words() ? failure.text : text;
+  }
   const bool completion =
       failure.vendor_error || failure.code == Code::NoAnswer || failure.code == Code::TransferFailed;
   std::string error = completion ? "status " : failure.code == Code::GaveUp ? "result " : "";
@@ -583,6 +510,8 @@ nlohmann::ordered_json to_json(const NcclFailure& failure) {
   json["error"] = value_or_null(failure.error);
   json["errorText"] = text_or_null(failure.error_text);
   json["vendorError"] = value_or_null(failure.vendor_error);
+  json["operation"] = text_or_null(failure.operation);
+  json["sequence"] = value_or_null(failure.sequence);
   json["firstTime"] = text_or_null(failure.first_time);
   json["lastTime"] = text_or_null(failure.last_time);
   json["text"] = failure.text;

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/nccl_log/framework_failure.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
@@ -18,15 +19,20 @@ constexpr std::size_t kLongestProcess = 256;
 
 constexpr std::string_view kMarks[] = {" NCCL INFO ", " NCCL WARN "};
 
+// NCCL up to 2.2 does not say its name: "HOST:PID:TID [0] INFO …", "HOST:PID:TID [0] file.cu:61 WARN …".
+constexpr std::string_view kOldMarks[] = {" INFO ", " WARN "};
+
 struct Mark {
   std::size_t at = std::string_view::npos;
   bool warning = false;
+  std::size_t begin = 0;  // of the message
 };
 
 Mark find_mark(std::string_view text, std::size_t from) {
   const std::size_t info = text.find(kMarks[0], from);
   const std::size_t warn = text.find(kMarks[1], from);
-  return warn < info ? Mark{warn, true} : Mark{info, false};
+  const std::size_t at = std::min(info, warn);
+  return {at, warn < info, at == text.npos ? 0 : at + kMarks[0].size()};
 }
 
 bool is_digits(std::string_view text) {
@@ -47,6 +53,39 @@ std::string_view prefix_of(std::string_view before) {
       return word;
     if (blank == before.npos) break;
     before = before.substr(0, blank);
+  }
+  return {};
+}
+
+// "transport/nvls.cc:244" of the text before a mark; "" where it names no source file.
+std::string_view file_of(std::string_view before) {
+  for (int words = 0; words < 4 && !before.empty(); ++words) {
+    const std::size_t blank = before.find_last_of(" \t");
+    const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
+    const std::size_t colon = word.rfind(':');
+    const std::size_t dot = word.rfind('.', colon);
+    if (colon != word.npos && dot != word.npos && dot < colon && is_digits(word.substr(colon + 1)) &&
+        dot + 1 < colon && std::string_view("ch").find(word[dot + 1]) != std::string_view::npos)
+      return word;
+    if (blank == before.npos) break;
+    before = before.substr(0, blank);
+  }
+  return {};
+}
+
+// The mark of NCCL up to 2.2; only behind "HOST:PID:TID [0]", since other programs write INFO, too.
+Mark find_old_mark(std::string_view text) {
+  for (const std::string_view words : kOldMarks) {
+    const std::size_t at = text.find(words);
+    if (at == text.npos) continue;
+    std::string_view before = text.substr(0, at);
+    if (const std::string_view file = file_of(before); !file.empty() && before.ends_with(file))
+      before.remove_suffix(std::min(file.size() + 1, before.size()));
+    const std::size_t open = before.rfind(" [");
+    if (open == before.npos || !before.ends_with(']') ||
+        !is_digits(before.substr(open + 2, before.size() - open - 3)) || prefix_of(before).empty())
+      continue;
+    return {at, words == kOldMarks[1], at + words.size()};
   }
   return {};
 }
@@ -147,6 +186,7 @@ struct NcclLogReader::Message {
   std::optional<std::uint32_t> process;
   std::string_view thread;  // "gpu-1:984:1357"
   std::string_view before;  // what stands before it in its line
+  std::string_view file;    // "transport/nvls.cc:244", of warnings
   bool warning = false;
   bool cut = false;  // its end may be missing
   std::uint64_t line = 0;
@@ -169,7 +209,8 @@ struct NcclLogReader::Message {
 NcclLogReader::NcclLogReader() = default;
 NcclLogReader::~NcclLogReader() = default;
 
-NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::size_t mark, std::size_t end) {
+NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::size_t mark, std::size_t begin,
+                                                 std::size_t end) {
   Message message;
   message.line = log_.lines;
   message.before = text.substr(0, mark);
@@ -187,7 +228,7 @@ NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::siz
       hosts_.emplace(process.substr(0, process.rfind(':')));
     }
   }
-  const std::size_t begin = mark + kMarks[0].size();
+  message.file = file_of(message.before);
   message.text = trimmed(text.substr(begin, end - begin));
   // NCCL up to 2.28 cuts its lines, prefix included, at 1023 bytes.
   constexpr std::size_t kNcclLine = 1023;
@@ -208,15 +249,16 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   }
   // When processes write into each other's lines, a line holds a few messages, not thousands.
   int messages = 0;
-  for (Mark mark = find_mark(text, 0); mark.at != text.npos && messages < 16; ++messages) {
-    const std::size_t begin = mark.at + kMarks[0].size();
-    const std::size_t end = end_of_message(text, begin);
-    message = message_of(text, mark.at, end);
+  Mark mark = find_mark(text, 0);
+  if (mark.at == text.npos) mark = find_old_mark(text);
+  for (; mark.at != text.npos && messages < 16; ++messages) {
+    const std::size_t end = end_of_message(text, mark.begin);
+    message = message_of(text, mark.at, mark.begin, end);
     message.warning = mark.warning;
     message.cut = message.cut || (cut && end == text.size());
     read_message(message);
     ours = true;
-    mark = find_mark(text, begin);
+    mark = find_mark(text, mark.begin);
   }
   if (messages == 0) {
     message.text = text;
@@ -237,7 +279,11 @@ bool NcclLogReader::read_framework(const Message& message) {
     if (text.starts_with(*last_error_)) text = trimmed(text.substr(last_error_->size()));
     last_error_.reset();
     if (text.empty() || text.starts_with("Exception raised") || text.starts_with("Traceback")) return false;
-    if (auto failure = read_nccl_failure(text, true)) add_failure(message, *std::move(failure));
+    if (auto failure = read_nccl_failure(text, true)) add_failure(message, *std::move(failure), true);
+    return true;
+  }
+  if (const auto completed = read_completed_collective(text)) {
+    log_.completed = std::max(log_.completed, *completed);
     return true;
   }
   if (near && text.ends_with(kLastError)) {
@@ -247,12 +293,16 @@ bool NcclLogReader::read_framework(const Message& message) {
   auto failure = read_framework_failure(text);
   if (!failure) return false;
   framework_line_ = message.line;
-  add_failure(message, *std::move(failure));
+  const bool repeated = text.find("Last error: ") != text.npos || text.find("Last NCCL warning") != text.npos;
+  add_failure(message, *std::move(failure), repeated);
   return true;
 }
 
 void NcclLogReader::read_message(const Message& message) {
   read_trace(message);
+  read_closed(message);
+  if (message.text.find("cuMem host allocations do not appear to be working") != message.text.npos)
+    return message.note(log_.cumem_fallbacks, message.text);
   if (read_failure(message)) return;
   if (message.warning) {
     if (!message.thread.empty()) message.note(warned_, message.thread);
@@ -267,6 +317,9 @@ void NcclLogReader::read_message(const Message& message) {
   if (text.find("comm 0x") != text.npos) return read_initialisation(message);
   // "NET/IB: Dev 0 Port 1 qpn 12 mtu 5 GID 3 (…)": the row that a queue pair has.
   const std::size_t gid = text.find(" GID ");
+  if (const std::string_view mtu = word_after(text, " mtu ");
+      text.starts_with("NET/IB") && text.find(" qp") != text.npos && is_digits(mtu) && mtu.size() == 1)
+    message.note(log_.mtus, mtu);
   if (text.starts_with("NET/IB") && gid != text.npos && text.find(" qp") < gid) {
     const std::string_view index = word_after(text, " GID ");
     if (is_digits(index) && index.size() <= 3 && text.find('(', gid) != text.npos)
@@ -390,6 +443,12 @@ bool NcclLogReader::read_network(const Message& message) {
     message.note(log_.transports, "NET/" + std::string(via));
     return true;
   }
+  for (const std::string_view local : {std::string_view("P2P"), std::string_view("SHM")}) {
+    if (text.find(" via " + std::string(local) + "/") == text.npos) continue;
+    message.note(log_.local_transports, local);
+    return true;
+  }
+  if (read_interfaces(message)) return true;
   for (const std::string_view mark :
        {std::string_view("Bootstrap : Using "), std::string_view("Bootstrap: Using ")}) {
     const std::string_view interface = word_after(text, mark);
@@ -399,6 +458,39 @@ bool NcclLogReader::read_network(const Message& message) {
     }
   }
   return false;
+}
+
+// "NET/Socket : Using [0]eth0:10.1.2.3<0> [1]br-05ab:172.19.0.1<0>": each address that sockets take. Up
+// to 2.3 a line "NET : Using interface eth0:10.1.2.3<0>" for each, and the first one is the bootstrap's.
+bool NcclLogReader::read_interfaces(const Message& message) {
+  constexpr std::string_view kOld = "NET : Using interface ", kSockets = "NET/Socket : Using ";
+  if (message.text.starts_with(kOld)) {
+    const std::string_view interface = message.text.substr(kOld.size());
+    note_interface(interface);
+    const bool first = std::ranges::none_of(log_.bootstrap, [&](const auto& each) {
+      return !message.process || each.second.processes.contains(*message.process);
+    });
+    if (first && interface.find(':') != interface.npos) read_bootstrap(message, interface);
+    return true;
+  }
+  if (!message.text.starts_with(kSockets)) return false;
+  std::string_view text = message.text.substr(kSockets.size());
+  for (int words = 0; words < 64 && !text.empty(); ++words) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    note_interface(word);
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  return true;
+}
+
+void NcclLogReader::note_interface(std::string_view interface) {
+  if (interface.starts_with('['))
+    interface.remove_prefix(std::min(interface.find(']') + 1, interface.size()));
+  const std::size_t colon = interface.find(':');
+  if (colon == interface.npos || colon == 0 || log_.interfaces.size() >= kMostFacts) return;
+  const std::string_view address = address_of(interface.substr(colon + 1)).substr(0, kLongestNetwork);
+  if (!address.empty())
+    log_.interfaces.emplace(address, interface.substr(0, std::min(colon, kLongestNetwork)));
 }
 
 // "eth0:10.1.2.3<0>", up to 2.5 "[0]eth0:10.1.2.3<0>".
@@ -417,14 +509,32 @@ void NcclLogReader::read_bootstrap(const Message& message, std::string_view inte
 }
 
 bool NcclLogReader::read_failure(const Message& message) {
-  auto failure = read_nccl_failure(message.text, message.warning);
+  auto failure = read_nccl_failure(message.text, message.warning, message.file);
   if (!failure) return false;
+  const bool closed = failure->code == Code::PeerClosed && !failure->peer.empty();
+  const std::size_t before = log_.failures.size();
   add_failure(message, *std::move(failure));
+  if (closed && log_.failures.size() > before) closed_ = {before, std::string(message.thread)};
   return true;
 }
 
+// A connection that closes while ranks meet has a trace through bootstrap.cc: "bootstrap.cc:701 -> 6".
+void NcclLogReader::read_closed(const Message& message) {
+  if (!closed_ || closed_->second != message.thread) return;
+  if (message.warning || message.text.find(" -> ") == message.text.npos) {
+    closed_.reset();
+  } else if (message.text.find("bootstrap.c") != message.text.npos) {
+    log_.failures[closed_->first].code = Code::BootstrapClosed;
+    closed_.reset();
+  }
+}
+
 // Failures of one kind, port and row are one: a job that fails prints them for each channel and rank.
-void NcclLogReader::add_failure(const Message& message, NcclFailure failure) {
+// `repeated`: a framework repeats NCCL's last warning, which counts once.
+void NcclLogReader::add_failure(const Message& message, NcclFailure failure, bool repeated) {
+  if (repeated &&
+      std::ranges::any_of(log_.failures, [&](const NcclFailure& each) { return each.text == failure.text; }))
+    return;
   const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
   if (of_sockets && failure.device.empty()) {
     for (const auto& [interface, fact] : log_.bootstrap) {
@@ -446,7 +556,7 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure) {
     log_.failures.push_back(std::move(failure));
   } else {
     NcclFailure& same = log_.failures[known->second];
-    ++same.times;
+    same.times += repeated ? 0 : 1;
     same.last_time = time;
     same.retried = same.retried && failure.retried;
     if (same.peer.empty()) same.peer = std::move(failure.peer);
