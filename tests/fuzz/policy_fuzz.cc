@@ -6,7 +6,7 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/plan.h"
-#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/policy/writer.h"
 

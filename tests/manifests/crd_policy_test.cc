@@ -76,7 +76,7 @@ TEST(PolicySchema, HasTheReadersDefaults) {
 // A variable that joins the catalogue as equal on all ranks has to join the rule as well.
 TEST(PolicySchema, ForbidsEditsOfWhatAllRanksShare) {
   Words equal;
-  for (const Variable& variable : all_variables()) {
+  for (const Variable& variable : nccl_variables()) {
     if (variable.ranks == Ranks::Equal) equal.insert(std::string(variable.name));
   }
   const Json rules = crd_schema("ncclpolicies").at("/properties/spec/x-kubernetes-validations"_json_pointer);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
-#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/fabric/gid.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/json_document.h"

@@ -13,6 +13,7 @@
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/preview.h"

@@ -8,8 +8,8 @@
 
 #include "commands/commands.h"
 #include "commands/doctor.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/select.h"
-#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
@@ -92,7 +92,7 @@ std::string near_to(const std::string& name) {
   std::vector<std::string_view> names;
   for (const Reason reason : all_reasons()) names.push_back(to_string(reason));
   for (const Code code : all_codes()) names.push_back(to_string(code));
-  for (const Variable& variable : all_variables()) names.push_back(variable.name);
+  for (const Variable* variable : all_variables()) names.push_back(variable->name);
   const std::string_view found = nearest(name, names, 3);
   return found.empty() ? "; without a name it lists all but the variables"
                        : ": do you mean " + std::string(found) + "?";
@@ -110,8 +110,8 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
   for (const Code code : all_codes()) {
     if (is_asked(to_string(code))) answer.add("finding", words_of(code));
   }
-  for (const Variable& variable : all_variables()) {
-    if (!name.empty() && is_asked(variable.name)) answer.add(variable);
+  for (const Variable* variable : all_variables()) {
+    if (!name.empty() && is_asked(variable->name)) answer.add(*variable);
   }
   if (answer.empty())
     return stop(terminal, program::kUsage,

@@ -7,7 +7,7 @@
 #include "decide/launcher.h"
 #include "decide/process_limits.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/strict.h"
 

@@ -8,6 +8,7 @@
 
 #include "explain/judgement.h"
 #include "explain/value_print.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"

@@ -12,6 +12,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/select.h"

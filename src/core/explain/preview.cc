@@ -11,6 +11,7 @@
 #include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/unmatched.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/variables.h"

@@ -86,7 +86,7 @@ bool names_same_ports(const Value& given, std::string_view logged) {
 
 // Compares as NCCL prints: integers by value, texts as they are, a text that the log cuts up to the cut.
 bool is_same(const Value& given, std::string_view logged) {
-  const Variable* known = find_variable(given.name);
+  const Variable* known = find_nccl_variable(given.name);
   if (known && known->kind == ValueKind::Integer) return nccl_integer(*given.value) == nccl_integer(logged);
   if (known && is_nccl_level(*known) && !nccl_level_name(*given.value).empty())
     return nccl_level_name(*given.value) == logged;
@@ -236,7 +236,7 @@ class Judge {
   }
 
   [[nodiscard]] std::string why_not_seen() const {
-    const Variable* known = find_variable(judged_.name);
+    const Variable* known = find_nccl_variable(judged_.name);
     const bool of_fabric = judged_.name.starts_with("NCCL_IB_");
     if (!judged_.name.starts_with("NCCL_")) return "NCCL logs only variables of its own";
     if (of_fabric && uses_sockets(log_))

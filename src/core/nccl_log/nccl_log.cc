@@ -381,7 +381,7 @@ bool NcclLogReader::read_value(const Message& message) {
     std::string_view value = trimmed(text.substr(at + mark.size()));
     const bool period = value.ends_with('.');
     if (period) value.remove_suffix(1);
-    const Variable* known = find_variable(name);
+    const Variable* known = find_nccl_variable(name);
     const bool integer = known ? known->kind == ValueKind::Integer : period;
     // A number without its period may be cut and tells nothing. NCCL_P2P_DISABLE is printed without a period.
     const bool bare = name == "NCCL_P2P_DISABLE" && !message.cut;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"

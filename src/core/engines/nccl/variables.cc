@@ -402,36 +402,6 @@ constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its conf
 
 using Problem = std::optional<std::string>;
 
-std::string with_reason(std::string problem, const Variable& variable) {
-  return problem + ": " + std::string(variable.note);
-}
-
-Problem integer_problem(const Variable& variable, std::string_view value) {
-  const auto number = plain_decimal(value);
-  const auto read = nccl_integer(value);
-  if (!number && read)
-    return in_quotes(value) + " is not a plain decimal number: NCCL would read " + std::to_string(*read);
-  if (number && *number >= variable.min && *number <= variable.max) return std::nullopt;
-  return with_reason(
-      in_quotes(value) + " is outside " + std::to_string(variable.min) + ".." + std::to_string(variable.max),
-      variable);
-}
-
-Problem enum_problem(const Variable& variable, std::string_view value) {
-  for (const std::string_view choice : variable.choices)
-    if (value == choice || (variable.ignore_case && equal_ignoring_case(value, choice))) return std::nullopt;
-  return with_reason(in_quotes(value) + " is not one of " + join(variable.choices), variable);
-}
-
-// Cuts the text before the separator off `rest`; `more` says whether there was one.
-std::string_view cut(std::string_view& rest, char separator, bool& more) {
-  const std::size_t end = rest.find(separator);
-  more = end != std::string_view::npos;
-  const std::string_view part = rest.substr(0, end);
-  rest.remove_prefix(more ? end + 1 : rest.size());
-  return part;
-}
-
 Problem name_problem(std::string_view name, std::string_view entry) {
   if (name.empty())
     return "the list has an empty entry, which NCCL drops: without names it means something else";
@@ -456,7 +426,7 @@ Problem suffix_problem(std::string_view rest, std::string_view entry) {
   bool more = true;
   for (const Part& part : kParts) {
     if (!more) return std::nullopt;
-    const auto number = plain_decimal(cut(rest, ':', more));
+    const auto number = plain_decimal(cut_entry(rest, ':', more));
     if (number && *number >= part.min && *number <= part.max) continue;
     return in_quotes(entry) + ": the " + std::string(part.name) + " is not a number in " +
            std::to_string(part.min) + ".." + std::to_string(part.max);
@@ -468,7 +438,7 @@ Problem suffix_problem(std::string_view rest, std::string_view entry) {
 Problem entry_problem(const Variable& variable, std::string_view entry) {
   bool has_suffix = false;
   std::string_view rest = entry;
-  const std::string_view name = cut(rest, ':', has_suffix);
+  const std::string_view name = cut_entry(rest, ':', has_suffix);
   if (auto problem = name_problem(name, entry)) return problem;
   if (!has_suffix) return std::nullopt;
   if (variable.kind == ValueKind::InterfaceList) return in_quotes(entry) + ": an interface has no port";
@@ -479,7 +449,7 @@ Problem entry_problem(const Variable& variable, std::string_view entry) {
 Problem entries_problem(const Variable& variable, std::string_view entries) {
   std::int64_t count = 0;
   for (bool more = true; more; ++count) {
-    const std::string_view entry = cut(entries, ',', more);
+    const std::string_view entry = cut_entry(entries, ',', more);
     if (auto problem = entry_problem(variable, entry)) return problem;
   }
   if (variable.max > 0 && count > variable.max)
@@ -497,60 +467,25 @@ Problem list_problem(const Variable& variable, std::string_view value) {
 
 Problem groups_problem(const Variable& variable, std::string_view value) {
   for (bool more = true; more;) {
-    const std::string_view group = cut(value, ';', more);
-    if (auto problem = entries_problem(variable, group)) return with_reason(*problem, variable);
+    const std::string_view group = cut_entry(value, ';', more);
+    if (auto problem = entries_problem(variable, group)) return with_note(*problem, variable);
   }
-  return std::nullopt;
-}
-
-Problem cidr_problem(const Variable& variable, std::string_view value) {
-  const auto range = parse_cidr(value);
-  if (range.ok()) return std::nullopt;
-  return with_reason(in_quotes(value) + " is not ADDRESS/PREFIX", variable);
-}
-
-Problem text_problem(const Variable& variable, std::string_view value) {
-  if (variable.kind == ValueKind::Path && value.starts_with('~'))
-    return in_quotes(value) + ": nothing expands '~' in an environment variable";
   return std::nullopt;
 }
 
 Problem kind_problem(const Variable& variable, std::string_view value) {
   switch (variable.kind) {
-    case ValueKind::Integer:
-      return integer_problem(variable, value);
-    case ValueKind::Enum:
-      return enum_problem(variable, value);
     case ValueKind::HcaList:
     case ValueKind::InterfaceList:
       return list_problem(variable, value);
     case ValueKind::HcaGroups:
       return groups_problem(variable, value);
-    case ValueKind::Cidr:
-      return cidr_problem(variable, value);
-    case ValueKind::Path:
-    case ValueKind::Text:
-      return text_problem(variable, value);
+    default:
+      return plain_kind_problem(variable, value, "NCCL");
   }
-  return std::nullopt;
-}
-
-// '=' and '^' of NCCL's lists, in lists of engines that take names as they stand (UCX's and NVSHMEM's exact
-// names, PyTorch's interfaces for Gloo): the first name is lost, or start fails. UCX and NVSHMEM know '^'.
-Problem foreign_grammar(std::string_view name, std::string_view value) {
-  const bool of_gloo = name == "GLOO_SOCKET_IFNAME";
-  if (!of_gloo && name != "UCX_NET_DEVICES" && name != "NVSHMEM_HCA_LIST") return std::nullopt;
-  if (!value.starts_with('=') && !(of_gloo && value.starts_with('^'))) return std::nullopt;
-  return in_quotes(value) + " begins with '" + std::string(value.substr(0, 1)) +
-         "', which is NCCL's grammar: this list takes names alone";
 }
 
 }  // namespace
-
-std::string_view to_string(Ranks value) {
-  constexpr std::array<std::string_view, 4> kNames{"node", "fabric", "equal", "any"};
-  return name_in(kNames, value);
-}
 
 std::string_view nccl_level_name(std::string_view text) {
   constexpr std::string_view kOldLevels[] = {"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};
@@ -566,20 +501,7 @@ bool is_nccl_level(const Variable& variable) {
   return variable.choices.data() == std::data(catalogue::kLevels);
 }
 
-std::string_view to_string(ValueKind value) {
-  constexpr std::array<std::string_view, 8> kNames{
-      "integer", "word", "HCA list", "HCA groups", "interface list", "address range", "path", "text"};
-  return name_in(kNames, value);
-}
-
-bool has_known_prefix(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) {
-    return name.starts_with(prefix) && name.size() > prefix.size();
-  });
-}
-
-const Variable* find_variable(std::string_view name) {
+const Variable* find_nccl_variable(std::string_view name) {
   if (!name.starts_with(kPrefix)) return nullptr;  // nearly every variable of a container
   const auto found =
       std::lower_bound(kVariables.begin(), kVariables.end(), name,
@@ -587,7 +509,7 @@ const Variable* find_variable(std::string_view name) {
   return found != kVariables.end() && found->name == name ? &*found : nullptr;
 }
 
-std::span<const Variable> all_variables() {
+std::span<const Variable> nccl_variables() {
   return kVariables;
 }
 
@@ -595,7 +517,7 @@ std::optional<std::string> name_problem(std::string_view name) {
   // Parameters that NCCL reads and the catalogue does not hold, near to some that it holds.
   constexpr std::array<std::string_view, 4> kOthers{"NCCL_GIN_ENABLE", "NCCL_NVTX_DISABLE", "NCCL_PAT_ENABLE",
                                                     "NCCL_P2P_NVL_CHUNKSIZE"};
-  if (!name.starts_with(kPrefix) || find_variable(name)) return std::nullopt;
+  if (!name.starts_with(kPrefix) || find_nccl_variable(name)) return std::nullopt;
   if (std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end()) return std::nullopt;
   static const auto kNames = [] {
     std::array<std::string_view, std::size(kVariables)> names;
@@ -607,30 +529,10 @@ std::optional<std::string> name_problem(std::string_view name) {
   return "is not a variable of NCCL's: do you mean " + std::string(meant) + "?";
 }
 
-std::optional<std::string> setting_problem(std::string_view name, std::string_view value) {
-  const Variable* known = find_variable(name);
-  if (value.empty() && (!known || known->empty_is_unset)) return std::nullopt;
-  auto problem = name_problem(name);
-  if (!problem) problem = value_problem(name, value);
-  if (problem) problem->insert(0, std::string(name) + ": ");
-  return problem;
-}
-
-std::optional<std::string> value_problem(std::string_view name, std::string_view value) {
-  if (value.empty()) return "an empty value is not the same as none: leave the variable out";
-  const Variable* variable = find_variable(name);
-  if (variable == nullptr) return foreign_grammar(name, value);
+std::optional<std::string> nccl_value_problem(const Variable& variable, std::string_view value) {
   if (value.size() > kLongestValue) return "has more than 1023 bytes, where NCCL cuts the lines of its files";
   if (!is_printable_ascii(value)) return in_quotes(value) + " holds a character that is not printable ASCII";
-  return kind_problem(*variable, value);
-}
-
-std::optional<std::int64_t> nccl_integer(std::string_view text) {
-  const std::string terminated(text);
-  errno = 0;
-  const long long number = std::strtoll(terminated.c_str(), nullptr, 0);
-  if (errno == ERANGE) return std::nullopt;
-  return number;
+  return kind_problem(variable, value);
 }
 
 }  // namespace nccl_env

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "support/golden.h"
 #include "support/places.h"
 
@@ -24,13 +25,13 @@ std::string repeated(std::string_view entry, int times) {
 }
 
 TEST(Catalogue, IsSortedByNameWithoutDoubles) {
-  const auto rows = all_variables();
+  const auto rows = nccl_variables();
   ASSERT_GT(rows.size(), 100u);
   for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_LT(rows[i - 1].name, rows[i].name);
 }
 
 TEST(Catalogue, EveryRowIsFoundByItsNameAndGivesAReason) {
-  for (const Variable& row : all_variables()) {
+  for (const Variable& row : nccl_variables()) {
     EXPECT_EQ(find_variable(row.name), &row);
     EXPECT_FALSE(row.note.empty()) << row.name;
     EXPECT_EQ(row.kind == ValueKind::Integer && row.min >= row.max, false) << row.name;
@@ -228,12 +229,12 @@ TEST(VariablesDocument, HasExactlyTheCataloguesRows) {
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("| `NCCL_")) lines[line.substr(3, line.find('`', 3) - 3)] = line;
   }
-  for (const Variable& row : all_variables()) {
+  for (const Variable& row : nccl_variables()) {
     const std::string wanted = documented(row);
     const std::string& line = lines[std::string(row.name)];
     EXPECT_TRUE(line.starts_with(wanted)) << "in the document: " << line << "\n     catalogue: " << wanted;
   }
-  EXPECT_EQ(lines.size(), all_variables().size());
+  EXPECT_EQ(lines.size(), nccl_variables().size());
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// All variables that are known, whichever engine reads them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/core/engines/engine.h"
+#include "nccl_env/core/engines/variable.h"
+
+namespace nccl_env {
+
+// The engines beside NCCL, in the order in which their values are written.
+std::span<const Engine* const> other_engines();
+const Engine* find_engine(std::string_view name);             // null: there is none of that name
+const Engine* engine_of_variable(std::string_view variable);  // the one that has a row for it; null: none
+const EngineVariable* find_engine_variable(std::string_view name);
+
+// nullptr for a variable that no engine's part of the catalogue holds.
+const Variable* find_variable(std::string_view name);
+std::span<const Variable* const> all_variables();  // NCCL's by name, then those of the others
+// Whether a variable belongs to NCCL, to RCCL, or to another engine (docs/use/policy.md, env).
+bool has_known_prefix(std::string_view name);
+
+// Says what is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.
+// An empty value is always a problem: it is not the same as unset.
+std::optional<std::string> value_problem(std::string_view name, std::string_view value);
+// Says what is wrong with a variable that a container sets, by its name or its value: "NAME: …". Nothing
+// where that is not certain.
+std::optional<std::string> setting_problem(std::string_view name, std::string_view value);
+
+}  // namespace nccl_env

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A variable of the environment as a catalogue describes it: NCCL's or another engine's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace nccl_env {
+
+enum class ValueKind {
+  Integer,        // plain decimal between min and max; NCCL takes strtoll(base 0) and checks nothing
+  Enum,           // one of `choices`
+  HcaList,        // [^][=]NAME[:PORT[:RAIL[:PLANE]]],…
+  HcaGroups,      // NAME[:PORT],…;…  exact names, no prefixes
+  InterfaceList,  // [^][=]NAME,…
+  Cidr,           // one ADDRESS/PREFIX
+  Path,           // printable ASCII, no leading ~
+  Text,           // printable ASCII
+  DeviceList,     // NAME[:PORT],…  exact names
+  NameList,       // NAME,…  exact names
+  InterfaceName,  // one exact name
+};
+
+// Ranks of a job that need the same value.
+enum class Ranks {
+  Node,    // belongs to the node: other nodes may need another
+  Fabric,  // the same on one fabric: switches or peers expect it, or it is advised
+  Equal,   // the same on all ranks, or the job fails
+  Any,     // ranks may differ
+};
+std::string_view to_string(Ranks value);  // node, fabric, equal, any
+std::string_view to_string(ValueKind value);
+
+struct Variable {
+  std::string_view name;
+  ValueKind kind = ValueKind::Text;
+  std::int64_t min = 0;                            // Integer only
+  std::int64_t max = 0;                            // Integer; lists: how many entries are read
+  std::span<const std::string_view> choices = {};  // Enum; Integer: words beside the numbers
+  bool ignore_case = false;                        // Enum only
+  bool empty_is_unset = false;  // an existing but empty variable acts as if it did not exist
+  Ranks ranks = Ranks::Any;
+  bool loads_code = false;  // names a library or plugin
+  std::string_view note;    // why the bounds are what they are; shown when a value is refused
+};
+
+// Says what is wrong with a value of those kinds that all engines read alike; nothing for the three kinds of
+// NCCL's own grammar. `reader`: the engine's name, for the sentence.
+std::optional<std::string> plain_kind_problem(const Variable& variable, std::string_view value,
+                                              std::string_view reader);
+// The sentence, and behind it why the bounds are what they are.
+std::string with_note(std::string problem, const Variable& variable);
+// Cuts the text before the separator off `rest`; `more` says whether there was one.
+std::string_view cut_entry(std::string_view& rest, char separator, bool& more);
+
+// strtoll(text, nullptr, 0) as C programs read integers: "022" -> 18, "abc" -> 0, "22abc" -> 22. nullopt on
+// overflow, where NCCL takes its default.
+std::optional<std::int64_t> nccl_integer(std::string_view text);
+
+}  // namespace nccl_env

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/engines/variable.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+#include "nccl_env/core/fabric/gid.h"
+#include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/strict.h"
+#include "text/quote.h"
+
+namespace nccl_env {
+namespace {
+
+using Problem = std::optional<std::string>;
+
+constexpr std::size_t kLongestInterface = 15;  // Linux: IFNAMSIZ without its end
+constexpr std::size_t kLongestDevice = 63;     // Linux: IB_DEVICE_NAME_MAX likewise
+
+Problem integer_problem(const Variable& variable, std::string_view value, std::string_view reader) {
+  if (std::find(variable.choices.begin(), variable.choices.end(), value) != variable.choices.end())
+    return std::nullopt;
+  const auto number = plain_decimal(value);
+  const auto read = nccl_integer(value);
+  if (!number && read) {
+    return in_quotes(value) + " is not a plain decimal number: " + std::string(reader) + " would read " +
+           std::to_string(*read);
+  }
+  if (number && *number >= variable.min && *number <= variable.max) return std::nullopt;
+  return with_note(
+      in_quotes(value) + " is outside " + std::to_string(variable.min) + ".." + std::to_string(variable.max),
+      variable);
+}
+
+Problem enum_problem(const Variable& variable, std::string_view value) {
+  for (const std::string_view choice : variable.choices)
+    if (value == choice || (variable.ignore_case && equal_ignoring_case(value, choice))) return std::nullopt;
+  return with_note(in_quotes(value) + " is not one of " + join(variable.choices), variable);
+}
+
+Problem cidr_problem(const Variable& variable, std::string_view value) {
+  const auto range = parse_cidr(value);
+  if (range.ok()) return std::nullopt;
+  return with_note(in_quotes(value) + " is not ADDRESS/PREFIX", variable);
+}
+
+Problem path_problem(std::string_view value) {
+  if (value.starts_with('~')) return in_quotes(value) + ": nothing expands '~' in an environment variable";
+  return std::nullopt;
+}
+
+// A name that stands for one device or interface, as it is.
+Problem exact_name_problem(std::string_view name, std::size_t longest, std::string_view value,
+                           std::string_view reader) {
+  if (name.starts_with('=') || name.starts_with('^')) {
+    return in_quotes(value) + " has '" + std::string(name.substr(0, 1)) +
+           "', which is NCCL's grammar: " + std::string(reader) + " takes names alone";
+  }
+  if (name.empty()) return in_quotes(value) + " has an empty entry";
+  if (name.size() > longest)
+    return in_quotes(value) + " has a name of more than " + std::to_string(longest) + " bytes";
+  if (!is_printable_ascii(name) || name.find(' ') != std::string_view::npos)
+    return in_quotes(value) + " holds a blank or an unprintable character";
+  return std::nullopt;
+}
+
+Problem names_problem(const Variable& variable, std::string_view value, std::string_view reader) {
+  const bool ports = variable.kind == ValueKind::DeviceList;
+  std::string_view rest = value;
+  if (ports && rest.starts_with('^')) rest.remove_prefix(1);  // all but these
+  std::int64_t count = 0;
+  for (bool more = true; more; ++count) {
+    std::string_view entry = cut_entry(rest, ',', more);
+    bool has_port = false;
+    const std::string_view name = ports ? cut_entry(entry, ':', has_port) : entry;
+    if (auto problem = exact_name_problem(name, kLongestDevice, value, reader)) return problem;
+    const auto port = has_port ? plain_decimal(entry) : std::optional<std::int64_t>(1);
+    if (!port || *port < 1 || *port > 255) return in_quotes(value) + " has a port that is not in 1..255";
+  }
+  if (variable.max > 0 && count > variable.max) {
+    return std::to_string(count) + " entries, of which " + std::string(reader) + " reads the first " +
+           std::to_string(variable.max);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_string(Ranks value) {
+  constexpr std::array<std::string_view, 4> kNames{"node", "fabric", "equal", "any"};
+  return name_in(kNames, value);
+}
+
+std::string_view to_string(ValueKind value) {
+  constexpr std::array<std::string_view, 11> kNames{
+      "integer", "word", "HCA list",      "HCA groups",  "interface list", "address range",
+      "path",    "text", "exact devices", "exact names", "one interface"};
+  return name_in(kNames, value);
+}
+
+std::string with_note(std::string problem, const Variable& variable) {
+  return variable.note.empty() ? problem : problem + ": " + std::string(variable.note);
+}
+
+std::string_view cut_entry(std::string_view& rest, char separator, bool& more) {
+  const std::size_t end = rest.find(separator);
+  more = end != std::string_view::npos;
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(more ? end + 1 : rest.size());
+  return part;
+}
+
+std::optional<std::string> plain_kind_problem(const Variable& variable, std::string_view value,
+                                              std::string_view reader) {
+  switch (variable.kind) {
+    case ValueKind::Integer:
+      return integer_problem(variable, value, reader);
+    case ValueKind::Enum:
+      return enum_problem(variable, value);
+    case ValueKind::Cidr:
+      return cidr_problem(variable, value);
+    case ValueKind::Path:
+      return path_problem(value);
+    case ValueKind::DeviceList:
+    case ValueKind::NameList:
+      return names_problem(variable, value, reader);
+    case ValueKind::InterfaceName:
+      return exact_name_problem(value, kLongestInterface, value, reader);
+    case ValueKind::HcaList:
+    case ValueKind::HcaGroups:
+    case ValueKind::InterfaceList:
+    case ValueKind::Text:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> nccl_integer(std::string_view text) {
+  const std::string terminated(text);
+  errno = 0;
+  const long long number = std::strtoll(terminated.c_str(), nullptr, 0);
+  if (errno == ERANGE) return std::nullopt;
+  return number;
+}
+
+}  // namespace nccl_env
