@@ -89,7 +89,7 @@ bool read_stream(std::istream& in, NcclLogReader& reader, std::string& head) {
 
 // Refuses what holds no text of NCCL's because it is no text.
 program::Failure check_kind(const std::string& file, const NcclLogReader& reader, const std::string& head) {
-  if (reader.log().nccl_lines > 0) return {};
+  if (reader.log().speaks()) return {};
   const std::string name = file == "-" ? "standard input" : file;
   if (head.empty())
     return {program::kNothing,
@@ -280,7 +280,7 @@ int verify_ranks_of(const VerifyArguments& arguments, const Console& terminal) {
   const program::Failure failure = names(arguments, kJobPrefix) ? read_job(arguments, terminal, ranks)
                                                                 : read_rank_files(arguments, terminal, ranks);
   if (failure) return stop(terminal, failure);
-  if (std::ranges::none_of(ranks, [](const RankLog& rank) { return rank.log.nccl_lines > 0; })) {
+  if (std::ranges::none_of(ranks, [](const RankLog& rank) { return rank.log.speaks(); })) {
     const auto unread =
         std::ranges::find_if(ranks, [](const RankLog& rank) { return !rank.problem.empty(); });
     if (unread != ranks.end()) return stop(terminal, program::kNotSeen, unread->problem);
@@ -307,7 +307,7 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
   }
   if (failure) return stop(terminal, failure);
   const NcclLog& log = reader.log();
-  if (log.nccl_lines == 0)
+  if (!log.speaks())
     return stop(
         terminal, program::kNothing,
         arguments.logs.front() + ": none of " + count_of(log.lines, "line") + " is NCCL's; " + kNeeds);

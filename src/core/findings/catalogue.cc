@@ -197,7 +197,7 @@ constexpr std::array kRows{
            "Take NCCL_IB_GID_INDEX out of the image or entrypoint: NCCL 2.21.5 and later find the row "
            "themselves. Until then env NCCL_IB_GID_INDEX=-1 in the pod overrides an image's ENV."),
     of_pod(Code::FellBack, "FellBack", Impact::PodAnew,
-           "NCCL runs over sockets, though nobody turned the fabric off.",
+           "NCCL or UCX runs over sockets, though nobody turned the fabric off.",
            "Look for /dev/infiniband in the pod, its RDMA resource, the memory lock limit, and the ports' "
            "state."),
     of_pod(Code::EmptyGid, "EmptyGid", Impact::PodAnew, "That GID index is an empty row on that port.",
@@ -419,6 +419,17 @@ constexpr std::array kRows{
            "Compare the ranks: `nccl-env explain job/NAME` the variables, `nccl-env verify job/NAME` "
            "versions and "
            "HCAs side by side."),
+    of_pod(Code::DeviceNotAvailable, "DeviceNotAvailable", Impact::PodAnew,
+           "UCX or NVSHMEM is told to use a device or transport that is not there or not active, and goes on "
+           "without it.",
+           "Correct UCX_NET_DEVICES, UCX_TLS or NVSHMEM_HCA_LIST (names without '='), or give the pod all of "
+           "its "
+           "devices; UCX names here what it has."),
+    of_pod(
+        Code::NoTransport, "NoTransport", Impact::PodAnew,
+        "UCX or NVSHMEM has no transport left to use: no device of its list is there and active.",
+        "Look at its list (UCX_NET_DEVICES, UCX_TLS, NVSHMEM_HCA_LIST), and for /dev/infiniband and active "
+        "ports in the pod."),
     of_pod(
         Code::RendezvousFailed, "RendezvousFailed", Impact::None,
         "Ranks did not meet at PyTorch's store, before NCCL: rank 0 ended or is behind, a rank is missing, "
@@ -440,7 +451,7 @@ constexpr std::array kRows{
            "If the job hangs: `nccl-env verify job/NAME` tells which rank is missing or odd. Without a "
            "restart, from 2.24 on: `ncclras -v` in a pod of the job."),
     of_pod(Code::UnknownWarning, "UnknownWarning", Impact::None,
-           "NCCL warns of something that is not known here.",
+           "The log warns of something that is not known here.",
            "Read that line and those around it; it may be the cause."),
     of_pod(Code::PeerClosed, "PeerClosed", Impact::None,
            "Another rank or thread of the job ended first, and its connection with it: a consequence.",

@@ -403,6 +403,7 @@ Nearness NcclFailure::nearness() const {
     case Code::TimedOut:
       return Nearness::Consequence;
     case Code::NoVerbsLibrary:
+    case Code::UnknownVariable:
       return Nearness::Slows;
     case Code::UnknownWarning:
       return Nearness::Unknown;
@@ -413,6 +414,8 @@ Nearness NcclFailure::nearness() const {
     case Code::NoConnection:
     case Code::ConnectionBroken:
     case Code::RendezvousFailed:
+    case Code::DeviceNotAvailable:
+    case Code::NoTransport:
     case Code::SegmentMissing:
     case Code::GpuPeer:
     case Code::PluginFailed:

@@ -209,6 +209,18 @@ struct NcclLogReader::Message {
 NcclLogReader::NcclLogReader() = default;
 NcclLogReader::~NcclLogReader() = default;
 
+// The number of "gpu-1:984"; nothing once there are too many.
+std::optional<std::uint32_t> NcclLogReader::process_of(std::string_view process) {
+  const auto known = processes_.find(process);
+  if (known != processes_.end()) return known->second;
+  if (processes_.size() >= kMaxProcesses) return std::nullopt;
+  const auto number = static_cast<std::uint32_t>(processes_.size());
+  processes_.emplace(process, number);
+  log_.process_names.emplace_back(process.substr(0, kLongestProcess));
+  hosts_.emplace(process.substr(0, process.rfind(':')));
+  return number;
+}
+
 NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::size_t mark, std::size_t begin,
                                                  std::size_t end) {
   Message message;
@@ -217,16 +229,7 @@ NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::siz
   message.thread = prefix_of(message.before).substr(0, kLongestFact);
   const std::size_t colon = message.thread.rfind(':');
   if (colon != message.thread.npos) {
-    const std::string_view process = message.thread.substr(0, colon);
-    const auto known = processes_.find(process);
-    if (known != processes_.end()) {
-      message.process = known->second;
-    } else if (processes_.size() < kMaxProcesses) {
-      message.process = static_cast<std::uint32_t>(processes_.size());
-      processes_.emplace(process, *message.process);
-      log_.process_names.emplace_back(process.substr(0, kLongestProcess));
-      hosts_.emplace(process.substr(0, process.rfind(':')));
-    }
+    message.process = process_of(message.thread.substr(0, colon));
   }
   message.file = file_of(message.before);
   message.text = trimmed(text.substr(begin, end - begin));
@@ -262,11 +265,26 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   }
   if (messages == 0) {
     message.text = text;
-    ours = read_framework(message) || ours;
+    if (!read_engine(message)) ours = read_framework(message) || ours;
   }
   log_.nccl_lines += ours ? 1 : 0;
   log_.processes = processes_.size();
   log_.hosts = hosts_.size();
+}
+
+// UCX and NVSHMEM, in a job that has them beside NCCL or alone.
+bool NcclLogReader::read_engine(const Message& message) {
+  const std::size_t before = log_.ucx.values.size();
+  auto read = read_ucx_line(message.text, message.line, log_.ucx);
+  if (log_.ucx.values.size() > before) {
+    for (const auto& [name, value] : log_.ucx.values) message.note(log_.values, name, value);
+  }
+  if (!read) read = read_nvshmem_line(message.text, message.line, log_.nvshmem);
+  if (!read) return false;
+  Message of_process = message;
+  if (!read->process.empty()) of_process.process = process_of(read->process);
+  if (read->failure) add_failure(of_process, *std::move(read->failure));
+  return true;
 }
 
 // PyTorch prints NCCL's last warning without its prefix, in the line below "Last error:".

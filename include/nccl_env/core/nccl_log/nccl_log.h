@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "nccl_env/core/nccl_log/engine_log.h"
 #include "nccl_env/core/nccl_log/nccl_failure.h"
 
 namespace nccl_env {
@@ -28,6 +29,7 @@ struct NcclLog {
 
   std::uint64_t lines = 0;
   std::uint64_t nccl_lines = 0;
+  EngineLog ucx, nvshmem;
   std::size_t processes = 0;
   std::vector<std::string> process_names;             // "gpu-1:984", by their numbers
   std::size_t hosts = 0;                              // on which those processes ran
@@ -56,6 +58,8 @@ struct NcclLog {
   int nodes = 0;  // from 2.20 on
   int ranks = 0;
 
+  // False of a log without a line that is known here.
+  [[nodiscard]] bool speaks() const { return nccl_lines + ucx.lines + nvshmem.lines > 0; }
   // Whether all ranks of the job are on one node. False where the log does not tell.
   [[nodiscard]] bool is_of_one_node() const {
     return nodes > 0 ? nodes == 1 : ranks > 0 && hosts == 1 && processes >= static_cast<std::size_t>(ranks);
@@ -80,6 +84,8 @@ class NcclLogReader {
   struct Message;
   Message message_of(std::string_view text, std::size_t mark, std::size_t begin, std::size_t end);
   void read_message(const Message& message);
+  std::optional<std::uint32_t> process_of(std::string_view process);
+  bool read_engine(const Message& message);
   bool read_framework(const Message& message);
   void read_initialisation(const Message& message);
   void read_bootstrap(const Message& message, std::string_view interface);
