@@ -23,6 +23,7 @@ constexpr EngineWords kUcxWords[] = {
     {"no usable transports/devices", Code::NoTransport},
     {"No transports selected", Code::NoTransport},
     {" transport to ", Code::NoTransport},
+    {"auxiliary transports found", Code::NoTransport},
     {"Destination is unreachable", Code::NoTransport},
     {"Transport retry count exceeded", Code::NoAnswer},
     {"Endpoint timeout", Code::NoAnswer},
@@ -42,6 +43,8 @@ constexpr EngineWords kUcxWords[] = {
     {"files that could be opened", Code::OpenFiles},
     {"Too many open files", Code::OpenFiles},
     {"QP to RTR", Code::ConnectFailed},
+    {"dgid=fe80", Code::LinkLocalGid},
+    {"ibv_create_ah", Code::ConnectFailed},
     {"ibv_modify_qp", Code::ConnectFailed},
     {"unused environment variable", Code::UnknownVariable},
     {"connect(fd=", Code::NoConnection},
@@ -50,7 +53,11 @@ constexpr EngineWords kUcxWords[] = {
 constexpr EngineWords kNvshmemWords[] = {
     {"user specified HCA name: ", Code::DeviceNotAvailable},
     {"found inactive port or port with non", Code::DeviceNotAvailable},
+    {"is not enumerated as an mlx5 device", Code::DeviceNotAvailable},
     {"no active IB device found, exiting", Code::NoTransport},
+    {"init failed for transport: ", Code::NoTransport},
+    {"cannot allocate mlx5dv_devx_uar", Code::NoTransport},
+    {"NVSHMEM API called before NVSHMEM initialization", Code::GaveUp},
     {"neither nv_peer_mem, or nvidia_peermem detected", Code::GpuMemory},
 };
 
@@ -236,8 +243,26 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
     read.failure = failure_of(Code::NoTransport, trimmed_text(text));
     ours = true;
   }
-  if (text.find("non-zero status: ") != text.npos && text.find("nvshmem") != text.npos && !read.failure) {
+  if (const auto status = after(text, "non-zero status: ");
+      status && !read.failure &&
+      (text.find("nvshmem") != text.npos || text.find("/transport/ib") != text.npos)) {
     read.failure = failure_of(Code::GaveUp, trimmed_text(text));
+    // ibv_modify_qp returns an errno, a call of NVSHMEM's own a number below 12.
+    constexpr int kErrors[] = {19, 22, 61, 101, 110, 113};
+    if (const int error = number_in(*status);
+        std::ranges::find(kErrors, error) != std::end(kErrors) && text.find("/transport/ib") != text.npos) {
+      read.failure->code = code_of_connect_error(error);
+      read.failure->error = error;
+      read.failure->error_text = "of ibv_modify_qp, by NVSHMEM, whose GID index is NVSHMEM_IB_GID_INDEX";
+    }
+    ours = true;
+  }
+  if (const auto value = after(text, " set by environment to ");
+      value && text.find(" NVSHMEM_") != text.npos) {
+    string_view name = text.substr(0, text.find(" set by environment to "));
+    name = name.substr(name.rfind(' ') + 1);
+    if (name.starts_with("NVSHMEM_") && into.values.size() < kMost)
+      into.values.emplace(name.substr(0, kLongest), trimmed_text(*value).substr(0, 1024));
     ours = true;
   }
   if (!ours) return std::nullopt;

@@ -72,8 +72,7 @@ std::string connection_context(const NcclFailure& failure) {
            "machine).";
   if (failure.error_text.find("timed out") != std::string::npos)
     return "Timed out: nothing answers. NCCL takes random ports, so a firewall has to let all of them "
-           "through "
-           "between the nodes.";
+           "through between the nodes.";
   return {};
 }
 
@@ -98,8 +97,7 @@ std::string index_context(const NcclLog& log) {
   if (!roce || is_read(log, variable::kIbGidIndex) || !is_older(log, {2, 21, 0})) return {};
   return "NCCL " + versions_in(log) +
          " takes GID index 0 on RoCE where no NCCL_IB_GID_INDEX is read, as here: mostly RoCE v1 or a "
-         "link-local "
-         "row. Name the row of RoCE v2 with the address (show_gids).";
+         "link-local row. Name the row of RoCE v2 with the address (show_gids).";
 }
 
 std::string bytes_of_mtu(string_view number) {
@@ -128,8 +126,7 @@ std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
   if (*failure.sequence <= 1) {
     if (log.is_of_one_node() && log.local_transports.contains("P2P"))
       return "It is the first collective, on one node, over P2P: try NCCL_P2P_DISABLE=1 once. If it runs "
-             "then, PCIe "
-             "ACS or the IOMMU breaks P2P between the GPUs.";
+             "then, PCIe ACS or the IOMMU breaks P2P between the GPUs.";
     return "It is the first collective: nothing shows that data ever passed between the ranks.";
   }
   const bool barrier = failure.elements && *failure.elements == 1 && failure.operation == "ALLREDUCE";
@@ -194,6 +191,11 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
       failure.device.clear();  // the peer's is at fault, which this log does not name
     }
   }
+  // Sockets began on an interface of nobody's choice: then the empty address has another reason.
+  const bool no_family = failure.text.find("is neither AF_INET") != std::string::npos;
+  if (failure.code == Code::NoInterface && no_family && !log.bootstrap.empty() &&
+      !is_read(log, variable::kSocketIfname))
+    failure.code = Code::UnknownWarning;
   if (failure.code == Code::CallsDiffer && !stranger_text(failure).empty())
     failure.code = Code::StrangerConnected;
   // NCCL's result 1 alone: CUDA failed, and nothing says how.
@@ -229,6 +231,14 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log) {
     case Code::PortTaken: {
       const std::string value = value_read(log, "NCCL_PXN_DISABLE");
       return value.empty() ? "" : value + ": without PXN an all-to-all has many times the connections.";
+    }
+    case Code::DeviceNotAvailable: {
+      // UCX names what it has: "'mlx5_0:1'(ib)".
+      const bool none = failure.text.find("use one or more of") != std::string::npos &&
+                        failure.text.find("(ib)") == std::string::npos && failure.text.size() < 512;
+      return none ? "UCX sees no HCA at all: no /dev/infiniband in the container, or a UCX that was built "
+                    "without verbs."
+                  : "";
     }
     case Code::StrangerConnected: {
       const std::string text = stranger_text(failure);

@@ -95,8 +95,9 @@ std::optional<NcclFailure> read_rendezvous(string_view line) {
 
 // An error of CUDA's that ends the process, or that the watchdog meets.
 std::optional<NcclFailure> read_cuda(string_view line) {
-  for (const string_view words : {string_view("CUDA out of memory"), string_view("HIP out of memory"),
-                                  string_view("CUDA error: "), string_view("HIP error: ")}) {
+  for (const string_view words :
+       {string_view("CUDA out of memory"), string_view("HIP out of memory"), string_view("CUDA error: "),
+        string_view("HIP error: "), string_view("Test CUDA failure ")}) {
     if (line.find(words) == line.npos) continue;
     return told(code_of_warning(line.substr(line.find(words)), {}).value_or(Code::NotTheNetwork), line,
                 words);

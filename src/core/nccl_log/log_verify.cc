@@ -633,9 +633,9 @@ void add_of_image(const NcclLog& log, const std::vector<Value>& spec, LogVerific
     const bool index = name == variable::kIbGidIndex && is_index(value);
     const std::string text = std::string(name) + "=\"" + value + "\"" + by_processes(fact, log);
     if (!index) {
-      into.notes.push_back("NCCL also reads " + text + " (line " + std::to_string(fact.line) +
-                           "), which the pod's spec does not set: it is the image's, an entrypoint's or "
-                           "envFrom's.");
+      into.notes.push_back(
+          "NCCL also reads " + text + " (line " + std::to_string(fact.line) +
+          "), which the pod's spec does not set: it is the image's, an entrypoint's or envFrom's.");
       continue;
     }
     const bool proven = !into.cause && log.gid_indexes.contains(value);

@@ -103,10 +103,8 @@ Code code_of_error(const NcclFailure& failure) {
   const int error = failure.error.value_or(0);
   // Linux 6.1 gives 61 for a row that was always empty; for a row that has gone, NCCL still prints the GID.
   if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Code::EmptyGid;
-  if (error == 19) return Code::NoNetdev;
-  if (error == 61) return Code::GidVanished;
-  if (error != 110 && error != 101 && error != 113) return Code::ConnectFailed;
-  return is_link_local(failure.local_gid) ? Code::LinkLocalGid : Code::NoRoute;
+  const Code code = code_of_connect_error(error);
+  return code == Code::NoRoute && is_link_local(failure.local_gid) ? Code::LinkLocalGid : code;
 }
 
 // "Call to ibv_modify_qp failed with 22 Invalid argument, on dev mlx5_1:1, curr state INIT, next state RTR,
@@ -267,6 +265,8 @@ std::optional<NcclFailure> read_verbs(string_view text) {
   const bool memory = call->starts_with("reg_mr") || call->starts_with("reg_dmabuf_mr");
   if (text.find("Cannot allocate memory") != text.npos) return of_code(Code::MemoryLock);
   if (text.find("Too many open files") != text.npos) return of_code(Code::OpenFiles);
+  // NCCL up to 2.9 does not say why a completion queue or queue pair is refused; mostly it cannot be pinned.
+  if (call->starts_with("create_") && text.ends_with(" failed")) return of_code(Code::MemoryLock);
   return memory ? std::optional(of_code(Code::GpuMemory)) : std::nullopt;
 }
 
@@ -443,6 +443,12 @@ bool NcclFailure::is_of_transfer() const {
 
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning, std::string_view file) {
   return with_text(read_any(message, warning, file), message);
+}
+
+Code code_of_connect_error(int error) {
+  if (error == 19) return Code::NoNetdev;
+  if (error == 61) return Code::GidVanished;
+  return error == 110 || error == 101 || error == 113 ? Code::NoRoute : Code::ConnectFailed;
 }
 
 NcclFailure failure_of_result(int result) {

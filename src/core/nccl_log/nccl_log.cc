@@ -274,13 +274,15 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
 
 // UCX and NVSHMEM, in a job that has them beside NCCL or alone.
 bool NcclLogReader::read_engine(const Message& message) {
-  const std::size_t before = log_.ucx.values.size();
+  const std::size_t before = log_.ucx.values.size() + log_.nvshmem.values.size();
   auto read = read_ucx_line(message.text, message.line, log_.ucx);
-  if (log_.ucx.values.size() > before) {
-    for (const auto& [name, value] : log_.ucx.values) message.note(log_.values, name, value);
-  }
   if (!read) read = read_nvshmem_line(message.text, message.line, log_.nvshmem);
   if (!read) return false;
+  if (log_.ucx.values.size() + log_.nvshmem.values.size() > before) {
+    for (const EngineLog* engine : {&log_.ucx, &log_.nvshmem}) {
+      for (const auto& [name, value] : engine->values) message.note(log_.values, name, value);
+    }
+  }
   Message of_process = message;
   if (!read->process.empty()) of_process.process = process_of(read->process);
   if (read->failure) add_failure(of_process, *std::move(read->failure));

@@ -32,10 +32,9 @@ VerifiedValue verdict(const std::string& text, const std::string& name, const st
 
 const std::string kLanes =
     ucx("INFO ", "ucp_context_0 inter-node cfg#1 am(rc_mlx5/mlx5_0:1 tcp/eth0) ka(ud_mlx5/mlx5_0:1)");
-const std::string kAbsent =
-    ucx("WARN ",
-        "network devices 'mlx5_8:1','mlx5_9:1' are not available, please use one or more of: "
-        "'eth0'(tcp), 'mlx5_0:1'(ib)");
+const std::string kAbsent = ucx("WARN ",
+                                "network devices 'mlx5_8:1','mlx5_9:1' are not available, please use one or "
+                                "more of: 'eth0'(tcp), 'mlx5_0:1'(ib)");
 
 TEST(UcxLog, TellsItsProcessDevicesAndWhatItLacks) {
   const NcclLog log =
@@ -84,9 +83,10 @@ TEST(UcxLog, OfAWarningThatIsNotKnownIsNotJudged) {
 
 TEST(NvshmemLog, NamesDevicesByTheirNumbers) {
   const std::string listed =
-      "x/ibrc.cpp 1633 Enumerated IB devices in the system - device id=0 (of 2), name=mlx5_0, num_ports=1\n"
-      "x/ibrc.cpp 1633 Enumerated IB devices in the system - device id=1 (of 2), name=mlx5_1, num_ports=1\n"
-      "x/ibrc.cpp 1731 Ordered list of devices for assignment - idx=0 (of 1), device id=1, port_num=1\n";
+      "x/ibrc.cpp 1633 Enumerated IB devices in the system - device id=0 (of 2), name=mlx5_0, "
+      "num_ports=1\nx/ibrc.cpp 1633 Enumerated IB devices in the system - device id=1 (of 2), name=mlx5_1, "
+      "num_ports=1\nx/ibrc.cpp 1731 Ordered list of devices for assignment - idx=0 (of 1), device id=1, "
+      "port_num=1\n";
   EXPECT_TRUE(read(listed).nvshmem.devices.contains("mlx5_1:1"));
   EXPECT_THAT(read(listed).nvshmem.devices, SizeIs(1));
   EXPECT_EQ(verdict(listed, "NVSHMEM_HCA_LIST", "mlx5_1:1").verdict, LogVerdict::Used);
@@ -94,6 +94,25 @@ TEST(NvshmemLog, NamesDevicesByTheirNumbers) {
   const std::string absent = "WARN: cound not find user specified HCA name: mlx5_9 port: 1, skipping\n";
   EXPECT_EQ(verdict(listed + absent, "NVSHMEM_HCA_LIST", "mlx5_1:1,mlx5_9:1").verdict,
             LogVerdict::PartlyUsed);
+}
+
+TEST(UcxLog, WithoutAnHcaSaysSo) {
+  const std::string absent = "network device 'mlx5_bond_0:1' is not available, please use one or more of: ";
+  EXPECT_THAT(verify_log(read(ucx("WARN ", absent + "'bond0'(tcp), 'lo'(tcp)")), {}).sentence,
+              HasSubstr("UCX sees no HCA at all"));
+  EXPECT_THAT(verify_log(read(ucx("WARN ", absent + "'mlx5_0:1'(ib)")), {}).sentence,
+              ::testing::Not(HasSubstr("no HCA at all")));
+}
+
+TEST(NvshmemLog, ReadsTheErrorOfAQueuePair) {
+  const NcclLog log = read(
+      "/w/nvshmem_src/src/modules/transport/ibrc/ibrc.cpp:418: non-zero status: 110 ibv_modify_qp failed "
+      "\n/w/nvshmem_src/src/modules/transport/ibrc/ibrc.cpp:1433: non-zero status: 7 ep_connect failed "
+      "\n/w/transport_ib_common.h 103 NVSHMEM_IB_GID_INDEX set by environment to 3\n");
+  ASSERT_THAT(log.failures, SizeIs(2));
+  EXPECT_EQ(log.failures[0].code, Code::NoRoute);
+  EXPECT_EQ(log.failures[1].code, Code::GaveUp);
+  EXPECT_EQ(log.nvshmem.values.at("NVSHMEM_IB_GID_INDEX"), "3");
 }
 
 TEST(EngineLog, OfOtherProgramsIsNone) {

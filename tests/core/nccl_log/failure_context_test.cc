@@ -88,10 +88,9 @@ TEST(FailureContext, OfATransferComparesTheMtuOfQueuePairs) {
 TEST(FailureContext, OfASegmentKnowsWhoFellBackFromCumem) {
   const std::string missing =
       kWarn + "Error: failed to open /dev/shm/nccl-, error: No such file or directory (2)\n";
-  const std::string fell_back =
-      kInfo +
-      "cuMem host allocations do not appear to be working; falling back to a /dev/shm/ based "
-      "implementation.\n";
+  const std::string fell_back = kInfo +
+                                "cuMem host allocations do not appear to be working; falling back to a "
+                                "/dev/shm/ based implementation.\n";
   EXPECT_THAT(diagnosis(missing), StartsWith("SegmentMissing: "));
   EXPECT_THAT(diagnosis(fell_back + missing), StartsWith("CumemHost: "));
   EXPECT_THAT(diagnosis(fell_back + kInfo + "Using network IB\n"), Not(HasSubstr("CumemHost")));
@@ -116,6 +115,17 @@ TEST(FailureContext, OfAClosedConnectionKnowsThatRanksStillMet) {
   EXPECT_THAT(diagnosis(closed + kInfo + "proxy.cc:80 -> 6\n"), StartsWith("PeerClosed: "));
   EXPECT_THAT(diagnosis(closed + "n:1:2 [0] NCCL INFO bootstrap.cc:701 -> 6\n"), StartsWith("PeerClosed: "))
       << "another thread's";
+}
+
+TEST(FailureContext, OfAnAddressWithoutAFamilyBlamesNoInterfaceThatWasFound) {
+  const std::string family =
+      kWarn + "ncclSocketInit: connecting to address  with family 0 is neither AF_INET(2) nor AF_INET6(10)\n";
+  EXPECT_THAT(diagnosis(family), StartsWith("NoInterface: "));
+  const std::string found = kInfo + "Bootstrap : Using ens7:10.128.0.33<0>\n";
+  EXPECT_THAT(diagnosis(found + family), StartsWith("UnknownWarning: "));
+  EXPECT_THAT(diagnosis(kInfo + "NCCL_SOCKET_IFNAME set by environment to eth2\n" + found + family),
+              StartsWith("NoInterface: "))
+      << "another rank may have found none";
 }
 
 TEST(FailureContext, OfCudasResultAloneIsNotTheNetwork) {

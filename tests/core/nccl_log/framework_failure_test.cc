@@ -14,10 +14,8 @@ std::string told(std::string_view line) {
 TEST(FrameworkFailure, OfTheWatchdogNamesRankAndCollective) {
   const std::string watchdog =
       "[rank3]:[E521 04:13:22.4 ProcessGroupNCCL.cpp:685] [Rank 3] Watchdog caught collective operation "
-      "timeout: "
-      "WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600010 "
-      "milliseconds "
-      "before timing out.";
+      "timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for "
+      "600010 milliseconds before timing out.";
   EXPECT_EQ(told(watchdog), "TimedOut: rank 3: ALLREDUCE, SeqNum 1, 1 element, after 600 s");
   const auto failure = read_framework_failure(watchdog);
   EXPECT_EQ(failure->sequence, 1u);
@@ -33,24 +31,23 @@ TEST(FrameworkFailure, OfCudaStandsWithoutItsPrefix) {
   EXPECT_EQ(told("[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 336.00 MiB."),
             "GpuOutOfMemory: rank 2: CUDA out of memory.");
   EXPECT_EQ(told("[rank0]:[E1 ProcessGroupNCCL.cpp:1515] [PG 3 Rank 0] Process group watchdog thread "
-                 "terminated with "
-                 "exception: CUDA error: an illegal memory access was encountered"),
+                 "terminated with exception: CUDA error: an illegal memory access was encountered"),
             "GpuFault: rank 0: CUDA error: an illegal memory access was encountered");
   EXPECT_EQ(told("RuntimeError: CUDA error: system not yet initialized"),
             "NvlinkFabric: CUDA error: system not yet initialized");
+  EXPECT_EQ(told("m: Test CUDA failure common.cu:892 'invalid device ordinal'"),
+            "GpuNotUsable: Test CUDA failure common.cu:892 'invalid device ordinal'");
   EXPECT_EQ(told("CUDA_VISIBLE_DEVICES=0,1"), "");
 }
 
 TEST(FrameworkFailure, BeforeNcclIsOfTheStore) {
-  EXPECT_EQ(
-      told("torch.distributed.DistBackendError: [1] is setting up NCCL communicator and retrieving "
-           "ncclUniqueId "
-           "from [0] via c10d key-value store by key '0', but store->get('0') got error: Socket Timeout"),
-      "RendezvousFailed: no ncclUniqueId from rank 0: Socket Timeout");
-  EXPECT_EQ(
-      told("torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients "
-           "joined."),
-      "RendezvousFailed: Timed out after 601 seconds waiting for clients. 1/2 clients joined.");
+  EXPECT_EQ(told("torch.distributed.DistBackendError: [1] is setting up NCCL communicator and retrieving "
+                 "ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: "
+                 "Socket Timeout"),
+            "RendezvousFailed: no ncclUniqueId from rank 0: Socket Timeout");
+  EXPECT_EQ(told("torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 "
+                 "clients joined."),
+            "RendezvousFailed: Timed out after 601 seconds waiting for clients. 1/2 clients joined.");
 }
 
 TEST(FrameworkFailure, ThatNamesOnlyAResultIsAnEnd) {

@@ -61,8 +61,7 @@ constexpr Line kLines[] = {
      Code::FabricPeer},
     {"nccl_net_ofi_rdma.cpp:1",
      "NET/OFI Request 0x7f completed with error. RC: 103. Error: 4126 (Unresponsive receiver (reachable by "
-     "EFA device "
-     "but handshake failed)",
+     "EFA device but handshake failed)",
      Code::FabricPeer},
     {"nccl_net_ofi.c:1", "NET/OFI Unable to find a protocol that worked.  Failing initialization.",
      Code::PluginFailed},

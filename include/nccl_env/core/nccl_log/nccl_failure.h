@@ -56,6 +56,8 @@ struct NcclFailure {
 // it is on the short list of harmless ones. `file`: NCCL's source file that says so, or "".
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning,
                                              std::string_view file = {});
+// Returns the failure of a queue pair that cannot be connected: ibv_modify_qp's error.
+Code code_of_connect_error(int error);
 // Returns the failure of a call that ended with this ncclResult_t, from 1 to 6.
 NcclFailure failure_of_result(int result);
 // Returns the failure of an interface that reaches no other host ("lo", "docker0", a tunnel's link-local
