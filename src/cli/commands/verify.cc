@@ -319,19 +319,20 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
 }  // namespace
 
 void add_verify(CommandLine& line, CLI::App& parent) {
-  auto [app, to] = line.command(parent,
-                                {"verify",
-                                 "Tell from NCCL's log what failed, what it means and which value caused it, "
-                                 "and of each value that the "
-                                 "pod was given whether NCCL uses it (the log needs NCCL_DEBUG=INFO). Of a "
-                                 "job or several logs: all ranks "
-                                 "side by side, the odd one first. The first line is the diagnosis. Exit 1 "
-                                 "if something failed, if NCCL fell "
-                                 "back to sockets, or if a value is not used or not the pod's own; 3 if "
-                                 "there is nothing to look at; 4 if "
-                                 "pod or log cannot be read.",
-                                 "nccl-env verify pod/train-0 -n ml"},
-                                verify_nccl_log);
+  auto [app, to] = line.command(
+      parent,
+      {"verify",
+       "Tell from the log of NCCL, UCX or NVSHMEM what failed, what it means and which value caused it, "
+       "and of each value that the "
+       "pod was given whether it is used (the log needs NCCL_DEBUG=INFO). Of a "
+       "job or several logs: all ranks "
+       "side by side, the odd one first. The first line is the diagnosis. Exit 1 "
+       "if something failed, if NCCL fell "
+       "back to sockets, or if a value is not used or not the pod's own; 3 if "
+       "there is nothing to look at; 4 if "
+       "pod or log cannot be read.",
+       "nccl-env verify pod/train-0 -n ml"},
+      verify_nccl_log);
   app.add_option(
          "LOG", to.logs,
          "The log: a file, - for the standard input, pod/NAME or job/NAME for those of the cluster; several "

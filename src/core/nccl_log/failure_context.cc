@@ -91,13 +91,17 @@ std::string route_context(const NcclFailure& failure) {
          ".* are two rails that are not connected with each other, NCCL_CROSS_NIC=0 keeps each to its own.";
 }
 
-// NCCL takes index 0 on RoCE before 2.21, where none is set: a RoCE v1 or link-local row.
+// Row 0 on RoCE is mostly RoCE v1 or link-local. NCCL takes it before 2.21, where no index is set.
 std::string index_context(const NcclLog& log) {
   const bool roce = log.links.contains("RoCE") && !log.links.contains("InfiniBand");
-  if (!roce || is_read(log, variable::kIbGidIndex) || !is_older(log, {2, 21, 0})) return {};
-  return "NCCL " + versions_in(log) +
-         " takes GID index 0 on RoCE where no NCCL_IB_GID_INDEX is read, as here: mostly RoCE v1 or a "
-         "link-local row. Name the row of RoCE v2 with the address (show_gids).";
+  const auto read = log.values.find(variable::kIbGidIndex);
+  if (!roce || (read == log.values.end() ? !is_older(log, {2, 21, 0}) : !read->second.contains("0")))
+    return {};
+  return (read == log.values.end()
+              ? "NCCL " + versions_in(log) +
+                    " takes GID index 0 on RoCE where no NCCL_IB_GID_INDEX is read, as here"
+              : std::string("NCCL takes GID index 0 on RoCE, as NCCL_IB_GID_INDEX says")) +
+         ": mostly RoCE v1 or a link-local row. Name the row of RoCE v2 with the address (show_gids).";
 }
 
 std::string bytes_of_mtu(string_view number) {
@@ -122,6 +126,7 @@ std::string mtu_context(const NcclLog& log) {
 }
 
 std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
+  if (const std::string bridges = bridges_text(log); !bridges.empty()) return bridges;
   if (!failure.sequence) return {};
   if (*failure.sequence <= 1) {
     if (log.is_of_one_node() && log.local_transports.contains("P2P"))
@@ -172,6 +177,17 @@ std::optional<NcclVersion> logged_version(std::string_view text) {
   if (text.starts_with(kRccl)) text.remove_prefix(kRccl.size());
   const auto known = parse_nccl_version(text.substr(0, text.find_first_of("+-")));
   return known ? std::optional(*known) : std::nullopt;
+}
+
+std::string bridges_text(const NcclLog& log) {
+  if (!log.networks.contains("Socket") || log.is_of_one_node() || log.interfaces.size() < 2) return {};
+  std::set<std::string> inside;
+  for (const auto& [address, interface] : log.interfaces) {
+    if (is_inside_host(interface)) inside.insert(interface);
+  }
+  if (inside.empty()) return {};
+  return "NCCL's sockets also take " + join_some(inside, kMostHosts) +
+         ", which other hosts hardly reach: name one interface in NCCL_SOCKET_IFNAME.";
 }
 
 NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {

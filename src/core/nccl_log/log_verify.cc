@@ -704,12 +704,14 @@ void add_versions(const NcclLog& log, std::vector<Finding>& into) {
 
 void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
   if (log.initialising.empty()) return;
+  std::string bridges = bridges_text(log);
+  if (!bridges.empty()) bridges.pop_back();  // the sentence's end comes with the finding
   std::set<std::uint32_t> processes;
   for (const auto& [of, fact] : log.initialising)
     processes.insert(fact.processes.begin(), fact.processes.end());
   into.push_back(of_log(Code::InitNotEnded, Severity::Warning,
                         line_text(first_line(log.initialising)) + "Init START without Init COMPLETE" +
-                            by_processes({0, processes}, log)));
+                            by_processes({0, processes}, log) + (bridges.empty() ? "" : ". ") + bridges));
 }
 
 // The cause first. A value that failed stands with its failure. Failures that do not count are only to know.

@@ -70,7 +70,21 @@ TEST(FailureContext, OfAnOldNcclOnRoceNamesTheIndexThatItTakes) {
   EXPECT_THAT(diagnosis(old_one + roce + no_answer), HasSubstr(takes));
   EXPECT_THAT(diagnosis(new_one + roce + no_answer), Not(HasSubstr(takes)));
   EXPECT_THAT(diagnosis(old_one + no_answer), Not(HasSubstr(takes))) << "the link is not known";
-  EXPECT_THAT(diagnosis(old_one + kInfo + "NCCL_IB_GID_INDEX set by environment to 3.\n" + roce + no_answer),
+  const std::string index = kInfo + "NCCL_IB_GID_INDEX set by environment to ";
+  EXPECT_THAT(diagnosis(old_one + index + "3.\n" + roce + no_answer), Not(HasSubstr(takes)));
+  EXPECT_THAT(diagnosis(new_one + index + "0.\n" + roce + no_answer), HasSubstr(takes));
+}
+
+TEST(FailureContext, OfAHangNamesBridgesThatSocketsTake) {
+  const std::string sockets = kInfo +
+                              "NET/Socket : Using [0]bond0:10.61.4.31<0> [1]br-05ab815fa14e:10.7.0.1<0>\n" +
+                              kInfo + "Using network Socket\n";
+  const std::string start = kInfo + "comm 0x5 rank 0 nranks 2 cudaDev 0 busId 1 - Init START\n";
+  const std::string takes = "sockets also take br-05ab815fa14e";
+  EXPECT_THAT(diagnosis(sockets + start), HasSubstr("FellBack")) << "which is the first thing to say";
+  EXPECT_THAT(diagnosis(kInfo + "NCCL_IB_DISABLE set by environment to 1.\n" + sockets + start),
+              HasSubstr(takes));
+  EXPECT_THAT(diagnosis(sockets + kInfo + "comm 0x5 rank 0 nRanks 2 nNodes 1 localRanks 2\n" + start),
               Not(HasSubstr(takes)));
 }
 

@@ -39,6 +39,7 @@ constexpr Line kLines[] = {
     {"init.cc:1", "Cuda failure 802 'system not yet initialized'", Code::NvlinkFabric},
     {"init.cc:1", "Cuda failure 35 'CUDA driver version is insufficient for CUDA runtime version'",
      Code::GpuNotUsable},
+    {"transport/nvls.cc:9", "Cuda failure 700 'an illegal memory access was encountered'", Code::GpuFault},
     {"init.cc:1", "Cuda failure 700 'an illegal memory access was encountered'", Code::GpuFault},
     {"init.cc:1", "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 3b000", Code::DuplicateGpu},
     {"enqueue.cc:1", "Error : no algorithm/protocol available for function AllReduce with datatype ncclInt8.",

@@ -17,6 +17,8 @@ namespace nccl_env {
 NcclFailure seen_in(const NcclLog& log, NcclFailure failure);
 // Returns a sentence or two on what the log shows beside the failure's own line; "" if nothing.
 std::string context_of(const NcclFailure& failure, const NcclLog& log);
+// Says that sockets of a job on several nodes also take interfaces inside a host, which hangs it; "" if not.
+std::string bridges_text(const NcclLog& log);
 // "gpu-1, gpu-2": the hosts whose processes tell the failure; "" where none is known.
 std::string hosts_of(const NcclFailure& failure, const NcclLog& log);
 // Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
