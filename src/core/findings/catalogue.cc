@@ -319,8 +319,8 @@ constexpr std::array kRows{
            "Not the network.",
            "Look for Xid lines in dmesg; without one, run with CUDA_LAUNCH_BLOCKING=1 to find the kernel."),
     of_pod(Code::GpuNotUsable, "GpuNotUsable", Impact::PodAnew,
-           "CUDA cannot use a GPU: its driver is too old or not in order, or the container does not have it. "
-           "Not the network.",
+           "CUDA cannot use a GPU: a driver or build that does not fit it, or a container that does not have "
+           "it. Not the network.",
            "Run nvidia-smi in the container, and compare driver and CUDA's version; look at the GPUs that "
            "the pod requests and at CUDA_VISIBLE_DEVICES."),
     of_pod(Code::GpuPeer, "GpuPeer", Impact::PodAnew,

@@ -238,7 +238,7 @@ constexpr Words kWords[] = {
     {"is not a valid pointer", Code::WrongCall},
     {"mismatchs with NCCL device", Code::WrongCall},
     {"argument is NULL", Code::WrongCall},
-    {" : invalid ", Code::WrongCall, "argcheck"},
+    {" : invalid ", Code::WrongCall},
     {"Invalid rank requested", Code::WrongCall},
     {"improper usage of ncclCommInitRank", Code::WrongCall},
     {"not in a group call", Code::WrongCall},

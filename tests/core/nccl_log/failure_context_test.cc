@@ -57,7 +57,7 @@ TEST(FailureContext, OfATimeOutTellsWhatEndedBefore) {
   EXPECT_THAT(diagnosis(nodes + "2 localRanks 1\n" + p2p + timed_out("1")),
               Not(HasSubstr("NCCL_P2P_DISABLE")));
   EXPECT_THAT(diagnosis(timed_out("7") + "last enqueued work: 7, last completed work: 6\n"),
-              HasSubstr("6 before it ended, so the network worked until then"));
+              HasSubstr("The 6 before it ended well, so the network worked until then"));
   EXPECT_THAT(diagnosis(timed_out("7")), Not(HasSubstr("the network worked"))) << "which nothing shows";
 }
 
