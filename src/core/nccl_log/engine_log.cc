@@ -5,6 +5,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
@@ -61,18 +62,6 @@ constexpr EngineWords kNvshmemWords[] = {
     {"neither nv_peer_mem, or nvidia_peermem detected", Code::GpuMemory},
 };
 
-string_view trimmed_text(string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
-std::optional<string_view> after(string_view text, string_view mark) {
-  const std::size_t at = text.find(mark);
-  if (at == text.npos) return std::nullopt;
-  return text.substr(at + mark.size());
-}
-
 int number_in(string_view text) {
   int number = -1;
   std::from_chars(text.data(), text.data() + std::min<std::size_t>(text.size(), 9), number);
@@ -99,7 +88,7 @@ NcclFailure failure_of(Code code, string_view text) {
 
 // "mlx5_0:1" of "… on mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)".
 void read_port_of_error(string_view text, NcclFailure& into) {
-  const auto word = after(text, " on ");
+  const auto word = text_behind(text, " on ");
   if (!word) return;
   const string_view device = word->substr(0, word->find_first_of(" /"));
   const std::size_t colon = device.find(':');
@@ -174,23 +163,24 @@ std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text,
 // "[1700000000.123456] [gpu-1:984  :0]   ucp_context.c:1508 UCX  WARN  network device …".
 std::optional<EngineLine> read_ucx_line(std::string_view text, std::uint64_t line, EngineLog& into) {
   constexpr string_view kMark = " UCX  ";
-  const auto rest = after(text, kMark);
+  const auto rest = text_behind(text, kMark);
   if (!rest) return std::nullopt;
   const string_view level = rest->substr(0, rest->find(' '));
   constexpr string_view kLevels[] = {"FATAL", "ERROR", "WARN", "DIAG", "INFO", "PRINT"};
   if (std::ranges::find(kLevels, level) == std::end(kLevels)) return std::nullopt;
   const string_view message = trimmed_text(rest->substr(level.size()));
   EngineLine read;
-  if (const auto place = after(text.substr(0, text.find(kMark)), "] [")) {
+  if (const auto place = text_behind(text.substr(0, text.find(kMark)), "] [")) {
     const string_view whole = place->substr(0, place->find(']'));
     const std::size_t last = whole.rfind(':');
     if (last != whole.npos && whole.find(':') != last) read.process = trimmed_text(whole.substr(0, last));
   }
   ++into.lines;
-  if (const auto version = after(message, "Version "); version && message.starts_with("Version ")) {
+  if (const auto version = text_behind(message, "Version "); version && message.starts_with("Version ")) {
     note(into.versions, version->substr(0, version->find(' ')), line);
-  } else if (const auto variables = after(message, "env variable")) {
-    if (const auto list = after(*variables, ": "); list && level == "INFO") read_environment(*list, into);
+  } else if (const auto variables = text_behind(message, "env variable")) {
+    if (const auto list = text_behind(*variables, ": "); list && level == "INFO")
+      read_environment(*list, into);
   } else if (message.find("cfg#") != message.npos || message.find("ep_cfg[") != message.npos) {
     read_lanes(message, line, into);
   }
@@ -213,14 +203,14 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
     if (const std::size_t last = whole.rfind(':'); last != whole.npos) read.process = whole.substr(0, last);
     if (mark == " NVSHMEM WARN ") note(into.unjudged, trimmed_text(text.substr(at + mark.size())), line);
   }
-  if (const auto device = after(text, "Enumerated IB devices in the system - device id=")) {
-    const auto name = after(*device, "name=");
+  if (const auto device = text_behind(text, "Enumerated IB devices in the system - device id=")) {
+    const auto name = text_behind(*device, "name=");
     const string_view word = name ? name->substr(0, name->find(',')) : string_view();
     if (is_device_text(word) && into.names.size() < kMost) into.names[number_in(*device)] = word;
     ours = true;
   }
-  if (const auto ordered = after(text, "Ordered list of devices for assignment - idx=")) {
-    const auto id = after(*ordered, "device id="), port = after(*ordered, "port_num=");
+  if (const auto ordered = text_behind(text, "Ordered list of devices for assignment - idx=")) {
+    const auto id = text_behind(*ordered, "device id="), port = text_behind(*ordered, "port_num=");
     const auto name = id ? into.names.find(number_in(*id)) : into.names.end();
     if (port && name != into.names.end())
       note(into.devices, name->second + ":" + std::to_string(number_in(*port)), line);
@@ -229,7 +219,7 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
   ours = ours || text.find("HCA list provided by user") != text.npos ||
          text.find("Enumerating IB devices in the system") != text.npos;
   for (const auto& [words, code] : kNvshmemWords) {
-    const auto rest = after(text, words);
+    const auto rest = text_behind(text, words);
     if (!rest) continue;
     read.failure = failure_of(code, trimmed_text(text));
     if (words.ends_with("name: ")) {
@@ -238,12 +228,12 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
     }
     ours = true;
   }
-  const auto transport = after(text, "Unable to open the ");
+  const auto transport = text_behind(text, "Unable to open the ");
   if (transport && transport->find(" transport.") != transport->npos) {
     read.failure = failure_of(Code::NoTransport, trimmed_text(text));
     ours = true;
   }
-  if (const auto status = after(text, "non-zero status: ");
+  if (const auto status = text_behind(text, "non-zero status: ");
       status && !read.failure &&
       (text.find("nvshmem") != text.npos || text.find("/transport/ib") != text.npos)) {
     read.failure = failure_of(Code::GaveUp, trimmed_text(text));
@@ -257,7 +247,7 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
     }
     ours = true;
   }
-  if (const auto value = after(text, " set by environment to ");
+  if (const auto value = text_behind(text, " set by environment to ");
       value && text.find(" NVSHMEM_") != text.npos) {
     string_view name = text.substr(0, text.find(" set by environment to "));
     name = name.substr(name.rfind(' ') + 1);

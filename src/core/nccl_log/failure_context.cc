@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -25,10 +26,6 @@ bool begins_with_one_of(string_view text, std::initializer_list<string_view> beg
 bool is_inside_host(string_view interface) {
   return interface == "lo" || begins_with_one_of(interface, {"br-", "docker", "virbr", "veth", "cni", "cali",
                                                              "lxc", "lxdbr", "podman", "flannel"});
-}
-
-string_view peer_address(string_view peer) {
-  return peer.substr(0, peer.find_first_of("%<"));
 }
 
 // True if all versions that the log tells are older; false where it tells none.
@@ -56,12 +53,12 @@ std::string value_read(const NcclLog& log, string_view name) {
 }
 
 std::string interface_context(const NcclFailure& failure, const NcclLog& log) {
-  const auto own = log.interfaces.find(peer_address(failure.peer));
+  const auto own = log.interfaces.find(address_of_peer(failure.peer));
   if (!failure.peer.empty() && own != log.interfaces.end() && is_inside_host(own->second))
     return own->first + " is on this host, too, on " + own->second +
            ": such a bridge has the same address on each host.";
   if (failure.peer.starts_with("172."))
-    return "Docker gives " + std::string(peer_address(failure.peer)) + " to its bridge on each host.";
+    return "Docker gives " + std::string(address_of_peer(failure.peer)) + " to its bridge on each host.";
   return {};
 }
 
@@ -200,7 +197,7 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
   if (failure.code == Code::CumemHost && is_older(log, {2, 23, 0})) failure.code = Code::NotTheNetwork;
   const bool connects = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
   if (connects && !failure.peer.empty()) {
-    const auto own = log.interfaces.find(peer_address(failure.peer));
+    const auto own = log.interfaces.find(address_of_peer(failure.peer));
     if (own != log.interfaces.end() && is_inside_host(own->second)) {
       failure.code = Code::UnreachableInterface;
       failure.device = own->second;

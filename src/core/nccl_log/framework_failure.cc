@@ -2,9 +2,9 @@
 #include "nccl_env/core/nccl_log/framework_failure.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/nccl_log/warning_words.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -14,20 +14,6 @@ namespace {
 using std::string_view;
 
 constexpr std::size_t kLongestLine = 512, kLongestSummary = 160;
-
-std::optional<string_view> rest_behind(string_view text, string_view mark) {
-  const std::size_t at = text.find(mark);
-  if (at == text.npos) return std::nullopt;
-  return text.substr(at + mark.size());
-}
-
-std::optional<std::uint64_t> number_behind(string_view text, string_view mark) {
-  const auto rest = rest_behind(text, mark);
-  std::uint64_t number = 0;
-  if (!rest || std::from_chars(rest->data(), rest->data() + rest->size(), number).ec != std::errc())
-    return std::nullopt;
-  return number;
-}
 
 // "rank 2: " of "[rank2]: …" and "… [Rank 2] …"; "" where the line names none.
 std::string rank_of(string_view line) {
@@ -59,7 +45,7 @@ std::optional<NcclFailure> read_watchdog(string_view line) {
   NcclFailure failure = told(Code::TimedOut, line);
   failure.sequence = number_behind(line, "SeqNum=");
   failure.elements = number_behind(line, "NumelIn=");
-  if (const auto type = rest_behind(line, "OpType=")) {
+  if (const auto type = text_behind(line, "OpType=")) {
     const string_view word = type->substr(0, std::min<std::size_t>(type->find_first_of(",)"), 32));
     if (std::ranges::all_of(word, [](char c) { return is_alphanumeric(c) || c == '_'; }))
       failure.operation = word;
@@ -83,7 +69,7 @@ std::optional<NcclFailure> read_rendezvous(string_view line) {
         string_view("Timed out initializing process group in store based barrier")}) {
     if (line.find(words) == line.npos) continue;
     NcclFailure failure = told(Code::RendezvousFailed, line, words);
-    const auto error = rest_behind(line, "got error: ");
+    const auto error = text_behind(line, "got error: ");
     if (error) failure.summary = rank_of(line) + "no ncclUniqueId from rank 0: ";
     const std::size_t timed_out = std::min(line.find("Timed out"), line.find(words));
     if (!error) failure.summary = rank_of(line);
@@ -116,7 +102,7 @@ std::optional<NcclFailure> read_result(string_view line) {
                                  {"ncclInvalidUsage", 5},       {"ncclRemoteError", 6}};
   for (const auto& [words, number] : kResults) {
     if (line.find(words) == line.npos) continue;
-    if (const auto last = rest_behind(line, "Last error: "); last && !last->empty()) {
+    if (const auto last = text_behind(line, "Last error: "); last && !last->empty()) {
       if (auto failure = read_nccl_failure(*last, true)) return failure;
     }
     NcclFailure failure = failure_of_result(number);
@@ -130,7 +116,7 @@ std::optional<NcclFailure> read_result(string_view line) {
 
 std::optional<NcclFailure> read_framework_failure(std::string_view line) {
   // JAX: "Last NCCL warning(error) log entry (may be unrelated) 'Bootstrap : no socket interface found'."
-  if (const auto last = rest_behind(line, "Last NCCL warning(error) log entry")) {
+  if (const auto last = text_behind(line, "Last NCCL warning(error) log entry")) {
     const std::size_t begin = last->find('\''), end = last->rfind('\'');
     if (begin < end && end != last->npos)
       return read_nccl_failure(last->substr(begin + 1, end - begin - 1), true);

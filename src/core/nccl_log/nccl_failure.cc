@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/nccl_log/warning_words.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
@@ -21,13 +22,6 @@ using std::string_view;
 constexpr std::size_t kLongestText = 512;
 // IPv6 in text has 45, a device at most 64.
 constexpr std::size_t kLongestWord = 64;
-
-// The text behind `mark`; nothing if `mark` is not in the text.
-std::optional<string_view> behind(string_view text, string_view mark) {
-  const std::size_t at = text.find(mark);
-  if (at == text.npos) return std::nullopt;
-  return text.substr(at + mark.size());
-}
 
 string_view up_to(string_view text, string_view ends) {
   return text.substr(0, std::min(text.find_first_of(ends), kLongestWord));
@@ -111,7 +105,7 @@ Code code_of_error(const NcclFailure& failure) {
 // local GID index 3, local GID ::, remote GID ::ffff:10.0.0.2" (from 2.24); "… failed with error Invalid
 // argument errno 22" (2.21 to 2.23); "… failed with error Invalid argument" (before).
 std::optional<NcclFailure> read_connect(string_view text, bool warning) {
-  auto rest = behind(text, "ibv_modify_qp failed with ");
+  auto rest = text_behind(text, "ibv_modify_qp failed with ");
   if (!rest) return std::nullopt;
   NcclFailure failure;
   failure.retried = rest->find(", retrying ") != rest->npos;
@@ -130,15 +124,15 @@ std::optional<NcclFailure> read_connect(string_view text, bool warning) {
   for (const Errno& each : kErrors) {
     if (!failure.error && failure.error_text == each.text) failure.error = each.number;
   }
-  if (const auto device = behind(*rest, " on dev ")) read_device(*device, failure);
-  if (const auto index = behind(*rest, "local GID index ")) failure.gid_index = leading_number(*index);
+  if (const auto device = text_behind(*rest, " on dev ")) read_device(*device, failure);
+  if (const auto index = text_behind(*rest, "local GID index ")) failure.gid_index = leading_number(*index);
   if (failure.gid_index && *failure.gid_index < 0) failure.gid_index.reset();
-  if (const auto gid = behind(*rest, "local GID ")) {
+  if (const auto gid = text_behind(*rest, "local GID ")) {
     // The first "local GID " may belong to "local GID index".
-    const auto own = behind(*gid, ", local GID ");
+    const auto own = text_behind(*gid, ", local GID ");
     failure.local_gid = gid_in(own ? *own : *gid);
   }
-  if (const auto gid = behind(*rest, "remote GID ")) failure.remote_gid = gid_in(*gid);
+  if (const auto gid = text_behind(*rest, "remote GID ")) failure.remote_gid = gid_in(*gid);
   failure.code = code_of_error(failure);
   return failure;
 }
@@ -165,13 +159,13 @@ constexpr Status kStatuses[] = {{1, Code::TransferFailed, "local length error"},
 // ::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2 hca mlx5_1"; "with error 12, opcode" up to 2.18, before 2.12
 // without the peer; "with status=IBV_WC_RETRY_EXC_ERR(12)" and "vendor_err=129" from 2.28.
 std::optional<NcclFailure> read_completion(string_view text) {
-  const auto rest = behind(text, "Got completion ");
-  auto status = behind(rest.value_or(""), "with status=");
-  if (!status) status = behind(rest.value_or(""), "with error ");
+  const auto rest = text_behind(text, "Got completion ");
+  auto status = text_behind(rest.value_or(""), "with status=");
+  if (!status) status = text_behind(rest.value_or(""), "with error ");
   if (!status) return std::nullopt;
   NcclFailure failure;
   failure.code = Code::TransferFailed;
-  if (const auto peer = behind(*rest, "from peer ")) failure.peer = up_to(*peer, " ,");
+  if (const auto peer = text_behind(*rest, "from peer ")) failure.peer = up_to(*peer, " ,");
   failure.error = leading_number(*status);
   if (const string_view name = up_to(*status, " ,"); !failure.error && name.starts_with("IBV_WC_")) {
     const std::size_t open = std::min(name.find('('), name.size());
@@ -184,11 +178,11 @@ std::optional<NcclFailure> read_completion(string_view text) {
     if (failure.error_text.empty()) failure.error_text = each.text;
   }
   for (const string_view mark : {string_view("vendor err "), string_view("vendor_err=")}) {
-    if (const auto vendor = behind(*rest, mark)) failure.vendor_error = leading_number(*vendor);
+    if (const auto vendor = text_behind(*rest, mark)) failure.vendor_error = leading_number(*vendor);
   }
-  if (const auto gid = behind(*rest, "localGid ")) failure.local_gid = gid_in(*gid);
-  if (const auto gid = behind(*rest, "remoteGids")) failure.remote_gid = gid_in(*gid);
-  if (const auto device = behind(*rest, " hca ")) read_device(*device, failure);
+  if (const auto gid = text_behind(*rest, "localGid ")) failure.local_gid = gid_in(*gid);
+  if (const auto gid = text_behind(*rest, "remoteGids")) failure.remote_gid = gid_in(*gid);
+  if (const auto device = text_behind(*rest, " hca ")) read_device(*device, failure);
   if (failure.code == Code::NoAnswer && is_link_local(failure.local_gid)) failure.code = Code::LinkLocalGid;
   return failure;
 }
@@ -213,7 +207,7 @@ std::optional<NcclFailure> read_event(string_view text) {
     code = Code::DeviceLost;
   }
   NcclFailure failure = of_code(code);
-  if (const auto device = behind(text, "NET/IB : ")) {
+  if (const auto device = text_behind(text, "NET/IB : ")) {
     const string_view word = up_to(*device, " ");
     if (word.find(':') != word.npos) read_device(word, failure);
   }
@@ -221,20 +215,20 @@ std::optional<NcclFailure> read_event(string_view text) {
 }
 
 std::optional<NcclFailure> read_device_failure(string_view text) {
-  if (const auto device = behind(text, "Unable to open device ")) {
+  if (const auto device = text_behind(text, "Unable to open device ")) {
     NcclFailure failure = of_code(Code::DeviceNotOpened);
     read_device(*device, failure);
     return failure;
   }
-  if (const auto problem = behind(text, " failed in ncclIbRoceGetVersionNum")) {
+  if (const auto problem = text_behind(text, " failed in ncclIbRoceGetVersionNum")) {
     NcclFailure failure = of_code(Code::GidTypeUnreadable);
     if (problem->starts_with(": ")) failure.error_text = problem->substr(2, kLongestWord);
     return failure;
   }
   // "Attempted to connect incompatible devices: [0]mlx5_0:1/IB and [1]mlx5_1:1/RoCE."
-  if (const auto devices = behind(text, "Attempted to connect incompatible devices: ")) {
+  if (const auto devices = text_behind(text, "Attempted to connect incompatible devices: ")) {
     NcclFailure failure = of_code(Code::MixedLinks);
-    if (const auto name = behind(up_to(*devices, " "), "]")) read_device(*name, failure);
+    if (const auto name = text_behind(up_to(*devices, " "), "]")) read_device(*name, failure);
     return failure;
   }
   return std::nullopt;
@@ -243,11 +237,11 @@ std::optional<NcclFailure> read_device_failure(string_view text) {
 std::optional<NcclFailure> read_words(string_view text, string_view file) {
   if (const auto code = code_of_warning(text, file)) {
     NcclFailure failure = of_code(*code);
-    if (const auto peer = behind(text, "closed by remote peer ")) failure.peer = up_to(*peer, " ,");
+    if (const auto peer = text_behind(text, "closed by remote peer ")) failure.peer = up_to(*peer, " ,");
     return failure;
   }
   // Up to 2.26; later versions do not name the network.
-  if (const auto name = behind(text, "Error: network ")) {
+  if (const auto name = text_behind(text, "Error: network ")) {
     const std::size_t end = name->find(" not found");
     if (end == name->npos) return std::nullopt;
     NcclFailure failure = of_code(Code::NetworkNotFound);
@@ -260,7 +254,7 @@ std::optional<NcclFailure> read_words(string_view text, string_view file) {
 // "Call to ibv_create_qp failed with error Cannot allocate memory", "… ibv_reg_mr_iova2 failed with error Bad
 // address": the first pins memory, the second most often registers a GPU's.
 std::optional<NcclFailure> read_verbs(string_view text) {
-  const auto call = behind(text, "Call to ibv_");
+  const auto call = text_behind(text, "Call to ibv_");
   if (!call || text.find(" failed") == text.npos) return std::nullopt;
   const bool memory = call->starts_with("reg_mr") || call->starts_with("reg_dmabuf_mr");
   if (text.find("Cannot allocate memory") != text.npos) return of_code(Code::MemoryLock);
@@ -282,14 +276,14 @@ bool is_docker_bridge(string_view peer) {
 // "Call to recv from 10.0.0.2<4711> failed : Connection timed out": of a connection that had been
 // established.
 std::optional<NcclFailure> read_broken(string_view text) {
-  auto call = behind(text, "Call to ");
+  auto call = text_behind(text, "Call to ");
   if (!call || !is_of(*call, {"recv", "send", "read", "write"})) return std::nullopt;
   for (const string_view error : {string_view("Connection timed out"), string_view("No route to host"),
                                   string_view("Network is unreachable"), string_view("Host is down")}) {
     if (call->find(error) == call->npos) continue;
     NcclFailure failure = of_code(Code::ConnectionBroken);
     for (const string_view mark : {string_view(" from "), string_view(" to ")}) {
-      if (const auto peer = behind(*call, mark); peer && failure.peer.empty())
+      if (const auto peer = text_behind(*call, mark); peer && failure.peer.empty())
         failure.peer = up_to(*peer, " ,");
     }
     failure.error_text = error;
@@ -302,7 +296,7 @@ std::optional<NcclFailure> read_broken(string_view text) {
 // to …", "Call to connect to … failed", "socketPollConnect: connect to … returned No route to host(113),
 // exceeded error retry count after 35 attempts".
 std::optional<NcclFailure> read_no_connection(string_view text) {
-  auto peer = behind(text, "onnect to ");
+  auto peer = text_behind(text, "onnect to ");
   const auto has = [&](string_view words) { return text.find(words) != text.npos; };
   if (!peer && !has("Call to connect ") && !has("PollConnect") && !has("StartConnect") &&
       !has(": connect returned "))
@@ -316,7 +310,7 @@ std::optional<NcclFailure> read_no_connection(string_view text) {
     failure.code = Code::UnreachableInterface;
   for (const string_view mark :
        {string_view(" failed : "), string_view(" returned "), string_view(" failed with error ")}) {
-    if (const auto error = behind(*peer, mark); error && failure.error_text.empty())
+    if (const auto error = text_behind(*peer, mark); error && failure.error_text.empty())
       failure.error_text = trim_error(*error);
   }
   return failure;
@@ -327,7 +321,7 @@ constexpr int kResults = 7;  // of ncclResult_t; 7 is "in progress", which is no
 // "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]", "init.cc:1303 -> 2": the last
 // lines of an error that no caller handled. Other files' lines stand in good logs, too.
 std::optional<NcclFailure> read_end(string_view text) {
-  const auto result = behind(text, "-> ");
+  const auto result = text_behind(text, "-> ");
   const auto number = result ? leading_number(*result) : std::nullopt;
   if (!number || *number < 1 || *number >= kResults) return std::nullopt;
   string_view file = text.substr(0, text.find(':'));

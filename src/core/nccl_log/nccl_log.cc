@@ -6,6 +6,7 @@
 
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/nccl_log/framework_failure.h"
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
@@ -98,13 +99,6 @@ std::size_t end_of_message(std::string_view text, std::size_t begin) {
   return prefix.empty() ? next.at : static_cast<std::size_t>(prefix.data() - text.data());
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r' || text.back() == '\n'))
-    text.remove_suffix(1);
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  return text;
-}
-
 bool is_nccl_variable(std::string_view text) {
   return text.starts_with("NCCL_") && text.size() <= 64 && is_variable_name(text);
 }
@@ -137,7 +131,7 @@ std::string_view name_after(std::string_view text, std::string_view mark, std::s
   const std::size_t at = text.find(mark);
   if (at == text.npos) return {};
   text = text.substr(at + mark.size());
-  return trimmed(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
+  return trimmed_text(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
 }
 
 // The first "15:16:23" of the text that stands alone or behind a date's T; "" if there is none.
@@ -163,15 +157,10 @@ int number_after(std::string_view text, std::string_view mark) {
   return number;
 }
 
-// "10.0.0.2" of "10.0.0.2<4711>"; of a link-local address without its interface.
-std::string_view address_of(std::string_view peer) {
-  return peer.substr(0, peer.find_first_of("%<"));
-}
-
 }  // namespace
 
 std::set<std::uint32_t> NcclLog::processes_of(std::string_view peer) const {
-  peer = address_of(peer);
+  peer = address_of_peer(peer);
   if (const auto found = addresses.find(peer); found != addresses.end()) return found->second.processes;
   std::set<std::uint32_t> of_host;
   for (std::size_t i = 0; i < process_names.size(); ++i) {
@@ -232,7 +221,7 @@ NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::siz
     message.process = process_of(message.thread.substr(0, colon));
   }
   message.file = file_of(message.before);
-  message.text = trimmed(text.substr(begin, end - begin));
+  message.text = trimmed_text(text.substr(begin, end - begin));
   // NCCL up to 2.28 cuts its lines, prefix included, at 1023 bytes.
   constexpr std::size_t kNcclLine = 1023;
   message.cut = end - begin + message.thread.size() + 20 >= kNcclLine || end != text.size();
@@ -241,7 +230,7 @@ NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::siz
 
 void NcclLogReader::read_line(std::string_view text, bool cut) {
   ++log_.lines;
-  text = trimmed(text);
+  text = trimmed_text(text);
   Message message;
   message.line = log_.lines;
   bool ours = false;
@@ -296,7 +285,7 @@ bool NcclLogReader::read_framework(const Message& message) {
   std::string_view text = message.text;
   const bool near = framework_line_ > 0 && message.line - framework_line_ <= kNear;
   if (last_error_) {
-    if (text.starts_with(*last_error_)) text = trimmed(text.substr(last_error_->size()));
+    if (text.starts_with(*last_error_)) text = trimmed_text(text.substr(last_error_->size()));
     last_error_.reset();
     if (text.empty() || text.starts_with("Exception raised") || text.starts_with("Traceback")) return false;
     if (auto failure = read_nccl_failure(text, true)) add_failure(message, *std::move(failure), true);
@@ -398,7 +387,7 @@ bool NcclLogReader::read_value(const Message& message) {
     if (at == text.npos) continue;
     const std::string_view name = word_before(text, at);
     if (!is_nccl_variable(name)) continue;
-    std::string_view value = trimmed(text.substr(at + mark.size()));
+    std::string_view value = trimmed_text(text.substr(at + mark.size()));
     const bool period = value.ends_with('.');
     if (period) value.remove_suffix(1);
     const Variable* known = find_nccl_variable(name);
@@ -425,7 +414,7 @@ void NcclLogReader::read_devices(const Message& message) {
     const std::string_view interface = text.substr(out_of_band + 6);
     if (const std::size_t colon = interface.find(':'); colon != interface.npos) {
       message.note(log_.bootstrap, interface.substr(0, colon));
-      message.note(log_.addresses, address_of(interface.substr(colon + 1)));
+      message.note(log_.addresses, address_of_peer(interface.substr(colon + 1)));
     }
     text = text.substr(0, out_of_band);
   }
@@ -508,7 +497,7 @@ void NcclLogReader::note_interface(std::string_view interface) {
     interface.remove_prefix(std::min(interface.find(']') + 1, interface.size()));
   const std::size_t colon = interface.find(':');
   if (colon == interface.npos || colon == 0 || log_.interfaces.size() >= kMostFacts) return;
-  const std::string_view address = address_of(interface.substr(colon + 1)).substr(0, kLongestNetwork);
+  const std::string_view address = address_of_peer(interface.substr(colon + 1)).substr(0, kLongestNetwork);
   if (!address.empty())
     log_.interfaces.emplace(address, interface.substr(0, std::min(colon, kLongestNetwork)));
 }
@@ -519,7 +508,7 @@ void NcclLogReader::read_bootstrap(const Message& message, std::string_view inte
     interface.remove_prefix(std::min(interface.find(']') + 1, interface.size()));
   const std::size_t colon = std::min(interface.find(':'), interface.size());
   const std::string_view name = interface.substr(0, colon);
-  const std::string_view address = address_of(interface.substr(std::min(colon + 1, interface.size())));
+  const std::string_view address = address_of_peer(interface.substr(std::min(colon + 1, interface.size())));
   message.note(log_.bootstrap, name);
   if (!address.empty()) message.note(log_.addresses, address);
   auto failure = read_unreachable(name, address);
