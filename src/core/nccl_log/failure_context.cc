@@ -22,10 +22,11 @@ bool begins_with_one_of(string_view text, std::initializer_list<string_view> beg
   return std::ranges::any_of(beginnings, [&](string_view each) { return text.starts_with(each); });
 }
 
-// Interfaces inside a host: bridges of containers and virtual machines, and their ends.
+// Bridges of containers and virtual machines with the same address on each host, and their ends. Those of a
+// cluster's network (cni0, flannel.1) have a subnet of their own on each node, and are routed.
 bool is_inside_host(string_view interface) {
-  return interface == "lo" || begins_with_one_of(interface, {"br-", "docker", "virbr", "veth", "cni", "cali",
-                                                             "lxc", "lxdbr", "podman", "flannel"});
+  return interface == "lo" ||
+         begins_with_one_of(interface, {"br-", "docker", "virbr", "veth", "lxc", "lxdbr", "podman"});
 }
 
 // True if all versions that the log tells are older; false where it tells none.
