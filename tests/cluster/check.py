@@ -13,10 +13,10 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 from session import Session  # noqa: E402
-from scenarios import (carriers, envfile, events, figures, full, helm, lost, nccl, older, programs, pull,  # noqa: E402
-                       removal, start, upgrade)
+from scenarios import (carriers, engines, envfile, events, figures, full, helm, lost, nccl, older, programs,  # noqa: E402
+                       pull, removal, start, upgrade)
 
-SCENARIOS = [carriers, envfile, older, start, pull, nccl, programs, events, full, lost, removal,
+SCENARIOS = [carriers, envfile, engines, older, start, pull, nccl, programs, events, full, lost, removal,
              figures, upgrade, helm]
 
 

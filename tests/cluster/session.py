@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a command in the cluster asks of it: objects by the API, and processes of pods as this machine's kernel sees them,
 without a program in the container."""
+import contextlib
 import json
 import os
 import pathlib
@@ -31,10 +32,10 @@ class Process:
         except (FileNotFoundError, ProcessLookupError):
             return b""
 
-    def variables(self):
-        """NCCL's variables, as the process was started with them."""
+    def variables(self, prefixes="NCCL_"):
+        """NCCL's variables, or those with one of these prefixes, as the process was started with them."""
         pairs = (self.place / "environ").read_text().split("\0")
-        return dict(pair.split("=", 1) for pair in pairs if pair.startswith("NCCL_"))
+        return dict(pair.split("=", 1) for pair in pairs if pair.startswith(prefixes))
 
     def file(self, path):
         """The lines of a file of variables as this process finds it; None without one."""
@@ -187,6 +188,21 @@ class Session:
         except Refused:
             return {}
         return {port["hca"]: port["state"] for port in observed["ports"]}
+
+    @contextlib.contextmanager
+    def without_agent(self):
+        """Tables stay as they are; behind it they are the agent's own again."""
+        def place(agents):
+            self.api.merge("DaemonSet", "nccl-env", "nccl-env-agent",
+                           {"spec": {"template": {"spec": {"nodeSelector": {"no-node": agents}}}}})
+        place("has-it")
+        try:
+            eventually("the agent is gone", lambda: not self.api.list(
+                "Pod", "nccl-env", "?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent"))
+            yield
+        finally:
+            place(None)
+            eventually("the table is back", lambda: list(self.ports_of()) == HCAS)
 
     def set_state(self, hca, state):
         """What the recorded /sys says of this port."""

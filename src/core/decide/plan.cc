@@ -55,6 +55,9 @@ class PodPlanner {
   [[nodiscard]] bool reads_conf(const Container& container) const;
   [[nodiscard]] FileKeys engine_keys() const;
   void leave_out_engines();
+  [[nodiscard]] std::optional<Value> objection_to_engine_file(const Engine& engine,
+                                                              const Container& container, const UserEnv& user,
+                                                              bool too_early) const;
   [[nodiscard]] std::optional<Value> mount_engine_files(const Container& container, const UserEnv& user,
                                                         ContainerPlan& plan);
   void add_to_engine_file(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
@@ -473,6 +476,25 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
   warn_of(container, user, plan);
 }
 
+// The file is one for all containers. A user's own variable beats its line; one that decides about a group
+// does not, and keeps the whole file away.
+std::optional<Value> PodPlanner::objection_to_engine_file(const Engine& engine, const Container& container,
+                                                          const UserEnv& user, bool too_early) const {
+  auto none = user.objection(engine.folder_variable, true);
+  if (none && none->reason != Reason::ConfPresent) return none;  // that file is NCCL's
+  for (const Value& wish : wishes_) {
+    if (!is_engine_line(wish) || file_engine_of(wish.name) != &engine) continue;
+    none = user.objection(wish.name, is_policys(wish));
+    if (none && none->reason == Reason::UserSetGroup) return none;
+  }
+  const std::string place = place_of(engine);
+  const std::string_view places[] = {place};
+  if (conf_is_occupied(container, places))
+    return left_out(engine.file, Reason::ConfOccupied, "The container mounts a volume of its own there.");
+  if (too_early) return left_out(engine.file, Reason::TooEarly);
+  return std::nullopt;
+}
+
 // Mounts the files of engines that have something for the container. Returns why there is none.
 std::optional<Value> PodPlanner::mount_engine_files(const Container& container, const UserEnv& user,
                                                     ContainerPlan& plan) {
@@ -484,13 +506,7 @@ std::optional<Value> PodPlanner::mount_engine_files(const Container& container, 
       return !objection || UserEnv::leaves_room_for_file(*objection->reason);
     };
     if (std::none_of(wishes_.begin(), wishes_.end(), carries)) continue;
-    const std::string place = place_of(*engine);
-    const std::string_view places[] = {place};
-    none = user.objection(engine->folder_variable, true);
-    if (none && none->reason == Reason::ConfPresent) none.reset();  // that file is NCCL's
-    if (!none && conf_is_occupied(container, places))
-      none = left_out(engine->file, Reason::ConfOccupied, "The container mounts a volume of its own there.");
-    if (!none && is_before_resolver(plan.position)) none = left_out(engine->file, Reason::TooEarly);
+    none = objection_to_engine_file(*engine, container, user, is_before_resolver(plan.position));
     if (none) continue;
     plan.engine_files.push_back(engine);
     plan.set.push_back({.name = std::string(engine->folder_variable),

@@ -109,17 +109,9 @@ def image_and_user(session):
 
 def without_table(session, table):
     """Bound to a node whose table is gone: by file there is no line, and no variable is empty."""
-    agents = {"spec": {"template": {"spec": {"nodeSelector": {"no-node": "has-it"}}}}}
-    session.api.merge("DaemonSet", "nccl-env", "nccl-env-agent", agents)
-    try:
-        eventually("the agent is gone", lambda: not session.api.list(
-            "Pod", "nccl-env", "?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent"))
+    with session.without_agent():
         session.api.delete("NodeFabric", None, table)
         eventually("pods get no list", lambda: no_list(session))
-    finally:
-        session.api.merge("DaemonSet", "nccl-env", "nccl-env-agent",
-                          {"spec": {"template": {"spec": {"nodeSelector": {"no-node": None}}}}})
-        eventually("the table is back", lambda: list(session.ports_of()) == HCAS)
 
 
 def no_list(session):

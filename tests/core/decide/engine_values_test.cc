@@ -169,6 +169,23 @@ TEST(EngineValues, WhatUsersChoseStays) {
   EXPECT_EQ(reason(mounted, "UCX_NET_DEVICES"), "ConfOccupied");
 }
 
+// Beside GPU-initiated transfers a list in the file would switch them off, and the file has it for all.
+TEST(EngineValues, AChoiceForTheGroupKeepsTheWholeFileAway) {
+  for (const char* name : {"UCX_TLS", "UCX_RC_GDA_NUM_CHANNELS"}) {
+    const Json own = container("c", {env_literal(name, "rc_gda")});
+    const Json made = admit(pod({own, container("d")}), all_engines()).pod;
+    EXPECT_EQ(told(made, "c", "UCX_NET_DEVICES"), "UserSetGroup");
+    EXPECT_EQ(told(made, "c", "UCX_IB_TRAFFIC_CLASS"), "UserSetGroup");
+    EXPECT_THAT(made["spec"]["containers"][0].dump(), Not(HasSubstr("ucx.conf")));
+    EXPECT_THAT(made["spec"]["containers"][0].dump(), Not(HasSubstr("UCX_CONFIG_DIR")));
+    EXPECT_THAT(made["spec"]["containers"][1]["volumeMounts"], Contains(kUcxMount));
+  }
+  const Json beside = container("c", {env_literal("UCX_NET_DEVICES", "mlx5_9:1")});
+  EXPECT_THAT(admit(pod({beside}), all_engines()).pod["spec"]["containers"][0]["volumeMounts"],
+              Contains(kUcxMount))
+      << "its own variable beats the line";
+}
+
 TEST(EngineValues, InsideThePodTheyFollowWhatThePodShows) {
   NodeFabric seen = rails(2);
   seen.name = "pod";
