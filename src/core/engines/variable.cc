@@ -9,6 +9,7 @@
 #include "nccl_env/core/fabric/gid.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
 

@@ -124,7 +124,7 @@ std::string mtu_context(const NcclLog& log) {
 }
 
 std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
-  if (const std::string bridges = bridges_text(log); !bridges.empty()) return bridges;
+  if (std::string bridges = bridges_text(log); !bridges.empty()) return bridges;
   if (!failure.sequence) return {};
   if (*failure.sequence <= 1) {
     if (log.is_of_one_node() && log.local_transports.contains("P2P"))
@@ -158,7 +158,7 @@ std::string stranger_text(const NcclFailure& failure) {
     const char* begin = failure.text.data() + at + mark.size();
     std::uint64_t number = 0;
     std::from_chars(begin, failure.text.data() + failure.text.size(), number, base);
-    if (const std::string text = text_in(number); !text.empty()) return text;
+    if (std::string text = text_in(number); !text.empty()) return text;
   }
   return {};
 }
