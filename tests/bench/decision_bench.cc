@@ -33,11 +33,12 @@ std::string read_input(const std::string& name) {
 }
 
 // The policy, its namespace, and tables that differ in their names only.
-Snapshot make_snapshot(std::int64_t tables) {
+Snapshot make_snapshot(std::int64_t tables, bool all_engines = false) {
   store::Objects objects;
-  for (const char* name : {"policy.json", "namespace.json"}) {
-    add_object(nlohmann::json::parse(read_input(name)), {}, objects);
-  }
+  auto policy = nlohmann::json::parse(read_input("policy.json"));
+  if (all_engines) policy["spec"]["engines"] = {"NCCL", "UCX", "NVSHMEM", "Gloo", "Mooncake"};
+  add_object(policy, {}, objects);
+  add_object(nlohmann::json::parse(read_input("namespace.json")), {}, objects);
   auto table = nlohmann::json::parse(read_input("node-00000.json"));
   for (std::int64_t i = 0; i < tables; ++i) {
     std::string number = std::to_string(i);
@@ -171,8 +172,9 @@ BENCHMARK_CAPTURE(log_line, pod, "pod.json");
 BENCHMARK_CAPTURE(log_line, binding, "binding.json");
 
 // From a review's bytes to the response's, with the record.
-void answer(benchmark::State& state, const char* file) {
-  const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(state.range(0))));
+void answer(benchmark::State& state, const char* file, bool all_engines = false) {
+  const store::Published<Snapshot> snapshots(
+      std::make_shared<const Snapshot>(make_snapshot(state.range(0), all_engines)));
   store::Published<Snapshot>::Reader reader(snapshots);
   webhook::Admission admission(options());
   std::string bytes = read_input(file);
@@ -184,6 +186,8 @@ void answer(benchmark::State& state, const char* file) {
 }
 BENCHMARK_CAPTURE(answer, pod, "pod.json")->Arg(1)->Arg(1000)->Arg(15000);
 BENCHMARK_CAPTURE(answer, binding, "binding.json")->Arg(1)->Arg(1000)->Arg(15000);
+BENCHMARK_CAPTURE(answer, pod_all_engines, "pod.json", true)->Arg(1);
+BENCHMARK_CAPTURE(answer, binding_all_engines, "binding.json", true)->Arg(1);
 
 }  // namespace
 }  // namespace nccl_env::bench

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/policy/description.h"
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 #include "policy/fields.h"
 #include "text/quote.h"
@@ -72,7 +78,13 @@ std::string format_key(const std::uint16_t& key) {
 Result<const Engine*> parse_engine(std::string_view text) {
   const Engine* engine = find_engine(text);
   if (engine && (engine == &nccl_engine() || gives_values(*engine))) return engine;
-  return Error{in_quotes(text) + ": expected NCCL, UCX, NVSHMEM, Gloo or Mooncake"};
+  std::vector<std::string_view> names{nccl_engine().name};
+  for (const Engine* other : other_engines()) {
+    if (gives_values(*other)) names.push_back(other->name);
+  }
+  const std::string_view meant = nearest(text, names, 2);
+  return Error{in_quotes(text) + (meant.empty() ? ": expected one of " + join(names)
+                                                : ": do you mean " + std::string(meant) + "?")};
 }
 
 std::string format_engine(const Engine* const& engine) {
