@@ -21,7 +21,7 @@ RELEASE = mkdir -p build && flock build/release.lock
 build: deps ## build/release/bin/{nccl-env,nccl-env-webhook,nccl-env-agent}
 	$(RELEASE) sh -c 'cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-webhook nccl-env-agent'
 
-# What `make image` and `make deb` are for: this machine, and arm64 where its root has been made (ARCH=…: as it says).
+# What `make image`, `deb` and `portable` are for: this machine, and arm64 where its root has been made (ARCH=…: as it says).
 NATIVE := $(shell dpkg --print-architecture 2>/dev/null)
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nccl-env
 LAB_ARCH := $(if $(findstring $(origin ARCH),command line environment),$(ARCH),$(NATIVE))
@@ -159,11 +159,21 @@ deb: $(BUILDS) ## the command line as Debian packages, build/deb/nccl-env_*.deb 
 
 deb-test: deb ## installs each package on a clean Debian 12 root, as root, and uses it there
 	for package in build/deb/nccl-env_*.deb; do tests/clean/deb $$package || exit; done
+
+.PHONY: portable portable-test
+portable: deps ## the command line as one file for any Linux, build/portable/nccl-env-*-linux-* (ARCH="amd64 arm64")
+	@scripts/install-deps --deb
+	rm -rf build/portable
+	for architecture in $(ARCH); do $(RELEASE) scripts/portable $$architecture || exit; done
+
+portable-test: portable ## each in a root with nothing else, as root: commands, and a cluster over TLS
+	python3 -B tests/release/portable.py $$(ls build/portable/* | grep -v '\.copyright$$')
+
 .PHONY: release release-test
-release: image deb ## of the tag vVERSION images, chart, packages and checksums in build/dist (VERSION=0.1.0 REPOSITORY=… PUSH=yes)
+release: image deb portable ## of the tag vVERSION images, chart, packages, files and checksums in build/dist (VERSION=0.1.0 REPOSITORY=… PUSH=yes)
 	REPOSITORY="$(REPOSITORY)" PUSH="$(PUSH)" scripts/release "$(VERSION)"
 
-release-test: image deb ## scripts/release in a clone, against a registry on loopback
+release-test: image deb portable ## scripts/release in a clone, against a registry on loopback
 	python3 -B tests/release/check.py
 
 report-test: build ## the page of `nccl-env report` in headless Chromium (1 minute); screenshots in build/report

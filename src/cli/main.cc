@@ -7,9 +7,13 @@
 
 #include "nccl_env/cli/cli.h"
 #include "nccl_env/cli/verdict_colours.h"
+#include "nccl_env/net/modules.h"
 
 int main(int argc, char** argv) {
   using namespace nccl_env::cli;
+#ifdef NCCL_ENV_PORTABLE
+  nccl_env::net::load_no_modules();
+#endif
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size.ws_col = 0;  // not a terminal
   VerdictColours colours(std::cout);

@@ -3,7 +3,8 @@
 """What nccl-env-agent costs: a node of 16 HCAs with GID tables of 255 entries, as a copy of sysfs.
 
 Prints the time from start to the first published table, resident memory, and the CPU time of --seconds (60) in which
-nothing happens but the look that comes once a minute. Exits 1 over the limits that docs/reference/agent.md states."""
+nothing happens but the look that comes once a minute. Exits 1 over the limits below; docs/operate/operations.md has
+what was measured."""
 import argparse
 import os
 import pathlib
@@ -106,7 +107,7 @@ def main():
     print(f"{args.devices} devices: first table after {started * 1000:.0f} ms, resident {memory / 1024:.1f} MiB, "
           f"idle CPU {used * 100:.3f} % over {args.seconds:.0f} s")
     if code != 0 or started > START_LIMIT or memory > MEMORY_LIMIT or used > CPU_LIMIT:
-        sys.exit("over the limits of docs/reference/agent.md, or it did not end well")
+        sys.exit("over the limits of tests/bench/agent_cost.py, or it did not end well")
 
 
 if __name__ == "__main__":

@@ -147,8 +147,8 @@ class Cluster:
         out.mkdir(exist_ok=True)
         for path in out.iterdir():
             path.unlink()
-        arguments = [argument if not any(argument.startswith(place) for place in mounts)
-                     else str(out) if argument in mounts else str(out / pathlib.Path(argument).name) for argument in some["args"]]
+        arguments = [argument if not any(argument.startswith(place) for place in mounts) else
+                     str(out) if argument in mounts else str(out / pathlib.Path(argument).name) for argument in some["args"]]
         if "--given" not in arguments:
             arguments += ["--sysfs", self.roots[state.devices]]
         ended = subprocess.run([self.agent, *arguments, "--termination-log", "/dev/null"], check=False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which devices and interfaces other engines take of their own variables: ours, none, and NCCL's copied."""
+"""Devices and interfaces that engines take of variables of their own: ours, none, and NCCL's copied."""
 import contextlib
 import json
 import os
@@ -113,8 +113,8 @@ class Ucx:
         return Taken(1 if failed else 0, {"missing": names, "interfaces": sorted(interfaces), **numbers}, used.stdout)
 
     def run(self, env, *options):
-        return subprocess.run([self.program, *options], env={**env, **self.libraries}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False, timeout=SECONDS)
+        return subprocess.run([self.program, *options], env={**env, **self.libraries}, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False, timeout=SECONDS)
 
 
 @dataclass
@@ -145,11 +145,11 @@ def joined(node, port=""):
 
 
 def ours(node, interface="eth1"):
-    """What we give on the node, by a policy with a traffic class and a service level, where this is its own interface."""
+    """Our values on the node, by a policy with a traffic class and a service level, where this is its own interface."""
     given = {"UCX_NET_DEVICES": f"{joined(node, ':1')},{interface}", "UCX_IB_TRAFFIC_CLASS": "96", "UCX_IB_SL": "3",
              "NVSHMEM_HCA_LIST": joined(node, ":1"), "NVSHMEM_IB_TRAFFIC_CLASS": "96", "NVSHMEM_IB_SL": "3",
-             "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": f"={interface}", "MC_TE_FILTERS": joined(node), "MC_IB_TC": "96", "MC_IB_SL": "3",
-             "GLOO_SOCKET_IFNAME": interface, "TP_SOCKET_IFNAME": interface}
+             "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": f"={interface}", "MC_TE_FILTERS": joined(node), "MC_IB_TC": "96",
+             "MC_IB_SL": "3", "GLOO_SOCKET_IFNAME": interface, "TP_SOCKET_IFNAME": interface}
     return given | ({"NVSHMEM_HCA_PREFIX": "roce_"} if node == "renamed" else {})
 
 
@@ -227,15 +227,17 @@ def of_torch():
         yield Question("TensorPipe of PyTorch 1.13.1", name, "rails", env, tensorpipe)
 
 
+GIVEN = ("rails", "renamed", "uneven")
 POLICY = """{"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "engines"}, "spec": {
-"match": {"resources": [{"name": "rdma/hca"}]}, "socketInterface": "FromNode", "env": {"NCCL_IB_TC": "96", "NCCL_IB_SL": "3"}}}"""
+"match": {"resources": [{"name": "rdma/hca"}]}, "socketInterface": "FromNode",
+"env": {"NCCL_IB_TC": "96", "NCCL_IB_SL": "3"}}}"""
 
 
 def given_wrongly(program, tree, folder):
     """Sentences: values of `nccl-env env` that are not those about which the questions are."""
     policy, told = folder / "engines.yaml", []
     policy.write_text(POLICY)
-    for node in ("rails", "renamed", "uneven"):
+    for node in GIVEN:
         tree.show(node)
         world.lay_out({"eth1": ["10.2.2.2/24"]} | {f"rail{device.number}": [f"25.11.{device.number}.2/24"]
                                                    for some in devices.NODES[node] for device in some})
@@ -249,8 +251,8 @@ def given_wrongly(program, tree, folder):
 
 
 def of_engines(process):
-    """What a container's process has for engines other than NCCL: its variables, and the lines of ucx.conf where UCX is
-    told of it."""
+    """Values that a container's process has for engines other than NCCL: its variables, and the lines of ucx.conf where
+    UCX is told of it."""
     text = process.files.get("/nccl-env/ucx.conf", "") if process.env.get("UCX_CONFIG_DIR") == "/nccl-env" else ""
     lines = dict(line.split("=", 1) for line in text.splitlines())
     return {name: value for name, value in {**lines, **process.env}.items()
@@ -262,19 +264,18 @@ def delivered_wrongly(cluster):
     rails = ours("rails", "eth0")
     constants = {name: value for name, value in rails.items() if value in ("96", "3")}
     literals = {name: value for name, value in constants.items() if not name.startswith("UCX_")}
-    own = {"UCX_CONFIG_DIR": "/mine"}
+    well = containers.State("rails", policy="engines")
 
     def less(*names, **more):
         return {name: value for name, value in rails.items() if name not in names} | more
     expected = [
-        *(("EnvFile", containers.State(node, policy="engines"), {}, ours(node, "eth0")) for node in ("rails", "renamed", "uneven")),
+        *(("EnvFile", containers.State(node, policy="engines"), {}, ours(node, "eth0")) for node in GIVEN),
         ("EnvFile", containers.State("rails", policy="engines", table="none"), {}, constants),
         ("EnvFile", containers.State("rails", policy="engines", bound=False), {}, literals),
-        ("File", containers.State("rails", policy="engines"), {}, {**constants, "UCX_NET_DEVICES": rails["UCX_NET_DEVICES"]}),
-        ("EnvFile", containers.State("rails", policy="engines"), {"MOONCAKE_DEVICE": "mlx5_4"},
-         less("MC_TE_FILTERS", MOONCAKE_DEVICE="mlx5_4")),
-        ("EnvFile", containers.State("rails", policy="engines"), {"GLOO_SOCKET_IFNAME": "eth1"}, less(GLOO_SOCKET_IFNAME="eth1")),
-        ("EnvFile", containers.State("rails", policy="engines"), own, less(*(name for name in rails if name.startswith("UCX_")))),
+        ("File", well, {}, {**constants, "UCX_NET_DEVICES": rails["UCX_NET_DEVICES"]}),
+        ("EnvFile", well, {"MOONCAKE_DEVICE": "mlx5_4"}, less("MC_TE_FILTERS", MOONCAKE_DEVICE="mlx5_4")),
+        ("EnvFile", well, {"GLOO_SOCKET_IFNAME": "eth1"}, less(GLOO_SOCKET_IFNAME="eth1")),
+        ("EnvFile", well, {"UCX_CONFIG_DIR": "/mine"}, less(*(name for name in rails if name.startswith("UCX_")))),
     ]
     told = []
     for carrier, state, env, values in expected:

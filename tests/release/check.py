@@ -25,12 +25,12 @@ IMAGES = ("webhook", "agent", "cli")
 
 
 class Clone:
-    """This commit, and what `make image deb` has built of it."""
+    """This commit, and what `make image deb portable` has built of it."""
 
     def __init__(self, folder, registry):
         self.path = folder / "clone"
         subprocess.run(["git", "clone", "--quiet", "--shared", SOURCE, self.path], check=True)
-        for part in ("image", "deb"):
+        for part in ("image", "deb", "portable"):
             shutil.copytree(SOURCE / "build" / part, self.path / "build" / part)
         plain = folder / ".config/containers/registries.conf"
         plain.parent.mkdir(parents=True)
@@ -71,6 +71,9 @@ def check_files(dist):
         if hashlib.sha256((dist / name).read_bytes()).hexdigest() != sums[name]:
             yield f"{name} is not what SHA256SUMS says"
     wanted = {f"nccl-env-{image}.oci.tar" for image in IMAGES} | {f"nccl-env-{VERSION}.tgz", "values.yaml", "digests"}
+    for package in sorted(name for name in there if name.endswith(".deb")):
+        architecture = package.removesuffix(".deb").rpartition("_")[2]
+        wanted |= {f"nccl-env-{VERSION}-linux-{architecture}", f"nccl-env-{VERSION}-linux-{architecture}.copyright"}
     if wanted - there or not any(name.endswith(".deb") for name in there):
         yield f"not there: {wanted - there}, or a package"
     with tarfile.open(dist / f"nccl-env-{VERSION}.tgz") as archive:

@@ -14,6 +14,7 @@
 #include "commands/pod_preview.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/nccl_log/log_kind.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
 #include "nccl_env/core/nccl_log/rank_logs.h"
@@ -73,19 +74,38 @@ class LogLines {
   bool cut_ = false;
 };
 
-bool read_stream(std::istream& in, NcclLogReader& reader) {
+// `head`: the first bytes.
+bool read_stream(std::istream& in, NcclLogReader& reader, std::string& head) {
   LogLines lines(reader);
   char block[64 << 10];
-  while (in.read(block, sizeof block) || in.gcount() > 0)
-    lines.feed({block, static_cast<std::size_t>(in.gcount())});
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    const std::string_view part(block, static_cast<std::size_t>(in.gcount()));
+    if (head.size() < kLogHead) head.append(part.substr(0, kLogHead - head.size()));
+    lines.feed(part);
+  }
   lines.finish();
   return !in.bad();
 }
 
+// Refuses what holds no text of NCCL's because it is no text.
+program::Failure check_kind(const std::string& file, const NcclLogReader& reader, const std::string& head) {
+  if (reader.log().speaks()) return {};
+  const std::string name = file == "-" ? "standard input" : file;
+  if (head.empty())
+    return {program::kNothing,
+            name +
+                ": is empty: the job wrote nothing there. Give the output of one of its ranks (kubectl logs "
+                "POD, or the file that NCCL_DEBUG_FILE names)"};
+  const std::string why = why_no_text(head);
+  return why.empty() ? program::Failure() : program::Failure{program::kUsage, name + ": " + why};
+}
+
 program::Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reader) {
+  std::string head;
   if (file == "-")
-    return read_stream(in, reader) ? program::Failure()
-                                   : program::Failure{program::kNotSeen, "standard input: cannot be read"};
+    return read_stream(in, reader, head)
+               ? check_kind(file, reader, head)
+               : program::Failure{program::kNotSeen, "standard input: cannot be read"};
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
@@ -93,7 +113,7 @@ program::Failure read_log(const std::string& file, std::istream& in, NcclLogRead
     return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be opened") +
                                    (may_be_pod ? "; of the cluster: pod/" + file + " or job/" + file : "")};
   }
-  if (read_stream(stream, reader)) return {};
+  if (read_stream(stream, reader, head)) return check_kind(file, reader, head);
   return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be read")};
 }
 
@@ -260,7 +280,7 @@ int verify_ranks_of(const VerifyArguments& arguments, const Console& terminal) {
   const program::Failure failure = names(arguments, kJobPrefix) ? read_job(arguments, terminal, ranks)
                                                                 : read_rank_files(arguments, terminal, ranks);
   if (failure) return stop(terminal, failure);
-  if (std::ranges::none_of(ranks, [](const RankLog& rank) { return rank.log.nccl_lines > 0; })) {
+  if (std::ranges::none_of(ranks, [](const RankLog& rank) { return rank.log.speaks(); })) {
     const auto unread =
         std::ranges::find_if(ranks, [](const RankLog& rank) { return !rank.problem.empty(); });
     if (unread != ranks.end()) return stop(terminal, program::kNotSeen, unread->problem);
@@ -287,7 +307,7 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
   }
   if (failure) return stop(terminal, failure);
   const NcclLog& log = reader.log();
-  if (log.nccl_lines == 0)
+  if (!log.speaks())
     return stop(
         terminal, program::kNothing,
         arguments.logs.front() + ": none of " + count_of(log.lines, "line") + " is NCCL's; " + kNeeds);
@@ -299,19 +319,20 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
 }  // namespace
 
 void add_verify(CommandLine& line, CLI::App& parent) {
-  auto [app, to] = line.command(parent,
-                                {"verify",
-                                 "Tell from NCCL's log what failed, what it means and which value caused it, "
-                                 "and of each value that the "
-                                 "pod was given whether NCCL uses it (the log needs NCCL_DEBUG=INFO). Of a "
-                                 "job or several logs: all ranks "
-                                 "side by side, the odd one first. The first line is the diagnosis. Exit 1 "
-                                 "if something failed, if NCCL fell "
-                                 "back to sockets, or if a value is not used or not the pod's own; 3 if "
-                                 "there is nothing to look at; 4 if "
-                                 "pod or log cannot be read.",
-                                 "nccl-env verify pod/train-0 -n ml"},
-                                verify_nccl_log);
+  auto [app, to] = line.command(
+      parent,
+      {"verify",
+       "Tell from the log of NCCL, UCX or NVSHMEM what failed, what it means and which value caused it, "
+       "and of each value that the "
+       "pod was given whether it is used (the log needs NCCL_DEBUG=INFO). Of a "
+       "job or several logs: all ranks "
+       "side by side, the odd one first. The first line is the diagnosis. Exit 1 "
+       "if something failed, if NCCL fell "
+       "back to sockets, or if a value is not used or not the pod's own; 3 if "
+       "there is nothing to look at; 4 if "
+       "pod or log cannot be read.",
+       "nccl-env verify pod/train-0 -n ml"},
+      verify_nccl_log);
   app.add_option(
          "LOG", to.logs,
          "The log: a file, - for the standard input, pod/NAME or job/NAME for those of the cluster; several "

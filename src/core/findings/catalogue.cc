@@ -197,7 +197,7 @@ constexpr std::array kRows{
            "Take NCCL_IB_GID_INDEX out of the image or entrypoint: NCCL 2.21.5 and later find the row "
            "themselves. Until then env NCCL_IB_GID_INDEX=-1 in the pod overrides an image's ENV."),
     of_pod(Code::FellBack, "FellBack", Impact::PodAnew,
-           "NCCL runs over sockets, though nobody turned the fabric off.",
+           "NCCL or UCX runs over sockets, though nobody turned the fabric off.",
            "Look for /dev/infiniband in the pod, its RDMA resource, the memory lock limit, and the ports' "
            "state."),
     of_pod(Code::EmptyGid, "EmptyGid", Impact::PodAnew, "That GID index is an empty row on that port.",
@@ -208,14 +208,15 @@ constexpr std::array kRows{
            "Create the pod anew, so that it gets today's index; nccl-env explain pod/NAME tells whether it "
            "changed."),
     of_pod(Code::NoRoute, "NoRoute", Impact::Node,
-           "The other end cannot be reached on that rail: its address has no ARP or neighbour entry, or "
-           "there is no route to it.",
+           "The other end is not reached on that rail: no ARP or neighbour entry, no route, or rails that "
+           "are not connected with each other.",
            "Check address, VLAN and route of the rail on both nodes; where rails are not connected with each "
            "other, set NCCL_CROSS_NIC=0."),
     of_pod(Code::NoNetdev, "NoNetdev", Impact::PodAnew,
            "The row's interface is not in the pod's network namespace, as with a shared device plugin "
            "without a secondary network.",
-           "Attach the rail's secondary network to the pod, or run it with hostNetwork."),
+           "Attach the rail's secondary network to the pod, run it with hostNetwork, or name only HCAs that "
+           "have a GID in it (show_gids) in NCCL_IB_HCA."),
     of_pod(Code::LinkLocalGid, "LinkLocalGid", Impact::Node,
            "A link-local row, which is not routed, is that of the GID index: the rail has no address, or the "
            "index names the wrong row.",
@@ -292,19 +293,130 @@ constexpr std::array kRows{
            "PCIe ACS or the IOMMU, or the memory lock limit.",
            "Try NCCL_NET_GDR_LEVEL=LOC once: if the job runs, load nvidia-peermem on the node, and turn ACS "
            "and the IOMMU off for these devices."),
+    of_pod(Code::RemoteAccess, "RemoteAccess", Impact::Node,
+           "One end refused the other's access to its memory, and the log does not tell why: a rank freed it "
+           "or ended, the two ports differ in MTU, or peer memory.",
+           "Read the other rank's log of that second, and compare the MTU of both ports; else try "
+           "NCCL_NET_GDR_LEVEL=LOC once, as for GpuMemory."),
+    of_pod(Code::SegmentMissing, "SegmentMissing", Impact::PodAnew,
+           "A segment of another rank on this node is not in this rank's /dev/shm: they do not share one, or "
+           "that rank ended.",
+           "Run the node's ranks in one pod, or with hostIPC, or set NCCL_SHM_DISABLE=1; look for a rank "
+           "that failed before."),
     of_pod(
-        Code::RemoteAccess, "RemoteAccess", Impact::Node,
-        "One end refused the access of the other to its memory: its registration, or a rank that freed it.",
-        "Read the other rank's log of that second; else try NCCL_NET_GDR_LEVEL=LOC once, as for GpuMemory."),
+        Code::CumemHost, "CumemHost", Impact::PodAnew,
+        "Host memory by CUDA's cuMem does not work on all ranks of the node, and NCCL needs it there for "
+        "shared memory.",
+        "Set NCCL_CUMEM_HOST_ENABLE=0 on all ranks; or give the container NUMA calls (--cap-add SYS_NICE)."),
+    of_pod(Code::DuplicateGpu, "DuplicateGpu", Impact::None, "Two ranks use the same GPU; not the network.",
+           "Give each process a GPU of its own (torch.cuda.set_device(LOCAL_RANK), CUDA_VISIBLE_DEVICES), "
+           "and start no more processes than there are GPUs."),
+    of_pod(Code::GpuOutOfMemory, "GpuOutOfMemory", Impact::None,
+           "A GPU's memory is full on one rank; timeouts and closed connections of others follow from it.",
+           "Use less memory on that rank: a smaller batch, or other processes off that GPU."),
+    of_pod(Code::GpuFault, "GpuFault", Impact::None,
+           "A kernel on a GPU failed, the application's own or by hardware; CUDA tells it at a later call. "
+           "Not the network.",
+           "Look for Xid lines in dmesg; without one, run with CUDA_LAUNCH_BLOCKING=1 to find the kernel."),
+    of_pod(Code::GpuNotUsable, "GpuNotUsable", Impact::PodAnew,
+           "CUDA cannot use a GPU: a driver or build that does not fit it, or a container that does not have "
+           "it. Not the network.",
+           "Run nvidia-smi in the container, and compare driver and CUDA's version; look at the GPUs that "
+           "the pod requests and at CUDA_VISIBLE_DEVICES."),
+    of_pod(Code::GpuPeer, "GpuPeer", Impact::PodAnew,
+           "A rank cannot open the memory of another GPU of its node: its container does not see that GPU, "
+           "or the two have no P2P. Not the network.",
+           "Give the container all GPUs of the job on that node and choose by CUDA_VISIBLE_DEVICES; else set "
+           "NCCL_P2P_DISABLE=1."),
+    of_pod(Code::NvlinkFabric, "NvlinkFabric", Impact::Node,
+           "NVLink's fabric or multicast (NVLS) failed: NVSwitch, fabric manager or IMEX is not in order on "
+           "the node. Not the network.",
+           "Look at nvidia-smi -q (Fabric) and nvidia-fabricmanager: after a restart of it the GPUs need a "
+           "reset. NCCL_NVLS_ENABLE=0 (MNNVL: NCCL_MNNVL_ENABLE=0) goes round it."),
     of_pod(Code::NotTheNetwork, "NotTheNetwork", Impact::None,
-           "CUDA, HIP, NVML or NVLink failed, not the network: no value of nccl-env has to do with it.",
+           "CUDA, HIP or NVML failed, not the network: no value of nccl-env has to do with it.",
            "Look for the first such error of the job, on the rank that tells it first, and for Xid lines in "
            "dmesg."),
-    of_pod(Code::CallsDiffer, "CallsDiffer", Impact::None,
-           "Two ranks expect different things of each other: another collective, size, number of ranks, NCCL "
-           "version or variable; or a stranger connected to NCCL's port.",
-           "Compare the ranks: `nccl-env verify job/NAME` shows versions and HCAs side by side, `nccl-env "
-           "explain job/NAME` the variables."),
+    of_pod(Code::NoAlgorithm, "NoAlgorithm", Impact::PodAnew,
+           "NCCL_ALGO and NCCL_PROTO leave no algorithm for a collective: not each exists for all of them.",
+           "Unset both, or name the collectives (from 2.24 on: NCCL_ALGO=allreduce:tree)."),
+    of_pod(Code::GraphFile, "GraphFile", Impact::PodAnew,
+           "NCCL_GRAPH_FILE does not fit the GPUs and HCAs that the job uses.",
+           "Unset it (it may stand in /etc/nccl.conf): NCCL searches itself."),
+    of_pod(Code::TopologyFile, "TopologyFile", Impact::PodAnew,
+           "The topology that NCCL reads is not well formed: NCCL_TOPO_FILE, or what a plugin, VM or /sys "
+           "gives.",
+           "Unset NCCL_TOPO_FILE once; else take the file of this machine type and plugin version."),
+    of_pod(Code::NoPath, "NoPath", Impact::Node,
+           "NCCL finds no way between two devices of a node: it is older than the GPUs, or a VM, container "
+           "or topology file shows part of the machine.",
+           "Use a newer NCCL (H100: 2.15, Blackwell: 2.25), and look at what NCCL_TOPO_DUMP_FILE writes."),
+    of_pod(Code::OpenFiles, "OpenFiles", Impact::PodAnew,
+           "The process has too many open files: its limit (ulimit -n) is reached.",
+           "Raise it (LimitNOFILE of the container runtime, ulimit -n in the entrypoint); communicators that "
+           "are not destroyed keep theirs."),
+    of_pod(Code::HostLimit, "HostLimit", Impact::PodAnew,
+           "The host or the pod's limits give NCCL no more memory or threads.",
+           "Look at the pod's memory limit, pids limit and ulimit -u, -v; dmesg tells what was killed for "
+           "memory."),
+    of_pod(Code::CommId, "CommId", Impact::PodAnew,
+           "The address that ranks shall meet at cannot be used: its host name is not resolved, or "
+           "NCCL_COMM_ID is not HOST:PORT.",
+           "Resolve the name in the pod (getent hosts NAME): the host may be gone or not yet there; else "
+           "give an address."),
+    of_pod(Code::PortTaken, "PortTaken", Impact::PodAnew,
+           "No local TCP port is free for NCCL: the ports of ip_local_port_range are used up, or a named "
+           "port is taken.",
+           "Widen net.ipv4.ip_local_port_range, or use fewer connections (no NCCL_PXN_DISABLE, fewer "
+           "NCCL_NSOCKS_PERTHREAD); with NCCL_COMM_ID take another port."),
+    of_pod(Code::FabricPeer, "FabricPeer", Impact::Node,
+           "libfabric cannot add or reach a peer: on EFA most often its security group lacks a rule for all "
+           "traffic from and to itself, outbound too.",
+           "Give the security group both rules with itself as the other end (0.0.0.0/0 does not cover EFA), "
+           "and one subnet to all nodes."),
+    of_pod(Code::PluginFailed, "PluginFailed", Impact::PodAnew,
+           "NCCL's network plugin failed; the line has its own words.",
+           "Look at the plugin's version, its devices in the pod (fi_info -p efa), and its own document."),
+    of_pod(Code::WrongCall, "WrongCall", Impact::None,
+           "The application calls NCCL with arguments that it refuses; not the network.",
+           "Look at that call in the application or framework."),
+    of_pod(Code::StrangerConnected, "StrangerConnected", Impact::Node,
+           "Something that is not a rank of this job connected to NCCL's port: a port scanner, a health "
+           "check, or another job.",
+           "Keep scanners and probes off the pods' ports. NCCL drops such connections from 2.27.3 on."),
+    of_pod(Code::BootstrapClosed, "BootstrapClosed", Impact::None,
+           "A connection closed while ranks still met: that rank ended, or it was a stranger (a port or "
+           "security scan), which NCCL before 2.27.3 takes for a rank.",
+           "If the address is a node of the job, look for the rank that failed first; if not, keep scanners "
+           "off the pods' ports, or use NCCL 2.27.3."),
+    of_pod(Code::ConnectionBroken, "ConnectionBroken", Impact::Node,
+           "An established TCP connection was dropped on its way: a firewall or NAT that ends idle "
+           "connections, or a host or link that is gone.",
+           "Look for the idle timeouts of what stands between the nodes, and whether the peer's host lives."),
+    of_pod(Code::SizesDiffer, "SizesDiffer", Impact::PodAnew,
+           "Two ranks expect unequal sizes of one transfer: their NCCL variables or versions differ, or the "
+           "calls do.",
+           "Compare the ranks: `nccl-env explain job/NAME` the variables, `nccl-env verify job/NAME` "
+           "versions and HCAs side by side."),
+    of_pod(Code::DeviceNotAvailable, "DeviceNotAvailable", Impact::PodAnew,
+           "UCX or NVSHMEM is told to use a device or transport that is not there or not active, and goes on "
+           "without it.",
+           "Correct UCX_NET_DEVICES, UCX_TLS or NVSHMEM_HCA_LIST (names without '='), or give the pod all of "
+           "its devices; UCX names here what it has."),
+    of_pod(Code::NoTransport, "NoTransport", Impact::PodAnew,
+           "UCX or NVSHMEM has no transport left to use: no device of its list is there and active.",
+           "Look at its list (UCX_NET_DEVICES, UCX_TLS, NVSHMEM_HCA_LIST), and for /dev/infiniband and "
+           "active ports in the pod."),
+    of_pod(Code::RendezvousFailed, "RendezvousFailed", Impact::None,
+           "Ranks did not meet at PyTorch's store, before NCCL: rank 0 ended or is behind, a rank is "
+           "missing, or MASTER_ADDR is not reached.",
+           "Look at rank 0's log, count the ranks that started, and connect to MASTER_ADDR:MASTER_PORT from "
+           "a pod of the job."),
+    of_pod(
+        Code::CallsDiffer, "CallsDiffer", Impact::None,
+        "Ranks call different collectives, or with other shapes or numbers of ranks: the application, or "
+        "NCCL versions that differ.",
+        "Compare what the ranks call at that point; `nccl-env verify job/NAME` shows versions side by side."),
     of_pod(Code::NcclVersionsDiffer, "NcclVersionsDiffer", Impact::PodAnew,
            "Ranks of one job run several versions of NCCL.",
            "Use one image for all ranks, and look for an LD_LIBRARY_PATH or LD_PRELOAD that brings another."),
@@ -313,7 +425,7 @@ constexpr std::array kRows{
            "If the job hangs: `nccl-env verify job/NAME` tells which rank is missing or odd. Without a "
            "restart, from 2.24 on: `ncclras -v` in a pod of the job."),
     of_pod(Code::UnknownWarning, "UnknownWarning", Impact::None,
-           "NCCL warns of something that is not known here.",
+           "The log warns of something that is not known here.",
            "Read that line and those around it; it may be the cause."),
     of_pod(Code::PeerClosed, "PeerClosed", Impact::None,
            "Another rank or thread of the job ended first, and its connection with it: a consequence.",
@@ -321,8 +433,7 @@ constexpr std::array kRows{
            "ranks."),
     of_pod(
         Code::TimedOut, "TimedOut", Impact::None,
-        "A collective did not end in time, and the framework stopped the job: a rank hangs, or never "
-        "called it.",
+        "A collective did not end in time: a rank hangs, or never called it.",
         "Find the rank that is behind: `nccl-env verify job/NAME`; in a job that hangs now, from NCCL 2.24 "
         "on, `ncclras -v` in one of its pods."),
     of_pod(

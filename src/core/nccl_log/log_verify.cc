@@ -13,6 +13,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/nccl_log/failure_context.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
@@ -129,6 +130,7 @@ class Judge {
   Judge(const NcclLog& log, const Value& given) : log_(log), judged_{given, LogVerdict::NotSeen, {}, 0} {}
 
   VerifiedValue judge() && {
+    if (engine()) return std::move(*this).judge_of_engine();
     if (!refused() && !read_otherwise() && !contradicted()) {
       seen();
       if (judged_.verdict == LogVerdict::NotSeen) judged_.evidence = why_not_seen();
@@ -137,6 +139,60 @@ class Judge {
   }
 
  private:
+  // The log of the other engine whose variable this is; null: NCCL's, or nobody's.
+  [[nodiscard]] const EngineLog* engine() const {
+    if (judged_.name.starts_with("UCX_")) return &log_.ucx;
+    return judged_.name.starts_with("NVSHMEM_") ? &log_.nvshmem : nullptr;
+  }
+
+  VerifiedValue judge_of_engine() && {
+    const EngineLog& log = *engine();
+    const std::string reader = &log == &log_.ucx ? "UCX" : "NVSHMEM";
+    judged_.evidence = log.lines == 0      ? "the log has no line of " + reader + "'s"
+                       : &log == &log_.ucx ? "no line of it; needs UCX_LOG_LEVEL=info"
+                                           : "no line of it; needs NVSHMEM_DEBUG=INFO";
+    if (const auto read = log.values.find(judged_.name); read != log.values.end()) {
+      const bool same = read->second == *judged_.value;
+      end(same ? LogVerdict::Used : LogVerdict::Overridden, first_line(log_.values.at(judged_.name)),
+          reader + " reads " + read->second + (same ? "" : ": an entrypoint, launcher or shell set it anew"));
+    }
+    if (is("UCX_NET_DEVICES") || is("NVSHMEM_HCA_LIST")) judge_devices(log, reader);
+    return std::move(judged_);
+  }
+
+  // The devices of another engine's list: those that it uses, and those that it lacks.
+  void judge_devices(const EngineLog& log, const std::string& reader) {
+    if (judged_.verdict == LogVerdict::Overridden || judged_.value->starts_with('^')) return;
+    std::vector<std::string> entries;
+    for (std::size_t begin = 0; begin < judged_.value->size() && entries.size() < kMostEntries;) {
+      const std::size_t comma = std::min(judged_.value->find(',', begin), judged_.value->size());
+      entries.push_back(judged_.value->substr(begin, comma - begin));
+      begin = comma + 1;
+    }
+    const auto listed = [&](std::string_view device) {
+      return std::ranges::any_of(entries, [&](const std::string& each) {
+        return each == "all" || names_device(each, device) || names_device(device, each);
+      });
+    };
+    std::vector<std::string> lacking;
+    for (const auto& [name, line] : log.lacking) {
+      if (listed(name)) lacking.push_back(name);
+    }
+    if (!lacking.empty()) {
+      end(LogVerdict::PartlyUsed, log.lacking.at(lacking.front()),
+          reader + " does not have " + join(lacking));
+      return;
+    }
+    for (const auto& [device, line] : log.devices) {
+      if (listed(device)) continue;
+      end(LogVerdict::Contradicted, line, reader + " uses " + device + ", which the list does not name");
+      return;
+    }
+    const auto name = [](const auto& each) -> const std::string& { return each.first; };
+    if (!log.devices.empty())
+      end(LogVerdict::Used, log.devices.begin()->second, reader + " uses " + join(log.devices, ", ", name));
+  }
+
   bool end(LogVerdict verdict, std::uint64_t line, std::string evidence) {
     judged_.verdict = verdict;
     judged_.line = line;
@@ -269,15 +325,6 @@ bool is_bad(LogVerdict verdict) {
   return verdict != LogVerdict::Used && verdict != LogVerdict::NotSeen;
 }
 
-// Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
-// 2.22.3-HEAD:6bfc0dd".
-std::optional<NcclVersion> version_of(std::string_view text) {
-  constexpr std::string_view kRccl = "RCCL ";
-  if (text.starts_with(kRccl)) text.remove_prefix(kRccl.size());
-  const auto known = parse_nccl_version(text.substr(0, text.find_first_of("+-")));
-  return known ? std::optional(*known) : std::nullopt;
-}
-
 bool is_index(std::string_view value) {
   return !value.empty() && nccl_integer(value).value_or(-1) >= 0;
 }
@@ -291,7 +338,7 @@ bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) 
   return !log.versions.empty() &&
          std::ranges::all_of(log.versions,
                              [](const auto& each) {
-                               const auto version = version_of(each.first);
+                               const auto version = logged_version(each.first);
                                return version && *version >= NcclVersion{2, 31, 0};
                              }) &&
          !says(log, variable::kIbGidIndex, is_index) && std::ranges::none_of(values, forces);
@@ -299,7 +346,8 @@ bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) 
 
 // True if NCCL ends, hangs or is slow because of the failure. `follows`: follows_gids().
 bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
-  if (failure.retried) return false;
+  // UCX names variables that it does not know, such as those of another of its releases.
+  if (failure.retried || failure.code == Code::UnknownVariable) return false;
   if (failure.code == Code::GidTableChanged) return !follows;
   if (failure.code == Code::NoVerbsLibrary)
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
@@ -418,14 +466,23 @@ std::string bonds_text(const NcclFailure& event, const LogVerification& verifica
   return text;
 }
 
-// The diagnosis: what failed, what it means, by which value, what to do, and what followed.
+// ", on gpu-1": where a port failed, or which of several hosts tells the failure.
+std::string host_text(const NcclFailure& failure, const NcclLog& log) {
+  const std::string hosts = hosts_of(failure, log);
+  const bool told = !hosts.empty() && (failure.is_port_event() || log.hosts > 1);
+  return told ? ", on " + hosts : std::string();
+}
+
+// The diagnosis: what failed, what it means, what the log shows beside it, by which value, what to do, and
+// what followed.
 std::string failure_sentence(const LogVerification& verification, const NcclLog& log) {
   const VerifiedFailure& cause = verification.failures[*verification.cause];
   const NcclFailure& failure = cause.failure;
+  const std::string context = context_of(failure, log);
   std::string text = std::string(to_string(failure.code)) + ": " +
-                     std::string(words_of(failure.code).meaning) +
-                     (failure.line > 0 ? " Line " + std::to_string(failure.line) + ": " : " ") +
-                     describe(failure) + how_often(failure);
+                     std::string(words_of(failure.code).meaning) + (context.empty() ? "" : " ") + context +
+                     (failure.line > 0 ? " Line " + std::to_string(failure.line) : "") +
+                     host_text(failure, log) + ": " + describe(failure) + how_often(failure);
   if (!text.ends_with('.')) text += ".";
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
   text += " " + std::string(words_of(failure.code).remedy);
@@ -460,6 +517,23 @@ std::optional<std::size_t> find_cause(const std::vector<VerifiedFailure>& failur
   return cause;
 }
 
+// "UCX uses mlx5_0:1": a log of other engines alone.
+std::string engines_sentence(const NcclLog& log) {
+  std::vector<std::string> uses;
+  const auto add = [&](std::string_view reader, const EngineLog& engine) {
+    if (engine.devices.empty()) return;
+    uses.push_back(
+        std::string(reader) + " uses " +
+        join(engine.devices, ", ", [](const auto& each) -> const std::string& { return each.first; }));
+  };
+  add("UCX", log.ucx);
+  add("NVSHMEM", log.nvshmem);
+  if (uses.empty())
+    return "The log does not tell which devices are used. Run the job with UCX_LOG_LEVEL=info or "
+           "NVSHMEM_DEBUG=INFO.";
+  return join(uses, "; ") + ". The log tells no failure.";
+}
+
 std::string values_sentence(const LogVerification& verification, const NcclLog& log) {
   std::size_t used = 0;
   std::vector<std::string> bad, foreign;
@@ -480,6 +554,7 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
   if (used > 0)
     return "NCCL uses " + std::to_string(used) + " of " + count_of(all, "value") +
            ", and tells nothing of the others yet, which is not a fault. Nothing to do.";
+  if (log.nccl_lines == 0) return engines_sentence(log);
   const bool silent = log.networks.empty() && log.transports.empty() && log.devices.empty();
   if (silent || all > 0)
     return std::string(all > 0 ? "The log proves nothing of the values"
@@ -558,9 +633,9 @@ void add_of_image(const NcclLog& log, const std::vector<Value>& spec, LogVerific
     const bool index = name == variable::kIbGidIndex && is_index(value);
     const std::string text = std::string(name) + "=\"" + value + "\"" + by_processes(fact, log);
     if (!index) {
-      into.notes.push_back("NCCL also reads " + text + " (line " + std::to_string(fact.line) +
-                           "), which the pod's spec does not set: it is the image's, an entrypoint's or "
-                           "envFrom's.");
+      into.notes.push_back(
+          "NCCL also reads " + text + " (line " + std::to_string(fact.line) +
+          "), which the pod's spec does not set: it is the image's, an entrypoint's or envFrom's.");
       continue;
     }
     const bool proven = !into.cause && log.gid_indexes.contains(value);
@@ -603,6 +678,25 @@ void add_unequal(const NcclLog& log, std::vector<Finding>& into) {
       of_log(Code::MissingRail, Severity::Error, "processes use unequal numbers of HCAs: " + numbers));
 }
 
+// UCX that has lanes over TCP alone, where a list names HCAs.
+void add_ucx_over_tcp(const NcclLog& log, const std::vector<VerifiedValue>& values,
+                      std::vector<Finding>& into) {
+  if (log.ucx.interfaces.empty() || !log.ucx.devices.empty()) return;
+  constexpr std::string_view kList = "UCX_NET_DEVICES";
+  const auto names_hca = [](std::string_view list) { return list.find(':') != list.npos; };
+  const auto read = log.ucx.values.find(kList);
+  const bool wanted = (read != log.ucx.values.end() && names_hca(read->second)) ||
+                      std::ranges::any_of(values, [&](const VerifiedValue& value) {
+                        return value.name == kList && names_hca(*value.value);
+                      });
+  if (!wanted) return;
+  const auto& [interface, line] = *log.ucx.interfaces.begin();
+  into.push_back(of_log(Code::FellBack, Severity::Error,
+                        line_text(line) + "UCX reaches other processes over TCP alone (" + interface +
+                            "), though UCX_NET_DEVICES names HCAs",
+                        kList));
+}
+
 void add_versions(const NcclLog& log, std::vector<Finding>& into) {
   if (log.versions.size() > 1)
     into.push_back(of_log(Code::NcclVersionsDiffer, Severity::Warning, names_in(log.versions)));
@@ -610,12 +704,14 @@ void add_versions(const NcclLog& log, std::vector<Finding>& into) {
 
 void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
   if (log.initialising.empty()) return;
+  std::string bridges = bridges_text(log);
+  if (!bridges.empty()) bridges.pop_back();  // the sentence's end comes with the finding
   std::set<std::uint32_t> processes;
   for (const auto& [of, fact] : log.initialising)
     processes.insert(fact.processes.begin(), fact.processes.end());
   into.push_back(of_log(Code::InitNotEnded, Severity::Warning,
                         line_text(first_line(log.initialising)) + "Init START without Init COMPLETE" +
-                            by_processes({0, processes}, log)));
+                            by_processes({0, processes}, log) + (bridges.empty() ? "" : ". ") + bridges));
 }
 
 // The cause first. A value that failed stands with its failure. Failures that do not count are only to know.
@@ -632,6 +728,7 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
                 findings.begin() + static_cast<std::ptrdiff_t>(*verification.cause) + 1);
   if (verification.fell_back)
     findings.push_back(of_log(Code::FellBack, Severity::Error, verification.notes.front()));
+  add_ucx_over_tcp(log, verification.values, findings);
   add_list(log, verification.values, findings);
   add_of_image(log, spec, verification, findings);
   add_unequal(log, findings);
@@ -651,10 +748,10 @@ LogVerification verify_log(const NcclLog& log, const std::vector<Value>& spec) {
   }
   const bool follows = follows_gids(log, verification.values);
   for (const NcclFailure& failure : log.failures)
-    verification.failures.push_back(verify_failure(failure, log, follows, verification.values));
+    verification.failures.push_back(verify_failure(seen_in(log, failure), log, follows, verification.values));
   if (uses_sockets(log)) note_sockets(log, verification);
   for (const auto& [version, fact] : log.versions) {
-    const auto number = version_of(version);
+    const auto number = logged_version(version);
     if (number && !is_newer_than_known(*number)) continue;
     verification.notes.push_back("NCCL " + version + " is " + (number ? "newer" : "older") +
                                  " than what is known here (" + known_versions() +
@@ -683,6 +780,18 @@ OrderedJson names_of(const NcclLog::Facts& facts) {
   return names;
 }
 
+// "; 9 are UCX's, 4 NVSHMEM's"; "" where there are none.
+std::string engine_lines(const NcclLog& log) {
+  std::string text;
+  for (const auto& [reader, engine] :
+       {std::pair<std::string_view, const EngineLog*>{"UCX", &log.ucx}, {"NVSHMEM", &log.nvshmem}}) {
+    if (engine->lines > 0)
+      text += (text.empty() ? "; " : ", ") + count_of(engine->lines, "line") + " of " + std::string(reader) +
+              "'s";
+  }
+  return text;
+}
+
 std::string facts_text(const NcclLog& log) {
   TextColumns columns(2);
   const auto add = [&](const std::string& name, const NcclLog::Facts& facts) {
@@ -694,6 +803,20 @@ std::string facts_text(const NcclLog& log) {
   add("GID index", log.gid_indexes);
   add("transport", log.transports);
   add("bootstrap", log.bootstrap);
+  const auto add_engine = [&](std::string_view reader, const EngineLog& engine) {
+    const auto add_lines = [&](std::string_view what, const EngineLog::Lines& lines) {
+      if (lines.empty()) return;
+      columns.add({std::string(reader) + std::string(what),
+                   join_some(lines, kMostWarnings, [](const auto& each) { return each.first; })});
+    };
+    add_lines(" version", engine.versions);
+    add_lines(" devices", engine.devices);
+    add_lines(" over TCP", engine.interfaces);
+    add_lines(" lacks", engine.lacking);
+    add_lines(" warns", engine.unjudged);
+  };
+  add_engine("UCX", log.ucx);
+  add_engine("NVSHMEM", log.nvshmem);
   std::map<std::uint64_t, std::string_view> warnings;
   for (const auto& [warning, fact] : log.warnings) warnings.emplace(fact.line, warning);
   std::size_t count = 0;
@@ -752,7 +875,7 @@ std::string render_text(const LogVerification& verification, const NcclLog& log)
   }
   return text + "\n" + std::to_string(log.nccl_lines) + " of " + std::to_string(log.lines) +
          (log.lines == 1 ? " line is" : " lines are") + " NCCL's, of " + std::to_string(log.processes) +
-         (log.processes == 1 ? " process\n" : " processes\n") + facts_text(log);
+         (log.processes == 1 ? " process" : " processes") + engine_lines(log) + "\n" + facts_text(log);
 }
 
 OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
@@ -793,7 +916,9 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
                  {"links", names_of(log.links)},
                  {"gidIndexes", names_of(log.gid_indexes)},
                  {"transports", names_of(log.transports)},
-                 {"bootstrap", names_of(log.bootstrap)}};
+                 {"bootstrap", names_of(log.bootstrap)},
+                 {"ucx", to_json(log.ucx)},
+                 {"nvshmem", to_json(log.nvshmem)}};
   return json;
 }
 

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/nccl_log/log_text.h"
+#include "nccl_env/core/nccl_log/warning_words.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -21,13 +23,6 @@ constexpr std::size_t kLongestText = 512;
 // IPv6 in text has 45, a device at most 64.
 constexpr std::size_t kLongestWord = 64;
 
-// The text behind `mark`; nothing if `mark` is not in the text.
-std::optional<string_view> behind(string_view text, string_view mark) {
-  const std::size_t at = text.find(mark);
-  if (at == text.npos) return std::nullopt;
-  return text.substr(at + mark.size());
-}
-
 string_view up_to(string_view text, string_view ends) {
   return text.substr(0, std::min(text.find_first_of(ends), kLongestWord));
 }
@@ -38,8 +33,11 @@ std::optional<int> leading_number(string_view text) {
   return read.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-// "No route to host", of "No route to host(113), exceeded …".
+// "No route to host", of "No route to host(113), exceeded …" and of "113(No route to host) errno 115".
 std::string trim_error(string_view text) {
+  const std::size_t open = text.find_first_not_of("0123456789");
+  if (open > 0 && open < text.size() && text[open] == '(')
+    return std::string(up_to(text.substr(open + 1), ")"));
   std::string words(up_to(text, ",(["));
   while (words.ends_with(' ')) words.pop_back();
   return words;
@@ -76,6 +74,10 @@ bool is_link_local(const std::string& gid) {
   return gid.starts_with("fe80:") || gid.starts_with("FE80:");
 }
 
+bool is_of(string_view text, std::initializer_list<string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](string_view each) { return text.starts_with(each); });
+}
+
 NcclFailure of_code(Code code) {
   NcclFailure failure;
   failure.code = code;
@@ -95,17 +97,15 @@ Code code_of_error(const NcclFailure& failure) {
   const int error = failure.error.value_or(0);
   // Linux 6.1 gives 61 for a row that was always empty; for a row that has gone, NCCL still prints the GID.
   if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Code::EmptyGid;
-  if (error == 19) return Code::NoNetdev;
-  if (error == 61) return Code::GidVanished;
-  if (error != 110 && error != 101 && error != 113) return Code::ConnectFailed;
-  return is_link_local(failure.local_gid) ? Code::LinkLocalGid : Code::NoRoute;
+  const Code code = code_of_connect_error(error);
+  return code == Code::NoRoute && is_link_local(failure.local_gid) ? Code::LinkLocalGid : code;
 }
 
 // "Call to ibv_modify_qp failed with 22 Invalid argument, on dev mlx5_1:1, curr state INIT, next state RTR,
 // local GID index 3, local GID ::, remote GID ::ffff:10.0.0.2" (from 2.24); "… failed with error Invalid
 // argument errno 22" (2.21 to 2.23); "… failed with error Invalid argument" (before).
 std::optional<NcclFailure> read_connect(string_view text, bool warning) {
-  auto rest = behind(text, "ibv_modify_qp failed with ");
+  auto rest = text_behind(text, "ibv_modify_qp failed with ");
   if (!rest) return std::nullopt;
   NcclFailure failure;
   failure.retried = rest->find(", retrying ") != rest->npos;
@@ -124,15 +124,15 @@ std::optional<NcclFailure> read_connect(string_view text, bool warning) {
   for (const Errno& each : kErrors) {
     if (!failure.error && failure.error_text == each.text) failure.error = each.number;
   }
-  if (const auto device = behind(*rest, " on dev ")) read_device(*device, failure);
-  if (const auto index = behind(*rest, "local GID index ")) failure.gid_index = leading_number(*index);
+  if (const auto device = text_behind(*rest, " on dev ")) read_device(*device, failure);
+  if (const auto index = text_behind(*rest, "local GID index ")) failure.gid_index = leading_number(*index);
   if (failure.gid_index && *failure.gid_index < 0) failure.gid_index.reset();
-  if (const auto gid = behind(*rest, "local GID ")) {
+  if (const auto gid = text_behind(*rest, "local GID ")) {
     // The first "local GID " may belong to "local GID index".
-    const auto own = behind(*gid, ", local GID ");
+    const auto own = text_behind(*gid, ", local GID ");
     failure.local_gid = gid_in(own ? *own : *gid);
   }
-  if (const auto gid = behind(*rest, "remote GID ")) failure.remote_gid = gid_in(*gid);
+  if (const auto gid = text_behind(*rest, "remote GID ")) failure.remote_gid = gid_in(*gid);
   failure.code = code_of_error(failure);
   return failure;
 }
@@ -159,13 +159,13 @@ constexpr Status kStatuses[] = {{1, Code::TransferFailed, "local length error"},
 // ::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2 hca mlx5_1"; "with error 12, opcode" up to 2.18, before 2.12
 // without the peer; "with status=IBV_WC_RETRY_EXC_ERR(12)" and "vendor_err=129" from 2.28.
 std::optional<NcclFailure> read_completion(string_view text) {
-  const auto rest = behind(text, "Got completion ");
-  auto status = behind(rest.value_or(""), "with status=");
-  if (!status) status = behind(rest.value_or(""), "with error ");
+  const auto rest = text_behind(text, "Got completion ");
+  auto status = text_behind(rest.value_or(""), "with status=");
+  if (!status) status = text_behind(rest.value_or(""), "with error ");
   if (!status) return std::nullopt;
   NcclFailure failure;
   failure.code = Code::TransferFailed;
-  if (const auto peer = behind(*rest, "from peer ")) failure.peer = up_to(*peer, " ,");
+  if (const auto peer = text_behind(*rest, "from peer ")) failure.peer = up_to(*peer, " ,");
   failure.error = leading_number(*status);
   if (const string_view name = up_to(*status, " ,"); !failure.error && name.starts_with("IBV_WC_")) {
     const std::size_t open = std::min(name.find('('), name.size());
@@ -178,11 +178,11 @@ std::optional<NcclFailure> read_completion(string_view text) {
     if (failure.error_text.empty()) failure.error_text = each.text;
   }
   for (const string_view mark : {string_view("vendor err "), string_view("vendor_err=")}) {
-    if (const auto vendor = behind(*rest, mark)) failure.vendor_error = leading_number(*vendor);
+    if (const auto vendor = text_behind(*rest, mark)) failure.vendor_error = leading_number(*vendor);
   }
-  if (const auto gid = behind(*rest, "localGid ")) failure.local_gid = gid_in(*gid);
-  if (const auto gid = behind(*rest, "remoteGids")) failure.remote_gid = gid_in(*gid);
-  if (const auto device = behind(*rest, " hca ")) read_device(*device, failure);
+  if (const auto gid = text_behind(*rest, "localGid ")) failure.local_gid = gid_in(*gid);
+  if (const auto gid = text_behind(*rest, "remoteGids")) failure.remote_gid = gid_in(*gid);
+  if (const auto device = text_behind(*rest, " hca ")) read_device(*device, failure);
   if (failure.code == Code::NoAnswer && is_link_local(failure.local_gid)) failure.code = Code::LinkLocalGid;
   return failure;
 }
@@ -207,7 +207,7 @@ std::optional<NcclFailure> read_event(string_view text) {
     code = Code::DeviceLost;
   }
   NcclFailure failure = of_code(code);
-  if (const auto device = behind(text, "NET/IB : ")) {
+  if (const auto device = text_behind(text, "NET/IB : ")) {
     const string_view word = up_to(*device, " ");
     if (word.find(':') != word.npos) read_device(word, failure);
   }
@@ -215,132 +215,33 @@ std::optional<NcclFailure> read_event(string_view text) {
 }
 
 std::optional<NcclFailure> read_device_failure(string_view text) {
-  if (const auto device = behind(text, "Unable to open device ")) {
+  if (const auto device = text_behind(text, "Unable to open device ")) {
     NcclFailure failure = of_code(Code::DeviceNotOpened);
     read_device(*device, failure);
     return failure;
   }
-  if (const auto problem = behind(text, " failed in ncclIbRoceGetVersionNum")) {
+  if (const auto problem = text_behind(text, " failed in ncclIbRoceGetVersionNum")) {
     NcclFailure failure = of_code(Code::GidTypeUnreadable);
     if (problem->starts_with(": ")) failure.error_text = problem->substr(2, kLongestWord);
     return failure;
   }
   // "Attempted to connect incompatible devices: [0]mlx5_0:1/IB and [1]mlx5_1:1/RoCE."
-  if (const auto devices = behind(text, "Attempted to connect incompatible devices: ")) {
+  if (const auto devices = text_behind(text, "Attempted to connect incompatible devices: ")) {
     NcclFailure failure = of_code(Code::MixedLinks);
-    if (const auto name = behind(up_to(*devices, " "), "]")) read_device(*name, failure);
+    if (const auto name = text_behind(up_to(*devices, " "), "]")) read_device(*name, failure);
     return failure;
   }
   return std::nullopt;
 }
 
-// Warnings that end nothing, with the words that tell them; a name of NCCL's or RCCL's own in each.
-constexpr string_view kHarmless[] = {"NUMA auto balancing",
-                                     "from kernel command line",
-                                     "HSA_FORCE_FINE_GRAIN_PCIE",
-                                     "MSCCL",
-                                     "retrying",
-                                     "Retrying",
-                                     "port active",
-                                     "LID change",
-                                     "SM change",
-                                     "P_Key table change",
-                                     "client reregistration",
-                                     "communication established",
-                                     "ignoring",
-                                     "Ignoring",
-                                     "being ignored",
-                                     "using default",
-                                     "defaulting to",
-                                     "deprecated",
-                                     "using point-to-point network instead",
-                                     "not using it",
-                                     "Unsetting",
-                                     "setting to",
-                                     "P2P is disabled between NVLINK connected GPUs",
-                                     "Failed to find ncclNetPlugin",
-                                     "Failed to find ncclCollNet",
-                                     "No plugin found",
-                                     "Plugin load",
-                                     "OOO RQ is force enabled",
-                                     "Resiliency is enabled",
-                                     "NCCL_SOCKET_NTHREADS is greater",
-                                     "remote FLID configured as zero",
-                                     "Cuda failure 'peer access is already enabled'",
-                                     "RAS received unknown"};
-
-// Words that tell a failure, in the order of their weight: a line has several. The lines of NCCL 2.4 to 2.32.
-struct Words {
-  string_view words;
-  Code code;
-};
-constexpr Words kWords[] = {
-    {"no socket interface found", Code::NoInterface},
-    {"No socket interface found", Code::NoInterface},
-    {"NET/Socket : no interface found", Code::NoInterface},
-    {"No interface found", Code::NoInterface},
-    {"No IP interface found", Code::NoInterface},
-    {"No usable listening interface found", Code::NoInterface},
-    {"Failed to initialize any NET plugin", Code::NetworkNotFound},
-    {"/dev/shm/", Code::SharedMemory},
-    {"shared memory segment", Code::SharedMemory},
-    {"posix_fallocate failed", Code::SharedMemory},
-    {"shm_open failed", Code::SharedMemory},
-    {"ibv_get_async_event failed", Code::DeviceLost},
-    {"Cuda failure", Code::NotTheNetwork},
-    {"CUDA failure", Code::NotTheNetwork},
-    {"HIP failure", Code::NotTheNetwork},
-    {"hipError", Code::NotTheNetwork},
-    {"CUDA error", Code::NotTheNetwork},
-    {"CUDA Driver version", Code::NotTheNetwork},
-    {"CUDA driver version", Code::NotTheNetwork},
-    {"unhandled cuda error", Code::NotTheNetwork},
-    {"Failed to CUDA ", Code::NotTheNetwork},
-    {"failed to peer with device", Code::NotTheNetwork},
-    {"Duplicate GPU detected", Code::NotTheNetwork},
-    {"Multiple Ranks are using the same GPU", Code::NotTheNetwork},
-    {"MNNVL", Code::NotTheNetwork},
-    {"NVLS", Code::NotTheNetwork},
-    {"nvmlInit", Code::NotTheNetwork},
-    {"nvmlDevice", Code::NotTheNetwork},
-    {"libnvidia-ml", Code::NotTheNetwork},
-    {"Failed to malloc", Code::NotTheNetwork},
-    {"mixed local Net device counts", Code::MissingRail},
-    {"NCCL version mismatch", Code::NcclVersionsDiffer},
-    {"Mismatched NCCL version", Code::NcclVersionsDiffer},
-    {"NCCL library is too old", Code::NcclVersionsDiffer},
-    {"Message truncated", Code::CallsDiffer},
-    {"message truncated", Code::CallsDiffer},
-    {"Bootstrap Root : mismatch", Code::CallsDiffer},
-    {"has already checked in", Code::CallsDiffer},
-    {"wrong type", Code::CallsDiffer},
-    {"symmetric registration check failed", Code::CallsDiffer},
-    {"collective mismatch error", Code::CallsDiffer},
-    {"is neither AF_INET", Code::NoInterface},  // an address of no family: NCCL_SOCKET_IFNAME matched nothing
-    {"Connection closed by remote peer", Code::PeerClosed},
-    {"Connection reset by peer", Code::PeerClosed},
-    {"Broken pipe", Code::PeerClosed},
-    {"Socket recv failed", Code::PeerClosed},
-    {"Socket send failed", Code::PeerClosed},
-    {"[Service thread]", Code::PeerClosed},
-    {"[Proxy Service", Code::PeerClosed},
-    {"[Proxy service", Code::PeerClosed},
-    {"Proxy Call to rank", Code::PeerClosed},
-    {"ncclProxyClient", Code::PeerClosed},
-    {"is in abort state", Code::PeerClosed},
-    {"encountered a fatal error (detected in", Code::PeerClosed},
-    {"Accept failed", Code::PeerClosed},
-    {"ibv_poll_cq", Code::DeviceLost},
-    {"Unable to query device", Code::DeviceNotOpened},
-    {"ibv_open_device failed", Code::DeviceNotOpened},
-};
-
-std::optional<NcclFailure> read_start(string_view text) {
-  for (const auto& [words, code] : kWords) {
-    if (text.find(words) != text.npos) return of_code(code);
+std::optional<NcclFailure> read_words(string_view text, string_view file) {
+  if (const auto code = code_of_warning(text, file)) {
+    NcclFailure failure = of_code(*code);
+    if (const auto peer = text_behind(text, "closed by remote peer ")) failure.peer = up_to(*peer, " ,");
+    return failure;
   }
   // Up to 2.26; later versions do not name the network.
-  if (const auto name = behind(text, "Error: network ")) {
+  if (const auto name = text_behind(text, "Error: network ")) {
     const std::size_t end = name->find(" not found");
     if (end == name->npos) return std::nullopt;
     NcclFailure failure = of_code(Code::NetworkNotFound);
@@ -353,85 +254,100 @@ std::optional<NcclFailure> read_start(string_view text) {
 // "Call to ibv_create_qp failed with error Cannot allocate memory", "… ibv_reg_mr_iova2 failed with error Bad
 // address": the first pins memory, the second most often registers a GPU's.
 std::optional<NcclFailure> read_verbs(string_view text) {
-  const auto call = behind(text, "Call to ibv_");
+  const auto call = text_behind(text, "Call to ibv_");
   if (!call || text.find(" failed") == text.npos) return std::nullopt;
   const bool memory = call->starts_with("reg_mr") || call->starts_with("reg_dmabuf_mr");
   if (text.find("Cannot allocate memory") != text.npos) return of_code(Code::MemoryLock);
+  if (text.find("Too many open files") != text.npos) return of_code(Code::OpenFiles);
+  // NCCL up to 2.9 does not say why a completion queue or queue pair is refused; mostly it cannot be pinned.
+  if (call->starts_with("create_") && text.ends_with(" failed")) return of_code(Code::MemoryLock);
   return memory ? std::optional(of_code(Code::GpuMemory)) : std::nullopt;
 }
 
-bool is_of(string_view text, std::initializer_list<string_view> beginnings) {
-  return std::ranges::any_of(beginnings, [&](string_view each) { return text.starts_with(each); });
+// Addresses that Docker gives its bridges, the same ones on every host: 172.17.0.1 to 172.31.0.1.
+bool is_docker_bridge(string_view peer) {
+  constexpr string_view kBegin = "172.";
+  if (!peer.starts_with(kBegin)) return false;
+  const int second = leading_number(peer.substr(kBegin.size())).value_or(0);
+  const string_view rest = peer.substr(std::min(peer.find('.', kBegin.size()), peer.size()));
+  return second >= 17 && second <= 31 && (rest == ".0.1" || rest.starts_with(".0.1<"));
+}
+
+// "Call to recv from 10.0.0.2<4711> failed : Connection timed out": of a connection that had been
+// established.
+std::optional<NcclFailure> read_broken(string_view text) {
+  auto call = text_behind(text, "Call to ");
+  if (!call || !is_of(*call, {"recv", "send", "read", "write"})) return std::nullopt;
+  for (const string_view error : {string_view("Connection timed out"), string_view("No route to host"),
+                                  string_view("Network is unreachable"), string_view("Host is down")}) {
+    if (call->find(error) == call->npos) continue;
+    NcclFailure failure = of_code(Code::ConnectionBroken);
+    for (const string_view mark : {string_view(" from "), string_view(" to ")}) {
+      if (const auto peer = text_behind(*call, mark); peer && failure.peer.empty())
+        failure.peer = up_to(*peer, " ,");
+    }
+    failure.error_text = error;
+    return failure;
+  }
+  return std::nullopt;
 }
 
 // "socketStartConnect: Connect to 10.21.0.6<38007> failed : Software caused connection abort"; "Net : Connect
 // to …", "Call to connect to … failed", "socketPollConnect: connect to … returned No route to host(113),
 // exceeded error retry count after 35 attempts".
 std::optional<NcclFailure> read_no_connection(string_view text) {
-  auto peer = behind(text, "onnect to ");
-  if (!peer && text.find("Call to connect ") == text.npos && text.find("PollConnect") == text.npos)
+  auto peer = text_behind(text, "onnect to ");
+  const auto has = [&](string_view words) { return text.find(words) != text.npos; };
+  if (!peer && !has("Call to connect ") && !has("PollConnect") && !has("StartConnect") &&
+      !has(": connect returned "))
     return std::nullopt;
   NcclFailure failure = of_code(Code::NoConnection);
   if (!peer) return failure;
   if (peer->starts_with("address ")) peer->remove_prefix(8);
   failure.peer = up_to(*peer, " ,");
   // An address of this machine or link tells that the peer took an interface that reaches no other host.
-  if (is_of(failure.peer, {"127.", "fe80:", "FE80:", "[fe80:", "169.254."}))
+  if (is_of(failure.peer, {"127.", "fe80:", "FE80:", "[fe80:", "169.254."}) || is_docker_bridge(failure.peer))
     failure.code = Code::UnreachableInterface;
   for (const string_view mark :
        {string_view(" failed : "), string_view(" returned "), string_view(" failed with error ")}) {
-    if (const auto error = behind(*peer, mark); error && failure.error_text.empty())
+    if (const auto error = text_behind(*peer, mark); error && failure.error_text.empty())
       failure.error_text = trim_error(*error);
   }
   return failure;
 }
 
-// ncclResult_t; 7 is "in progress", which is not an error.
-constexpr string_view kResults[] = {"",
-                                    "unhandled CUDA error",
-                                    "unhandled system error",
-                                    "internal error",
-                                    "invalid argument",
-                                    "invalid usage",
-                                    "remote process exited or network error"};
-
-NcclFailure of_result(int result) {
-  NcclFailure failure = of_code(Code::GaveUp);
-  failure.error = result;
-  failure.error_text = kResults[result];
-  return failure;
-}
+constexpr int kResults = 7;  // of ncclResult_t; 7 is "in progress", which is not an error
 
 // "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]", "init.cc:1303 -> 2": the last
 // lines of an error that no caller handled. Other files' lines stand in good logs, too.
 std::optional<NcclFailure> read_end(string_view text) {
-  const auto result = behind(text, "-> ");
+  const auto result = text_behind(text, "-> ");
   const auto number = result ? leading_number(*result) : std::nullopt;
-  if (!number || *number < 1 || *number >= static_cast<int>(std::size(kResults))) return std::nullopt;
+  if (!number || *number < 1 || *number >= kResults) return std::nullopt;
   string_view file = text.substr(0, text.find(':'));
   file.remove_prefix(std::min(file.find_last_of('/') + 1, file.size()));
   if (!is_of(file, {"init.c", "group.c", "bootstrap.c", "enqueue.c"}) &&
       !text.ends_with("Progress Thread]") && !text.ends_with("[Async thread]"))
     return std::nullopt;
-  return of_result(*number);
+  return failure_of_result(*number);
 }
 
-std::optional<NcclFailure> read_warning(string_view text) {
+std::optional<NcclFailure> read_warning(string_view text, string_view file) {
   if (auto failure = read_completion(text)) return failure;
-  if (std::ranges::any_of(kHarmless, [&](string_view words) { return text.find(words) != text.npos; }))
-    return std::nullopt;
+  if (is_harmless_warning(text)) return std::nullopt;
   if (auto failure = read_event(text)) return failure;
   if (auto failure = read_device_failure(text)) return failure;
   if (auto failure = read_verbs(text)) return failure;
-  if (auto failure = read_start(text)) return failure;
+  if (auto failure = read_broken(text)) return failure;
+  if (auto failure = read_words(text, file)) return failure;
   if (auto failure = read_no_connection(text)) return failure;
   return of_code(Code::UnknownWarning);
 }
 
-std::optional<NcclFailure> read_any(string_view text, bool warning) {
+std::optional<NcclFailure> read_any(string_view text, bool warning, string_view file) {
   if (auto failure = read_connect(text, warning)) return failure;
   if (text.find("Failed to open libibverbs.so") != text.npos) return of_code(Code::NoVerbsLibrary);
-  if (warning) return read_warning(text);
+  if (warning) return read_warning(text, file);
   return read_end(text);
 }
 
@@ -459,6 +375,14 @@ std::string_view blamed_variable(Code code) {
       return variable::kSocketIfname;
     case Code::NetworkNotFound:
       return variable::kNet;
+    case Code::NoAlgorithm:
+      return "NCCL_ALGO";
+    case Code::GraphFile:
+      return "NCCL_GRAPH_FILE";
+    case Code::TopologyFile:
+      return "NCCL_TOPO_FILE";
+    case Code::CommId:
+      return "NCCL_COMM_ID";
     default:
       return {};
   }
@@ -469,16 +393,26 @@ Nearness NcclFailure::nearness() const {
     case Code::GaveUp:
       return Nearness::End;
     case Code::PeerClosed:
+    case Code::BootstrapClosed:
     case Code::TimedOut:
       return Nearness::Consequence;
     case Code::NoVerbsLibrary:
+    case Code::UnknownVariable:
       return Nearness::Slows;
     case Code::UnknownWarning:
       return Nearness::Unknown;
     case Code::TransferFailed:
       return error == kFlushed ? Nearness::Consequence : Nearness::Symptom;
     case Code::NoAnswer:
+    case Code::RemoteAccess:
     case Code::NoConnection:
+    case Code::ConnectionBroken:
+    case Code::RendezvousFailed:
+    case Code::DeviceNotAvailable:
+    case Code::NoTransport:
+    case Code::SegmentMissing:
+    case Code::GpuPeer:
+    case Code::PluginFailed:
     case Code::GidTypeUnreadable:
     case Code::DeviceNotOpened:
       return Nearness::Symptom;
@@ -491,45 +425,38 @@ bool NcclFailure::is_port_event() const {
   return code == Code::LinkDown || code == Code::DeviceLost || code == Code::GidTableChanged;
 }
 
+bool NcclFailure::is_told_by_its_words() const {
+  return code == Code::PeerClosed || code == Code::BootstrapClosed || code == Code::StrangerConnected ||
+         code == Code::SizesDiffer || code == Code::RemoteAccess || code == Code::LinkDown ||
+         code == Code::DeviceLost;
+}
+
 bool NcclFailure::is_of_transfer() const {
   return code == Code::NoAnswer || code == Code::TransferFailed;
 }
 
-std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning) {
-  return with_text(read_any(message, warning), message);
+std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning, std::string_view file) {
+  return with_text(read_any(message, warning, file), message);
 }
 
-std::optional<NcclFailure> read_framework_failure(std::string_view line) {
-  // JAX: "Last NCCL warning(error) log entry (may be unrelated) 'Bootstrap : no socket interface found'."
-  if (const auto last = behind(line, "Last NCCL warning(error) log entry")) {
-    const std::size_t begin = last->find('\''), end = last->rfind('\'');
-    if (begin < end && end != last->npos)
-      return read_nccl_failure(last->substr(begin + 1, end - begin - 1), true);
-  }
-  if (line.find("Watchdog caught collective operation timeout") != line.npos)
-    return with_text(of_code(Code::TimedOut), line);
-  if (line.find("Detected mismatch between collectives on ranks") != line.npos)
-    return with_text(of_code(Code::CallsDiffer), line);
-  for (const string_view words :
-       {"OutOfMemoryError: CUDA out of memory", "terminated with exception: CUDA error"}) {
-    if (line.find(words) != line.npos) return with_text(of_code(Code::NotTheNetwork), line);
-  }
-  struct Result {
-    string_view words;
-    int number;
-  };
-  constexpr Result kFrameworks[] = {{"ncclUnhandledCudaError", 1}, {"unhandled cuda error", 1},
-                                    {"ncclSystemError", 2},        {"unhandled system error", 2},
-                                    {"ncclInternalError", 3},      {"ncclInvalidUsage", 5},
-                                    {"ncclRemoteError", 6}};
-  for (const auto& [words, number] : kFrameworks) {
-    if (line.find(words) == line.npos) continue;
-    if (const auto last = behind(line, "Last error: "); last && !last->empty()) {
-      if (auto failure = read_nccl_failure(*last, true)) return failure;
-    }
-    return with_text(number == 1 ? of_code(Code::NotTheNetwork) : of_result(number), line);
-  }
-  return std::nullopt;
+Code code_of_connect_error(int error) {
+  if (error == 19) return Code::NoNetdev;
+  if (error == 61) return Code::GidVanished;
+  return error == 110 || error == 101 || error == 113 ? Code::NoRoute : Code::ConnectFailed;
+}
+
+NcclFailure failure_of_result(int result) {
+  constexpr string_view kTexts[kResults] = {"",
+                                            "unhandled CUDA error",
+                                            "unhandled system error",
+                                            "internal error",
+                                            "invalid argument",
+                                            "invalid usage",
+                                            "remote process exited or network error"};
+  NcclFailure failure = of_code(Code::GaveUp);
+  failure.error = result;
+  failure.error_text = kTexts[result];
+  return failure;
 }
 
 std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address) {
@@ -554,7 +481,10 @@ std::string describe(const NcclFailure& failure) {
   if (!failure.remote_gid.empty()) add("remote GID " + failure.remote_gid);
   if (!failure.peer.empty()) add("peer " + failure.peer);
   if (!failure.network.empty()) add("network " + failure.network);
-  if (!failure.error && failure.error_text.empty()) return text.empty() ? failure.text : text;
+  if (!failure.error && failure.error_text.empty()) {
+    if (text.empty()) return failure.summary.empty() ? failure.text : failure.summary;
+    return failure.is_told_by_its_words() ? failure.text : text;
+  }
   const bool completion =
       failure.vendor_error || failure.code == Code::NoAnswer || failure.code == Code::TransferFailed;
   std::string error = completion ? "status " : failure.code == Code::GaveUp ? "result " : "";
@@ -583,6 +513,8 @@ nlohmann::ordered_json to_json(const NcclFailure& failure) {
   json["error"] = value_or_null(failure.error);
   json["errorText"] = text_or_null(failure.error_text);
   json["vendorError"] = value_or_null(failure.vendor_error);
+  json["operation"] = text_or_null(failure.operation);
+  json["sequence"] = value_or_null(failure.sequence);
   json["firstTime"] = text_or_null(failure.first_time);
   json["lastTime"] = text_or_null(failure.last_time);
   json["text"] = failure.text;

@@ -5,6 +5,8 @@
 #include <charconv>
 
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/nccl_log/framework_failure.h"
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
@@ -18,15 +20,20 @@ constexpr std::size_t kLongestProcess = 256;
 
 constexpr std::string_view kMarks[] = {" NCCL INFO ", " NCCL WARN "};
 
+// NCCL up to 2.2 does not say its name: "HOST:PID:TID [0] INFO …", "HOST:PID:TID [0] file.cu:61 WARN …".
+constexpr std::string_view kOldMarks[] = {" INFO ", " WARN "};
+
 struct Mark {
   std::size_t at = std::string_view::npos;
   bool warning = false;
+  std::size_t begin = 0;  // of the message
 };
 
 Mark find_mark(std::string_view text, std::size_t from) {
   const std::size_t info = text.find(kMarks[0], from);
   const std::size_t warn = text.find(kMarks[1], from);
-  return warn < info ? Mark{warn, true} : Mark{info, false};
+  const std::size_t at = std::min(info, warn);
+  return {at, warn < info, at == text.npos ? 0 : at + kMarks[0].size()};
 }
 
 bool is_digits(std::string_view text) {
@@ -51,19 +58,45 @@ std::string_view prefix_of(std::string_view before) {
   return {};
 }
 
+// "transport/nvls.cc:244" of the text before a mark; "" where it names no source file.
+std::string_view file_of(std::string_view before) {
+  for (int words = 0; words < 4 && !before.empty(); ++words) {
+    const std::size_t blank = before.find_last_of(" \t");
+    const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
+    const std::size_t colon = word.rfind(':');
+    const std::size_t dot = word.rfind('.', colon);
+    if (colon != word.npos && dot != word.npos && dot < colon && is_digits(word.substr(colon + 1)) &&
+        dot + 1 < colon && std::string_view("ch").find(word[dot + 1]) != std::string_view::npos)
+      return word;
+    if (blank == before.npos) break;
+    before = before.substr(0, blank);
+  }
+  return {};
+}
+
+// The mark of NCCL up to 2.2; only behind "HOST:PID:TID [0]", since other programs write INFO, too.
+Mark find_old_mark(std::string_view text) {
+  for (const std::string_view words : kOldMarks) {
+    const std::size_t at = text.find(words);
+    if (at == text.npos) continue;
+    std::string_view before = text.substr(0, at);
+    if (const std::string_view file = file_of(before); !file.empty() && before.ends_with(file))
+      before.remove_suffix(std::min(file.size() + 1, before.size()));
+    const std::size_t open = before.rfind(" [");
+    if (open == before.npos || !before.ends_with(']') ||
+        !is_digits(before.substr(open + 2, before.size() - open - 3)) || prefix_of(before).empty())
+      continue;
+    return {at, words == kOldMarks[1], at + words.size()};
+  }
+  return {};
+}
+
 // End of a message; if another process wrote into the message, the place where that process's prefix begins.
 std::size_t end_of_message(std::string_view text, std::size_t begin) {
   const Mark next = find_mark(text, begin);
   if (next.at == text.npos) return text.size();
   const std::string_view prefix = prefix_of(text.substr(begin, next.at - begin));
   return prefix.empty() ? next.at : static_cast<std::size_t>(prefix.data() - text.data());
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r' || text.back() == '\n'))
-    text.remove_suffix(1);
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  return text;
 }
 
 bool is_nccl_variable(std::string_view text) {
@@ -98,7 +131,7 @@ std::string_view name_after(std::string_view text, std::string_view mark, std::s
   const std::size_t at = text.find(mark);
   if (at == text.npos) return {};
   text = text.substr(at + mark.size());
-  return trimmed(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
+  return trimmed_text(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
 }
 
 // The first "15:16:23" of the text that stands alone or behind a date's T; "" if there is none.
@@ -124,15 +157,10 @@ int number_after(std::string_view text, std::string_view mark) {
   return number;
 }
 
-// "10.0.0.2" of "10.0.0.2<4711>"; of a link-local address without its interface.
-std::string_view address_of(std::string_view peer) {
-  return peer.substr(0, peer.find_first_of("%<"));
-}
-
 }  // namespace
 
 std::set<std::uint32_t> NcclLog::processes_of(std::string_view peer) const {
-  peer = address_of(peer);
+  peer = address_of_peer(peer);
   if (const auto found = addresses.find(peer); found != addresses.end()) return found->second.processes;
   std::set<std::uint32_t> of_host;
   for (std::size_t i = 0; i < process_names.size(); ++i) {
@@ -147,6 +175,7 @@ struct NcclLogReader::Message {
   std::optional<std::uint32_t> process;
   std::string_view thread;  // "gpu-1:984:1357"
   std::string_view before;  // what stands before it in its line
+  std::string_view file;    // "transport/nvls.cc:244", of warnings
   bool warning = false;
   bool cut = false;  // its end may be missing
   std::uint64_t line = 0;
@@ -169,26 +198,30 @@ struct NcclLogReader::Message {
 NcclLogReader::NcclLogReader() = default;
 NcclLogReader::~NcclLogReader() = default;
 
-NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::size_t mark, std::size_t end) {
+// The number of "gpu-1:984"; nothing once there are too many.
+std::optional<std::uint32_t> NcclLogReader::process_of(std::string_view process) {
+  const auto known = processes_.find(process);
+  if (known != processes_.end()) return known->second;
+  if (processes_.size() >= kMaxProcesses) return std::nullopt;
+  const auto number = static_cast<std::uint32_t>(processes_.size());
+  processes_.emplace(process, number);
+  log_.process_names.emplace_back(process.substr(0, kLongestProcess));
+  hosts_.emplace(process.substr(0, process.rfind(':')));
+  return number;
+}
+
+NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::size_t mark, std::size_t begin,
+                                                 std::size_t end) {
   Message message;
   message.line = log_.lines;
   message.before = text.substr(0, mark);
   message.thread = prefix_of(message.before).substr(0, kLongestFact);
   const std::size_t colon = message.thread.rfind(':');
   if (colon != message.thread.npos) {
-    const std::string_view process = message.thread.substr(0, colon);
-    const auto known = processes_.find(process);
-    if (known != processes_.end()) {
-      message.process = known->second;
-    } else if (processes_.size() < kMaxProcesses) {
-      message.process = static_cast<std::uint32_t>(processes_.size());
-      processes_.emplace(process, *message.process);
-      log_.process_names.emplace_back(process.substr(0, kLongestProcess));
-      hosts_.emplace(process.substr(0, process.rfind(':')));
-    }
+    message.process = process_of(message.thread.substr(0, colon));
   }
-  const std::size_t begin = mark + kMarks[0].size();
-  message.text = trimmed(text.substr(begin, end - begin));
+  message.file = file_of(message.before);
+  message.text = trimmed_text(text.substr(begin, end - begin));
   // NCCL up to 2.28 cuts its lines, prefix included, at 1023 bytes.
   constexpr std::size_t kNcclLine = 1023;
   message.cut = end - begin + message.thread.size() + 20 >= kNcclLine || end != text.size();
@@ -197,7 +230,7 @@ NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::siz
 
 void NcclLogReader::read_line(std::string_view text, bool cut) {
   ++log_.lines;
-  text = trimmed(text);
+  text = trimmed_text(text);
   Message message;
   message.line = log_.lines;
   bool ours = false;
@@ -208,23 +241,41 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   }
   // When processes write into each other's lines, a line holds a few messages, not thousands.
   int messages = 0;
-  for (Mark mark = find_mark(text, 0); mark.at != text.npos && messages < 16; ++messages) {
-    const std::size_t begin = mark.at + kMarks[0].size();
-    const std::size_t end = end_of_message(text, begin);
-    message = message_of(text, mark.at, end);
+  Mark mark = find_mark(text, 0);
+  if (mark.at == text.npos) mark = find_old_mark(text);
+  for (; mark.at != text.npos && messages < 16; ++messages) {
+    const std::size_t end = end_of_message(text, mark.begin);
+    message = message_of(text, mark.at, mark.begin, end);
     message.warning = mark.warning;
     message.cut = message.cut || (cut && end == text.size());
     read_message(message);
     ours = true;
-    mark = find_mark(text, begin);
+    mark = find_mark(text, mark.begin);
   }
   if (messages == 0) {
     message.text = text;
-    ours = read_framework(message) || ours;
+    if (!read_engine(message)) ours = read_framework(message) || ours;
   }
   log_.nccl_lines += ours ? 1 : 0;
   log_.processes = processes_.size();
   log_.hosts = hosts_.size();
+}
+
+// UCX and NVSHMEM, in a job that has them beside NCCL or alone.
+bool NcclLogReader::read_engine(const Message& message) {
+  const std::size_t before = log_.ucx.values.size() + log_.nvshmem.values.size();
+  auto read = read_ucx_line(message.text, message.line, log_.ucx);
+  if (!read) read = read_nvshmem_line(message.text, message.line, log_.nvshmem);
+  if (!read) return false;
+  if (log_.ucx.values.size() + log_.nvshmem.values.size() > before) {
+    for (const EngineLog* engine : {&log_.ucx, &log_.nvshmem}) {
+      for (const auto& [name, value] : engine->values) message.note(log_.values, name, value);
+    }
+  }
+  Message of_process = message;
+  if (!read->process.empty()) of_process.process = process_of(read->process);
+  if (read->failure) add_failure(of_process, *std::move(read->failure));
+  return true;
 }
 
 // PyTorch prints NCCL's last warning without its prefix, in the line below "Last error:".
@@ -234,10 +285,14 @@ bool NcclLogReader::read_framework(const Message& message) {
   std::string_view text = message.text;
   const bool near = framework_line_ > 0 && message.line - framework_line_ <= kNear;
   if (last_error_) {
-    if (text.starts_with(*last_error_)) text = trimmed(text.substr(last_error_->size()));
+    if (text.starts_with(*last_error_)) text = trimmed_text(text.substr(last_error_->size()));
     last_error_.reset();
     if (text.empty() || text.starts_with("Exception raised") || text.starts_with("Traceback")) return false;
-    if (auto failure = read_nccl_failure(text, true)) add_failure(message, *std::move(failure));
+    if (auto failure = read_nccl_failure(text, true)) add_failure(message, *std::move(failure), true);
+    return true;
+  }
+  if (const auto completed = read_completed_collective(text)) {
+    log_.completed = std::max(log_.completed, *completed);
     return true;
   }
   if (near && text.ends_with(kLastError)) {
@@ -247,12 +302,16 @@ bool NcclLogReader::read_framework(const Message& message) {
   auto failure = read_framework_failure(text);
   if (!failure) return false;
   framework_line_ = message.line;
-  add_failure(message, *std::move(failure));
+  const bool repeated = text.find("Last error: ") != text.npos || text.find("Last NCCL warning") != text.npos;
+  add_failure(message, *std::move(failure), repeated);
   return true;
 }
 
 void NcclLogReader::read_message(const Message& message) {
   read_trace(message);
+  read_closed(message);
+  if (message.text.find("cuMem host allocations do not appear to be working") != message.text.npos)
+    return message.note(log_.cumem_fallbacks, message.text);
   if (read_failure(message)) return;
   if (message.warning) {
     if (!message.thread.empty()) message.note(warned_, message.thread);
@@ -267,6 +326,9 @@ void NcclLogReader::read_message(const Message& message) {
   if (text.find("comm 0x") != text.npos) return read_initialisation(message);
   // "NET/IB: Dev 0 Port 1 qpn 12 mtu 5 GID 3 (…)": the row that a queue pair has.
   const std::size_t gid = text.find(" GID ");
+  if (const std::string_view mtu = word_after(text, " mtu ");
+      text.starts_with("NET/IB") && text.find(" qp") != text.npos && is_digits(mtu) && mtu.size() == 1)
+    message.note(log_.mtus, mtu);
   if (text.starts_with("NET/IB") && gid != text.npos && text.find(" qp") < gid) {
     const std::string_view index = word_after(text, " GID ");
     if (is_digits(index) && index.size() <= 3 && text.find('(', gid) != text.npos)
@@ -325,7 +387,7 @@ bool NcclLogReader::read_value(const Message& message) {
     if (at == text.npos) continue;
     const std::string_view name = word_before(text, at);
     if (!is_nccl_variable(name)) continue;
-    std::string_view value = trimmed(text.substr(at + mark.size()));
+    std::string_view value = trimmed_text(text.substr(at + mark.size()));
     const bool period = value.ends_with('.');
     if (period) value.remove_suffix(1);
     const Variable* known = find_nccl_variable(name);
@@ -352,7 +414,7 @@ void NcclLogReader::read_devices(const Message& message) {
     const std::string_view interface = text.substr(out_of_band + 6);
     if (const std::size_t colon = interface.find(':'); colon != interface.npos) {
       message.note(log_.bootstrap, interface.substr(0, colon));
-      message.note(log_.addresses, address_of(interface.substr(colon + 1)));
+      message.note(log_.addresses, address_of_peer(interface.substr(colon + 1)));
     }
     text = text.substr(0, out_of_band);
   }
@@ -390,6 +452,12 @@ bool NcclLogReader::read_network(const Message& message) {
     message.note(log_.transports, "NET/" + std::string(via));
     return true;
   }
+  for (const std::string_view local : {std::string_view("P2P"), std::string_view("SHM")}) {
+    if (text.find(" via " + std::string(local) + "/") == text.npos) continue;
+    message.note(log_.local_transports, local);
+    return true;
+  }
+  if (read_interfaces(message)) return true;
   for (const std::string_view mark :
        {std::string_view("Bootstrap : Using "), std::string_view("Bootstrap: Using ")}) {
     const std::string_view interface = word_after(text, mark);
@@ -401,13 +469,46 @@ bool NcclLogReader::read_network(const Message& message) {
   return false;
 }
 
+// "NET/Socket : Using [0]eth0:10.1.2.3<0> [1]br-05ab:172.19.0.1<0>": each address that sockets take. Up
+// to 2.3 a line "NET : Using interface eth0:10.1.2.3<0>" for each, and the first one is the bootstrap's.
+bool NcclLogReader::read_interfaces(const Message& message) {
+  constexpr std::string_view kOld = "NET : Using interface ", kSockets = "NET/Socket : Using ";
+  if (message.text.starts_with(kOld)) {
+    const std::string_view interface = message.text.substr(kOld.size());
+    note_interface(interface);
+    const bool first = std::ranges::none_of(log_.bootstrap, [&](const auto& each) {
+      return !message.process || each.second.processes.contains(*message.process);
+    });
+    if (first && interface.find(':') != interface.npos) read_bootstrap(message, interface);
+    return true;
+  }
+  if (!message.text.starts_with(kSockets)) return false;
+  std::string_view text = message.text.substr(kSockets.size());
+  for (int words = 0; words < 64 && !text.empty(); ++words) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    note_interface(word);
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  return true;
+}
+
+void NcclLogReader::note_interface(std::string_view interface) {
+  if (interface.starts_with('['))
+    interface.remove_prefix(std::min(interface.find(']') + 1, interface.size()));
+  const std::size_t colon = interface.find(':');
+  if (colon == interface.npos || colon == 0 || log_.interfaces.size() >= kMostFacts) return;
+  const std::string_view address = address_of_peer(interface.substr(colon + 1)).substr(0, kLongestNetwork);
+  if (!address.empty())
+    log_.interfaces.emplace(address, interface.substr(0, std::min(colon, kLongestNetwork)));
+}
+
 // "eth0:10.1.2.3<0>", up to 2.5 "[0]eth0:10.1.2.3<0>".
 void NcclLogReader::read_bootstrap(const Message& message, std::string_view interface) {
   if (interface.starts_with('['))
     interface.remove_prefix(std::min(interface.find(']') + 1, interface.size()));
   const std::size_t colon = std::min(interface.find(':'), interface.size());
   const std::string_view name = interface.substr(0, colon);
-  const std::string_view address = address_of(interface.substr(std::min(colon + 1, interface.size())));
+  const std::string_view address = address_of_peer(interface.substr(std::min(colon + 1, interface.size())));
   message.note(log_.bootstrap, name);
   if (!address.empty()) message.note(log_.addresses, address);
   auto failure = read_unreachable(name, address);
@@ -417,14 +518,32 @@ void NcclLogReader::read_bootstrap(const Message& message, std::string_view inte
 }
 
 bool NcclLogReader::read_failure(const Message& message) {
-  auto failure = read_nccl_failure(message.text, message.warning);
+  auto failure = read_nccl_failure(message.text, message.warning, message.file);
   if (!failure) return false;
+  const bool closed = failure->code == Code::PeerClosed && !failure->peer.empty();
+  const std::size_t before = log_.failures.size();
   add_failure(message, *std::move(failure));
+  if (closed && log_.failures.size() > before) closed_ = {before, std::string(message.thread)};
   return true;
 }
 
+// A connection that closes while ranks meet has a trace through bootstrap.cc: "bootstrap.cc:701 -> 6".
+void NcclLogReader::read_closed(const Message& message) {
+  if (!closed_ || closed_->second != message.thread) return;
+  if (message.warning || message.text.find(" -> ") == message.text.npos) {
+    closed_.reset();
+  } else if (message.text.find("bootstrap.c") != message.text.npos) {
+    log_.failures[closed_->first].code = Code::BootstrapClosed;
+    closed_.reset();
+  }
+}
+
 // Failures of one kind, port and row are one: a job that fails prints them for each channel and rank.
-void NcclLogReader::add_failure(const Message& message, NcclFailure failure) {
+// `repeated`: a framework repeats NCCL's last warning, which counts once.
+void NcclLogReader::add_failure(const Message& message, NcclFailure failure, bool repeated) {
+  if (repeated &&
+      std::ranges::any_of(log_.failures, [&](const NcclFailure& each) { return each.text == failure.text; }))
+    return;
   const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
   if (of_sockets && failure.device.empty()) {
     for (const auto& [interface, fact] : log_.bootstrap) {
@@ -446,7 +565,7 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure) {
     log_.failures.push_back(std::move(failure));
   } else {
     NcclFailure& same = log_.failures[known->second];
-    ++same.times;
+    same.times += repeated ? 0 : 1;
     same.last_time = time;
     same.retried = same.retried && failure.retried;
     if (same.peer.empty()) same.peer = std::move(failure.peer);

@@ -21,7 +21,7 @@ constexpr std::size_t kMostNames = 4;
 constexpr std::size_t kMostRows = 64;  // of the table; the JSON has all
 
 bool speaks(const RankLog& rank) {
-  return rank.problem.empty() && rank.log.nccl_lines > 0;
+  return rank.problem.empty() && rank.log.speaks();
 }
 
 std::string listed(const NcclLog::Facts& facts) {

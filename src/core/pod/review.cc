@@ -164,7 +164,7 @@ void read_arguments(const std::array<TextList, 2>& command_and_args, Container& 
       const std::string_view word = json::text(item, here, reading);
       const auto holds = [&](std::string_view part) { return word.find(part) != std::string_view::npos; };
       matters = matters || holds("NCCL_") || holds("sshd") || holds("slurmd") || holds("service ssh") ||
-                holds("init.d/ssh") || holds("ib-device") || holds("device_name");
+                holds("init.d/ssh") || holds("ib-device") || holds("device_name") || holds("nixl_ep");
       container.starts_ranks = container.starts_ranks || names_mpirun(word);
     });
   }

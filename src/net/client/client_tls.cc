@@ -2,6 +2,10 @@
 #include "nccl_env/net/client/client_tls.h"
 
 #include <openssl/err.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
 
 #include "tls/openssl.h"
 
@@ -23,11 +27,30 @@ SslCtxPtr new_client_context() {
   return context;
 }
 
-Status trust(SSL_CTX* context, std::string_view pem) {
-  if (pem.empty()) {
-    if (SSL_CTX_set_default_verify_paths(context) == 1) return done();
-    return Error{"the system's authorities: " + openssl_error()};
+// Bundles of Debian and Alpine, RHEL, openSUSE, and of others, as Go's crypto/x509 looks for them.
+constexpr const char* kBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+                                    "/etc/pki/tls/certs/ca-bundle.crt",
+                                    "/etc/ssl/ca-bundle.pem",
+                                    "/etc/pki/tls/cacert.pem",
+                                    "/etc/ssl/cert.pem"};
+
+// Trusts what SSL_CERT_FILE and SSL_CERT_DIR name, else Debian's folder, as OpenSSL does by itself. Where
+// neither is set and the folder is absent, the first bundle that is there.
+Status trust_system(SSL_CTX* context) {
+  bool loaded = SSL_CTX_set_default_verify_paths(context) == 1;
+  const bool named = std::getenv(X509_get_default_cert_file_env()) != nullptr ||
+                     std::getenv(X509_get_default_cert_dir_env()) != nullptr;
+  if (!named && ::access(X509_get_default_cert_dir(), X_OK) != 0) {
+    const auto* bundle =
+        std::ranges::find_if(kBundles, [](const char* path) { return ::access(path, R_OK) == 0; });
+    if (bundle != std::end(kBundles)) loaded = SSL_CTX_load_verify_file(context, *bundle) == 1;
   }
+  return loaded ? done() : Status(Error{"the system's authorities: " + openssl_error()});
+}
+
+Status trust(SSL_CTX* context, std::string_view pem) {
+  if (pem.empty()) return trust_system(context);
   const auto authorities = parse_certificates(pem, "certificate authority");
   if (!authorities) return authorities.error();
   for (const X509Ptr& authority : *authorities) {

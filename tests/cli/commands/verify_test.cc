@@ -99,6 +99,15 @@ TEST_F(Verify, HugeLinesAndBinaryJunkAreReadInPieces) {
   EXPECT_THAT(result.out, HasSubstr("NCCL uses mlx5_1:1"));
 }
 
+TEST_F(Verify, AFileThatIsNoLogIsNamed) {
+  expect_shown(run_cli({"verify", "-"}, ""), 3);
+  const std::string packed = write("train.log.gz", "\x1f\x8b\x08xx\n"), good = write("good.log", kGood);
+  expect_shown(run_cli({"verify", packed}), 2);
+  EXPECT_EQ(run_cli({"verify", good, packed}).code, 2);
+  EXPECT_EQ(run_cli({"verify", "-"}, std::string(3, '\0') + "\n" + kGood).code, 0)
+      << "a log that was truncated";
+}
+
 TEST_F(Verify, WhatCannotBeJudgedIsRefused) {
   expect_shown(run("no line of it\n"), 3);
   EXPECT_EQ(run("").code, 3);

@@ -156,9 +156,9 @@ TEST(Engines, TakeByThemselvesWhatTheyKnow) {
   EXPECT_THAT(taken("UCX", {}, ports).devices, ElementsAre("mlx5_0:1", "rocep1s0:1"));
   EXPECT_THAT(taken("UCX", {}, ports).interfaces, ElementsAre("eth0"));
   EXPECT_THAT(taken("NVSHMEM", {}, ports).devices, ElementsAre("mlx5_0:1", "rocep1s0:1"));
-  EXPECT_THAT(taken("NVSHMEM", {}, ports).notes, ElementsAre(HasSubstr("skip 1 port without mlx5")));
+  EXPECT_THAT(taken("NVSHMEM", {}, ports).notes, ElementsAre(HasSubstr("IBGDA skips 1 port without mlx5")));
   EXPECT_THAT(taken("NVSHMEM", {{"NVSHMEM_HCA_PREFIX", "r"}}, ports).notes,
-              ElementsAre(HasSubstr("skip 1 port without r")));
+              ElementsAre(HasSubstr("3.8 on, skip 1 port without r")));
   EXPECT_THAT(taken("Mooncake", {}, ports).devices, ElementsAre("mlx5_0", "rocep1s0"));
   EXPECT_THAT(taken("Gloo", {}, ports).interfaces, IsEmpty());
 }
@@ -170,6 +170,8 @@ TEST(Engines, TakeWhatTheirVariablesSay) {
   EXPECT_THAT(ucx.devices, ElementsAre("mlx5_1:1"));
   EXPECT_THAT(ucx.interfaces, ElementsAre("eth0"));
   EXPECT_THAT(ucx.notes, ElementsAre(HasSubstr("mlx5_9:1")));
+  EXPECT_THAT(taken("UCX", {{"UCX_NET_DEVICES", "^mlx5_1:1,eth0"}}, ports).devices,
+              ElementsAre("mlx5_0:1", "mlx5_10:1"));
   EXPECT_THAT(taken("UCX", {{"UCX_NET_DEVICES", ""}}, ports).devices, IsEmpty());
   EXPECT_THAT(taken("UCX", {{"UCX_NET_DEVICES", "=mlx5_1"}}, ports).devices, IsEmpty());
   EXPECT_THAT(taken("NVSHMEM", {{"NVSHMEM_HCA_LIST", "mlx5_1:1"}}, ports).devices, ElementsAre("mlx5_1:1"));

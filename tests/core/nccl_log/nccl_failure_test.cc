@@ -132,6 +132,8 @@ std::vector<Line> lines() {
       {"memory_lock",
        "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory",
        Code::MemoryLock},
+      {"2_7_without_an_error", "misc/ibvwrap.cc:268 NCCL WARN Call to ibv_create_cq failed",
+       Code::MemoryLock},
       {"registration",
        "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Bad address errno 14",
        Code::GpuMemory},

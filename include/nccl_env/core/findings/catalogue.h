@@ -40,7 +40,11 @@ enum class Code {
   PartlyUsed, UnreachableInterface, NoConnection, LinkDown, DeviceLost, MemoryLock, SharedMemory,
   GpuMemory,     // status 4 or 8, or a registration that is refused
   RemoteAccess,  // status 9 or 10
-  NotTheNetwork, CallsDiffer, NcclVersionsDiffer, InitNotEnded, UnknownWarning, PeerClosed, TimedOut,
+  SegmentMissing, CumemHost,
+  DuplicateGpu, GpuOutOfMemory, GpuFault, GpuNotUsable, GpuPeer, NvlinkFabric, NotTheNetwork,
+  NoAlgorithm, GraphFile, TopologyFile, NoPath, OpenFiles, HostLimit, CommId, PortTaken,
+  FabricPeer, PluginFailed, WrongCall, StrangerConnected, BootstrapClosed, ConnectionBroken, SizesDiffer,
+  DeviceNotAvailable, NoTransport, RendezvousFailed, CallsDiffer, NcclVersionsDiffer, InitNotEnded, UnknownWarning, PeerClosed, TimedOut,
   GaveUp,  // a call of NCCL's ended with an error, for whatever reason
   // nccl-env check: an installation, before it, when leaving
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,

@@ -26,6 +26,7 @@ struct NcclFailure {
   Code code = Code::GaveUp;
   bool retried = false;               // NCCL says that it tries again
   std::string text;                   // its own words, at most 512 bytes
+  std::string summary;                // of a framework's long line: what it says in short; else ""
   std::uint64_t line = 0;             // of the first, from 1
   std::uint64_t times = 1;            // lines that say the same of the same port and row
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
@@ -41,17 +42,24 @@ struct NcclFailure {
   std::optional<int> error;  // errno; for a completion its status; for GaveUp NCCL's result
   std::string error_text;    // "Invalid argument"
   std::optional<int> vendor_error;
+  // Of PyTorch's watchdog: the collective, its number in its process group, and the elements that it takes.
+  std::string operation;  // "ALLREDUCE"
+  std::optional<std::uint64_t> sequence, elements;
 
   [[nodiscard]] Nearness nearness() const;
-  [[nodiscard]] bool is_port_event() const;   // a port's link, GIDs or adapter
-  [[nodiscard]] bool is_of_transfer() const;  // a completion with an error, which may follow from one
+  [[nodiscard]] bool is_port_event() const;         // a port's link, GIDs or adapter
+  [[nodiscard]] bool is_of_transfer() const;        // a completion with an error, which may follow from one
+  [[nodiscard]] bool is_told_by_its_words() const;  // its device or peer alone does not say what happened
 };
 
 // Returns what the message says; nothing if it tells no failure. `warning`: NCCL WARN, which tells one unless
-// it is on the short list of harmless ones.
-std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning);
-// Returns what a line of a framework says of NCCL (PyTorch, JAX, TensorFlow, vLLM), which has no "NCCL WARN".
-std::optional<NcclFailure> read_framework_failure(std::string_view line);
+// it is on the short list of harmless ones. `file`: NCCL's source file that says so, or "".
+std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning,
+                                             std::string_view file = {});
+// Returns the failure of a queue pair that cannot be connected: ibv_modify_qp's error.
+Code code_of_connect_error(int error);
+// Returns the failure of a call that ended with this ncclResult_t, from 1 to 6.
+NcclFailure failure_of_result(int result);
 // Returns the failure of an interface that reaches no other host ("lo", "docker0", a tunnel's link-local
 // address); nothing if it may reach one. `address` may be "": then only the name counts.
 std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address);

@@ -9,8 +9,10 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "nccl_env/core/nccl_log/engine_log.h"
 #include "nccl_env/core/nccl_log/nccl_failure.h"
 
 namespace nccl_env {
@@ -27,6 +29,7 @@ struct NcclLog {
 
   std::uint64_t lines = 0;
   std::uint64_t nccl_lines = 0;
+  EngineLog ucx, nvshmem;
   std::size_t processes = 0;
   std::vector<std::string> process_names;             // "gpu-1:984", by their numbers
   std::size_t hosts = 0;                              // on which those processes ran
@@ -38,18 +41,25 @@ struct NcclLog {
   Facts links;                                        // "InfiniBand", "RoCE" of such a line
   Facts networks;                                     // "IB", "Socket", "AWS Libfabric", of "Using network"
   Facts transports;                                   // "NET/IB", "NET/Socket", of channels
+  Facts local_transports;                             // "P2P", "SHM"
+  Facts mtus;                                         // of ports, as queue pairs tell: "5", ibv_mtu's number
   Facts gid_indexes;                                  // of queue pairs
   Facts bootstrap;                                    // interfaces
   Facts addresses;                                    // of those interfaces: "10.1.2.3"
-  Facts no_device;                                    // "NET/IB : No device found."
-  Facts warnings;                                     // texts of NCCL WARN that are harmless
-  Facts initialising;                                 // communicators that began and have not ended that
-  std::uint64_t initialised = 0;                      // communicators that did
-  std::vector<NcclFailure> failures;                  // in the order of their lines; at most 256
+  std::map<std::string, std::string, std::less<>> interfaces;  // of sockets: address -> name; at most 256
+  Facts cumem_fallbacks;              // processes in which cuMem gives no host memory
+  Facts no_device;                    // "NET/IB : No device found."
+  Facts warnings;                     // texts of NCCL WARN that are harmless
+  Facts initialising;                 // communicators that began and have not ended that
+  std::uint64_t initialised = 0;      // communicators that did
+  std::uint64_t completed = 0;        // collectives, as PyTorch's watchdog counts them
+  std::vector<NcclFailure> failures;  // in the order of their lines; at most 256
   // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on
   int ranks = 0;
 
+  // False of a log without a line that is known here.
+  [[nodiscard]] bool speaks() const { return nccl_lines + ucx.lines + nvshmem.lines > 0; }
   // Whether all ranks of the job are on one node. False where the log does not tell.
   [[nodiscard]] bool is_of_one_node() const {
     return nodes > 0 ? nodes == 1 : ranks > 0 && hosts == 1 && processes >= static_cast<std::size_t>(ranks);
@@ -72,25 +82,32 @@ class NcclLogReader {
 
  private:
   struct Message;
-  Message message_of(std::string_view text, std::size_t mark, std::size_t end);
+  Message message_of(std::string_view text, std::size_t mark, std::size_t begin, std::size_t end);
   void read_message(const Message& message);
+  std::optional<std::uint32_t> process_of(std::string_view process);
+  bool read_engine(const Message& message);
   bool read_framework(const Message& message);
   void read_initialisation(const Message& message);
   void read_bootstrap(const Message& message, std::string_view interface);
+  bool read_interfaces(const Message& message);
+  void note_interface(std::string_view interface);
   void read_trace(const Message& message);
   bool read_value(const Message& message);
   void read_devices(const Message& message);
   bool read_network(const Message& message);
   bool read_failure(const Message& message);
   void read_links(const Message& message);
-  void add_failure(const Message& message, NcclFailure failure);
+  void read_closed(const Message& message);
+  void add_failure(const Message& message, NcclFailure failure, bool repeated = false);
 
   NcclLog log_;
   std::map<std::string, std::uint32_t, std::less<>> processes_;
   std::set<std::string, std::less<>> hosts_;
   std::map<std::string, std::size_t, std::less<>> failures_;  // what each is about -> its place in log_
   NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
-  std::uint64_t framework_line_ = 0;                          // of a framework's last words on NCCL
+  // The failure of a closed connection, and its thread, as long as only its trace follows.
+  std::optional<std::pair<std::size_t, std::string>> closed_;
+  std::uint64_t framework_line_ = 0;       // of a framework's last words on NCCL
   std::optional<std::string> last_error_;  // what stands before "Last error:" of the line before
 };
 

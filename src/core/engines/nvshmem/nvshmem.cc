@@ -135,8 +135,10 @@ EngineSelection select(const NodeFabric& table, const NcclEnv& env) {
     skipped += port->hca.find(prefix) == std::string::npos;
   }
   if (skipped > 0) {
-    selection.notes.push_back("IBGDA, and IBRC from 3.8 on, skip " + count_of(skipped, "port") + " without " +
-                              std::string(prefix) + " in the name.");
+    const bool set = nccl_getenv(env, kHcaPrefix).has_value();
+    selection.notes.push_back((set ? "IBGDA, and IBRC from 3.8 on, skip " : "IBGDA skips ") +
+                              count_of(skipped, "port") + " without " + std::string(prefix) +
+                              " in the name.");
   }
   if (selection.devices.empty())
     selection.notes.emplace_back("NVSHMEM finds no device, and its transport fails.");

@@ -72,7 +72,8 @@ constexpr EngineVariable kVariables[] = {
 };
 
 // GPU-initiated transfers (rc_gda, from 1.20 on) have devices of their own, which nobody can name here.
-constexpr EngineMember kDeviceGroup[] = {{kNetDevices}, {"UCX_TLS", "gda"}, {"UCX_RC_GDA_*"}};
+constexpr EngineMember kDeviceGroup[] = {
+    {kNetDevices}, {"UCX_TLS", "gda"}, {"UCX_RC_GDA_*"}, {"nixl_ep", {}, true}};
 constexpr EngineMember kLevelGroup[] = {{"UCX_IB_SL"}, {"UCX_IB_AR_ENABLE"}};
 constexpr EngineGroup kGroups[] = {{kDeviceGroup, "decides the devices of UCX"},
                                    {kLevelGroup, "decides the service level of UCX"}};
@@ -85,10 +86,11 @@ bool names_port(std::string_view entry, const Port& port) {
 EngineSelection select(const NodeFabric& table, const NcclEnv& env) {
   EngineSelection selection;
   const auto given = nccl_getenv(env, kNetDevices);
+  const bool excludes = given && given->starts_with('^');  // from 1.21 on
   std::vector<std::string_view> entries;
-  if (given) entries = entries_of(*given);
+  if (given) entries = entries_of(excludes ? given->substr(1) : *given);
   const auto listed = [&](const auto& is_named) {
-    return !given || *given == "all" || std::any_of(entries.begin(), entries.end(), is_named);
+    return !given || *given == "all" || std::any_of(entries.begin(), entries.end(), is_named) != excludes;
   };
   for (const Port* port : usable_ports(table)) {
     if (listed([&](std::string_view entry) { return names_port(entry, *port); }))
@@ -98,7 +100,7 @@ EngineSelection select(const NodeFabric& table, const NcclEnv& env) {
     if (listed([&](std::string_view entry) { return entry == name; }))
       selection.interfaces.push_back(std::move(name));
   }
-  for (const std::string_view entry : entries) {
+  for (const std::string_view entry : given == "all" ? std::vector<std::string_view>() : entries) {
     const bool port = std::any_of(table.ports.begin(), table.ports.end(),
                                   [&](const Port& one) { return names_port(entry, one); });
     const bool interface =

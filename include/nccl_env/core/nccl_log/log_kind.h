@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says of a file without a line of NCCL's whether it is a log at all: people give what they have.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace nccl_env {
+
+// Bytes of a file's begin that tell what it is.
+inline constexpr std::size_t kLogHead = 512;
+
+// "is compressed (gzip); give its text: zcat FILE | nccl-env verify -"; "" of a file that holds text, or is
+// empty. `head`: its first bytes, at most kLogHead.
+std::string why_no_text(std::string_view head);
+
+}  // namespace nccl_env

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/nccl_log/failure_context.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <vector>
+
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/nccl_log/log_text.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/strict.h"
+
+namespace nccl_env {
+namespace {
+
+using std::string_view;
+
+constexpr std::size_t kMostHosts = 3;
+
+bool begins_with_one_of(string_view text, std::initializer_list<string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](string_view each) { return text.starts_with(each); });
+}
+
+// Bridges of containers and virtual machines with the same address on each host, and their ends. Those of a
+// cluster's network (cni0, flannel.1) have a subnet of their own on each node, and are routed.
+bool is_inside_host(string_view interface) {
+  return interface == "lo" ||
+         begins_with_one_of(interface, {"br-", "docker", "virbr", "veth", "lxc", "lxdbr", "podman"});
+}
+
+// True if all versions that the log tells are older; false where it tells none.
+bool is_older(const NcclLog& log, NcclVersion than) {
+  return !log.versions.empty() && std::ranges::all_of(log.versions, [&](const auto& each) {
+    const std::optional<NcclVersion> version = logged_version(each.first);
+    // Versions before kOldestNccl have no rules here, and are older than all that are asked for.
+    return version ? *version < than : each.first.starts_with("2.");
+  });
+}
+
+std::string versions_in(const NcclLog& log) {
+  return join(log.versions, ", ", [](const auto& each) -> const std::string& { return each.first; });
+}
+
+bool is_read(const NcclLog& log, string_view name) {
+  return log.values.contains(name);
+}
+
+std::string value_read(const NcclLog& log, string_view name) {
+  const auto found = log.values.find(name);
+  if (found == log.values.end()) return {};
+  return std::string(name) + "=\"" + found->second.begin()->first + "\" (line " +
+         std::to_string(found->second.begin()->second.line) + ")";
+}
+
+std::string interface_context(const NcclFailure& failure, const NcclLog& log) {
+  const auto own = log.interfaces.find(address_of_peer(failure.peer));
+  if (!failure.peer.empty() && own != log.interfaces.end() && is_inside_host(own->second))
+    return own->first + " is on this host, too, on " + own->second +
+           ": such a bridge has the same address on each host.";
+  if (failure.peer.starts_with("172."))
+    return "Docker gives " + std::string(address_of_peer(failure.peer)) + " to its bridge on each host.";
+  return {};
+}
+
+std::string connection_context(const NcclFailure& failure) {
+  if (failure.error_text.find("refused") != std::string::npos ||
+      failure.text.find("refused") != std::string::npos)
+    return "Refused: the host answers, and nobody listens there (a rank that ended, or an address of another "
+           "machine).";
+  if (failure.error_text.find("timed out") != std::string::npos)
+    return "Timed out: nothing answers. NCCL takes random ports, so a firewall has to let all of them "
+           "through between the nodes.";
+  return {};
+}
+
+// The third byte and those before it, of "::ffff:10.65.5.11": a rail often has such a subnet.
+std::string subnet_of(const std::string& gid) {
+  constexpr string_view kMapped = "::ffff:";
+  const std::size_t last = gid.rfind('.');
+  return gid.starts_with(kMapped) && last != gid.npos ? gid.substr(kMapped.size(), last - kMapped.size())
+                                                      : std::string();
+}
+
+std::string route_context(const NcclFailure& failure) {
+  const std::string local = subnet_of(failure.local_gid), remote = subnet_of(failure.remote_gid);
+  if (local.empty() || remote.empty() || local == remote) return {};
+  return "If " + local + ".* and " + remote +
+         ".* are two rails that are not connected with each other, NCCL_CROSS_NIC=0 keeps each to its own.";
+}
+
+// Row 0 on RoCE is mostly RoCE v1 or link-local. NCCL takes it before 2.21, where no index is set.
+std::string index_context(const NcclLog& log) {
+  const bool roce = log.links.contains("RoCE") && !log.links.contains("InfiniBand");
+  const auto read = log.values.find(variable::kIbGidIndex);
+  if (!roce || (read == log.values.end() ? !is_older(log, {2, 21, 0}) : !read->second.contains("0")))
+    return {};
+  return (read == log.values.end()
+              ? "NCCL " + versions_in(log) +
+                    " takes GID index 0 on RoCE where no NCCL_IB_GID_INDEX is read, as here"
+              : std::string("NCCL takes GID index 0 on RoCE, as NCCL_IB_GID_INDEX says")) +
+         ": mostly RoCE v1 or a link-local row. Name the row of RoCE v2 with the address (show_gids).";
+}
+
+std::string bytes_of_mtu(string_view number) {
+  const int value = static_cast<int>(nccl_integer(number).value_or(0));
+  return value >= 1 && value <= 5 ? std::to_string(128 << value) : std::string(number);
+}
+
+std::string mtu_context(const NcclLog& log) {
+  if (log.mtus.size() < 2) return {};
+  return "The ports differ in MTU: " +
+         join(log.mtus, ", ",
+              [&](const auto& each) {
+                std::set<std::string> hosts;
+                for (const std::uint32_t process : each.second.processes) {
+                  const std::string& name = log.process_names[process];
+                  hosts.insert(name.substr(0, name.rfind(':')));
+                }
+                return bytes_of_mtu(each.first) +
+                       (hosts.empty() ? "" : " on " + join_some(hosts, kMostHosts));
+              }) +
+         ". Give both the same.";
+}
+
+std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
+  if (const std::string bridges = bridges_text(log); !bridges.empty()) return bridges;
+  if (!failure.sequence) return {};
+  if (*failure.sequence <= 1) {
+    if (log.is_of_one_node() && log.local_transports.contains("P2P"))
+      return "It is the first collective, on one node, over P2P: try NCCL_P2P_DISABLE=1 once. If it runs "
+             "then, PCIe ACS or the IOMMU breaks P2P between the GPUs.";
+    return "It is the first collective: nothing shows that data ever passed between the ranks.";
+  }
+  const bool barrier = failure.elements && *failure.elements == 1 && failure.operation == "ALLREDUCE";
+  return (log.completed > 0 ? "The " + std::to_string(log.completed) +
+                                  " before it ended well, so the network worked until then"
+                            : "It is number " + std::to_string(*failure.sequence) +
+                                  " of its group, and nothing tells what the others did") +
+         ": look first for a call that only some ranks make (a checkpoint's, a test's)" +
+         (barrier ? "; one element may be a barrier()." : ".");
+}
+
+// Text in a number that a stranger sent: "GET " of an HTTP client.
+std::string text_in(std::uint64_t number) {
+  std::string text;
+  for (; number > 0; number >>= 8) text += static_cast<char>(number & 0xff);
+  const bool words = text.size() >= 4 && std::ranges::all_of(text.substr(0, 4), [](char c) {
+                       return is_alphanumeric(c) || c == ' ' || c == '/';
+                     });
+  return words ? text.substr(0, 4) : std::string();
+}
+
+std::string stranger_text(const NcclFailure& failure) {
+  for (const auto& [mark, base] : {std::pair<string_view, int>{"wrong magic ", 16}, {" received ", 10}}) {
+    const std::size_t at = failure.text.find(mark);
+    if (at == failure.text.npos) continue;
+    const char* begin = failure.text.data() + at + mark.size();
+    std::uint64_t number = 0;
+    std::from_chars(begin, failure.text.data() + failure.text.size(), number, base);
+    if (const std::string text = text_in(number); !text.empty()) return text;
+  }
+  return {};
+}
+
+std::string fallback_context(const NcclLog& log) {
+  if (log.cumem_fallbacks.empty()) return {};
+  return "Line " + std::to_string(log.cumem_fallbacks.begin()->second.line) +
+         " says that one process falls back from cuMem to /dev/shm: ranks of a node have to agree.";
+}
+
+}  // namespace
+
+std::optional<NcclVersion> logged_version(std::string_view text) {
+  constexpr string_view kRccl = "RCCL ";
+  if (text.starts_with(kRccl)) text.remove_prefix(kRccl.size());
+  const auto known = parse_nccl_version(text.substr(0, text.find_first_of("+-")));
+  return known ? std::optional(*known) : std::nullopt;
+}
+
+std::string bridges_text(const NcclLog& log) {
+  if (!log.networks.contains("Socket") || log.is_of_one_node() || log.interfaces.size() < 2) return {};
+  std::set<std::string> inside;
+  for (const auto& [address, interface] : log.interfaces) {
+    if (is_inside_host(interface)) inside.insert(interface);
+  }
+  if (inside.empty()) return {};
+  return "NCCL's sockets also take " + join_some(inside, kMostHosts) +
+         ", which other hosts hardly reach: name one interface in NCCL_SOCKET_IFNAME.";
+}
+
+NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
+  const auto is_other = [&](const NcclFailure& each) {
+    return each.nearness() < Nearness::Consequence && each.line != failure.line;
+  };
+  if (failure.code == Code::SegmentMissing && !log.cumem_fallbacks.empty()) failure.code = Code::CumemHost;
+  // cuMem gives host memory from 2.23 on.
+  if (failure.code == Code::CumemHost && is_older(log, {2, 23, 0})) failure.code = Code::NotTheNetwork;
+  const bool connects = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
+  if (connects && !failure.peer.empty()) {
+    const auto own = log.interfaces.find(address_of_peer(failure.peer));
+    if (own != log.interfaces.end() && is_inside_host(own->second)) {
+      failure.code = Code::UnreachableInterface;
+      failure.device = own->second;
+    } else if (failure.peer.starts_with("172.") && failure.code == Code::UnreachableInterface) {
+      failure.device.clear();  // the peer's is at fault, which this log does not name
+    }
+  }
+  // Sockets began on an interface of nobody's choice: then the empty address has another reason.
+  const bool no_family = failure.text.find("is neither AF_INET") != std::string::npos;
+  if (failure.code == Code::NoInterface && no_family && !log.bootstrap.empty() &&
+      !is_read(log, variable::kSocketIfname))
+    failure.code = Code::UnknownWarning;
+  if (failure.code == Code::CallsDiffer && !stranger_text(failure).empty())
+    failure.code = Code::StrangerConnected;
+  // NCCL's result 1 alone: CUDA failed, and nothing says how.
+  if (failure.code == Code::GaveUp && failure.error == 1 && std::ranges::none_of(log.failures, is_other))
+    failure.code = Code::NotTheNetwork;
+  return failure;
+}
+
+std::string context_of(const NcclFailure& failure, const NcclLog& log) {
+  switch (failure.code) {
+    case Code::UnreachableInterface:
+      return interface_context(failure, log);
+    case Code::NoConnection:
+      return connection_context(failure);
+    case Code::NoRoute:
+      return route_context(failure);
+    case Code::NoAnswer:
+      return mtu_context(log) + index_context(log);
+    case Code::RemoteAccess:
+    case Code::TransferFailed:
+    case Code::ConnectFailed:
+      return mtu_context(log);
+    case Code::TimedOut:
+      return timeout_context(failure, log);
+    case Code::CumemHost:
+      return fallback_context(log);
+    case Code::NoPath:
+      return log.versions.empty() ? "" : "The log's NCCL is " + versions_in(log) + ".";
+    case Code::NoAlgorithm: {
+      const std::string value = value_read(log, "NCCL_PROTO");
+      return value.empty() ? "" : "NCCL reads " + value + ".";
+    }
+    case Code::PortTaken: {
+      const std::string value = value_read(log, "NCCL_PXN_DISABLE");
+      return value.empty() ? "" : value + ": without PXN an all-to-all has many times the connections.";
+    }
+    case Code::DeviceNotAvailable: {
+      // UCX names what it has: "'mlx5_0:1'(ib)".
+      const bool none = failure.text.find("use one or more of") != std::string::npos &&
+                        failure.text.find("(ib)") == std::string::npos && failure.text.size() < 512;
+      return none ? "UCX sees no HCA at all: no /dev/infiniband in the container, or a UCX that was built "
+                    "without verbs."
+                  : "";
+    }
+    case Code::StrangerConnected: {
+      const std::string text = stranger_text(failure);
+      return text.empty() ? "" : "Its first bytes are \"" + text + "\", which no rank sends.";
+    }
+    default:
+      return {};
+  }
+}
+
+std::string hosts_of(const NcclFailure& failure, const NcclLog& log) {
+  std::set<std::string> hosts;
+  for (const std::uint32_t process : failure.processes) {
+    if (process >= log.process_names.size()) continue;
+    const std::string& name = log.process_names[process];
+    hosts.insert(name.substr(0, name.rfind(':')));
+  }
+  return join_some(hosts, kMostHosts);
+}
+
+}  // namespace nccl_env

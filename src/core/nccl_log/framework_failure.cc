@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/nccl_log/framework_failure.h"
+
+#include <algorithm>
+#include <string>
+
+#include "nccl_env/core/nccl_log/log_text.h"
+#include "nccl_env/core/nccl_log/warning_words.h"
+#include "nccl_env/core/text/strict.h"
+
+namespace nccl_env {
+namespace {
+
+using std::string_view;
+
+constexpr std::size_t kLongestLine = 512, kLongestSummary = 160;
+
+// "rank 2: " of "[rank2]: …" and "… [Rank 2] …"; "" where the line names none.
+std::string rank_of(string_view line) {
+  for (const string_view mark : {string_view("[rank"), string_view("[Rank "), string_view(" Rank ")}) {
+    if (const auto rank = number_behind(line, mark)) return "rank " + std::to_string(*rank) + ": ";
+  }
+  return {};
+}
+
+// What stands from `words` on, without its prefix of date, file and rank.
+NcclFailure told(Code code, string_view line, string_view words = {}) {
+  NcclFailure failure;
+  failure.code = code;
+  failure.text = line.substr(0, kLongestLine);
+  const std::size_t at = words.empty() ? line.npos : line.find(words);
+  if (at != line.npos && at > 0) {
+    string_view from = line.substr(at, kLongestSummary);
+    if (const std::size_t end = from.find(". "); end != from.npos) from = from.substr(0, end + 1);
+    failure.summary = rank_of(line) + std::string(from);
+  }
+  return failure;
+}
+
+// "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1,
+// Timeout(ms)=600000) ran for 600010 milliseconds before timing out." (PyTorch's ProcessGroupNCCL.cpp; up to
+// 2.1 without NumelIn).
+std::optional<NcclFailure> read_watchdog(string_view line) {
+  if (line.find("Watchdog caught collective operation timeout") == line.npos) return std::nullopt;
+  NcclFailure failure = told(Code::TimedOut, line);
+  failure.sequence = number_behind(line, "SeqNum=");
+  failure.elements = number_behind(line, "NumelIn=");
+  if (const auto type = text_behind(line, "OpType=")) {
+    const string_view word = type->substr(0, std::min<std::size_t>(type->find_first_of(",)"), 32));
+    if (std::ranges::all_of(word, [](char c) { return is_alphanumeric(c) || c == '_'; }))
+      failure.operation = word;
+  }
+  if (failure.operation.empty() || !failure.sequence) return failure;
+  failure.summary = rank_of(line) + failure.operation + ", SeqNum " + std::to_string(*failure.sequence);
+  if (failure.elements)
+    failure.summary +=
+        ", " + std::to_string(*failure.elements) + (*failure.elements == 1 ? " element" : " elements");
+  if (const auto after = number_behind(line, "ran for "))
+    failure.summary += ", after " + std::to_string(*after / 1000) + " s";
+  return failure;
+}
+
+// PyTorch, where ranks meet before NCCL does: "[1] is setting up NCCL communicator and retrieving
+// ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: …"; TCPStore's
+// and torchrun's "Timed out after 601 seconds waiting for clients. 1/2 clients joined."
+std::optional<NcclFailure> read_rendezvous(string_view line) {
+  for (const string_view words :
+       {string_view("is setting up NCCL communicator"), string_view("waiting for clients"),
+        string_view("Timed out initializing process group in store based barrier")}) {
+    if (line.find(words) == line.npos) continue;
+    NcclFailure failure = told(Code::RendezvousFailed, line, words);
+    const auto error = text_behind(line, "got error: ");
+    if (error) failure.summary = rank_of(line) + "no ncclUniqueId from rank 0: ";
+    const std::size_t timed_out = std::min(line.find("Timed out"), line.find(words));
+    if (!error) failure.summary = rank_of(line);
+    failure.summary += (error ? *error : line.substr(timed_out)).substr(0, kLongestSummary);
+    return failure;
+  }
+  return std::nullopt;
+}
+
+// An error of CUDA's that ends the process, or that the watchdog meets.
+std::optional<NcclFailure> read_cuda(string_view line) {
+  for (const string_view words :
+       {string_view("CUDA out of memory"), string_view("HIP out of memory"), string_view("CUDA error: "),
+        string_view("HIP error: "), string_view("Test CUDA failure ")}) {
+    if (line.find(words) == line.npos) continue;
+    return told(code_of_warning(line.substr(line.find(words)), {}).value_or(Code::NotTheNetwork), line,
+                words);
+  }
+  return std::nullopt;
+}
+
+std::optional<NcclFailure> read_result(string_view line) {
+  struct Result {
+    string_view words;
+    int number;
+  };
+  constexpr Result kResults[] = {{"ncclUnhandledCudaError", 1}, {"unhandled cuda error", 1},
+                                 {"ncclSystemError", 2},        {"unhandled system error", 2},
+                                 {"ncclInternalError", 3},      {"ncclInvalidArgument", 4},
+                                 {"ncclInvalidUsage", 5},       {"ncclRemoteError", 6}};
+  for (const auto& [words, number] : kResults) {
+    if (line.find(words) == line.npos) continue;
+    if (const auto last = text_behind(line, "Last error: "); last && !last->empty()) {
+      if (auto failure = read_nccl_failure(*last, true)) return failure;
+    }
+    NcclFailure failure = failure_of_result(number);
+    failure.text = line.substr(0, kLongestLine);
+    return failure;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<NcclFailure> read_framework_failure(std::string_view line) {
+  // JAX: "Last NCCL warning(error) log entry (may be unrelated) 'Bootstrap : no socket interface found'."
+  if (const auto last = text_behind(line, "Last NCCL warning(error) log entry")) {
+    const std::size_t begin = last->find('\''), end = last->rfind('\'');
+    if (begin < end && end != last->npos)
+      return read_nccl_failure(last->substr(begin + 1, end - begin - 1), true);
+  }
+  if (auto failure = read_watchdog(line)) return failure;
+  if (line.find("Heartbeat monitor timed out") != line.npos)
+    return told(Code::TimedOut, line, "Heartbeat monitor timed out");
+  constexpr string_view kMismatch = "Detected mismatch between collectives on ranks";
+  if (line.find(kMismatch) != line.npos) return told(Code::CallsDiffer, line, "Rank ");
+  if (auto failure = read_rendezvous(line)) return failure;
+  if (auto failure = read_cuda(line)) return failure;
+  return read_result(line);
+}
+
+std::optional<std::uint64_t> read_completed_collective(std::string_view line) {
+  for (const string_view mark :
+       {string_view("last completed work: "), string_view("last completed NCCL work: ")}) {
+    if (const auto number = number_behind(line, mark); number && *number > 0) return number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of UCX and NVSHMEM, as their sources print them (engine_log.h names the files).
+#include "nccl_env/core/nccl_log/engine_log.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "nccl_env/core/nccl_log/log_verify.h"
+
+namespace nccl_env::engine_log_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+std::string ucx(const std::string& level, const std::string& message) {
+  return "[1764150000.101203] [gpu-1:984  :0]         parser.c:2314 UCX  " + level + " " + message + "\n";
+}
+
+NcclLog read(const std::string& text) {
+  NcclLogReader reader;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) reader.read_line(line);
+  return reader.log();
+}
+
+VerifiedValue verdict(const std::string& text, const std::string& name, const std::string& value) {
+  return verify_log(read(text), {{.name = name, .value = value, .source = Source::Node, .container = "c"}})
+      .values.at(0);
+}
+
+const std::string kLanes =
+    ucx("INFO ", "ucp_context_0 inter-node cfg#1 am(rc_mlx5/mlx5_0:1 tcp/eth0) ka(ud_mlx5/mlx5_0:1)");
+const std::string kAbsent = ucx("WARN ",
+                                "network devices 'mlx5_8:1','mlx5_9:1' are not available, please use one or "
+                                "more of: 'eth0'(tcp), 'mlx5_0:1'(ib)");
+
+TEST(UcxLog, TellsItsProcessDevicesAndWhatItLacks) {
+  const NcclLog log =
+      read(ucx("INFO ", "Version 1.19.0 (loaded from /x, git branch y, revision z)") + kLanes + kAbsent +
+           ucx("INFO ", "ucp_context_0 intra-node cfg#2 am(rc_mlx5/mlx5_7:1)"));
+  EXPECT_EQ(log.ucx.lines, 4u);
+  EXPECT_TRUE(log.ucx.versions.contains("1.19.0"));
+  EXPECT_THAT(log.ucx.devices, SizeIs(1));
+  EXPECT_TRUE(log.ucx.interfaces.contains("eth0"));
+  EXPECT_TRUE(log.ucx.lacking.contains("mlx5_8:1") && log.ucx.lacking.contains("mlx5_9:1"));
+  EXPECT_EQ(log.process_names, std::vector<std::string>{"gpu-1:984"});
+  EXPECT_EQ(log.nccl_lines, 0u);
+}
+
+TEST(UcxLog, GivesAVerdictOnTheValuesOfThePod) {
+  const std::string name = "UCX_NET_DEVICES";
+  EXPECT_EQ(verdict(kLanes, name, "mlx5_0:1").verdict, LogVerdict::Used);
+  EXPECT_EQ(verdict(kLanes, name, "mlx5_1:1").verdict, LogVerdict::Contradicted);
+  EXPECT_EQ(verdict(kLanes + kAbsent, name, "mlx5_0:1,mlx5_9:1").verdict, LogVerdict::PartlyUsed);
+  const std::string environment = ucx("INFO ", "UCX_* env variables: UCX_TLS=rc UCX_NET_DEVICES=mlx5_3:1");
+  EXPECT_EQ(verdict(environment, name, "mlx5_0:1").verdict, LogVerdict::Overridden);
+  EXPECT_THAT(verdict(environment, name, "mlx5_0:1").evidence, HasSubstr("UCX reads mlx5_3:1"));
+  EXPECT_EQ(verdict(environment, "UCX_TLS", "rc").verdict, LogVerdict::Used);
+  EXPECT_THAT(verdict("n:1:1 [0] NCCL INFO Using network IB\n", name, "mlx5_0:1").evidence,
+              HasSubstr("no line of UCX's"));
+}
+
+TEST(UcxLog, OfAnErrorNamesThePort) {
+  const NcclLog log =
+      read(ucx("ERROR", "Transport retry count exceeded on mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)") +
+           ucx("ERROR", "RC QP 0x2a1 wqe[7]: SEND --e [inl len 26]") + ucx("ERROR", "never seen"));
+  ASSERT_THAT(log.failures, SizeIs(2));
+  EXPECT_EQ(log.failures[0].code, Code::NoAnswer);
+  EXPECT_EQ(log.failures[0].device, "mlx5_0");
+  EXPECT_EQ(log.failures[0].port, 1);
+  EXPECT_EQ(log.failures[1].code, Code::UnknownWarning);
+}
+
+TEST(UcxLog, OfAWarningThatIsNotKnownIsNotJudged) {
+  const NcclLog log =
+      read(ucx("WARN ", "object 0x1 was not returned to mpool ucp_requests") +
+           ucx("WARN ", "unused environment variable: UCX_NET_DEVICE (maybe: UCX_NET_DEVICES?)"));
+  EXPECT_THAT(log.ucx.unjudged, SizeIs(1));
+  EXPECT_TRUE(is_good(verify_log(log, {}).findings));
+}
+
+TEST(NvshmemLog, NamesDevicesByTheirNumbers) {
+  const std::string listed =
+      "x/ibrc.cpp 1633 Enumerated IB devices in the system - device id=0 (of 2), name=mlx5_0, "
+      "num_ports=1\nx/ibrc.cpp 1633 Enumerated IB devices in the system - device id=1 (of 2), name=mlx5_1, "
+      "num_ports=1\nx/ibrc.cpp 1731 Ordered list of devices for assignment - idx=0 (of 1), device id=1, "
+      "port_num=1\n";
+  EXPECT_TRUE(read(listed).nvshmem.devices.contains("mlx5_1:1"));
+  EXPECT_THAT(read(listed).nvshmem.devices, SizeIs(1));
+  EXPECT_EQ(verdict(listed, "NVSHMEM_HCA_LIST", "mlx5_1:1").verdict, LogVerdict::Used);
+  EXPECT_EQ(verdict(listed, "NVSHMEM_HCA_LIST", "mlx5_0:1").verdict, LogVerdict::Contradicted);
+  const std::string absent = "WARN: cound not find user specified HCA name: mlx5_9 port: 1, skipping\n";
+  EXPECT_EQ(verdict(listed + absent, "NVSHMEM_HCA_LIST", "mlx5_1:1,mlx5_9:1").verdict,
+            LogVerdict::PartlyUsed);
+}
+
+TEST(UcxLog, WithoutAnHcaSaysSo) {
+  const std::string absent = "network device 'mlx5_bond_0:1' is not available, please use one or more of: ";
+  EXPECT_THAT(verify_log(read(ucx("WARN ", absent + "'bond0'(tcp), 'lo'(tcp)")), {}).sentence,
+              HasSubstr("UCX sees no HCA at all"));
+  EXPECT_THAT(verify_log(read(ucx("WARN ", absent + "'mlx5_0:1'(ib)")), {}).sentence,
+              ::testing::Not(HasSubstr("no HCA at all")));
+}
+
+TEST(NvshmemLog, ReadsTheErrorOfAQueuePair) {
+  const NcclLog log = read(
+      "/w/nvshmem_src/src/modules/transport/ibrc/ibrc.cpp:418: non-zero status: 110 ibv_modify_qp failed "
+      "\n/w/nvshmem_src/src/modules/transport/ibrc/ibrc.cpp:1433: non-zero status: 7 ep_connect failed "
+      "\n/w/transport_ib_common.h 103 NVSHMEM_IB_GID_INDEX set by environment to 3\n");
+  ASSERT_THAT(log.failures, SizeIs(2));
+  EXPECT_EQ(log.failures[0].code, Code::NoRoute);
+  EXPECT_EQ(log.failures[1].code, Code::GaveUp);
+  EXPECT_EQ(log.nvshmem.values.at("NVSHMEM_IB_GID_INDEX"), "3");
+}
+
+TEST(EngineLog, OfOtherProgramsIsNone) {
+  for (const std::string line : {" UCX  something", "the device id=0 is name=x", "WARN: user", "UCX  WARN x"})
+    EXPECT_FALSE(read(line + "\n").speaks()) << line;
+}
+
+TEST(EngineLog, IsBounded) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string name = "d" + std::to_string(i);
+    text += ucx("INFO ", "inter-node cfg#1 am(rc/" + name + ":1)") + ucx("WARN ", name) +
+            ucx("INFO ", "UCX_* env variables: UCX_" + name + "=1") +
+            "Enumerated IB devices in the system - device id=" + std::to_string(i) + " (of 9), name=" + name +
+            "\n";
+  }
+  const NcclLog log = read(text);
+  EXPECT_LE(log.ucx.devices.size(), 256u);
+  EXPECT_LE(log.ucx.unjudged.size(), 256u);
+  EXPECT_LE(log.ucx.values.size(), 256u);
+  EXPECT_LE(log.nvshmem.names.size(), 256u);
+}
+
+}  // namespace
+}  // namespace nccl_env::engine_log_test
