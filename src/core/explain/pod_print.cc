@@ -157,11 +157,13 @@ OrderedJson file_json(const PodRecord& record, const GivenContainer& container) 
 
 OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
-  return {{"name", container.name},
-          {"injected", container.in_status},
-          {"env", to_json(env_values(answer, record, container))},
-          {"file", file_json(record, container)},
-          {"omitted", omitted_json(omitted_values(answer, record, container))}};
+  OrderedJson json{{"name", container.name},
+                   {"injected", container.in_status},
+                   {"env", to_json(env_values(answer, record, container))},
+                   {"file", file_json(record, container)},
+                   {"omitted", omitted_json(omitted_values(answer, record, container))}};
+  if (!container.engine_lines.empty()) json["engineFiles"] = to_json(container.engine_lines);
+  return json;
 }
 
 }  // namespace
