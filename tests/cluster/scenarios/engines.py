@@ -125,7 +125,9 @@ def explained(session, name, namespace="engines"):
 def blocks(session, pods, given):
     """Of each engine, explain has the choice of its model, or that the user has decided."""
     for name in pods:
-        found, _ = explained(session, name)
+        found, told = explained(session, name)
+        lines = {line["name"]: line["value"] for one in told["containers"] for line in one.get("engineFiles", [])}
+        expect(f"{name}: explain's lines of ucx.conf", lines, without(given.ucx(on_host(pods[name])), LEFT[name]))
         expect(f"{name}: explain's blocks", list(found), POLICY["engines"][1:])
         ucx = given.ports.split(",")
         expect(f"{name}: UCX with us", found["UCX"]["withUs"]["devices"], ucx[:1] if "pinned" in name else ucx)
