@@ -150,7 +150,7 @@ std::optional<Value> UserEnv::objection_of_group(std::string_view name) const {
   for (const EngineMember& member : group->members) {
     const auto has = [&](std::string_view word) { return word.find(member.name) != word.npos; };
     if (member.in_command && std::any_of(container_.arguments.begin(), container_.arguments.end(), has))
-      return object("starts with ", member.name, group->decides);
+      return object("has an argument with ", member.name, group->decides);
   }
   return std::nullopt;
 }

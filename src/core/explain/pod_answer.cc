@@ -653,7 +653,14 @@ class Answerer {
       return nccl_in_pod(seen, env, exposure, record_.host_network, around_.version, notes);
     };
     answer_.nccl_alone = select(alone);
-    if (!container->reads_file || is_told(*record_.file)) answer_.nccl_with_us = select(with_us);
+    const auto values = container->effective();
+    const bool known = (!container->reads_file || is_told(*record_.file)) &&
+                       std::ranges::find(values, State::Later, &Value::state) == values.end();
+    if (known) answer_.nccl_with_us = select(with_us);
+    if (!around_.policy) return;
+    const auto own = std::ranges::find(pod_.containers, container->name, &Container::name);
+    if (own != pod_.containers.end())
+      answer_.engines = engine_choices(*around_.policy, seen, *own, alone, known ? &with_us : nullptr);
   }
 
   const Pod& pod_;

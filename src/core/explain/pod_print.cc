@@ -98,6 +98,22 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
   return all;
 }
 
+constexpr std::string_view kUntold = "not told by nccl-env-resolve";
+
+// True for a value of a bound pod that its init container has to tell and did not.
+bool is_untold(const PodRecord& record, const Value& value) {
+  const bool waits = !record.file || record.file->state == GivenFile::State::Waiting;
+  return value.state == State::Later && !value.value && !record.node.empty() &&
+         (value.source != Source::Pod || !waits);
+}
+
+std::vector<Value> with_untold(const PodRecord& record, std::vector<Value> values) {
+  for (Value& value : values) {
+    if (is_untold(record, value)) value.value = "(" + std::string(kUntold) + ")";
+  }
+  return values;
+}
+
 using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson status_json(const StatusNote& status) {
@@ -141,11 +157,13 @@ OrderedJson file_json(const PodRecord& record, const GivenContainer& container) 
 
 OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
-  return {{"name", container.name},
-          {"injected", container.in_status},
-          {"env", to_json(env_values(answer, record, container))},
-          {"file", file_json(record, container)},
-          {"omitted", omitted_json(omitted_values(answer, record, container))}};
+  OrderedJson json{{"name", container.name},
+                   {"injected", container.in_status},
+                   {"env", to_json(env_values(answer, record, container))},
+                   {"file", file_json(record, container)},
+                   {"omitted", omitted_json(omitted_values(answer, record, container))}};
+  if (!container.engine_lines.empty()) json["engineFiles"] = to_json(container.engine_lines);
+  return json;
 }
 
 }  // namespace
@@ -181,6 +199,7 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   json["notes"] = answer.notes;
   json["leftOut"] = around.unread;
   add_selections(around.version, answer.nccl_alone, answer.nccl_with_us, json);
+  if (!answer.engines.empty()) json["engines"] = engines_json(answer.engines);
   return json;
 }
 
@@ -216,9 +235,10 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it
     return value.reason == Reason::UserSet && container.find_in_env(value.name);
   });
-  std::string text = env_table(container.name, env_values(answer, record, container), omitted);
+  std::string text =
+      env_table(container.name, with_untold(record, env_values(answer, record, container)), omitted);
   if (!container.engine_lines.empty())
-    text += engine_table(container.name, container.engine_lines, container.values);
+    text += engine_table(container.name, with_untold(record, container.engine_lines), container.values);
   if (!container.reads_file) return text;
   return text + file_table(container.name, container.names_file, file_words(record),
                            file_values(record, container), container.values);
@@ -256,7 +276,7 @@ std::string render_text(const PodAnswer& answer, const PodRecord& record, const 
   }
   text += changes_text(answer, record);
   const auto tell = choices == Choices::Both ? selections_text : choice_text;
-  text += tell(around.version, answer.nccl_alone, answer.nccl_with_us);
+  text += tell(around.version, answer.nccl_alone, answer.nccl_with_us) + engines_text(answer.engines);
   if (around.unread.empty()) return text;
   TextColumns columns(4);
   for (const std::string& sentence : around.unread) columns.add({"-", sentence});
@@ -271,7 +291,11 @@ std::string render_env(const PodRecord& record) {
     if (!container.in_status) continue;
     if (ours > 1) text += "# container " + printable(container.name) + "\n";
     for (const Value& value : env_values({}, record, container)) {
-      if (value.state != State::Users) text += env_line(value, record.foreign);
+      if (is_untold(record, value)) {
+        text += "# " + printable(value.name) + " is " + std::string(kUntold) + "\n";
+      } else if (value.state != State::Users) {
+        text += env_line(value, record.foreign);
+      }
     }
     if (!container.reads_file) continue;
     const std::string words = file_words(record);

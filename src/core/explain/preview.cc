@@ -12,7 +12,6 @@
 #include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/unmatched.h"
-#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -71,8 +70,11 @@ void add_line(Value planned, const NodeValues* values, bool in_env, std::vector<
     const std::string* value = values->find(planned.name);
     if (!value) return;
     planned.value = in_env ? values->reference_text(planned.name) : *value;
+    if (of_file) planned.source = Source::Node;
     if (const auto why = values->why.find(planned.name); why != values->why.end())
       planned.detail = why->second;
+  } else if (planned.source == Source::File && planned.value) {
+    planned.source = Source::Policy;  // a constant in the file of an engine
   } else if (planned.source != Source::Policy) {
     planned.state = State::Later;
   }
@@ -189,14 +191,13 @@ void add_choices(const ExplainInput& input, Explanation& into) {
   into.nccl_with_us = select(with_us);
 }
 
-// The choices of the policy's other engines. Of the values that are ours, the file's count where env has
-// none.
+// Of the values that are ours, the file's count where env has none.
 void add_engines(const ExplainInput& input, Explanation& into) {
-  if (!input.policy || input.policy->engines.size() < 2 || !input.table || into.containers.empty() ||
-      input.plan.exposure == Exposure::PodOwned)
+  if (!input.policy || !input.table || into.containers.empty() || input.plan.exposure == Exposure::PodOwned)
     return;
   const auto first = std::ranges::find_if(input.plan.containers, &ContainerPlan::in_scope);
-  const NcclEnv own = own_env(input.pod.containers[first->position], *first).values;
+  const Container& container = input.pod.containers[first->position];
+  const NcclEnv own = own_env(container, *first).values;
   const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
   NcclEnv with_us = own;
   bool known = true;
@@ -206,12 +207,7 @@ void add_engines(const ExplainInput& input, Explanation& into) {
       if (value.value) with_us.try_emplace(value.name, *value.value);
     }
   }
-  for (const Engine* engine : input.policy->engines) {
-    if (!engine->select) continue;
-    EngineChoices choices{engine, engine->select(seen, own), std::nullopt};
-    if (known) choices.with_us = engine->select(seen, with_us);
-    into.engines.push_back(std::move(choices));
-  }
+  into.engines = engine_choices(*input.policy, seen, container, own, known ? &with_us : nullptr);
 }
 
 // The first container's own list, beside that of the node.
@@ -348,20 +344,6 @@ OrderedJson container_json(const ExplainedContainer& container) {
   return json;
 }
 
-OrderedJson selection_json(const EngineSelection& selection) {
-  return {{"devices", selection.devices}, {"interfaces", selection.interfaces}, {"notes", selection.notes}};
-}
-
-OrderedJson engines_json(const std::vector<EngineChoices>& engines) {
-  OrderedJson json = OrderedJson::array();
-  for (const EngineChoices& one : engines) {
-    json.push_back({{"engine", one.engine->name},
-                    {"alone", selection_json(one.alone)},
-                    {"withUs", one.with_us ? selection_json(*one.with_us) : OrderedJson()}});
-  }
-  return json;
-}
-
 OrderedJson demands_json(const std::optional<PodDemands>& demands) {
   if (!demands) return {};
   return {{"resources", demands->resources},
@@ -404,27 +386,6 @@ OrderedJson to_json(const Explanation& explanation) {
 }
 
 namespace {
-
-std::string taken_text(const EngineSelection& selection) {
-  std::vector<std::string> all = selection.devices;
-  all.insert(all.end(), selection.interfaces.begin(), selection.interfaces.end());
-  std::string text = all.empty() ? "no device by name" : join(all);
-  for (const std::string& note : selection.notes) text += ". " + note.substr(0, note.size() - 1);
-  return text;
-}
-
-// A block for each engine beside NCCL.
-std::string engines_text(const std::vector<EngineChoices>& engines) {
-  std::string text;
-  for (const EngineChoices& one : engines) {
-    TextColumns columns(4);
-    columns.add({"alone", taken_text(one.alone)});
-    columns.add({"with us", one.with_us ? taken_text(*one.with_us) : "known once the pod has its values"});
-    text += "\n  " + std::string(one.engine->name) + " (" + std::string(one.engine->used_by) + ")\n" +
-            columns.render();
-  }
-  return text;
-}
 
 std::string sentence(Reason reason, const std::string& detail) {
   return std::string(to_string(reason)) + ": " + (detail.empty() ? std::string(meaning(reason)) : detail);

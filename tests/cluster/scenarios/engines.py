@@ -66,7 +66,7 @@ def on_host(template):
 
 
 class Given:
-    """What the node's table gives, in the words of each engine. The recorded /sys has no addresses, so that the agent has
+    """The values of the node's table, in the words of each engine. The recorded /sys has no addresses, so that the agent has
     found no interface of the node's own: the bridge that its pods share is put in."""
 
     def __init__(self, session):
@@ -106,7 +106,7 @@ def started(session, namespace, pods):
 
 
 def reasons(session, namespace, name):
-    """Why the pod has none, by variable, as its status says."""
+    """Reasons by variable, as the status of the pod says."""
     told = json.loads(session.api.get("Pod", namespace, name)["metadata"]["annotations"]["nccl-env.io/status"])
     return next(iter(told["containers"].values())).get("omitted", {})
 
@@ -115,8 +115,32 @@ def expect_full(what, variables):
     expect(f"{what}: variables that are there and empty", [name for name, value in variables.items() if not value], [])
 
 
+def explained(session, name, namespace="engines"):
+    """Each engine's block by its name, and all of it; these pods have findings, or none."""
+    told = json.loads(session.command(
+        "bash", "-c", f"nccl-env explain pod/{name} -n {namespace} -o json; [ $? -le 1 ]"))
+    return {one["engine"]: one for one in told["engines"]}, told
+
+
+def blocks(session, pods, given):
+    """Of each engine, explain has the choice of its model, or that the user has decided."""
+    for name in pods:
+        found, told = explained(session, name)
+        lines = {line["name"]: line["value"] for one in told["containers"] for line in one.get("engineFiles", [])}
+        expect(f"{name}: explain's lines of ucx.conf", lines, without(given.ucx(on_host(pods[name])), LEFT[name]))
+        expect(f"{name}: explain's blocks", list(found), POLICY["engines"][1:])
+        ucx = given.ports.split(",")
+        expect(f"{name}: UCX with us", found["UCX"]["withUs"]["devices"], ucx[:1] if "pinned" in name else ucx)
+        users = {engine: (one["usersChoice"] or "").split(" decides")[0] for engine, one in found.items()}
+        wanted = dict.fromkeys(users, "")
+        if "sglang" in name:
+            wanted |= {"NVSHMEM": f"The container's NVSHMEM_{'HCA_PE' if 'prefill' in name else 'ENABLE_NIC_PE'}_MAPPING",
+                       "Mooncake": "The container's argument --disaggregation-ib-device"}
+        expect(f"{name}: engines whose devices the user has decided", users, wanted)
+
+
 def plain(session, pods):
-    """What the pods have by themselves."""
+    """The pods by themselves."""
     session.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "engines-plain"}})
     eventually("pods may be made", lambda: session.may_create("engines-plain"))
     found = {}
@@ -138,6 +162,7 @@ def by_env_file(session, pods, before, given):
         expect(f"{name}: ucx.conf", process.file("/nccl-env/ucx.conf"), given.ucx(host))
         told = reasons(session, "engines", name)
         expect(f"{name}: reasons", {variable: told.get(variable) for variable in left}, left)
+    blocks(session, pods, given)
 
 
 def by_file(session, pods, before, given):
@@ -196,8 +221,9 @@ def unwritten(session, pods, before):
         filler.join()
     expect("not written", process.variables(PREFIXES), {**FOLDER, **CONSTANTS, **before["vllm-nixl-prefill"]})
     expect("not written: ucx.conf", process.file("/nccl-env/ucx.conf") or {}, {})
-    told = session.command("nccl-env", "explain", "pod/unwritten", "-n", "engines")
-    expect("not written: explain", "what it found itself is not known" in " ".join(told.split()), True)
+    found, told = explained(session, "unwritten")
+    expect("not written: explain", "what it found itself is not known" in told["sentence"], True)
+    expect("not written: choices with us", [told["ncclWithUs"], *(one["withUs"] for one in found.values())], [None] * 5)
 
 
 def run(session):

@@ -15,6 +15,7 @@ namespace {
 using namespace nccl_env::tests;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 NcclPolicy with_engines(Exposure exposure = Exposure::Host) {
   NcclPolicy policy = file_policy(exposure);
@@ -68,22 +69,58 @@ TEST(EnginesAnswer, TheInitContainersMessageTellsTheLines) {
   EXPECT_THAT(asked.text(), HasSubstr("/nccl-env/ucx.conf of container c"));
 }
 
-TEST(EnginesAnswer, APreviewHasABlockForEachEngine) {
+// The pod with this container, on the node of `table()`.
+Explanation previewed(const Json& container) {
   const NcclPolicy policy = with_engines();
   const NodeFabric node = table();
   ReviewParser parser;
-  const std::string text = pod({container("c", {env_literal("UCX_NET_DEVICES", "mlx5_1:1,bond9")})}).dump();
+  const std::string text = pod({container}).dump();
   const Pod parsed = parser.parse_pod(text).value();
   const Plan plan = plan_pod(parsed, policy);
   const BindingPlan binding =
       plan_binding(std::make_shared<const NcclPolicy>(policy), "gpu-1", &node, NodeContext{kNow});
   ExplainInput input{parsed, plan, "gpu-1", &binding, &node};
   input.policy = &policy;
-  const Explanation explanation = explain(input);
+  return explain(input);
+}
+
+TEST(EnginesAnswer, APreviewHasABlockForEachEngine) {
+  const Explanation explanation =
+      previewed(container("c", {env_literal("UCX_NET_DEVICES", "mlx5_1:1,bond9")}));
   expect_golden(render_text(explanation));
   const auto json = to_json(explanation);
   EXPECT_EQ(json["engines"][0]["engine"], "UCX");
   EXPECT_EQ(json["engines"][0]["withUs"]["devices"][0], "mlx5_1:1");
+}
+
+TEST(EnginesAnswer, AChoiceThatNoModelReadsIsNamed) {
+  Json sglang = container("c");
+  sglang["command"] = {"bash", "-c", "exec python3 -m x --disaggregation-ib-device=mlx5_9 --port 1"};
+  const Explanation explanation = previewed(sglang);
+  EXPECT_THAT(render_text(explanation), HasSubstr("user's  The container's argument --disaggregation"));
+  const auto json = to_json(explanation)["engines"];
+  EXPECT_TRUE(json[1]["alone"].is_null() && json[1]["withUs"].is_null()) << json;
+  EXPECT_TRUE(json[0]["usersChoice"].is_null());
+  EXPECT_EQ(json[1]["usersChoice"],
+            "The container's argument --disaggregation-ib-device decides the devices of Mooncake.");
+}
+
+// The init container had no room for its files, nor for its message.
+TEST(EnginesAnswer, OfWhatTheInitContainerDidNotTellNoChoiceIsKnown) {
+  NcclPolicy policy = with_engines();
+  policy.deliver_env_file = policy.says_delivery = true;
+  const NodeFabric node = table();
+  Json object = bound(admit(pod({container("c")}), policy, nullptr, with_resolver()).pod, policy, &node);
+  Json ended = said("");
+  ended["terminated"].erase("message");
+  object["status"]["initContainerStatuses"] =
+      Json::array({{{"name", "nccl-env-resolve"}, {"image", "registry/agent:1"}, {"state", ended}}});
+  const Answered asked = ask(object, all_readable(policy, node));
+  EXPECT_FALSE(asked.answer.nccl_with_us);
+  ASSERT_EQ(asked.answer.engines.size(), 2u);
+  EXPECT_FALSE(asked.answer.engines[0].with_us);
+  EXPECT_THAT(asked.text(), HasSubstr("(not told by nccl-env-resolve)"));
+  EXPECT_THAT(asked.text(), Not(HasSubstr("known once the node is")));
 }
 
 }  // namespace

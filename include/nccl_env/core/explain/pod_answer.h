@@ -19,6 +19,7 @@
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/explain/engine_choices.h"
 #include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/findings/finding.h"
@@ -65,6 +66,7 @@ struct PodAnswer {
   std::vector<std::string> notes;  // sentences: what else is worth knowing
   std::optional<NcclSelection> nccl_alone;
   std::optional<NcclSelection> nccl_with_us;
+  std::vector<EngineChoices> engines;
   bool node_unseen = false;  // Given, and whether NCCL can use the values on the node is not known
 };
 

@@ -14,6 +14,7 @@
 #include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/explain/engine_choices.h"
 #include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/pod/claims.h"
@@ -64,13 +65,6 @@ struct ExplainedContainer {
   std::vector<Value> own;   // that the manifest sets itself, and that differ from ours; `detail` names ours
   bool names_conf = false;  // as in ContainerPlan
   std::vector<Value> engine_lines = {};  // of the files of other engines
-};
-
-// The choice of an engine beside NCCL, without our variables and with them.
-struct EngineChoices {
-  const Engine* engine = nullptr;
-  EngineSelection alone;
-  std::optional<EngineSelection> with_us;  // absent where a value of ours is not known yet
 };
 
 struct Explanation {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain/engine_choices.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+
+namespace nccl_env {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// The group that decides the engine's devices, null where it has none.
+const EngineGroup* device_group(const Engine& engine) {
+  const auto lists = std::ranges::find(engine.variables, Follows::Ports, &EngineVariable::follows);
+  return lists == engine.variables.end() ? nullptr : group_of(engine, lists->row.name);
+}
+
+// The option of a word that holds the text: "--disaggregation-ib-device" of a whole shell script.
+std::string_view option_around(std::string_view word, std::size_t at) {
+  constexpr std::string_view kEnds = " \t\n'\"=,:{}\\";
+  const std::size_t before = word.find_last_of(kEnds, at);
+  const std::size_t begin = before == word.npos ? 0 : before + 1;
+  return word.substr(begin, word.find_first_of(kEnds, at) - begin);
+}
+
+// The container's own decision on devices, where it is no list that the model reads; "" for none.
+std::string users_choice(const Engine& engine, const Container& container) {
+  const EngineGroup* group = device_group(engine);
+  if (!group) return {};
+  const auto sentence = [&](std::string_view what, std::string_view name) {
+    return "The container's " + std::string(what) + printable(name) + " " + std::string(group->decides) + ".";
+  };
+  for (const EnvEntry& entry : container.env) {
+    const auto value = entry.has_source ? std::nullopt : std::optional(entry.value);
+    const EngineVariable* known = find_engine_variable(entry.name);
+    const bool modelled = entry.name.starts_with("NCCL_") || (known && known->follows == Follows::Ports);
+    if (!modelled && is_member(*group, entry.name, value)) return sentence("", entry.name);
+  }
+  for (const EngineMember& member : group->members) {
+    for (const std::string_view word : container.arguments) {
+      const std::size_t at = member.in_command ? word.find(member.name) : word.npos;
+      if (at != word.npos) return sentence("argument ", option_around(word, at));
+    }
+  }
+  return {};
+}
+
+std::string taken_text(const EngineSelection& selection) {
+  std::vector<std::string> parts = selection.devices;
+  parts.insert(parts.end(), selection.interfaces.begin(), selection.interfaces.end());
+  std::string text = join(parts);
+  if (text.empty() && selection.notes.empty()) return "no device";
+  for (const std::string& note : selection.notes)
+    text += (text.empty() ? "" : ". ") + note.substr(0, note.size() - 1);
+  return text;
+}
+
+OrderedJson selection_json(const EngineSelection& selection) {
+  return {{"devices", selection.devices}, {"interfaces", selection.interfaces}, {"notes", selection.notes}};
+}
+
+}  // namespace
+
+std::vector<EngineChoices> engine_choices(const NcclPolicy& policy, const NodeFabric& seen,
+                                          const Container& container, const NcclEnv& own,
+                                          const NcclEnv* with_us) {
+  std::vector<EngineChoices> all;
+  for (const Engine* engine : policy.engines) {
+    if (policy.engines.size() < 2 || !engine->select) continue;
+    EngineChoices& choices =
+        all.emplace_back(EngineChoices{engine, users_choice(*engine, container), {}, {}});
+    if (!choices.users.empty()) continue;
+    choices.alone = engine->select(seen, own);
+    if (with_us) choices.with_us = engine->select(seen, *with_us);
+  }
+  return all;
+}
+
+std::string engines_text(const std::vector<EngineChoices>& engines) {
+  std::string text;
+  for (const EngineChoices& one : engines) {
+    TextColumns columns(4);
+    const std::string alone = taken_text(one.alone);
+    const std::string with_us = one.with_us ? taken_text(*one.with_us) : "not known without the pod's values";
+    if (!one.users.empty()) {
+      columns.add({"user's", one.users});
+    } else {
+      columns.add({"alone", alone});
+      columns.add({"with us", with_us == alone ? "the same" : with_us});
+    }
+    text += "\n  " + std::string(one.engine->name) + " (" + std::string(one.engine->used_by) + ")\n" +
+            columns.render();
+  }
+  return text;
+}
+
+OrderedJson engines_json(const std::vector<EngineChoices>& engines) {
+  OrderedJson json = OrderedJson::array();
+  for (const EngineChoices& one : engines) {
+    const bool known = one.users.empty();
+    json.push_back({{"engine", one.engine->name},
+                    {"usersChoice", known ? OrderedJson() : OrderedJson(one.users)},
+                    {"alone", known ? selection_json(one.alone) : OrderedJson()},
+                    {"withUs", one.with_us ? selection_json(*one.with_us) : OrderedJson()}});
+  }
+  return json;
+}
+
+}  // namespace nccl_env
