@@ -388,7 +388,7 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, b
     if (!verified.counts || is_bad(value.verdict) || failure.code == Code::NoConnection) continue;
     value.verdict = LogVerdict::Failed;
     value.line = failure.line;
-    value.evidence = describe(failure) + ": " + std::string(words_of(failure.code).meaning);
+    value.evidence = describe(failure) + ": " + words_of(failure, log, verified.variable).meaning;
   }
   if (verified.of_pod) return verified;
   const auto read = log.values.find(blamed);
@@ -762,6 +762,8 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
     const NcclFailure& failure = verified.failure;
     findings.push_back(of_log(failure.code, verified.counts ? Severity::Error : Severity::Info,
                               line_text(failure.line) + describe(failure), verified.variable));
+    std::string remedy = words_of(failure, log, verified.variable).remedy;
+    if (remedy != words_of(failure.code).remedy) findings.back().remedy = std::move(remedy);
   }
   if (verification.cause)
     std::rotate(findings.begin(), findings.begin() + static_cast<std::ptrdiff_t>(*verification.cause),

@@ -42,6 +42,8 @@ TEST(FailureWords, OfMulticastBlameTheFabricOnlyForErrorsOfIts) {
 TEST(FailureWords, OfRegisteredMemoryBlameNoLimitThatIsNotShown) {
   const std::string registers = "ibv_reg_mr_iova2 failed with error Cannot allocate memory\n";
   EXPECT_THAT(diagnosis(kWarn + "Call to " + registers), HasSubstr("or the kernel has none to give"));
+  EXPECT_THAT(std::string(remedy_of(verify(kWarn + "Call to " + registers).findings.at(0))),
+              HasSubstr("/proc/meminfo"));
   EXPECT_THAT(diagnosis(kWarn + "Call to ibv_create_cq failed with error Cannot allocate memory\n"),
               HasSubstr("most often the memory lock limit"));
 }
