@@ -19,21 +19,19 @@ struct NearWords {
   string_view remedy;
 };
 
-// Sources: NCCL's transport/nvls.cc and bootstrap.cc, NVSHMEM's ibrc.cpp and ibgda.cpp, aws-ofi-nccl's
-// nccl_ofi_net.cc and its release notes, CUDA's and HIP's error names, gloo's tcp/pair.cc.
+// Lines of NCCL, NVSHMEM, UCX, aws-ofi-nccl, Gloo, CUDA and HIP, and what their threads found to be the
+// cause: tests/data/logs/cases.tsv names each.
 constexpr NearWords kNearWords[] = {
     {Code::NvlinkFabric,
      "invalid argument",
      {},
      "NVLink's multicast (NVLS) failed, and the line does not tell whether fabric manager, the driver or "
-     "this "
-     "NCCL is at fault. Not the network.",
+     "this NCCL is at fault. Not the network.",
      "Set NCCL_NVLS_ENABLE=0 as a test. If the job runs, look at nvidia-fabricmanager (after a restart of it "
      "the GPUs need a reset), and try another driver or NCCL."},
     {Code::MemoryLock, "reg_mr", "ulimit",
      "Memory could not be registered with the HCA: the memory lock limit is too low, or the kernel has none "
-     "to "
-     "give.",
+     "to give.",
      "Look at `ulimit -l` in the container (raise LimitMEMLOCK, or add IPC_LOCK to a root container); where "
      "it is unlimited, look at dmesg and /proc/meminfo on the node."},
     {Code::GpuFault,
@@ -41,8 +39,7 @@ constexpr NearWords kNearWords[] = {
      {},
      "A GPU's memory has an error that cannot be corrected: its hardware. Not the network.",
      "Look for Xid lines in dmesg and at nvidia-smi -q -d ECC on that node; take the node out, reset the "
-     "GPU, "
-     "and replace it if the error returns."},
+     "GPU, and replace it if the error returns."},
     {Code::GpuMemory,
      "reg_dmabuf_mr failed with error Operation not supported",
      {},
@@ -63,8 +60,7 @@ constexpr NearWords kNearWords[] = {
      "A rank asks for a GPU that it does not see: more ranks on the node than GPUs that it has or shows. Not "
      "the network.",
      "Start as many ranks on a node as nvidia-smi -L lists in the container (mpirun's slots, -g), and look "
-     "at "
-     "CUDA_VISIBLE_DEVICES."},
+     "at CUDA_VISIBLE_DEVICES."},
     {Code::GpuNotUsable,
      "hipErrorInvalidDevice",
      {},
@@ -95,8 +91,7 @@ constexpr NearWords kNearWords[] = {
      "Completed length: 0",
      {},
      "A transfer of the plugin failed before a byte arrived: on EFA most often its security group lacks a "
-     "rule "
-     "for all traffic from and to itself; else the peer ended.",
+     "rule for all traffic from and to itself; else the peer ended.",
      "Give the security group both rules with itself as the other end (0.0.0.0/0 does not cover EFA); look "
      "for the rank that failed first."},
     {Code::PluginFailed,

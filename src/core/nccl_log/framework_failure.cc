@@ -24,7 +24,7 @@ std::string rank_of(string_view line) {
   return {};
 }
 
-// What stands from `words` on, without its prefix of date, file and rank.
+// Keeps the line from `words` on as its summary, without the prefix of date, file and rank.
 NcclFailure told(Code code, string_view line, string_view words = {}) {
   NcclFailure failure;
   failure.code = code;
