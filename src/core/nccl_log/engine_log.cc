@@ -151,8 +151,13 @@ std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text,
     if (code == Code::DeviceNotAvailable) read_lacking(text, line, into);
     return failure;
   }
-  // The second line of a completion's error.
-  if (text.find(" QP 0x") != text.npos && text.find(" wqe[") != text.npos) return std::nullopt;
+  // The second line of a completion's error. RoCE has a peer's MAC address there, and routes no such GID.
+  if (text.find(" QP 0x") != text.npos && text.find(" wqe[") != text.npos) {
+    if (text.find("rmac ") == text.npos || text.find("dgid fe80:") == text.npos) return std::nullopt;
+    NcclFailure failure = failure_of(Code::LinkLocalGid, text);
+    if (const auto index = number_behind(text, "sgix ")) failure.gid_index = static_cast<int>(*index % 256);
+    return failure;
+  }
   if (level != "WARN") return failure_of(Code::UnknownWarning, text);
   note(into.unjudged, text, line);
   return std::nullopt;
@@ -215,6 +220,14 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
     if (port && name != into.names.end())
       note(into.devices, name->second + ":" + std::to_string(number_in(*port)), line);
     ours = true;
+  }
+  if (const auto version = text_behind(text, " NVSHMEM INFO NVSHMEM version: "))
+    note(into.versions, version->substr(0, version->find(' ')), line);
+  // From 3.5 on.
+  if (const auto nic = text_behind(text, " NVSHMEM INFO NIC ");
+      nic && nic->find(" selected for PE ") != nic->npos) {
+    if (const string_view name = nic->substr(0, nic->find(' ')); is_device_text(name))
+      note(into.devices, name, line);
   }
   ours = ours || text.find("HCA list provided by user") != text.npos ||
          text.find("Enumerating IB devices in the system") != text.npos;

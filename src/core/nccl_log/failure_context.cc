@@ -42,10 +42,6 @@ std::string versions_in(const NcclLog& log) {
   return join(log.versions, ", ", [](const auto& each) -> const std::string& { return each.first; });
 }
 
-bool is_read(const NcclLog& log, string_view name) {
-  return log.values.contains(name);
-}
-
 std::string value_read(const NcclLog& log, string_view name) {
   const auto found = log.values.find(name);
   if (found == log.values.end()) return {};
@@ -58,6 +54,8 @@ std::string interface_context(const NcclFailure& failure, const NcclLog& log) {
   if (!failure.peer.empty() && own != log.interfaces.end() && is_inside_host(own->second))
     return own->first + " is on this host, too, on " + own->second +
            ": such a bridge has the same address on each host.";
+  if (const std::string hosts = hosts_with(failure.peer, log); !hosts.empty())
+    return std::string(address_of_peer(failure.peer)) + " is the address of " + hosts + ".";
   if (failure.peer.starts_with("172."))
     return "Docker gives " + std::string(address_of_peer(failure.peer)) + " to its bridge on each host.";
   return {};
@@ -163,6 +161,41 @@ std::string stranger_text(const NcclFailure& failure) {
   return {};
 }
 
+std::string host_of(string_view process) {
+  return std::string(process.substr(0, process.rfind(':')));
+}
+
+// "NCCL 2.26.2+cuda12.2, CUDA driver 12.2": beside what may be a fault of theirs.
+std::string versions_context(const NcclLog& log) {
+  std::string text = log.versions.empty() ? "" : "NCCL " + versions_in(log);
+  if (log.driver > 0)
+    text += (text.empty() ? "" : ", ") + std::string("CUDA driver ") + std::to_string(log.driver / 1000) +
+            "." + std::to_string(log.driver % 1000 / 10);
+  return text.empty() ? "" : "The log has " + text + ".";
+}
+
+// "2.14.3 and 2.19.3; networks: FastSocket on gpu-1, Socket on gpu-2."
+std::string mixed_context(const NcclLog& log) {
+  std::string text = has_several_versions(log) ? "The log has " + versions_in(log) + "." : "";
+  if (log.networks.size() < 2) return text;
+  return text + (text.empty() ? "" : " ") + "Networks differ: " +
+         join(log.networks, ", ",
+              [&](const auto& each) {
+                std::set<std::string> hosts;
+                for (const std::uint32_t process : each.second.processes)
+                  hosts.insert(host_of(log.process_names[process]));
+                return each.first + (hosts.empty() ? "" : " on " + join_some(hosts, kMostHosts));
+              }) +
+         ".";
+}
+
+bool all_found_interfaces(const NcclLog& log) {
+  std::set<std::uint32_t> found;
+  for (const auto& [interface, fact] : log.bootstrap)
+    found.insert(fact.processes.begin(), fact.processes.end());
+  return !log.bootstrap.empty() && found.size() == log.processes;
+}
+
 std::string fallback_context(const NcclLog& log) {
   if (log.cumem_fallbacks.empty()) return {};
   return "Line " + std::to_string(log.cumem_fallbacks.begin()->second.line) +
@@ -189,6 +222,38 @@ std::string bridges_text(const NcclLog& log) {
          ", which other hosts hardly reach: name one interface in NCCL_SOCKET_IFNAME.";
 }
 
+std::string hosts_with(std::string_view peer, const NcclLog& log) {
+  // Each host has such an address.
+  if (begins_with_one_of(peer, {"127.", "169.254.", "fe80:", "FE80:", "[fe80:"})) return {};
+  std::set<std::string> hosts;
+  if (const auto own = log.addresses.find(address_of_peer(peer)); own != log.addresses.end())
+    for (const std::uint32_t process : own->second.processes)
+      hosts.insert(host_of(log.process_names[process]));
+  return hosts.size() < 2 ? "" : join_some(hosts, kMostHosts);
+}
+
+bool shares_host_name(const NcclLog& log) {
+  // One launcher starts a node's processes together.
+  constexpr std::int64_t kFarApart = 1000;
+  const bool repeats = log.gpu_ranks.size() > 1 && std::ranges::any_of(log.gpu_ranks, [](const auto& each) {
+                         return each.second.size() > 1;
+                       });
+  if (!repeats || log.hosts != 1) return false;
+  std::set<std::int64_t> numbers;
+  for (const std::string& name : log.process_names)
+    numbers.insert(nccl_integer(name.substr(name.rfind(':') + 1)).value_or(0));
+  return std::ranges::adjacent_find(numbers, [](std::int64_t left, std::int64_t right) {
+           return right - left > kFarApart;
+         }) != numbers.end();
+}
+
+bool has_several_versions(const NcclLog& log) {
+  std::set<std::string> numbers;
+  for (const auto& [version, fact] : log.versions)
+    numbers.insert(version.substr(0, version.find_first_of("+-")));
+  return numbers.size() > 1;
+}
+
 NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
   const auto is_other = [&](const NcclFailure& each) {
     return each.nearness() < Nearness::Consequence && each.line != failure.line;
@@ -202,17 +267,23 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
     if (own != log.interfaces.end() && is_inside_host(own->second)) {
       failure.code = Code::UnreachableInterface;
       failure.device = own->second;
+    } else if (!hosts_with(failure.peer, log).empty()) {
+      failure.code = Code::UnreachableInterface;
     } else if (failure.peer.starts_with("172.") && failure.code == Code::UnreachableInterface) {
       failure.device.clear();  // the peer's is at fault, which this log does not name
     }
   }
-  // Sockets began on an interface of nobody's choice: then the empty address has another reason.
+  // All found an interface: then the address that another one sent has no family for another reason.
   const bool no_family = failure.text.find("is neither AF_INET") != std::string::npos;
-  if (failure.code == Code::NoInterface && no_family && !log.bootstrap.empty() &&
-      !is_read(log, variable::kSocketIfname))
+  if (failure.code == Code::NoInterface && no_family && all_found_interfaces(log))
     failure.code = Code::UnknownWarning;
   if (failure.code == Code::CallsDiffer && !stranger_text(failure).empty())
     failure.code = Code::StrangerConnected;
+  // Versions exchange other structures, of other sizes.
+  const bool exchange = no_family || failure.code == Code::CallsDiffer || failure.code == Code::SizesDiffer;
+  if (exchange && has_several_versions(log)) failure.code = Code::NcclVersionsDiffer;
+  if (failure.text.find("Gloo ") != std::string::npos && log.gloo_loopback > 0)
+    failure.code = Code::UnreachableInterface;
   // NCCL's result 1 alone: CUDA failed, and nothing says how.
   if (failure.code == Code::GaveUp && failure.error == 1 && std::ranges::none_of(log.failures, is_other))
     failure.code = Code::NotTheNetwork;
@@ -237,6 +308,14 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log) {
       return timeout_context(failure, log);
     case Code::CumemHost:
       return fallback_context(log);
+    case Code::NvlinkFabric:
+      return failure.text.find("invalid argument") == std::string::npos ? "" : versions_context(log);
+    case Code::NcclVersionsDiffer:
+      return mixed_context(log);
+    case Code::UnknownWarning:
+      return failure.text.find("is neither AF_INET") == std::string::npos ? "" : mixed_context(log);
+    case Code::PluginFailed:
+      return failure.text.find("nable to register") == std::string::npos ? "" : versions_context(log);
     case Code::NoPath:
       return log.versions.empty() ? "" : "The log's NCCL is " + versions_in(log) + ".";
     case Code::NoAlgorithm: {

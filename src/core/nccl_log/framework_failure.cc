@@ -14,6 +14,7 @@ namespace {
 using std::string_view;
 
 constexpr std::size_t kLongestLine = 512, kLongestSummary = 160;
+constexpr int kLastResult = 6;  // of ncclResult_t that is an error
 
 // "rank 2: " of "[rank2]: …" and "… [Rank 2] …"; "" where the line names none.
 std::string rank_of(string_view line) {
@@ -23,7 +24,7 @@ std::string rank_of(string_view line) {
   return {};
 }
 
-// What stands from `words` on, without its prefix of date, file and rank.
+// Keeps the line from `words` on as its summary, without the prefix of date, file and rank.
 NcclFailure told(Code code, string_view line, string_view words = {}) {
   NcclFailure failure;
   failure.code = code;
@@ -83,11 +84,51 @@ std::optional<NcclFailure> read_rendezvous(string_view line) {
 std::optional<NcclFailure> read_cuda(string_view line) {
   for (const string_view words :
        {string_view("CUDA out of memory"), string_view("HIP out of memory"), string_view("CUDA error: "),
-        string_view("HIP error: "), string_view("Test CUDA failure ")}) {
+        string_view("HIP error: "), string_view("Test CUDA failure "), string_view("Test HIP failure ")}) {
     if (line.find(words) == line.npos) continue;
     return told(code_of_warning(line.substr(line.find(words)), {}).value_or(Code::NotTheNetwork), line,
                 words);
   }
+  return std::nullopt;
+}
+
+// nccl-tests: "Test NCCL failure common.cu:959 'internal error - … / '": NCCL's result, and from 2.27 on its
+// last warning behind the slash.
+std::optional<NcclFailure> read_test(string_view line) {
+  const auto rest = text_behind(line, "Test NCCL failure ");
+  const std::size_t begin = rest ? rest->find('\'') : string_view::npos;
+  if (begin == string_view::npos) return std::nullopt;
+  const string_view words =
+      rest->substr(begin + 1, rest->rfind('\'') - std::min(begin + 1, rest->rfind('\'')));
+  if (const auto last = text_behind(words, " / "); last && !trimmed_text(*last).empty()) {
+    if (auto failure = read_nccl_failure(trimmed_text(*last), true)) return failure;
+  }
+  for (int result = 1; result <= kLastResult; ++result) {
+    NcclFailure failure = failure_of_result(result);
+    failure.text = line.substr(0, kLongestLine);
+    if (words.starts_with(failure.error_text.substr(0, failure.error_text.find(" or ")))) return failure;
+  }
+  return std::nullopt;
+}
+
+// Gloo, which PyTorch has beside NCCL: "Gloo connectFullMesh failed with […] timed out connecting: SO_ERROR:
+// Connection refused, remote=[127.0.0.1]:21990".
+std::optional<NcclFailure> read_gloo(string_view line) {
+  constexpr string_view kWords = "Gloo connectFullMesh failed with ";
+  if (line.find(kWords) == line.npos) return std::nullopt;
+  NcclFailure failure = told(Code::NoConnection, line, kWords);
+  if (const auto remote = text_behind(line, "remote=["))
+    failure.peer = remote->substr(0, std::min<std::size_t>(remote->find(']'), 64));
+  if (failure.peer.starts_with("127.") || failure.peer == "::1") failure.code = Code::UnreachableInterface;
+  return failure;
+}
+
+// The process's or its job's end, as the system tells it.
+std::optional<NcclFailure> read_end_of_process(string_view line) {
+  if (line.find("Segmentation fault") != line.npos)
+    return told(Code::UnknownWarning, line, "Segmentation fault");
+  if (line.find("CANCELLED AT ") != line.npos && line.find("DUE TO TIME LIMIT") != line.npos)
+    return told(Code::TimedOut, line);
   return std::nullopt;
 }
 
@@ -128,6 +169,9 @@ std::optional<NcclFailure> read_framework_failure(std::string_view line) {
   if (line.find(kMismatch) != line.npos) return told(Code::CallsDiffer, line, "Rank ");
   if (auto failure = read_rendezvous(line)) return failure;
   if (auto failure = read_cuda(line)) return failure;
+  if (auto failure = read_test(line)) return failure;
+  if (auto failure = read_gloo(line)) return failure;
+  if (auto failure = read_end_of_process(line)) return failure;
   return read_result(line);
 }
 

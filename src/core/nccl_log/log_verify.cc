@@ -14,6 +14,7 @@
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl_log/failure_context.h"
+#include "nccl_env/core/nccl_log/failure_words.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
@@ -387,7 +388,7 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, b
     if (!verified.counts || is_bad(value.verdict) || failure.code == Code::NoConnection) continue;
     value.verdict = LogVerdict::Failed;
     value.line = failure.line;
-    value.evidence = describe(failure) + ": " + std::string(words_of(failure.code).meaning);
+    value.evidence = describe(failure) + ": " + words_of(failure, log, verified.variable).meaning;
   }
   if (verified.of_pod) return verified;
   const auto read = log.values.find(blamed);
@@ -479,13 +480,14 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   const VerifiedFailure& cause = verification.failures[*verification.cause];
   const NcclFailure& failure = cause.failure;
   const std::string context = context_of(failure, log);
-  std::string text = std::string(to_string(failure.code)) + ": " +
-                     std::string(words_of(failure.code).meaning) + (context.empty() ? "" : " ") + context +
+  const FailureWords words = words_of(failure, log, cause.variable);
+  std::string text = std::string(to_string(failure.code)) + ": " + words.meaning +
+                     (context.empty() ? "" : " ") + context +
                      (failure.line > 0 ? " Line " + std::to_string(failure.line) : "") +
                      host_text(failure, log) + ": " + describe(failure) + how_often(failure);
   if (!text.ends_with('.')) text += ".";
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
-  text += " " + std::string(words_of(failure.code).remedy);
+  text += " " + words.remedy;
   text += bonds_text(failure, verification, log);
   std::vector<std::string> others;
   for (const VerifiedFailure& other : verification.failures) {
@@ -528,10 +530,20 @@ std::string engines_sentence(const NcclLog& log) {
   };
   add("UCX", log.ucx);
   add("NVSHMEM", log.nvshmem);
-  if (uses.empty())
+  const bool told = !log.nvshmem.versions.empty() || !log.ucx.versions.empty();
+  if (uses.empty() && !told)
     return "The log does not tell which devices are used. Run the job with UCX_LOG_LEVEL=info or "
            "NVSHMEM_DEBUG=INFO.";
-  return join(uses, "; ") + ". The log tells no failure.";
+  return (uses.empty() ? "The log does not tell which devices are used" : join(uses, "; ")) +
+         ". The log tells no failure.";
+}
+
+// "IB", else what channels or devices tell.
+std::string networks_text(const NcclLog& log) {
+  for (const NcclLog::Facts* facts : {&log.networks, &log.transports, &log.devices}) {
+    if (!facts->empty()) return names_in(*facts);
+  }
+  return names_in(log.local_transports);
 }
 
 std::string values_sentence(const LogVerification& verification, const NcclLog& log) {
@@ -555,14 +567,18 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
     return "NCCL uses " + std::to_string(used) + " of " + count_of(all, "value") +
            ", and tells nothing of the others yet, which is not a fault. Nothing to do.";
   if (log.nccl_lines == 0) return engines_sentence(log);
-  const bool silent = log.networks.empty() && log.transports.empty() && log.devices.empty();
+  const bool silent =
+      log.networks.empty() && log.transports.empty() && log.devices.empty() && log.local_transports.empty();
   if (silent || all > 0)
     return std::string(all > 0 ? "The log proves nothing of the values"
                                : "The log does not tell which network NCCL uses") +
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
-  return "NCCL runs over " + names_in(log.networks.empty() ? log.transports : log.networks) +
-         ", and its log tells no failure." +
-         (log.warnings.empty() ? " Nothing to do." : " Its warnings are harmless.");
+  return "NCCL runs over " + networks_text(log) + ", and its log tells no failure." +
+         (log.warnings.empty() ? "" : " Its warnings are harmless.") +
+         (log.ended || log.completed > 0 || log.table_rows > 0
+              ? " Nothing to do."
+              : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
+                "ranks' logs may tell more (`nccl-env verify job/NAME`).");
 }
 
 std::string sentence_of(const LogVerification& verification, const NcclLog& log) {
@@ -580,6 +596,11 @@ std::string sentence_of(const LogVerification& verification, const NcclLog& log)
          std::string(words_of(first->code).meaning) + " " + std::string(remedy_of(*first));
 }
 
+// True if the log has channels, all by P2P or SHM, and tells of no second node.
+bool is_inside_node(const NcclLog& log) {
+  return !log.local_transports.empty() && log.transports.empty() && log.nodes < 2 && log.hosts < 2;
+}
+
 void note_sockets(const NcclLog& log, LogVerification& into) {
   if (turned_off(log)) {
     into.notes.emplace_back(
@@ -587,6 +608,10 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
   } else if (log.is_of_one_node()) {
     into.notes.emplace_back(
         "NCCL has sockets as its network, and all ranks are on one node: nothing goes over it.");
+  } else if (is_inside_node(log)) {
+    into.notes.emplace_back(
+        "NCCL has sockets as its network, and each channel of the log is inside a node: nothing goes over "
+        "it.");
   } else {
     const std::uint64_t line =
         first_line(log.no_device.empty() ? (log.networks.contains("Socket") ? log.networks : log.transports)
@@ -698,8 +723,23 @@ void add_ucx_over_tcp(const NcclLog& log, const std::vector<VerifiedValue>& valu
 }
 
 void add_versions(const NcclLog& log, std::vector<Finding>& into) {
-  if (log.versions.size() > 1)
+  const bool told =
+      std::ranges::any_of(into, [](const Finding& each) { return each.code == Code::NcclVersionsDiffer; });
+  if (log.versions.size() > 1 && !told)
     into.push_back(of_log(Code::NcclVersionsDiffer, Severity::Warning, names_in(log.versions)));
+}
+
+// nccl-tests that printed the head of its table, and no row below it.
+void add_table(const NcclLog& log, std::vector<Finding>& into) {
+  if (log.table_line == 0 || log.table_rows > 0 || log.initialised == 0 || log.ended) return;
+  const bool p2p = log.local_transports.contains("P2P") && log.transports.empty();
+  into.push_back(of_log(Code::TimedOut, Severity::Warning,
+                        line_text(log.table_line) +
+                            "nccl-tests printed its table's head and no row: its first collective has not "
+                            "ended, or the log was cut" +
+                            (p2p ? ". It goes over P2P: try NCCL_P2P_DISABLE=1 once; if it runs then, PCIe "
+                                   "ACS or the IOMMU breaks P2P between the GPUs"
+                                 : "")));
 }
 
 void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
@@ -722,6 +762,8 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
     const NcclFailure& failure = verified.failure;
     findings.push_back(of_log(failure.code, verified.counts ? Severity::Error : Severity::Info,
                               line_text(failure.line) + describe(failure), verified.variable));
+    std::string remedy = words_of(failure, log, verified.variable).remedy;
+    if (remedy != words_of(failure.code).remedy) findings.back().remedy = std::move(remedy);
   }
   if (verification.cause)
     std::rotate(findings.begin(), findings.begin() + static_cast<std::ptrdiff_t>(*verification.cause),
@@ -733,7 +775,10 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
   add_of_image(log, spec, verification, findings);
   add_unequal(log, findings);
   add_versions(log, findings);
-  if (!verification.cause) add_initialising(log, findings);
+  if (!verification.cause) {
+    add_initialising(log, findings);
+    add_table(log, findings);
+  }
   add_values(verification.values, findings);
   std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
@@ -828,7 +873,7 @@ std::string facts_text(const NcclLog& log) {
 }
 
 // Lists failures in the order of their lines; the cause has its words above.
-std::string failures_text(const LogVerification& verification) {
+std::string failures_text(const LogVerification& verification, const NcclLog& log) {
   TextColumns columns(2);
   std::size_t count = 0;
   for (const VerifiedFailure& verified : verification.failures) {
@@ -844,9 +889,10 @@ std::string failures_text(const LogVerification& verification) {
                  line_text(failure.line) + (cause || described == failure.text ? quoted : described) +
                      (cause ? "" : how_often(failure)) + (failure.retried ? "; NCCL tries again" : "")});
     if (cause) continue;
-    columns.add({"", std::string(words_of(failure.code).meaning)});
+    const FailureWords words = words_of(failure, log, verified.variable);
+    columns.add({"", words.meaning});
     if (const std::string value = cause_of(verified); !value.empty()) columns.add({"", value});
-    if (verified.counts) columns.add({"", std::string(words_of(failure.code).remedy)});
+    if (verified.counts) columns.add({"", words.remedy});
   }
   return columns.render();
 }
@@ -868,7 +914,7 @@ std::string values_text(const LogVerification& verification) {
 
 std::string render_text(const LogVerification& verification, const NcclLog& log) {
   std::string text = paragraph(verification.sentence);
-  if (!verification.failures.empty()) text += "\n" + failures_text(verification);
+  if (!verification.failures.empty()) text += "\n" + failures_text(verification, log);
   if (!verification.values.empty()) text += "\n" + values_text(verification);
   for (const std::string& note : verification.notes) {
     if (verification.sentence.find(note) == std::string::npos) text += "\n" + paragraph(note);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Past 600 lines: each kind of line is read by one class, which owns the log.
 #include "nccl_env/core/nccl_log/nccl_log.h"
 
 #include <algorithm>
@@ -150,6 +151,13 @@ std::string clock_in(std::string_view text) {
   return {};
 }
 
+// The number that the first `size` characters are, digits of at most seven.
+int number_before(std::string_view text, std::size_t size) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + size, number);
+  return number;
+}
+
 int number_after(std::string_view text, std::string_view mark) {
   const std::string_view word = word_after(text, mark);
   int number = 0;
@@ -236,7 +244,7 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   bool ours = false;
   // Printed without a prefix, by rank 0.
   if (const std::string version = version_in(text); !version.empty()) {
-    message.note(log_.versions, version);
+    note_version(message, version);
     ours = true;
   }
   // When processes write into each other's lines, a line holds a few messages, not thousands.
@@ -254,11 +262,47 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   }
   if (messages == 0) {
     message.text = text;
-    if (!read_engine(message)) ours = read_framework(message) || ours;
+    if (!read_table(text) && !read_engine(message)) ours = read_framework(message) || ours;
   }
   log_.nccl_lines += ours ? 1 : 0;
   log_.processes = processes_.size();
   log_.hosts = hosts_.size();
+}
+
+// PyTorch tells "2.14.3" of the library that tells "2.14.3+cuda11.7".
+void NcclLogReader::note_version(const Message& message, std::string_view version) {
+  const std::string with_cuda = std::string(version.substr(0, version.find('+'))) + "+";
+  const bool bare = version.find('+') == version.npos;
+  if (bare &&
+      std::ranges::any_of(log_.versions, [&](const auto& each) { return each.first.starts_with(with_cuda); }))
+    return;
+  if (!bare) log_.versions.erase(with_cuda.substr(0, with_cuda.size() - 1));
+  message.note(log_.versions, version);
+}
+
+// nccl-tests: "#       size         count      type   redop …", then a row for each size: "8  2  float  sum
+// …", then "# Out of bounds values : 0 OK" and "# Avg bus bandwidth : …".
+bool NcclLogReader::read_table(std::string_view text) {
+  if (const auto rest = text_behind(text, "<stdout>:")) text = trimmed_text(*rest);
+  const auto next_word = [&] {
+    text = trimmed_text(text);
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size());
+    return word;
+  };
+  const std::string_view first = next_word();
+  if (first == "#") {
+    log_.ended =
+        log_.ended || text.find(" Avg bus bandwidth") == 0 || text.find(" Out of bounds values") == 0;
+    if (next_word() != "size" || next_word() != "count") return false;
+    log_.table_line = log_.lines;
+    return true;
+  }
+  if (log_.table_line == 0 || !is_digits(first) || !is_digits(next_word())) return false;
+  const std::string_view type = next_word();
+  if (type.empty() || !is_alphanumeric(type.front()) || is_digit(type.front())) return false;
+  ++log_.table_rows;
+  return true;
 }
 
 // UCX and NVSHMEM, in a job that has them beside NCCL or alone.
@@ -289,6 +333,11 @@ bool NcclLogReader::read_framework(const Message& message) {
     last_error_.reset();
     if (text.empty() || text.starts_with("Exception raised") || text.starts_with("Traceback")) return false;
     if (auto failure = read_nccl_failure(text, true)) add_failure(message, *std::move(failure), true);
+    return true;
+  }
+  if (text.find("Using the loopback address as fallback") != text.npos &&
+      text.find("GLOO_SOCKET_IFNAME") != text.npos) {
+    if (log_.gloo_loopback == 0) log_.gloo_loopback = message.line;
     return true;
   }
   if (const auto completed = read_completed_collective(text)) {
@@ -324,6 +373,7 @@ void NcclLogReader::read_message(const Message& message) {
   }
   const std::string_view text = message.text;
   if (text.find("comm 0x") != text.npos) return read_initialisation(message);
+  if (const auto driver = number_behind(text, "cudaDriverVersion ")) log_.driver = *driver;
   // "NET/IB: Dev 0 Port 1 qpn 12 mtu 5 GID 3 (…)": the row that a queue pair has.
   const std::size_t gid = text.find(" GID ");
   if (const std::string_view mtu = word_after(text, " mtu ");
@@ -344,6 +394,7 @@ void NcclLogReader::read_initialisation(const Message& message) {
   log_.ranks = std::max({log_.ranks, number_after(text, " nRanks "), number_after(text, " nranks ")});
   const std::string of = std::string(message.thread.substr(0, message.thread.rfind(':'))) + " " +
                          std::string(word_after(text, "comm "));
+  log_.ended = log_.ended || text.find("Destroy COMPLETE") != text.npos;
   if (text.ends_with("Init START")) message.note(log_.initialising, of);
   if (text.find("Init COMPLETE") == text.npos) return;
   ++log_.initialised;
@@ -455,6 +506,7 @@ bool NcclLogReader::read_network(const Message& message) {
   for (const std::string_view local : {std::string_view("P2P"), std::string_view("SHM")}) {
     if (text.find(" via " + std::string(local) + "/") == text.npos) continue;
     message.note(log_.local_transports, local);
+    if (local == "P2P") note_gpus(text);
     return true;
   }
   if (read_interfaces(message)) return true;
@@ -467,6 +519,21 @@ bool NcclLogReader::read_network(const Message& message) {
     }
   }
   return false;
+}
+
+// "Channel 00 : 6[6] -> 10[2] via P2P/IPC": rank and GPU of both ends; GPUs are device numbers or, in some
+// versions, bus ids.
+void NcclLogReader::note_gpus(std::string_view text) {
+  const std::size_t arrow = text.find(" -> ");
+  if (arrow == text.npos) return;
+  for (const std::string_view end : {word_before(text, arrow), word_after(text, " -> ")}) {
+    const std::size_t open = end.find('[');
+    if (open == end.npos || !end.ends_with(']') || !is_digits(end.substr(0, open)) || open > 7) continue;
+    const std::string_view gpu = end.substr(open + 1, std::min(end.size() - open - 2, kLongestNetwork));
+    if (log_.gpu_ranks.size() >= kMostFacts && !log_.gpu_ranks.contains(gpu)) continue;
+    std::set<int>& ranks = log_.gpu_ranks[std::string(gpu)];
+    if (ranks.size() < kMostFacts) ranks.insert(number_before(end, open));
+  }
 }
 
 // "NET/Socket : Using [0]eth0:10.1.2.3<0> [1]br-05ab:172.19.0.1<0>": each address that sockets take. Up

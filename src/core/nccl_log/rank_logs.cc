@@ -211,6 +211,7 @@ class RankJudge {
     for (const auto& [code, of] : by_code) {
       const Finding& first = *first_of(ranks_[of.front()]);
       add(code, first.severity, of, named(of) + ": " + first.sentence + peer_text(of.front()));
+      into_.findings.back().remedy = first.remedy;
     }
     const bool waits = !into_.findings.empty();
     into_.findings.insert(into_.findings.end(), differences.begin(), differences.end());

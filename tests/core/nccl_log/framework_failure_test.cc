@@ -59,6 +59,24 @@ TEST(FrameworkFailure, ThatNamesOnlyAResultIsAnEnd) {
       "NoInterface: Bootstrap : no socket interface found");
 }
 
+TEST(FrameworkFailure, OfNcclTestsHasNcclsLastWarningBehindItsSlash) {
+  const std::string failed = "m: Test NCCL failure common.cu:959 '";
+  EXPECT_EQ(told(failed + "internal error - please report this issue to the NCCL developers / '"),
+            "GaveUp: result 3 internal error");
+  EXPECT_EQ(told(failed + "remote process exited or there was a network error'"),
+            "GaveUp: result 6 remote process exited or network error");
+  EXPECT_EQ(told(failed + "internal error / Bootstrap : no socket interface found'"),
+            "NoInterface: Bootstrap : no socket interface found");
+  EXPECT_FALSE(read_framework_failure(failed + "no error'"));
+  EXPECT_FALSE(read_framework_failure(failed));
+}
+
+TEST(FrameworkFailure, OfGlooIsOfItsPeersAddress) {
+  const std::string full = "RuntimeError: Gloo connectFullMesh failed with [pair.cc:1] timed out, remote=[";
+  EXPECT_EQ(told(full + "127.0.0.1]:21990"), "UnreachableInterface: peer 127.0.0.1");
+  EXPECT_EQ(told(full + "10.1.2.3]:21990"), "NoConnection: peer 10.1.2.3");
+}
+
 TEST(CompletedCollective, IsTheLastThatTheWatchdogSaw) {
   EXPECT_EQ(read_completed_collective("PG status: last enqueued work: 9, last completed work: 8"), 8u);
   EXPECT_EQ(read_completed_collective("last enqueued NCCL work: 20891, last completed NCCL work: 20890."),

@@ -21,6 +21,13 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log);
 std::string bridges_text(const NcclLog& log);
 // "gpu-1, gpu-2": the hosts whose processes tell the failure; "" where none is known.
 std::string hosts_of(const NcclFailure& failure, const NcclLog& log);
+// "gpu-1, gpu-2": the hosts that have this address of their own; "" unless there are several.
+std::string hosts_with(std::string_view peer, const NcclLog& log);
+// True if ranks of a node repeat GPUs, and processes of its one name have numbers that are far apart: these
+// may be two hosts of one name, which NCCL takes for one node.
+bool shares_host_name(const NcclLog& log);
+// True if the log has NCCL versions with different numbers.
+bool has_several_versions(const NcclLog& log);
 // Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
 // 2.22.3-HEAD:6bfc0dd".
 std::optional<NcclVersion> logged_version(std::string_view text);

@@ -47,12 +47,19 @@ struct NcclLog {
   Facts bootstrap;                                    // interfaces
   Facts addresses;                                    // of those interfaces: "10.1.2.3"
   std::map<std::string, std::string, std::less<>> interfaces;  // of sockets: address -> name; at most 256
-  Facts cumem_fallbacks;              // processes in which cuMem gives no host memory
-  Facts no_device;                    // "NET/IB : No device found."
-  Facts warnings;                     // texts of NCCL WARN that are harmless
-  Facts initialising;                 // communicators that began and have not ended that
-  std::uint64_t initialised = 0;      // communicators that did
-  std::uint64_t completed = 0;        // collectives, as PyTorch's watchdog counts them
+  std::map<std::string, std::set<int>, std::less<>>
+      gpu_ranks;                  // of channels by P2P: GPU -> ranks; at most 256
+  Facts cumem_fallbacks;          // processes in which cuMem gives no host memory
+  Facts no_device;                // "NET/IB : No device found."
+  Facts warnings;                 // texts of NCCL WARN that are harmless
+  Facts initialising;             // communicators that began and have not ended that
+  std::uint64_t initialised = 0;  // communicators that did
+  std::uint64_t completed = 0;    // collectives, as PyTorch's watchdog counts them
+  std::uint64_t table_line = 0;   // of the head of nccl-tests' table; 0: none
+  std::uint64_t table_rows = 0;
+  bool ended = false;                 // the job came to its end: a communicator's, or nccl-tests' last line
+  std::uint64_t gloo_loopback = 0;    // the line in which Gloo takes the loopback address
+  std::uint64_t driver = 0;           // CUDA's: 12020 is 12.2
   std::vector<NcclFailure> failures;  // in the order of their lines; at most 256
   // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on
@@ -87,6 +94,9 @@ class NcclLogReader {
   std::optional<std::uint32_t> process_of(std::string_view process);
   bool read_engine(const Message& message);
   bool read_framework(const Message& message);
+  bool read_table(std::string_view text);
+  void note_version(const Message& message, std::string_view version);
+  void note_gpus(std::string_view text);
   void read_initialisation(const Message& message);
   void read_bootstrap(const Message& message, std::string_view interface);
   bool read_interfaces(const Message& message);
