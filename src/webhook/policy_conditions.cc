@@ -76,11 +76,12 @@ std::string carrier_of(const NcclPolicy& policy, bool has_resolver, const Json& 
   return same_generation && answered ? recorded : std::string(kToBeAsked);
 }
 
-// By File the values of a node reach NCCL and the engines that have a file of their own.
-std::string engines_note(NcclPolicy policy) {
-  policy.deliver_env_file = false;
-  const std::string names = unavailable_engines(policy);
-  return names.empty() ? names : " EnginesUnavailable: nothing of a node reaches " + names + ".";
+// Which engines get nothing of a node where File takes the place of EnvFile.
+std::string engines_note(std::optional<NcclPolicy> policy) {
+  if (!policy) return {};
+  policy->deliver_env_file = false;
+  const std::string names = unavailable_engines(*policy);
+  return names.empty() ? names : " EnginesUnavailable: " + names + " get constants alone.";
 }
 
 }  // namespace
@@ -106,11 +107,10 @@ std::optional<Json> missing_status(const Json& policy, const Installation& insta
   const std::string carrier =
       reading.policy ? carrier_of(*reading.policy, !image.empty(), recorded, same("observedGeneration"))
                      : text_at(recorded, "carrier");
-  if (carrier == kUnavailable) wanted["message"].get_ref<std::string&>() += kNoEnvFile;
+  if (carrier == kUnavailable)
+    wanted["message"].get_ref<std::string&>() += kNoEnvFile + engines_note(reading.policy);
   if (image.empty() && reading.policy && reading.policy->deliver_env_file)
-    wanted["message"].get_ref<std::string&>() += kNoResolver;
-  else if (reading.policy && carrier == to_string(Carrier::File))
-    wanted["message"].get_ref<std::string&>() += engines_note(*reading.policy);
+    wanted["message"].get_ref<std::string&>() += kNoResolver + engines_note(reading.policy);
   const auto max_table_age = installation.max_table_age.count();
   const bool same_rest =
       member(recorded, "maxTableAgeSeconds") == max_table_age && text_at(recorded, "carrier") == carrier &&

@@ -154,6 +154,19 @@ TEST(Carrier, TheConditionSaysThatFileTakesItsPlace) {
             "In use. This cluster has no fileKeyRef: EnvFile is File here.");
 }
 
+TEST(Carrier, OfACapableClusterOnlyReachesAllEngines) {
+  Json policy = by_env_file();
+  policy["spec"]["engines"] = {"NCCL", "UCX", "Gloo"};
+  Json whole = settled(policy, {}, false);
+  const Installation with{{}, 3h, kImage};
+  whole["status"] = missing_status(whole, with, kTime).value();
+  EXPECT_EQ(
+      whole["status"]["conditions"][0]["message"],
+      "In use. This cluster has no fileKeyRef: EnvFile is File here. EnginesUnavailable: Gloo get constants "
+      "alone.");
+  EXPECT_EQ(missing_status(whole, with, kTime), std::nullopt);
+}
+
 // The pods of such a policy have File, so the cluster is not asked; an image asks it.
 TEST(Carrier, IsFileWhereNothingCouldWriteTheFile) {
   const Installation without{{}, 3h, ""}, with{{}, 3h, kImage};
