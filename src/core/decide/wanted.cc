@@ -73,7 +73,7 @@ class WishList {
     }
   }
 
-  // What the variable follows decides; where that is left out without a reason, so is this.
+  // Decides by the variable that it follows; where that is left out without a reason, so is this.
   void add_engine_value(std::string_view name, Follows follows) {
     switch (follows) {
       case Follows::Ports:

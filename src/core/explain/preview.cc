@@ -191,7 +191,7 @@ void add_choices(const ExplainInput& input, Explanation& into) {
   into.nccl_with_us = select(with_us);
 }
 
-// Of the values that are ours, the file's count where env has none.
+// Values of the file count where env has none.
 void add_engines(const ExplainInput& input, Explanation& into) {
   if (!input.policy || !input.table || into.containers.empty() || input.plan.exposure == Exposure::PodOwned)
     return;

@@ -42,7 +42,7 @@ struct NcclFailure {
   std::optional<int> error;  // errno; for a completion its status; for GaveUp NCCL's result
   std::string error_text;    // "Invalid argument"
   std::optional<int> vendor_error;
-  // Of PyTorch's watchdog: the collective, its number in its process group, and the elements that it takes.
+  // The collective of PyTorch's watchdog, its number in its process group, and the elements that it takes.
   std::string operation;  // "ALLREDUCE"
   std::optional<std::uint64_t> sequence, elements;
 
