@@ -45,8 +45,9 @@ bool asks_for_nvshmem(const Container& container) {
 }
 
 bool decides_nvshmem(std::string_view variable) {
-  return is_member(*group_of(*engine_of_variable(variable::kNvshmemHcaList), variable::kNvshmemHcaList),
-                   variable, std::nullopt);
+  static const EngineGroup& group =
+      *group_of(*engine_of_variable(variable::kNvshmemHcaList), variable::kNvshmemHcaList);
+  return is_member(group, variable, std::nullopt);
 }
 
 OwnEntries::OwnEntries(const Pod& pod) : listed_(names_in_status(pod)) {}

@@ -38,7 +38,8 @@ class PodPlanner {
  private:
   void look_for_nvshmem();
   [[nodiscard]] bool wants_nvshmem(const Container& container) const {
-    return asks_for_nvshmem(container) || policy_.serves(*engine_of_variable(variable::kNvshmemHcaList));
+    static const Engine& nvshmem = *engine_of_variable(variable::kNvshmemHcaList);
+    return asks_for_nvshmem(container) || policy_.serves(nvshmem);
   }
   [[nodiscard]] std::vector<Value> wishes_for(Finder finder, const Rails& rails,
                                               bool by_env_file = false) const;
@@ -175,20 +176,23 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
 
 // All containers of a pod read one nccl.conf, so that its line for NVSHMEM has to suit each of them.
 void PodPlanner::look_for_nvshmem() {
-  bool rival = false;
-  for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
-    const Container& container = pod_.containers[i];
-    if (!match_.in_scope[i] || is_resolver(i)) continue;
-    nvshmem_ = nvshmem_ || wants_nvshmem(container);
-    rival = rival || std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
-              return decides_nvshmem(entry.name) && !own_.owns(container, entry, {});
-            });
-  }
+  const auto any_in_scope = [&](const auto& holds) {
+    for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+      if (match_.in_scope[i] && !is_resolver(i) && holds(pod_.containers[i])) return true;
+    }
+    return false;
+  };
+  if (!any_in_scope([&](const Container& container) { return wants_nvshmem(container); })) return;
   const std::vector<std::string_view> varying = policy_.varying();
-  nvshmem_ = nvshmem_ && std::none_of(varying.begin(), varying.end(), decides_nvshmem) &&
+  nvshmem_ = std::none_of(varying.begin(), varying.end(), decides_nvshmem) &&
              std::none_of(policy_.env.begin(), policy_.env.end(),
                           [](const auto& constant) { return decides_nvshmem(constant.first); });
-  nvshmem_in_file_ = nvshmem_ && !rival;
+  nvshmem_in_file_ =
+      nvshmem_ && !any_in_scope([&](const Container& container) {
+        return std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
+          return decides_nvshmem(entry.name) && !own_.owns(container, entry, {});
+        });
+      });
 }
 
 std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails, bool by_env_file) const {

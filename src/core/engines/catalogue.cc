@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <vector>
 
 #include "engines/gloo/gloo.h"
@@ -37,22 +38,33 @@ const Engine* find_engine(std::string_view name) {
   return nullptr;
 }
 
-const Engine* engine_of_variable(std::string_view variable) {
-  for (const Engine* engine : other_engines()) {
-    for (const EngineVariable& row : engine->variables) {
-      if (row.row.name == variable) return engine;
+namespace {
+
+struct Owned {
+  const Engine* engine = nullptr;
+  const EngineVariable* row = nullptr;
+};
+
+Owned owned(std::string_view variable) {
+  static const std::unordered_map<std::string_view, Owned> kRows = [] {
+    std::unordered_map<std::string_view, Owned> rows;
+    for (const Engine* engine : other_engines()) {
+      for (const EngineVariable& row : engine->variables) rows.emplace(row.row.name, Owned{engine, &row});
     }
-  }
-  return nullptr;
+    return rows;
+  }();
+  const auto found = kRows.find(variable);
+  return found == kRows.end() ? Owned() : found->second;
+}
+
+}  // namespace
+
+const Engine* engine_of_variable(std::string_view variable) {
+  return owned(variable).engine;
 }
 
 const EngineVariable* find_engine_variable(std::string_view name) {
-  for (const Engine* engine : other_engines()) {
-    for (const EngineVariable& row : engine->variables) {
-      if (row.row.name == name) return &row;
-    }
-  }
-  return nullptr;
+  return owned(name).row;
 }
 
 const Variable* find_variable(std::string_view name) {
@@ -78,11 +90,26 @@ bool has_known_prefix(std::string_view name) {
   const auto begins = [&](std::string_view prefix) {
     return name.starts_with(prefix) && name.size() > prefix.size();
   };
-  constexpr std::array<std::string_view, 5> kWhole{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
-  if (std::any_of(kWhole.begin(), kWhole.end(), begins)) return true;
-  // Other programs have names with these beginnings, too (TP_SIZE), so that each variable counts by itself.
-  constexpr std::array<std::string_view, 4> kSome{"MC_", "MOONCAKE_", "TP_", "VLLM_"};
-  return std::any_of(kSome.begin(), kSome.end(), begins) && find_engine_variable(name);
+  // Other programs have names with some of these beginnings, too (TP_SIZE), so that each variable counts by
+  // itself there.
+  switch (name.empty() ? '\0' : name.front()) {
+    case 'N':
+      return begins("NCCL_") || begins("NVSHMEM_");
+    case 'R':
+      return begins("RCCL_");
+    case 'U':
+      return begins("UCX_");
+    case 'G':
+      return begins("GLOO_");
+    case 'M':
+      return (begins("MC_") || begins("MOONCAKE_")) && find_engine_variable(name);
+    case 'T':
+      return begins("TP_") && find_engine_variable(name);
+    case 'V':
+      return begins("VLLM_") && find_engine_variable(name);
+    default:
+      return false;
+  }
 }
 
 std::optional<std::string> setting_problem(std::string_view name, std::string_view value) {
