@@ -44,7 +44,8 @@ enum class Code {
   DuplicateGpu, GpuOutOfMemory, GpuFault, GpuNotUsable, GpuPeer, NvlinkFabric, NotTheNetwork,
   NoAlgorithm, GraphFile, TopologyFile, NoPath, OpenFiles, HostLimit, CommId, PortTaken,
   FabricPeer, PluginFailed, WrongCall, StrangerConnected, BootstrapClosed, ConnectionBroken, SizesDiffer,
-  DeviceNotAvailable, NoTransport, RendezvousFailed, CallsDiffer, NcclVersionsDiffer, InitNotEnded, UnknownWarning, PeerClosed, TimedOut,
+  DeviceNotAvailable, NoTransport, RendezvousFailed, CallsDiffer, NcclVersionsDiffer,
+  InitNotEnded, UnknownWarning, PeerClosed, TimedOut,
   GaveUp,  // a call of NCCL's ended with an error, for whatever reason
   // nccl-env check: an installation, before it, when leaving
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
