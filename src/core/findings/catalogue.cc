@@ -348,9 +348,10 @@ constexpr std::array kRows{
            "gives.",
            "Unset NCCL_TOPO_FILE once; else take the file of this machine type and plugin version."),
     of_pod(Code::NoPath, "NoPath", Impact::Node,
-           "NCCL finds no way between two devices of a node: it is older than the GPUs, or a VM, container "
-           "or topology file shows part of the machine.",
-           "Use a newer NCCL (H100: 2.15, Blackwell: 2.25), and look at what NCCL_TOPO_DUMP_FILE writes."),
+           "NCCL finds no way between two devices of a node: it is older than the GPUs, an NVLink or the "
+           "driver is at fault, or a VM, container or file shows part of the machine.",
+           "Use a newer NCCL (H100: 2.15, Blackwell: 2.25); look at nvidia-smi nvlink -s, and at what "
+           "NCCL_TOPO_DUMP_FILE writes."),
     of_pod(Code::OpenFiles, "OpenFiles", Impact::PodAnew,
            "The process has too many open files: its limit (ulimit -n) is reached.",
            "Raise it (LimitNOFILE of the container runtime, ulimit -n in the entrypoint); communicators that "

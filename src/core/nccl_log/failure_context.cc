@@ -131,10 +131,11 @@ std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
     return "It is the first collective: nothing shows that data ever passed between the ranks.";
   }
   const bool barrier = failure.elements && *failure.elements == 1 && failure.operation == "ALLREDUCE";
-  return (log.completed > 0 ? "The " + std::to_string(log.completed) +
-                                  " before it ended well, so the network worked until then"
-                            : "It is number " + std::to_string(*failure.sequence) +
-                                  " of its group, and nothing tells what the others did") +
+  const std::uint64_t before = *failure.sequence - 1;
+  return (log.completed.contains(before)
+              ? "The " + std::to_string(before) + " before it ended well, so the network worked until then"
+              : "It is number " + std::to_string(*failure.sequence) +
+                    " of its group, and nothing tells what the others did") +
          ": look first for a call that only some ranks make (a checkpoint's, a test's)" +
          (barrier ? "; one element may be a barrier()." : ".");
 }

@@ -163,8 +163,10 @@ std::optional<NcclFailure> read_framework_failure(std::string_view line) {
       return read_nccl_failure(last->substr(begin + 1, end - begin - 1), true);
   }
   if (auto failure = read_watchdog(line)) return failure;
-  if (line.find("Heartbeat monitor timed out") != line.npos)
-    return told(Code::TimedOut, line, "Heartbeat monitor timed out");
+  for (const string_view words :
+       {string_view("Heartbeat monitor timed out"), string_view("watchdog got stuck for")}) {
+    if (line.find(words) != line.npos) return told(Code::TimedOut, line, words);
+  }
   constexpr string_view kMismatch = "Detected mismatch between collectives on ranks";
   if (line.find(kMismatch) != line.npos) return told(Code::CallsDiffer, line, "Rank ");
   if (auto failure = read_rendezvous(line)) return failure;

@@ -575,7 +575,7 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
   return "NCCL runs over " + networks_text(log) + ", and its log tells no failure." +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
-         (log.ended || log.completed > 0 || log.table_rows > 0
+         (log.ended || !log.completed.empty() || log.table_rows > 0
               ? " Nothing to do."
               : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
                 "ranks' logs may tell more (`nccl-env verify job/NAME`).");

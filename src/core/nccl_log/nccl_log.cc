@@ -341,7 +341,7 @@ bool NcclLogReader::read_framework(const Message& message) {
     return true;
   }
   if (const auto completed = read_completed_collective(text)) {
-    log_.completed = std::max(log_.completed, *completed);
+    if (log_.completed.size() < kMostFacts) log_.completed.insert(*completed);
     return true;
   }
   if (near && text.ends_with(kLastError)) {

@@ -60,6 +60,9 @@ TEST(FailureContext, OfATimeOutTellsWhatEndedBefore) {
   EXPECT_THAT(diagnosis(timed_out("7") + "last enqueued work: 7, last completed work: 6\n"),
               HasSubstr("The 6 before it ended well, so the network worked until then"));
   EXPECT_THAT(diagnosis(timed_out("7")), Not(HasSubstr("the network worked"))) << "which nothing shows";
+  EXPECT_THAT(diagnosis(timed_out("7") + "last enqueued work: 99, last completed work: 98\n"),
+              Not(HasSubstr("the network worked")))
+      << "another group's";
 }
 
 TEST(FailureContext, OfAnOldNcclOnRoceNamesTheIndexThatItTakes) {

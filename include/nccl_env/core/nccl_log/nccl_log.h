@@ -54,12 +54,13 @@ struct NcclLog {
   Facts warnings;                 // texts of NCCL WARN that are harmless
   Facts initialising;             // communicators that began and have not ended that
   std::uint64_t initialised = 0;  // communicators that did
-  std::uint64_t completed = 0;    // collectives, as PyTorch's watchdog counts them
   std::uint64_t table_line = 0;   // of the head of nccl-tests' table; 0: none
   std::uint64_t table_rows = 0;
-  bool ended = false;                 // the job came to its end: a communicator's, or nccl-tests' last line
-  std::uint64_t gloo_loopback = 0;    // the line in which Gloo takes the loopback address
-  std::uint64_t driver = 0;           // CUDA's: 12020 is 12.2
+  bool ended = false;               // the job came to its end: a communicator's, or nccl-tests' last line
+  std::uint64_t gloo_loopback = 0;  // the line in which Gloo takes the loopback address
+  std::uint64_t driver = 0;         // CUDA's: 12020 is 12.2
+  std::set<std::uint64_t>
+      completed;  // collectives, as PyTorch's watchdog counts them in each group; at most 256
   std::vector<NcclFailure> failures;  // in the order of their lines; at most 256
   // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on
