@@ -27,7 +27,8 @@ std::string takes(const Variable& variable) {
   const std::string kind(to_string(variable.kind));
   switch (variable.kind) {
     case ValueKind::Integer:
-      return kind + " from " + std::to_string(variable.min) + " to " + std::to_string(variable.max);
+      return kind + " from " + std::to_string(variable.min) + " to " + std::to_string(variable.max) +
+             (variable.choices.empty() ? "" : ", or " + join(variable.choices));
     case ValueKind::Enum:
       return kind + ": " + join(variable.choices);
     default:

@@ -134,15 +134,14 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
 
 // The user's own choice for the engine that the variable belongs to, in env or in the command.
 std::optional<Value> UserEnv::objection_of_group(std::string_view name) const {
-  const Engine* engine = name.starts_with("NCCL_") ? nullptr : engine_of_variable(name);
-  const EngineGroup* group = engine ? group_of(*engine, name) : nullptr;
+  // A constant of the policy that no choice of ports gives, such as UCX_TLS, has no rival.
+  const EngineVariable* row = name.starts_with("NCCL_") ? nullptr : find_engine_variable(name);
+  const EngineGroup* group = row && row->render ? group_of(*engine_of_variable(name), name) : nullptr;
   const auto object = [&](std::string_view verb, std::string_view what, std::string_view decides) {
     return left_out(
         name, Reason::UserSetGroup,
         "The container " + std::string(verb) + std::string(what) + ", which " + std::string(decides) + ".");
   };
-  if (engine && !engine->folder_variable.empty() && last(engine->folder_variable))
-    return object("sets ", engine->folder_variable, "names another file of " + std::string(engine->name));
   if (!group) return std::nullopt;
   for (const EnvEntry* entry : user_) {
     const auto value = is_known(entry) ? std::optional(entry->value) : std::nullopt;

@@ -97,15 +97,6 @@ class PodPlanner {
   std::optional<std::size_t> first_engine_consumer_;  // of an engine's file
 };
 
-// True for a line of an engine's own file; a constant of the policy's own stands in env instead.
-bool is_engine_line(const Value& wish) {
-  return wish.in_file && !wish.in_env && wish.state != State::LeftOut && file_engine_of(wish.name);
-}
-// True for a line of nccl.conf.
-bool is_conf_line(const Value& wish) {
-  return wish.in_file && !is_engine_line(wish);
-}
-
 Rails rails_of(const PodMatch& match) {
   return {match.rails_unknown, match.no_rail};
 }
@@ -226,7 +217,8 @@ void PodPlanner::leave_out_engines() {
   if (policy_.engines.size() < 2) return;
   for (std::vector<Value>* wishes : {&wishes_, &unresolved_}) {
     for (Value& wish : *wishes) {
-      if (wish.state == State::LeftOut || wish.in_env || wish.in_file || !engine_of_variable(wish.name))
+      if (wish.state == State::LeftOut || wish.in_env || wish.in_file || wish.in_engine_file ||
+          !engine_of_variable(wish.name))
         continue;
       wish = left_out(wish.name, Reason::EnginesUnavailable);
     }
@@ -309,7 +301,7 @@ void PodPlanner::prepare_env_file(const Resolver& resolver) {
                 .files = engine_keys()};
   for (Value& wish : wishes) {
     if (wish.state == State::LeftOut || wish.source == Source::Policy) continue;
-    if (is_engine_line(wish)) continue;
+    if (wish.in_engine_file) continue;
     if (!looks) work.given.emplace_back(wish.name, key_of(wish));
     if (looks) wish.source = Source::Pod;
     wish.in_env = wish.by_file_key = true;
@@ -358,7 +350,7 @@ bool PodPlanner::reads_conf(const Container& container) const {
   const bool for_ranks = serves_ranks(pod_, container);
   if (env_file_ && !for_ranks && container.env_from_prefixes.empty()) return false;
   return std::any_of(wishes_.begin(), wishes_.end(), [&](const Value& wish) {
-    return is_conf_line(wish) && (for_ranks || wish.source != Source::Policy);
+    return wish.in_file && (for_ranks || wish.source != Source::Policy);
   });
 }
 
@@ -366,7 +358,7 @@ bool PodPlanner::reads_conf(const Container& container) const {
 void PodPlanner::list_file() {
   if (!first_consumer_) return;
   for (const Value& wish : wishes_) {
-    if (!is_conf_line(wish)) continue;
+    if (!wish.in_file) continue;
     Value& line = plan_.file.emplace_back(wish);
     if (line.by_file_key) line.in_env = line.by_file_key = false;
     if (looks_ && wish.name == variable::kSocketIfname) {
@@ -390,7 +382,7 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
   std::optional<Value> disabled;
   bool carries = false;
   for (const Value& wish : wishes_) {
-    if (!is_conf_line(wish) || wish.name == variable::kNvshmemHcaList) continue;
+    if (!wish.in_file || wish.name == variable::kNvshmemHcaList) continue;
     auto objection = user.objection(wish.name, is_policys(wish));
     if (!objection || UserEnv::leaves_room_for_file(*objection->reason)) {
       carries = carries || wish.source != Source::Policy;
@@ -459,7 +451,7 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
   for (const Value& wish : *wishes) {
     if (too_early && wish.by_file_key) {
       plan.omitted.push_back(left_out(wish.name, Reason::TooEarly));
-    } else if (is_engine_line(wish)) {
+    } else if (wish.in_engine_file) {
       add_to_engine_file(wish, user, no_engine_file, plan);
     } else {
       add(wish, container, user, no_file, plan);
@@ -485,9 +477,14 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
 std::optional<Value> PodPlanner::objection_to_engine_file(const Engine& engine, const Container& container,
                                                           const UserEnv& user, bool too_early) const {
   auto none = user.objection(engine.folder_variable, true);
+  if (none && none->reason == Reason::UserSet) {
+    return left_out(engine.file, Reason::UserSetGroup,
+                    "The container sets " + std::string(engine.folder_variable) +
+                        ", which names another file of " + std::string(engine.name) + ".");
+  }
   if (none && none->reason != Reason::ConfPresent) return none;  // that file is NCCL's
   for (const Value& wish : wishes_) {
-    if (!is_engine_line(wish) || file_engine_of(wish.name) != &engine) continue;
+    if (!wish.in_engine_file || file_engine_of(wish.name) != &engine) continue;
     none = user.objection(wish.name, is_policys(wish));
     if (none && none->reason == Reason::UserSetGroup) return none;
   }
@@ -505,7 +502,7 @@ std::optional<Value> PodPlanner::mount_engine_files(const Container& container, 
   std::optional<Value> none;
   for (const Engine* engine : policy_.engines) {
     const auto carries = [&](const Value& wish) {
-      if (!is_engine_line(wish) || file_engine_of(wish.name) != engine) return false;
+      if (!wish.in_engine_file || file_engine_of(wish.name) != engine) return false;
       const auto objection = user.objection(wish.name, is_policys(wish));
       return !objection || UserEnv::leaves_room_for_file(*objection->reason);
     };

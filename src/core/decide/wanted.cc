@@ -57,9 +57,9 @@ class WishList {
   // comes by EnvFile or not at all.
   void choose_engines_way(Value& wish) const {
     wish.key.clear();
-    wish.in_file = file_engine_of(wish.name) != nullptr;
-    wish.in_env = !wish.in_file && wish.source == Source::Policy;
-    if (!wish.in_file && !wish.in_env && !policy_.deliver_env_file && !at_start_)
+    wish.in_engine_file = file_engine_of(wish.name) != nullptr;
+    wish.in_env = !wish.in_engine_file && wish.source == Source::Policy;
+    if (!wish.in_engine_file && !wish.in_env && !policy_.deliver_env_file && !at_start_)
       wish = left_out(wish.name, Reason::EnginesUnavailable);
   }
 

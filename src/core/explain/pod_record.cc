@@ -365,8 +365,10 @@ Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& se
 // True for a line of an engine's own file, as the status tells it.
 bool is_engine_line(std::string_view name, const NodeNote::Omitted& set) {
   const auto by = set.find(name);
-  return by != set.end() && (by->second == to_string(Source::File) || by->second == to_string(Source::Pod)) &&
-         file_engine_of(name);
+  if (by == set.end()) return false;
+  const bool by_file = by->second == to_string(Source::File) || by->second == to_string(Source::Pod);
+  const Engine* engine = by_file ? file_engine_of(name) : nullptr;
+  return engine && set.contains(engine->file) && find_engine_variable(name)->render;
 }
 
 // Adds the file's lines, and the lines that the status lists and the file does not have.

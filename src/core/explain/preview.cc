@@ -128,8 +128,7 @@ ExplainedContainer explain_container(const ExplainInput& input, const ContainerP
     for (const Value& planned : input.plan.file) add_line(planned, values, false, *container.conf);
   }
   for (const Value& planned : plan.set) {
-    if (planned.in_file && !planned.in_env && file_engine_of(planned.name))
-      add_line(planned, values, false, container.engine_lines);
+    if (planned.in_engine_file) add_line(planned, values, false, container.engine_lines);
   }
   container.omitted.insert(container.omitted.end(), plan.omitted.begin(), plan.omitted.end());
   add_own(input, plan, values, container.own);

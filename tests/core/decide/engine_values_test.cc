@@ -199,6 +199,29 @@ TEST(EngineValues, InsideThePodTheyFollowWhatThePodShows) {
   EXPECT_EQ(resolve_in_pod(policy, seen, false, kNow).files.at("ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
 }
 
+// Constants of a policy's own go their own ways, whatever engine reads them.
+TEST(EngineValues, ConstantsOfThePolicyHaveNoRivals) {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  policy.env["UCX_TLS"] = "rc,tcp";
+  for (const char* own : {"UCX_NET_DEVICES", "UCX_CONFIG_DIR"})
+    EXPECT_EQ(told(admit(pod({container("c", {env_literal(own, "x")})}), policy).pod, "c", "UCX_TLS"),
+              "Policy")
+        << own;
+}
+
+TEST(EngineValues, AConstantThatDiffersFromNodeToNodeIsNoLineOfUcxConf) {
+  for (const bool engines : {false, true}) {
+    NcclPolicy policy = engines ? all_engines() : file_policy(Exposure::PodOwned);
+    PolicyVariant& variant = policy.variants.emplace_back();
+    variant.when.node_labels = {{"kind", "a*"}};
+    variant.env = {{"UCX_TLS", "rc,tcp"}};
+    const Admitted admitted = admit(pod({container("c")}, engines), policy);
+    EXPECT_EQ(told(admitted.pod, "c", "UCX_TLS"), "File");
+    EXPECT_THAT(admitted.plan.file, Contains(::testing::Field(&Value::name, "UCX_TLS"))) << "of nccl.conf";
+    EXPECT_THAT(admitted.pod["spec"]["containers"][0]["volumeMounts"], Contains(kConfMounts[0]));
+  }
+}
+
 TEST(EngineValues, ForNcclAloneNothingChanges) {
   const NodeFabric table = two_rails();
   NcclPolicy policy = file_policy(Exposure::Host);

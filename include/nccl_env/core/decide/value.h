@@ -44,7 +44,8 @@ struct Value {
   // One sentence on a value that is left out, or a clause where there is no reason; "" stands for that of the
   // reason. A constant that differs from node to node has the variant that gives it.
   std::string detail = {};
-  std::string container = {};  // where values of several containers stand together
+  std::string container = {};   // where values of several containers stand together
+  bool in_engine_file = false;  // carried by the file of its engine (ucx.conf), and by nothing else
 
   // True for a value of ours by that source.
   [[nodiscard]] bool is_from(Source by) const {

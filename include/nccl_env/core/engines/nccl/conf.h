@@ -31,8 +31,8 @@ inline constexpr std::string_view kPath = "/etc/nccl.conf";  // where every NCCL
 // Paths at which NCCL and RCCL read it. RCCL has the same grammar (ROCm/rccl, src/misc/param.cc), so one file
 // serves both.
 inline constexpr std::array<std::string_view, 2> kPaths{kPath, "/etc/rccl.conf"};
-// A path of our own, which NCCL_CONF_FILE names: NCCL reads the image's /etc/nccl.conf as well, after it.
-inline constexpr std::string_view kFolder = "/nccl-env";
+inline constexpr std::string_view kFolder = "/nccl-env";  // of files at places of our own
+// Such a place, which NCCL_CONF_FILE names: NCCL reads the image's /etc/nccl.conf as well, after it.
 inline constexpr std::string_view kNamedPath = "/nccl-env/nccl.conf";
 inline constexpr std::array<std::string_view, 2> kNamedPaths{kNamedPath,
                                                              kPaths[1]};  // released RCCL needs its own
