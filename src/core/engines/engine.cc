@@ -5,6 +5,14 @@
 
 namespace nccl_env {
 
+EngineValue traffic_class_of(const EngineChoice& choice) {
+  return {choice.traffic_class};
+}
+
+EngineValue service_level_of(const EngineChoice& choice) {
+  return {choice.service_level};
+}
+
 bool gives_values(const Engine& engine) {
   return std::any_of(engine.variables.begin(), engine.variables.end(),
                      [](const EngineVariable& variable) { return variable.render != nullptr; });

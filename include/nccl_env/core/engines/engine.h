@@ -84,6 +84,32 @@ struct Engine {
   EngineSelection (*select)(const NodeFabric&, const NcclEnv&);
 };
 
+// Rows that most engines have; `words` are accepted beside the numbers.
+EngineValue traffic_class_of(const EngineChoice& choice);
+EngineValue service_level_of(const EngineChoice& choice);
+constexpr EngineVariable traffic_class_row(std::string_view name,
+                                           std::span<const std::string_view> words = {}) {
+  return {.row = {.name = name,
+                  .kind = ValueKind::Integer,
+                  .max = 255,
+                  .choices = words,
+                  .ranks = Ranks::Fabric,
+                  .note = "one byte: four times the DSCP value that the switches expect"},
+          .follows = Follows::TrafficClass,
+          .render = traffic_class_of};
+}
+constexpr EngineVariable service_level_row(std::string_view name,
+                                           std::span<const std::string_view> words = {}) {
+  return {.row = {.name = name,
+                  .kind = ValueKind::Integer,
+                  .max = 15,
+                  .choices = words,
+                  .ranks = Ranks::Fabric,
+                  .note = "a service level has four bits; RoCE uses 0..7 as the priority"},
+          .follows = Follows::ServiceLevel,
+          .render = service_level_of};
+}
+
 // False for an engine that is only known.
 bool gives_values(const Engine& engine);
 // "mlx5_0:1,mlx5_1:1", the form of UCX and NVSHMEM.
