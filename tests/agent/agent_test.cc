@@ -236,25 +236,54 @@ TEST_F(Agent, ResolveEndsWhereItCannotMakeItsFiles) {
   EXPECT_THAT(result.err, HasSubstr("absent/nccl.conf"));
 }
 
+TEST_F(Agent, ResolveWritesTheFileOfAnEngineBeside) {
+  ::setenv("NCCL_ENV_NODE", "{}", 1);
+  const auto write = [&] {
+    return run({"resolve", "--given", "NCCL_IB_HCA", "--out", path("nccl.conf"), "--engine-files", path("")});
+  };
+  ::setenv("NCCL_ENV_FILE_ucx.conf", "UCX_NET_DEVICES=mlx5_1:1,eth0\n", 1);
+  const CliResult given = write();
+  ::unsetenv("NCCL_ENV_FILE_ucx.conf");
+  ::unsetenv("NCCL_ENV_NODE");
+  EXPECT_EQ(given.code, 0) << given.err;
+  EXPECT_THAT(given.out, HasSubstr("UCX_NET_DEVICES=mlx5_1:1,eth0"));
+  EXPECT_EQ(text("ucx.conf"), "UCX_NET_DEVICES=mlx5_1:1,eth0\n");
+  EXPECT_EQ(write().code, 0) << "nothing was bound";
+  EXPECT_EQ(text("ucx.conf"), "");
+}
+
+TEST_F(Agent, ResolveFindsTheValuesOfEngines) {
+  auto policy = nlohmann::json::parse(kFilePolicy);
+  policy["spec"]["engines"] = {"NCCL", "UCX"};
+  ::setenv("NCCL_ENV_POLICY", policy.dump().c_str(), 1);
+  run({"resolve", "--sysfs", path("sys"), "--out", path("nccl.conf"), "--engine-files", path("")});
+  ::unsetenv("NCCL_ENV_POLICY");
+  EXPECT_THAT(text("ucx.conf"), HasSubstr("UCX_NET_DEVICES="));
+  EXPECT_THAT(text("ucx.conf"), HasSubstr(",eth0\n"));
+}
+
 // As on a full disk, which takes a file and not its content.
-TEST_F(Agent, ResolveLeavesBothFilesEmptyWhereTheDiskIsFull) {
+TEST_F(Agent, ResolveLeavesAllFilesEmptyWhereTheDiskIsFull) {
   ::setenv("NCCL_ENV_CONF", "NCCL_IB_TIMEOUT=22\n", 1);
   ::setenv("NCCL_ENV_NODE", "{}", 1);
   ::setenv("NCCL_IB_HCA", "mlx5_1", 1);
+  ::setenv("NCCL_ENV_FILE_ucx.conf", "UCX_NET_DEVICES=mlx5_1:1,eth0\n", 1);
   struct rlimit before {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
   const struct rlimit none { 0, before.rlim_max };
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
-  const CliResult result =
-      run({"resolve", "--given", "NCCL_IB_HCA", "--out", path("nccl.conf"), "--env-out", path("env")});
+  const CliResult result = run({"resolve", "--given", "NCCL_IB_HCA", "--out", path("nccl.conf"), "--env-out",
+                                path("env"), "--engine-files", path("")});
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, ignored);
-  for (const char* name : {"NCCL_ENV_CONF", "NCCL_ENV_NODE", "NCCL_IB_HCA"}) ::unsetenv(name);
+  for (const char* name : {"NCCL_ENV_CONF", "NCCL_ENV_NODE", "NCCL_IB_HCA", "NCCL_ENV_FILE_ucx.conf"})
+    ::unsetenv(name);
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("nccl.conf: can't write: File too large; the file stays empty"));
   EXPECT_EQ(text("nccl.conf"), "");
   EXPECT_EQ(text("env"), "");
+  EXPECT_EQ(text("ucx.conf"), "");
 }
 
 TEST_F(Agent, ATerminationMessageIsNeverMade) {
