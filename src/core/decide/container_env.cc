@@ -50,6 +50,20 @@ bool decides_nvshmem(std::string_view variable) {
   return is_member(group, variable, std::nullopt);
 }
 
+std::optional<Rival> find_rival(const EngineGroup& group, const Container& container,
+                                const std::function<bool(const EnvEntry&)>& counts) {
+  for (const EnvEntry& entry : container.env) {
+    const auto value = is_known(&entry) ? std::optional(entry.value) : std::nullopt;
+    if (is_member(group, entry.name, value) && counts(entry)) return Rival{entry.name};
+  }
+  for (const EngineMember& member : group.members) {
+    for (const std::string_view word : container.arguments) {
+      if (member.in_command && word.find(member.name) != word.npos) return Rival{member.name, word};
+    }
+  }
+  return std::nullopt;
+}
+
 OwnEntries::OwnEntries(const Pod& pod) : listed_(names_in_status(pod)) {}
 
 bool OwnEntries::owns(const Container& container, const EnvEntry& entry, const Literals& literals) const {
@@ -132,27 +146,19 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
   return std::nullopt;
 }
 
-// The user's own choice for the engine that the variable belongs to, in env or in the command.
+// The user's own choice for the engine that the variable belongs to. A constant of the policy that no choice
+// of ports gives, such as UCX_TLS, has no rival.
 std::optional<Value> UserEnv::objection_of_group(std::string_view name) const {
-  // A constant of the policy that no choice of ports gives, such as UCX_TLS, has no rival.
   const EngineVariable* row = name.starts_with("NCCL_") ? nullptr : find_engine_variable(name);
   const EngineGroup* group = row && row->render ? group_of(*engine_of_variable(name), name) : nullptr;
-  const auto object = [&](std::string_view verb, std::string_view what, std::string_view decides) {
-    return left_out(
-        name, Reason::UserSetGroup,
-        "The container " + std::string(verb) + std::string(what) + ", which " + std::string(decides) + ".");
-  };
   if (!group) return std::nullopt;
-  for (const EnvEntry* entry : user_) {
-    const auto value = is_known(entry) ? std::optional(entry->value) : std::nullopt;
-    if (is_member(*group, entry->name, value)) return object("sets ", entry->name, group->decides);
-  }
-  for (const EngineMember& member : group->members) {
-    const auto has = [&](std::string_view word) { return word.find(member.name) != word.npos; };
-    if (member.in_command && std::any_of(container_.arguments.begin(), container_.arguments.end(), has))
-      return object("has an argument with ", member.name, group->decides);
-  }
-  return std::nullopt;
+  const auto rival = find_rival(*group, container_, [&](const EnvEntry& entry) {
+    return std::find(user_.begin(), user_.end(), &entry) != user_.end();
+  });
+  if (!rival) return std::nullopt;
+  return left_out(name, Reason::UserSetGroup,
+                  (rival->word.empty() ? "The container sets " : "The container has an argument with ") +
+                      std::string(rival->name) + ", which " + std::string(group->decides) + ".");
 }
 
 const EnvEntry* UserEnv::last(std::string_view name) const {

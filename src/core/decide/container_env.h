@@ -5,6 +5,7 @@
 // that another webhook emptied.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "nccl_env/core/decide/status.h"
 #include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/engines/engine.h"
 #include "nccl_env/core/pod/review.h"
 
 namespace nccl_env {
@@ -42,6 +44,15 @@ bool is_own_reference(const EnvEntry& entry);
 bool asks_for_nvshmem(const Container& container);
 // True for a variable by which a user decides NVSHMEM's devices.
 bool decides_nvshmem(std::string_view variable);
+
+// A variable of the container's env, or a part of its command, by which somebody has decided about a group.
+struct Rival {
+  std::string_view name;
+  std::string_view word = {};  // of the command, that has the name
+};
+// The first one; of its env only entries for which `counts` holds.
+std::optional<Rival> find_rival(const EngineGroup& group, const Container& container,
+                                const std::function<bool(const EnvEntry&)>& counts);
 
 // Variables that the user's own env of one container rules out. Refers to the container.
 class UserEnv {

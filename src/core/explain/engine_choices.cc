@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "decide/container_env.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -35,19 +36,13 @@ std::string users_choice(const Engine& engine, const Container& container) {
   const auto sentence = [&](std::string_view what, std::string_view name) {
     return "The container's " + std::string(what) + printable(name) + " " + std::string(group->decides) + ".";
   };
-  for (const EnvEntry& entry : container.env) {
-    const auto value = entry.has_source ? std::nullopt : std::optional(entry.value);
+  const auto rival = find_rival(*group, container, [](const EnvEntry& entry) {
     const EngineVariable* known = find_engine_variable(entry.name);
-    const bool modelled = entry.name.starts_with("NCCL_") || (known && known->follows == Follows::Ports);
-    if (!modelled && is_member(*group, entry.name, value)) return sentence("", entry.name);
-  }
-  for (const EngineMember& member : group->members) {
-    for (const std::string_view word : container.arguments) {
-      const std::size_t at = member.in_command ? word.find(member.name) : word.npos;
-      if (at != word.npos) return sentence("argument ", option_around(word, at));
-    }
-  }
-  return {};
+    return !entry.name.starts_with("NCCL_") && !(known && known->follows == Follows::Ports);
+  });
+  if (!rival) return {};
+  if (rival->word.empty()) return sentence("", rival->name);
+  return sentence("argument ", option_around(rival->word, rival->word.find(rival->name)));
 }
 
 std::string taken_text(const EngineSelection& selection) {
