@@ -15,13 +15,15 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 
 import words
 from blocks import blocks, fits, problems
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from ports import free_ports  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LINKED = ("policies", "manifests", "charts", "certs", "tests", "scripts", "docs")
@@ -30,18 +32,6 @@ SECONDS = 120  # after which a block hangs
 
 def pages():
     return [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]
-
-
-def free_ports(count):
-    """Ports that nobody has, held together while they are chosen."""
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
 
 
 class Page:

@@ -2,9 +2,12 @@
 """Programs that run for the length of a test, each with its output in a file, and ended with it."""
 import pathlib
 import signal
-import socket
 import subprocess
+import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 
 # Nothing that works takes so many seconds, even on a slow machine: the tests wait for events, and this limit only ends
@@ -14,12 +17,6 @@ PATIENCE = 240
 
 class Failed(Exception):
     """A scenario found something wrong; the text is a sentence."""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def eventually(what, check, limit=PATIENCE, pause=0.05):

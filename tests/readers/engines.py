@@ -5,8 +5,8 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass, field
 
@@ -14,6 +14,9 @@ import containers
 import devices
 import world
 from process import SECONDS, fresh
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 TORCH = os.environ.get("READERS_TORCH", "/usr/bin/python3").split()
 LONGEST = 199  # bytes of a line of ucx.conf
@@ -59,9 +62,7 @@ class Torch:
         return subprocess.run([*TORCH, "-c", "import torch"], capture_output=True, check=False).returncode == 0
 
     def ask(self, env):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
+        port = str(free_port())
         ranks = [subprocess.Popen([*TORCH, "-c", PAIR, self.kind, str(rank), port], env={**fresh(), **env}, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in (0, 1)]
         logs = [rank.communicate(timeout=3 * SECONDS)[0] for rank in ranks]
