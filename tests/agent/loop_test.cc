@@ -61,9 +61,21 @@ class AgentRun : public CliTest {
     std::ifstream file(path("log"));
     return {std::istreambuf_iterator<char>(file), {}};
   }
+  // Waits for its line in the log: the table may be there before it.
+  [[nodiscard]] std::uint16_t ops_port() const {
+    constexpr std::string_view kKey = "\"ops_port\":";
+    std::string port;
+    (void)eventually([&] {
+      const std::string text = log();
+      const auto at = text.find(kKey);
+      const auto end = text.find_first_of(",}", at);
+      if (at != text.npos && end != text.npos) port = text.substr(at + kKey.size(), end - at - kKey.size());
+      return !port.empty();
+    });
+    return static_cast<std::uint16_t>(std::stoi(port));
+  }
   [[nodiscard]] std::string ops(const std::string& target) const {
-    const auto at = log().find("\"ops_port\":");
-    const std::string url = "http://127.0.0.1:" + std::to_string(std::stoi(log().substr(at + 11))) + target;
+    const std::string url = "http://127.0.0.1:" + std::to_string(ops_port()) + target;
     return run_command({"curl", "-sS", "-w", "%{http_code}", url}).output;
   }
   int stop() {
@@ -154,9 +166,7 @@ TEST_F(AgentRun, RowsInTheirOlderFormKeepItUntilARefresh) {
 
 TEST_F(AgentRun, SilentConnectionsDoNotFailTheProbe) {
   start({"--store", "dir:" + path("store")});
-  ASSERT_TRUE(eventually([&] { return log().find("\"ops_port\":") != std::string::npos; }));
-  const auto at = log().find("\"ops_port\":");
-  const auto port = static_cast<std::uint16_t>(std::stoi(log().substr(at + 11)));
+  const std::uint16_t port = ops_port();
   std::list<net::TestClient> silent;
   for (int i = 0; i < 128; ++i) silent.emplace_back(port, false, nullptr, 1 + i % 20);
   EXPECT_EQ(ops("/healthz"), "ok\n200");
