@@ -45,14 +45,14 @@ bool asks_for_nvshmem(const Container& container) {
 }
 
 bool decides_nvshmem(std::string_view variable) {
-  static const EngineGroup& group =
-      *group_of(*engine_of_variable(variable::kNvshmemHcaList), variable::kNvshmemHcaList);
+  static const EngineGroup& group = *group_of(variable::kNvshmemHcaList);
   return is_member(group, variable, std::nullopt);
 }
 
 std::optional<Rival> find_rival(const EngineGroup& group, const Container& container,
                                 const std::function<bool(const EnvEntry&)>& counts) {
   for (const EnvEntry& entry : container.env) {
+    if (!is_member(group, entry.name, std::nullopt)) continue;
     const auto value = is_known(&entry) ? std::optional(entry.value) : std::nullopt;
     if (is_member(group, entry.name, value) && counts(entry)) return Rival{entry.name};
   }
@@ -94,10 +94,17 @@ UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEnt
     : container_(container) {
   user_.reserve(container.env.size());
   for (const EnvEntry& entry : container.env) {
-    if (!own.owns(container, entry, literals)) user_.push_back(&entry);
+    if (own.owns(container, entry, literals)) continue;
+    user_.push_back(&entry);
+    if (has_known_prefix(entry.name)) known_.push_back(&entry);
   }
   disabled_by_ = find_disabling();
   group_member_ = find_group_member();
+  const EnvEntry* vllm = last("VLLM_NIC_SELECTION_VARS");
+  if (is_known(vllm)) vllm_ = vllm;
+  // Mooncake's own index; its TENT engine lets NCCL_IB_GID_INDEX in the environment override it.
+  has_mooncake_index_ = last("MC_GID_INDEX") != nullptr;
+  recovers_ports_ = turns_recovery_on();
   // RCCL reads NCCL_CONF_FILE, too; an empty value counts as none (NCCL's initEnv, src/misc/param.cc).
   const EnvEntry* named = last(variable::kConfFile);
   conf_ = named && (named->has_source || !named->value.empty()) ? variable::kConfFile : users_conf(container);
@@ -117,9 +124,9 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
   }
   if (is_vllms(name) || (depends_on_list(name, constant) && is_vllms(variable::kIbHca)))
     return omit(Reason::UserSetGroup, "The container's VLLM_NIC_SELECTION_VARS lets vLLM write the list.");
-  if (name == variable::kIbGidIndex && last(kMooncakeIndex))
+  if (name == variable::kIbGidIndex && has_mooncake_index_)
     return omit(Reason::UserSetGroup, "The container sets MC_GID_INDEX, which Mooncake reads beside it.");
-  if (name == variable::kIbGidIndex && recovers_ports())
+  if (name == variable::kIbGidIndex && recovers_ports_)
     return omit(Reason::UserSetGroup,
                 "The container turns port recovery on, where NCCL follows a GID that moved.");
   if (in_gid_group(name) && group_member_ &&
@@ -149,22 +156,32 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
 // The user's own choice for the engine that the variable belongs to. A constant of the policy that no choice
 // of ports gives, such as UCX_TLS, has no rival.
 std::optional<Value> UserEnv::objection_of_group(std::string_view name) const {
-  const EngineVariable* row = name.starts_with("NCCL_") ? nullptr : find_engine_variable(name);
-  const EngineGroup* group = row && row->render ? group_of(*engine_of_variable(name), name) : nullptr;
+  if (name.starts_with("NCCL_")) return std::nullopt;
+  const EngineVariable* row = find_engine_variable(name);
+  const EngineGroup* group = row && row->render ? group_of(name) : nullptr;
   if (!group) return std::nullopt;
-  const auto rival = find_rival(*group, container_, [&](const EnvEntry& entry) {
-    return std::find(user_.begin(), user_.end(), &entry) != user_.end();
-  });
+  const std::optional<Rival>& rival = rival_in(*group);
   if (!rival) return std::nullopt;
   return left_out(name, Reason::UserSetGroup,
                   (rival->word.empty() ? "The container sets " : "The container has an argument with ") +
                       std::string(rival->name) + ", which " + std::string(group->decides) + ".");
 }
 
+const std::optional<Rival>& UserEnv::rival_in(const EngineGroup& group) const {
+  for (const auto& [known, rival] : rivals_) {
+    if (known == &group) return rival;
+  }
+  const auto is_users = [&](const EnvEntry& entry) {
+    return std::find(user_.begin(), user_.end(), &entry) != user_.end();
+  };
+  return rivals_.emplace_back(&group, find_rival(group, container_, is_users)).second;
+}
+
 const EnvEntry* UserEnv::last(std::string_view name) const {
-  const auto found =
-      std::find_if(user_.rbegin(), user_.rend(), [&](const EnvEntry* entry) { return entry->name == name; });
-  return found == user_.rend() ? nullptr : *found;
+  const auto& entries = has_known_prefix(name) ? known_ : user_;
+  const auto found = std::find_if(entries.rbegin(), entries.rend(),
+                                  [&](const EnvEntry* entry) { return entry->name == name; });
+  return found == entries.rend() ? nullptr : *found;
 }
 
 bool UserEnv::pins_index() const {
@@ -174,9 +191,7 @@ bool UserEnv::pins_index() const {
 
 // vLLM prepends devices to the variables that this list names (vllm/envs.py), in another grammar than ours.
 bool UserEnv::is_vllms(std::string_view name) const {
-  const EnvEntry* names = last("VLLM_NIC_SELECTION_VARS");
-  if (!is_known(names)) return false;
-  std::string_view rest = names->value;
+  std::string_view rest = vllm_ ? vllm_->value : std::string_view();
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(','), rest.size());
     const std::string_view token = rest.substr(0, end);
@@ -186,16 +201,16 @@ bool UserEnv::is_vllms(std::string_view name) const {
   return false;
 }
 
-bool UserEnv::recovers_ports() const {
+bool UserEnv::turns_recovery_on() const {
   const EnvEntry* recovery = last(variable::kPortRecovery);
   return is_known(recovery) && nccl_integer(recovery->value).value_or(0) != 0;
 }
 
 // Returns the user's HCA list only if the user sets no variable of the group.
 const EnvEntry* UserEnv::find_group_member() const {
-  const auto found = std::find_if(user_.begin(), user_.end(),
+  const auto found = std::find_if(known_.begin(), known_.end(),
                                   [](const EnvEntry* entry) { return in_gid_group(entry->name); });
-  return found == user_.end() ? last(variable::kIbHca) : *found;
+  return found == known_.end() ? last(variable::kIbHca) : *found;
 }
 
 // A value that is not known disables nothing: an unneeded variable does no harm.

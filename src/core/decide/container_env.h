@@ -70,7 +70,7 @@ class UserEnv {
   // True if the user pins an index: then NCCL reads nothing else of the GID group.
   [[nodiscard]] bool pins_index() const;
   // True if an index in a file of ours harms nothing although the container's env is to have none.
-  [[nodiscard]] bool takes_index_by_file() const { return pins_index() || last(kMooncakeIndex) != nullptr; }
+  [[nodiscard]] bool takes_index_by_file() const { return pins_index() || has_mooncake_index_; }
 
   // Where the user has a configuration file: its mount, or NCCL_CONF_FILE; "" if nowhere.
   [[nodiscard]] std::string_view conf() const { return conf_; }
@@ -81,17 +81,24 @@ class UserEnv {
 
   [[nodiscard]] const EnvEntry* last(std::string_view name) const;
   [[nodiscard]] std::optional<Value> objection_of_group(std::string_view name) const;
+  [[nodiscard]] const std::optional<Rival>& rival_in(const EngineGroup& group) const;
   [[nodiscard]] bool is_vllms(std::string_view name) const;
-  [[nodiscard]] bool recovers_ports() const;
+  [[nodiscard]] bool turns_recovery_on() const;
   [[nodiscard]] const EnvEntry* find_group_member() const;
   [[nodiscard]] std::string_view find_disabling() const;
   [[nodiscard]] bool may_come_from_source(std::string_view name, bool constant) const;
 
   const Container& container_;
   std::vector<const EnvEntry*> user_;
+  std::vector<const EnvEntry*> known_;  // those of them that NCCL or another engine reads
   std::string_view conf_;
   std::string_view disabled_by_;            // the variable that keeps NCCL from verbs; "" if none does
   const EnvEntry* group_member_ = nullptr;  // what decides the GID; null if the user leaves it to us
+  const EnvEntry* vllm_ = nullptr;          // names variables that vLLM writes
+  bool has_mooncake_index_ = false;
+  bool recovers_ports_ = false;
+  mutable std::vector<std::pair<const EngineGroup*, std::optional<Rival>>>
+      rivals_;  // those looked for so far
 };
 
 }  // namespace nccl_env

@@ -43,13 +43,22 @@ namespace {
 struct Owned {
   const Engine* engine = nullptr;
   const EngineVariable* row = nullptr;
+  const EngineGroup* group = nullptr;
 };
+
+const EngineGroup* group_in(const Engine& engine, std::string_view variable) {
+  const auto found = std::find_if(engine.groups.begin(), engine.groups.end(), [&](const EngineGroup& group) {
+    return is_member(group, variable, std::nullopt);
+  });
+  return found == engine.groups.end() ? nullptr : &*found;
+}
 
 Owned owned(std::string_view variable) {
   static const std::unordered_map<std::string_view, Owned> kRows = [] {
     std::unordered_map<std::string_view, Owned> rows;
     for (const Engine* engine : other_engines()) {
-      for (const EngineVariable& row : engine->variables) rows.emplace(row.row.name, Owned{engine, &row});
+      for (const EngineVariable& row : engine->variables)
+        rows.emplace(row.row.name, Owned{engine, &row, group_in(*engine, row.row.name)});
     }
     return rows;
   }();
@@ -65,6 +74,10 @@ const Engine* engine_of_variable(std::string_view variable) {
 
 const EngineVariable* find_engine_variable(std::string_view name) {
   return owned(name).row;
+}
+
+const EngineGroup* group_of(std::string_view variable) {
+  return owned(variable).group;
 }
 
 const Variable* find_variable(std::string_view name) {

@@ -38,6 +38,7 @@ std::string join_devices(const EngineChoice& choice) {
 
 bool is_member(const EngineGroup& group, std::string_view variable, std::optional<std::string_view> value) {
   return std::any_of(group.members.begin(), group.members.end(), [&](const EngineMember& member) {
+    if (!variable.starts_with(member.name.front())) return false;  // nearly every variable of a container
     const bool named = member.name.ends_with('*')
                            ? variable.starts_with(member.name.substr(0, member.name.size() - 1))
                            : variable == member.name;

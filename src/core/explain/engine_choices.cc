@@ -18,7 +18,7 @@ using OrderedJson = nlohmann::ordered_json;
 // The group that decides the engine's devices, null where it has none.
 const EngineGroup* device_group(const Engine& engine) {
   const auto lists = std::ranges::find(engine.variables, Follows::Ports, &EngineVariable::follows);
-  return lists == engine.variables.end() ? nullptr : group_of(engine, lists->row.name);
+  return lists == engine.variables.end() ? nullptr : group_of(lists->row.name);
 }
 
 // The option of a word that holds the text: "--disaggregation-ib-device" of a whole shell script.

@@ -19,6 +19,8 @@ std::span<const Engine* const> other_engines();
 const Engine* find_engine(std::string_view name);             // one of all; null: there is none
 const Engine* engine_of_variable(std::string_view variable);  // the one that has a row for it; null: none
 const EngineVariable* find_engine_variable(std::string_view name);
+// The group that the variable of a row stands in, as it may be set by a user; null for none.
+const EngineGroup* group_of(std::string_view variable);
 
 // nullptr for a variable that no engine's part of the catalogue holds.
 const Variable* find_variable(std::string_view name);
