@@ -59,9 +59,11 @@ class PodPlanner {
   [[nodiscard]] std::optional<Value> objection_to_engine_file(const Engine& engine,
                                                               const Container& container, const UserEnv& user,
                                                               bool too_early) const;
-  [[nodiscard]] std::optional<Value> mount_engine_files(const Container& container, const UserEnv& user,
-                                                        ContainerPlan& plan);
-  void add_to_engine_file(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
+  // Engines whose file a container does not get, and why.
+  using WithoutFile = std::vector<std::pair<const Engine*, Value>>;
+  [[nodiscard]] WithoutFile mount_engine_files(const Container& container, const UserEnv& user,
+                                               ContainerPlan& plan);
+  void add_to_engine_file(const Value& wish, const UserEnv& user, const WithoutFile& without,
                           ContainerPlan& plan) const;
   [[nodiscard]] std::string file_key(const std::vector<Value>& wishes) const;
   void list_file();
@@ -445,14 +447,14 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
     plan.names_conf = plan.mounts_conf && may_name_conf(container, user);
     if (plan.mounts_conf && !first_consumer_) first_consumer_ = plan.position;
   }
-  const std::optional<Value> no_engine_file = mount_engine_files(container, user, plan);
+  const WithoutFile without = mount_engine_files(container, user, plan);
   const bool too_early = env_file_ && is_before_resolver(plan.position);
   plan.set.reserve(wishes->size() + 2);
   for (const Value& wish : *wishes) {
     if (too_early && wish.by_file_key) {
       plan.omitted.push_back(left_out(wish.name, Reason::TooEarly));
     } else if (wish.in_engine_file) {
-      add_to_engine_file(wish, user, no_engine_file, plan);
+      add_to_engine_file(wish, user, without, plan);
     } else {
       add(wish, container, user, no_file, plan);
     }
@@ -496,10 +498,10 @@ std::optional<Value> PodPlanner::objection_to_engine_file(const Engine& engine, 
   return std::nullopt;
 }
 
-// Mounts the files of engines that have something for the container. Returns why there is none.
-std::optional<Value> PodPlanner::mount_engine_files(const Container& container, const UserEnv& user,
-                                                    ContainerPlan& plan) {
-  std::optional<Value> none;
+// Mounts the files of engines that have something for the container.
+PodPlanner::WithoutFile PodPlanner::mount_engine_files(const Container& container, const UserEnv& user,
+                                                       ContainerPlan& plan) {
+  WithoutFile without;
   for (const Engine* engine : policy_.engines) {
     const auto carries = [&](const Value& wish) {
       if (!wish.in_engine_file || file_engine_of(wish.name) != engine) return false;
@@ -507,8 +509,10 @@ std::optional<Value> PodPlanner::mount_engine_files(const Container& container, 
       return !objection || UserEnv::leaves_room_for_file(*objection->reason);
     };
     if (std::none_of(wishes_.begin(), wishes_.end(), carries)) continue;
-    none = objection_to_engine_file(*engine, container, user, is_before_resolver(plan.position));
-    if (none) continue;
+    if (auto none = objection_to_engine_file(*engine, container, user, is_before_resolver(plan.position))) {
+      without.emplace_back(engine, std::move(*none));
+      continue;
+    }
     plan.engine_files.push_back(engine);
     plan.set.push_back({.name = std::string(engine->folder_variable),
                         .value = std::string(conf_file::kFolder),
@@ -517,16 +521,19 @@ std::optional<Value> PodPlanner::mount_engine_files(const Container& container, 
     if (start_) wants_resolver_ = true;
     if (!first_engine_consumer_) first_engine_consumer_ = plan.position;
   }
-  return none;
+  return without;
 }
 
-void PodPlanner::add_to_engine_file(const Value& wish, const UserEnv& user,
-                                    const std::optional<Value>& no_file, ContainerPlan& plan) const {
+void PodPlanner::add_to_engine_file(const Value& wish, const UserEnv& user, const WithoutFile& without,
+                                    ContainerPlan& plan) const {
+  const Engine* engine = file_engine_of(wish.name);
+  const auto none =
+      std::find_if(without.begin(), without.end(), [&](const auto& one) { return one.first == engine; });
   auto objection = user.objection(wish.name, is_policys(wish));
   if (objection && !UserEnv::leaves_room_for_file(*objection->reason)) {
     plan.omitted.push_back(std::move(*objection));
-  } else if (no_file) {
-    plan.omitted.push_back(left_out(wish.name, *no_file->reason, no_file->detail));
+  } else if (none != without.end()) {
+    plan.omitted.push_back(left_out(wish.name, *none->second.reason, none->second.detail));
   } else {
     plan.set.emplace_back(wish).source = looks_ ? Source::Pod : Source::File;
   }
@@ -644,8 +651,9 @@ std::size_t binding_reserve(const NcclPolicy& policy) {
     varying += key::kConstantPrefix.size() + name.size() + longest + 2;
   }
   varying += longest_spec(policy);
-  // Six texts of a file with a line or two, and some short variables in two rows.
-  for (const Engine* engine : policy.engines) varying += engine->variables.empty() ? 0 : 4096;
+  // Six texts of a file with up to two long lines, and some short variables in two rows.
+  for (const Engine* engine : policy.engines)
+    varying += engine->variables.empty() ? 0 : 2048 + 6 * 2 * engine->longest_line;
   if (!policy.deliver_file) return kBindingReserve + varying;
   std::size_t constants = varying;
   for (const auto& [name, value] : policy_constants(policy, false))

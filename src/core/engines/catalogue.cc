@@ -8,6 +8,7 @@
 
 #include "engines/gloo/gloo.h"
 #include "engines/mooncake/mooncake.h"
+#include "engines/neutral/neutral.h"
 #include "engines/nvshmem/nvshmem.h"
 #include "engines/ucx/ucx.h"
 #include "engines/vllm/vllm.h"
@@ -24,9 +25,9 @@ const Engine& nccl_engine() {
 }
 
 std::span<const Engine* const> other_engines() {
-  static const std::array<const Engine*, 5> kEngines{&engines::ucx::engine(), &engines::nvshmem::engine(),
-                                                     &engines::gloo::engine(), &engines::mooncake::engine(),
-                                                     &engines::vllm::engine()};
+  static const std::array<const Engine*, 6> kEngines{
+      &engines::ucx::engine(),      &engines::nvshmem::engine(), &engines::gloo::engine(),
+      &engines::mooncake::engine(), &engines::neutral::engine(), &engines::vllm::engine()};
   return kEngines;
 }
 
@@ -116,6 +117,8 @@ bool has_known_prefix(std::string_view name) {
       return begins("GLOO_");
     case 'M':
       return (begins("MC_") || begins("MOONCAKE_")) && find_engine_variable(name);
+    case 'F':
+      return begins("FABRIC_") && find_engine_variable(name);
     case 'T':
       return begins("TP_") && find_engine_variable(name);
     case 'V':

@@ -10,17 +10,18 @@ from process import eventually
 from scenarios.full import Filler
 from session import expect, pod
 
-NAME = "engines: UCX, NVSHMEM, Gloo and Mooncake in public pairs of prefill and decode, without us and with us"
+NAME = "engines: UCX, NVSHMEM, Gloo, Mooncake and shells in public pairs of prefill and decode, without us and with us"
 PAIRS = pathlib.Path(__file__).parent / "pairs"
 IMAGE = "nccl-env.test/serving:1"
 # vllm and python3 wait, whatever their arguments; what starts them is real.
 SERVES = b"#!/bin/sh\ntrap 'exit 0' TERM; while :; do sleep 1 & wait; done\n"
-PREFIXES = ("NCCL_", "UCX_", "NVSHMEM_", "GLOO_", "TP_", "MC_", "MOONCAKE_")
-POLICY = {"engines": ["NCCL", "UCX", "NVSHMEM", "Gloo", "Mooncake"], "socketInterface": "FromNode",
+PREFIXES = ("NCCL_", "UCX_", "NVSHMEM_", "GLOO_", "TP_", "MC_", "MOONCAKE_", "FABRIC_")
+POLICY = {"engines": ["NCCL", "UCX", "NVSHMEM", "Gloo", "Mooncake", "Neutral"], "socketInterface": "FromNode",
           "env": {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_TC": "106"}}
 CONSTANTS = {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_TC": "106", "NVSHMEM_IB_TRAFFIC_CLASS": "106", "MC_IB_TC": "106"}
-FOLDER = {"UCX_CONFIG_DIR": "/nccl-env"}
+FOLDER = {"UCX_CONFIG_DIR": "/nccl-env", "FABRIC_ENV_DIR": "/nccl-env"}
 CLASS_LINE = {"UCX_IB_TRAFFIC_CLASS": "106"}
+NEUTRAL_CLASS = {"FABRIC_TRAFFIC_CLASS": "106"}
 # SGLang's pods: the devices of NCCL and of NVSHMEM in env, those of Mooncake among the arguments.
 SGLANG = {"NCCL_IB_HCA": "UserSet", "NCCL_IB_TC": "UserSet", "NCCL_IB_GID_INDEX": "UserSetGroup",
           "NVSHMEM_HCA_LIST": "UserSetGroup", "MC_TE_FILTERS": "UserSetGroup"}
@@ -86,6 +87,10 @@ class Given:
     def ucx(self, host_network):
         return {"UCX_NET_DEVICES": f"{self.ports},{self.interface if host_network else 'eth0'}", **CLASS_LINE}
 
+    def neutral(self, host_network):
+        return {"FABRIC_HCAS": self.devices, "FABRIC_PORTS": self.ports,
+                "FABRIC_INTERFACE": self.interface if host_network else "eth0", **NEUTRAL_CLASS}
+
 
 def without(values, left):
     return {name: value for name, value in values.items() if name not in left}
@@ -127,8 +132,10 @@ def blocks(session, pods, given):
     for name in pods:
         found, told = explained(session, name)
         lines = {line["name"]: line["value"] for one in told["containers"] for line in one.get("engineFiles", [])}
-        expect(f"{name}: explain's lines of ucx.conf", lines, without(given.ucx(on_host(pods[name])), LEFT[name]))
-        expect(f"{name}: explain's blocks", list(found), POLICY["engines"][1:])
+        host = on_host(pods[name])
+        expect(f"{name}: explain's lines of the files", lines,
+               without(given.ucx(host), LEFT[name]) | given.neutral(host))
+        expect(f"{name}: explain's blocks", list(found), POLICY["engines"][1:-1])  # nothing is Neutral by itself
         ucx = given.ports.split(",")
         expect(f"{name}: UCX with us", found["UCX"]["withUs"]["devices"], ucx[:1] if "pinned" in name else ucx)
         users = {engine: (one["usersChoice"] or "").split(" decides")[0] for engine, one in found.items()}
@@ -160,6 +167,7 @@ def by_env_file(session, pods, before, given):
         expect(f"{name} by EnvFile", has, wanted)
         expect_full(name, has)
         expect(f"{name}: ucx.conf", process.file("/nccl-env/ucx.conf"), given.ucx(host))
+        expect(f"{name}: fabric.env", process.file("/nccl-env/fabric.env"), given.neutral(host))
         told = reasons(session, "engines", name)
         expect(f"{name}: reasons", {variable: told.get(variable) for variable in left}, left)
     blocks(session, pods, given)
@@ -177,6 +185,7 @@ def by_file(session, pods, before, given):
         expect(f"{name} by File", has, {**FOLDER, **without(CONSTANTS, left), **before[name]})
         expect_full(name, has)
         expect(f"{name} by File: ucx.conf", process.file("/nccl-env/ucx.conf"), given.ucx(host))
+        expect(f"{name} by File: fabric.env", process.file("/nccl-env/fabric.env"), given.neutral(host))
         lines = process.conf() or {}  # none where the user has decided about all of it
         others = [line for line in lines if not line.startswith("NCCL_") and line != "NVSHMEM_HCA_LIST"]
         expect(f"{name}: lines of other engines in nccl.conf", others, [])
@@ -192,12 +201,14 @@ def without_table(session, pods, before):
     name = "vllm-nixl-prefill"
     opt_in(session, "engines-bare", ["EnvFile", "File"], env={"NCCL_IB_TIMEOUT": "22"})
     session.api.delete("NodeFabric", None, NODE)
-    for namespace, constants, lines in (("engines", CONSTANTS, CLASS_LINE),
-                                        ("engines-bare", {"NCCL_IB_TIMEOUT": "22"}, {})):
+    for namespace, constants, lines, neutral in (("engines", CONSTANTS, CLASS_LINE, NEUTRAL_CLASS),
+                                                 ("engines-bare", {"NCCL_IB_TIMEOUT": "22"}, {}, {})):
         process = bound(session, namespace, pods[name], "MC_TE_FILTERS", None)
         has = process.variables(PREFIXES)
         expect(f"{namespace} without a table", has, {**FOLDER, **constants, **before[name]})
         expect(f"{namespace} without a table: ucx.conf", process.file("/nccl-env/ucx.conf"), lines)
+        expect(f"{namespace} without a table: fabric.env", process.file("/nccl-env/fabric.env"),
+               {"FABRIC_INTERFACE": "eth0", **neutral})
 
 
 def bound(session, namespace, template, variable, wanted):
@@ -213,7 +224,7 @@ bound.made = 0
 
 
 def unwritten(session, pods, before):
-    """The init container can write neither file: the pod starts, with constants and nothing empty."""
+    """The init container can write no file: the pod starts, with constants and nothing empty."""
     filler = Filler(session.state / NODE / "kubelet/pods")
     with filler.full:
         filler.start()

@@ -165,7 +165,7 @@ TEST(EngineValues, WhatUsersChoseStays) {
   EXPECT_EQ(reason(sglang, "MC_TE_FILTERS"), "UserSetGroup");
   EXPECT_EQ(reason(sglang, "UCX_NET_DEVICES"), "File");
   Json mounted = container("c");
-  mounted["volumeMounts"] = {mount("/nccl-env")};
+  mounted["volumeMounts"] = Json::array({mount("/nccl-env")});
   EXPECT_EQ(reason(mounted, "UCX_NET_DEVICES"), "ConfOccupied");
 }
 
@@ -184,6 +184,31 @@ TEST(EngineValues, AChoiceForTheGroupKeepsTheWholeFileAway) {
   EXPECT_THAT(admit(pod({beside}), all_engines()).pod["spec"]["containers"][0]["volumeMounts"],
               Contains(kUcxMount))
       << "its own variable beats the line";
+}
+
+// Two files in one folder: what a user decides about the one says nothing of the other.
+TEST(EngineValues, NeutralNamesHaveAFileForShells) {
+  NcclPolicy policy = all_engines();
+  policy.engines.push_back(find_engine("Neutral"));
+  const NodeFabric table = two_rails();
+  EXPECT_EQ(annotation(bound(policy, &table), "host.nccl-env.io/fabric.env"),
+            "FABRIC_HCAS=mlx5_1,mlx5_2\nFABRIC_PORTS=mlx5_1:1,mlx5_2:1\nFABRIC_INTERFACE=eth0\n"
+            "FABRIC_TRAFFIC_CLASS=106\n");
+  EXPECT_EQ(annotation(bound(policy, nullptr), "podowned.nccl-env.io/fabric.env"),
+            "FABRIC_INTERFACE=eth0\nFABRIC_TRAFFIC_CLASS=106\n");
+  const Json own = container("c", {env_literal("UCX_TLS", "rc_gda")});
+  const Json made = admit(pod({own, container("d", {env_literal("FABRIC_ENV_DIR", "/mine")})}), policy).pod;
+  EXPECT_EQ(told(made, "c", "UCX_NET_DEVICES"), "UserSetGroup");
+  EXPECT_EQ(told(made, "c", "FABRIC_HCAS"), "File");
+  EXPECT_EQ(told(made, "d", "UCX_NET_DEVICES"), "File");
+  EXPECT_EQ(told(made, "d", "FABRIC_HCAS"), "UserSetGroup");
+  Json mount = kUcxMount;
+  mount["mountPath"] = "/nccl-env/fabric.env";
+  mount["subPath"] = "fabric.env";
+  EXPECT_THAT(made["spec"]["containers"][0]["volumeMounts"], Contains(mount));
+  EXPECT_THAT(made["spec"]["containers"][0]["env"], Contains(env_literal("FABRIC_ENV_DIR", "/nccl-env")));
+  EXPECT_THAT(made["spec"]["containers"][1]["volumeMounts"], Contains(kUcxMount));
+  EXPECT_EQ(made["spec"]["volumes"][0]["downwardAPI"]["items"].size(), 3u);
 }
 
 TEST(EngineValues, InsideThePodTheyFollowWhatThePodShows) {

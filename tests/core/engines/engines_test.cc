@@ -42,6 +42,26 @@ TEST(Engines, SayOneChoiceInTheirOwnWords) {
   EXPECT_EQ(value_of("MC_TE_FILTERS", choice).text, "mlx5_0,mlx5_1");
   EXPECT_EQ(value_of("MC_IB_SL", choice).text, "3");
   EXPECT_EQ(value_of("MC_GID_INDEX", choice).text, "");
+  EXPECT_EQ(value_of("FABRIC_HCAS", choice).text, "mlx5_0,mlx5_1");
+}
+
+TEST(Engines, NeutralNamesAreNothingToAShell) {
+  EngineChoice choice;
+  for (const char* name : {"$(id)", "a;b", "a b", "`a`", "a\nb", "~", "a|b", "a'b"}) {
+    choice.ports = {{name, 1}};
+    choice.tcp_interface = name;
+    for (const char* variable : {"FABRIC_HCAS", "FABRIC_PORTS", "FABRIC_INTERFACE"}) {
+      EXPECT_EQ(value_of(variable, choice).text, "") << name;
+      EXPECT_THAT(value_of(variable, choice).refusal, HasSubstr("shell")) << name;
+    }
+  }
+}
+
+TEST(Engines, NeutralListsEndWithTheirLine) {
+  EngineChoice choice;
+  for (int i = 10; i < 50; ++i) choice.ports.push_back({"rocep" + std::to_string(i) + "s0f0", 1});
+  EXPECT_EQ(value_of("FABRIC_HCAS", choice).refusal, "");
+  EXPECT_THAT(value_of("FABRIC_PORTS", choice).refusal, HasSubstr("512"));
 }
 
 // A value of ours is one that the engine takes as it stands.
