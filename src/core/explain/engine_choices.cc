@@ -15,10 +15,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// The group that decides the engine's devices, null where it has none.
-const EngineGroup* device_group(const Engine& engine) {
+// The variable that lists the engine's devices; "" where it has none.
+std::string_view device_list(const Engine& engine) {
   const auto lists = std::ranges::find(engine.variables, Follows::Ports, &EngineVariable::follows);
-  return lists == engine.variables.end() ? nullptr : group_of(lists->row.name);
+  return lists == engine.variables.end() ? std::string_view() : lists->row.name;
 }
 
 // The option of a word that holds the text: "--disaggregation-ib-device" of a whole shell script.
@@ -31,7 +31,7 @@ std::string_view option_around(std::string_view word, std::size_t at) {
 
 // The container's own decision on devices, where it is no list that the model reads; "" for none.
 std::string users_choice(const Engine& engine, const Container& container) {
-  const EngineGroup* group = device_group(engine);
+  const EngineGroup* group = group_of(device_list(engine));
   if (!group) return {};
   const auto sentence = [&](std::string_view what, std::string_view name) {
     return "The container's " + std::string(what) + printable(name) + " " + std::string(group->decides) + ".";
@@ -59,11 +59,21 @@ OrderedJson selection_json(const EngineSelection& selection) {
   return {{"devices", selection.devices}, {"interfaces", selection.interfaces}, {"notes", selection.notes}};
 }
 
+// Adds the devices that the engine would take by the node's list in place of the container's own.
+void add_offered(const NodeFabric& seen, const NcclEnv& own, const NodeValues& node, EngineChoices& into) {
+  into.list = device_list(*into.engine);
+  const auto ours = node.engines.find(into.list);
+  if (!own.contains(into.list) || ours == node.engines.end()) return;
+  NcclEnv other = own;
+  other.insert_or_assign(std::string(into.list), ours->second);
+  into.offered = into.engine->select(seen, other).devices;
+}
+
 }  // namespace
 
 std::vector<EngineChoices> engine_choices(const NcclPolicy& policy, const NodeFabric& seen,
                                           const Container& container, const NcclEnv& own,
-                                          const NcclEnv* with_us) {
+                                          const NcclEnv* with_us, const NodeValues* node) {
   std::vector<EngineChoices> all;
   for (const Engine* engine : policy.engines) {
     if (policy.engines.size() < 2 || !engine->select) continue;
@@ -72,6 +82,7 @@ std::vector<EngineChoices> engine_choices(const NcclPolicy& policy, const NodeFa
     if (!choices.users.empty()) continue;
     choices.alone = engine->select(seen, own);
     if (with_us) choices.with_us = engine->select(seen, *with_us);
+    if (node) add_offered(seen, own, *node, choices);
   }
   return all;
 }

@@ -50,6 +50,18 @@ Judged judged(NcclFault fault) {
 // More names would hide the sentence.
 constexpr std::size_t kMostNames = 4;
 
+void add_short(std::string_view variable, const std::vector<std::string>& offered,
+               const std::vector<std::string>& taken, const Subject& of, std::vector<Finding>& into) {
+  const bool more = std::ranges::any_of(
+      taken, [&](const std::string& device) { return std::ranges::find(offered, device) == offered.end(); });
+  if (more || taken.empty() || taken.size() >= offered.size()) return;
+  into.push_back({Code::UserListShort, Severity::Info, of,
+                  std::string(variable) + " is the user's own and takes " + std::to_string(taken.size()) +
+                      " of the node's " + std::to_string(offered.size()) +
+                      " HCAs: " + list_difference(offered, taken)});
+  into.back().subject.path = variable;
+}
+
 }  // namespace
 
 std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject& of) {
@@ -79,14 +91,12 @@ void add_short_list(const NcclSelection& with_us, std::string_view of_node, cons
   for (const NcclSelection::ChosenPort& port : with_us.ports) taken.push_back(port.hca);
   const std::vector<std::string> offered =
       parse_nccl_name_list(of_node, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
-  const bool more = std::ranges::any_of(
-      taken, [&](const std::string& hca) { return std::ranges::find(offered, hca) == offered.end(); });
-  if (more || taken.empty() || taken.size() >= offered.size()) return;
-  into.push_back({Code::UserListShort, Severity::Info, of,
-                  "NCCL_IB_HCA is the user's own and takes " + std::to_string(taken.size()) +
-                      " of the node's " + std::to_string(offered.size()) +
-                      " HCAs: " + list_difference(offered, taken)});
-  into.back().subject.path = variable::kIbHca;
+  add_short(variable::kIbHca, offered, taken, of, into);
+}
+
+void add_short_lists(const std::vector<EngineChoices>& engines, const Subject& of,
+                     std::vector<Finding>& into) {
+  for (const EngineChoices& one : engines) add_short(one.list, one.offered, one.alone.devices, of, into);
 }
 
 void sort_findings(std::vector<Finding>& findings) {

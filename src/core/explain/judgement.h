@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nccl_env/core/engines/nccl/select.h"
+#include "nccl_env/core/explain/engine_choices.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/text/columns.h"
 
@@ -20,9 +21,11 @@ void judge_setting(std::string_view name, std::string_view value, const Subject&
                    std::vector<Finding>& into);
 
 // Adds UserListShort if NCCL takes fewer HCAs than the node's list names, by a list of the user's own that
-// names none besides, and no fault of it says why.
+// names none besides, and no fault of it says why; likewise for the devices of other engines.
 void add_short_list(const NcclSelection& with_us, std::string_view of_node, const Subject& of,
                     std::vector<Finding>& into);
+void add_short_lists(const std::vector<EngineChoices>& engines, const Subject& of,
+                     std::vector<Finding>& into);
 
 // The worst first; what two containers share stands once.
 void sort_findings(std::vector<Finding>& findings);

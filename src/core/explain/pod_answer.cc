@@ -566,6 +566,7 @@ class Answerer {
     if (answer_.state == PodState::Given && !record_.is_finished()) {
       judge_limits();
       judge_short_list();
+      add_short_lists(answer_.engines, subject(), findings);
     }
     sort_findings(findings);
   }
@@ -632,6 +633,12 @@ class Answerer {
            failed;
   }
 
+  void add_engines(const NodeFabric& seen, const Container& own, const NcclEnv& alone,
+                   const NcclEnv* with_us) {
+    const auto node = record_.node.empty() ? std::nullopt : values_today(record_, around_);
+    answer_.engines = engine_choices(*around_.policy, seen, own, alone, with_us, node ? &*node : nullptr);
+  }
+
   void add_selections() {
     const GivenContainer* container = in_status();
     if (!container || !around_.table || !record_.status->exposure) return;
@@ -659,8 +666,7 @@ class Answerer {
     if (known) answer_.nccl_with_us = select(with_us);
     if (!around_.policy) return;
     const auto own = std::ranges::find(pod_.containers, container->name, &Container::name);
-    if (own != pod_.containers.end())
-      answer_.engines = engine_choices(*around_.policy, seen, *own, alone, known ? &with_us : nullptr);
+    if (own != pod_.containers.end()) add_engines(seen, *own, alone, known ? &with_us : nullptr);
   }
 
   const Pod& pod_;

@@ -94,7 +94,10 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
     const bool told = line.source == Source::Pod && !reason.empty();
     add(line.name, reason, told ? record.file->details.find(line.name)->second : std::string());
   }
-  for (const auto& [name, reason] : container.omitted) add(name, reason);
+  for (const auto& [name, reason] : container.omitted) {
+    const auto decided = container.decided.find(name);
+    add(name, reason, decided == container.decided.end() ? std::string() : decided->second);
+  }
   return all;
 }
 
@@ -238,7 +241,7 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   std::string text =
       env_table(container.name, with_untold(record, env_values(answer, record, container)), omitted);
   if (!container.engine_lines.empty())
-    text += engine_table(container.name, with_untold(record, container.engine_lines), container.values);
+    text += engine_tables(container.name, with_untold(record, container.engine_lines), container.values);
   if (!container.reads_file) return text;
   return text + file_table(container.name, container.names_file, file_words(record),
                            file_values(record, container), container.values);

@@ -413,6 +413,25 @@ void add_engine_files(const Pod& pod, const Container& container, const NodeNote
   }
 }
 
+// Names the user's variable or argument, which the status does not.
+void add_decided(const Pod& pod, const Container& container, GivenContainer& into) {
+  if (into.omitted.empty()) return;
+  OwnEntries::Literals literals;  // those of the status are ours as they stand
+  for (const EnvEntry& entry : container.env) literals.emplace_back(entry.name, entry.value);
+  const OwnEntries own(pod);
+  const UserEnv user(container, own, literals);
+  for (const auto& [name, reason] : into.omitted) {
+    if (reason != to_string(Reason::UserSetGroup) && reason != to_string(Reason::DisabledByUser)) continue;
+    const auto objection = user.objection(name, false);
+    if (objection && to_string(*objection->reason) == reason) into.decided.emplace(name, objection->detail);
+  }
+  const auto file = into.omitted.find(conf_file::kName);
+  if (file == into.omitted.end()) return;
+  const auto first = std::ranges::find_if(
+      into.decided, [&](const auto& one) { return into.omitted.find(one.first)->second == file->second; });
+  if (first != into.decided.end()) into.decided.emplace(file->first, first->second);
+}
+
 GivenContainer read_container(const Pod& pod, const Container& container, const Json& noted,
                               const PodRecord& record) {
   GivenContainer given;
@@ -423,6 +442,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   given.in_status = plan.is_object();
   const NodeNote::Omitted set = texts_at(plan, "set");
   given.omitted = texts_at(plan, "omitted");
+  add_decided(pod, container, given);
   for (const EnvEntry& entry : container.env) {
     if (!has_known_prefix(entry.name)) continue;
     Value value = resolve(pod, entry, set, record);

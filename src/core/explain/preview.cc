@@ -206,7 +206,8 @@ void add_engines(const ExplainInput& input, Explanation& into) {
       if (value.value) with_us.try_emplace(value.name, *value.value);
     }
   }
-  into.engines = engine_choices(*input.policy, seen, container, own, known ? &with_us : nullptr);
+  into.engines =
+      engine_choices(*input.policy, seen, container, own, known ? &with_us : nullptr, values_of_node(input));
 }
 
 // The first container's own list, beside that of the node.
@@ -232,6 +233,7 @@ void judge(const ExplainInput& input, Explanation& into) {
     into.findings.insert(into.findings.end(), now.begin(), now.end());
     add_short_list(input, pod, into);
   }
+  add_short_lists(into.engines, pod, into.findings);
   sort_findings(into.findings);
   std::erase_if(into.warnings, [&](const std::string& warning) {
     return std::ranges::any_of(into.findings,
@@ -490,7 +492,7 @@ std::string container_text(const ExplainedContainer& container) {
   if (container.conf)
     text += file_table(container.name, container.names_conf, "", *container.conf, env_beside(container));
   if (!container.engine_lines.empty())
-    text += engine_table(container.name, container.engine_lines, env_beside(container));
+    text += engine_tables(container.name, container.engine_lines, env_beside(container));
   return text;
 }
 

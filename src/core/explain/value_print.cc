@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/value_print.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "nccl_env/core/engines/catalogue.h"
@@ -92,11 +94,19 @@ std::string lines_table(const std::vector<Value>& lines, const std::vector<Value
 
 }  // namespace
 
-std::string engine_table(std::string_view container, const std::vector<Value>& lines,
-                         const std::vector<Value>& env) {
-  std::string path(conf_file::kFolder);
-  if (const Engine* engine = engine_of_variable(lines.front().name)) path.append("/").append(engine->file);
-  return heading(path + " of container", std::string(container)) + lines_table(lines, env);
+std::string engine_tables(std::string_view container, const std::vector<Value>& lines,
+                          const std::vector<Value>& env) {
+  std::string text;
+  for (const Engine* engine : other_engines()) {
+    std::vector<Value> own;
+    std::ranges::copy_if(lines, std::back_inserter(own),
+                         [&](const Value& line) { return engine_of_variable(line.name) == engine; });
+    if (own.empty()) continue;
+    text += heading(std::string(conf_file::kFolder).append("/").append(engine->file) + " of container",
+                    std::string(container)) +
+            lines_table(own, env);
+  }
+  return text;
 }
 
 std::string file_table(std::string_view container, bool named, std::string_view words,

@@ -25,11 +25,11 @@ std::string env_table(std::string_view container, const std::vector<Value>& env,
 // Where the file stands, by ContainerPlan::names_conf.
 std::string_view conf_path(bool named);
 // Its nccl.conf, at that path. `words`: a remark on the file as a whole; "" for none.
-// The same for the lines of engines' own files.
-std::string engine_table(std::string_view container, const std::vector<Value>& lines,
-                         const std::vector<Value>& env);
 std::string file_table(std::string_view container, bool named, std::string_view words,
                        const std::vector<Value>& lines, const std::vector<Value>& env);
+// The files of other engines, one after the other.
+std::string engine_tables(std::string_view container, const std::vector<Value>& lines,
+                          const std::vector<Value>& env);
 
 // " (NoTable)"; "" for none.
 std::string in_brackets(const std::optional<Reason>& reason);

@@ -105,6 +105,42 @@ TEST(EnginesAnswer, AChoiceThatNoModelReadsIsNamed) {
             "The container's argument --disaggregation-ib-device decides the devices of Mooncake.");
 }
 
+// Of each engine's list that the user wrote, as of NCCL's; a list in which nothing is missing is no finding.
+TEST(EnginesAnswer, AUsersListOfFewerDevicesIsToldForEachEngine) {
+  const NcclPolicy policy = with_engines();
+  const NodeFabric node = table();
+  const auto found = [&](std::vector<Json> env) {
+    const Answered asked = ask(bound(admit(pod({container("c", std::move(env))}), policy).pod, policy, &node),
+                               all_readable(policy, node));
+    std::vector<std::string> told;
+    for (const Finding& finding : asked.answer.findings)
+      told.push_back(std::string(to_string(finding.code)) + " " + finding.sentence);
+    return told;
+  };
+  EXPECT_THAT(found({env_literal("UCX_NET_DEVICES", "mlx5_1:1,bond0")}),
+              ::testing::ElementsAre("UserListShort UCX_NET_DEVICES is the user's own and takes 1 of the "
+                                     "node's 2 HCAs: - mlx5_2:1"));
+  EXPECT_THAT(found({env_literal("MC_TE_FILTERS", "mlx5_2")}),
+              ::testing::ElementsAre(HasSubstr("UserListShort MC_TE_FILTERS")));
+  EXPECT_THAT(found({env_literal("UCX_NET_DEVICES", "mlx5_2:1,mlx5_1:1,bond0")}), IsEmpty());
+  EXPECT_THAT(found({}), IsEmpty());
+  EXPECT_THAT(previewed(container("c", {env_literal("MC_TE_FILTERS", "mlx5_1")})).findings,
+              ::testing::ElementsAre(::testing::Field(&Finding::code, Code::UserListShort)));
+}
+
+TEST(EnginesAnswer, AVariableThatDecidesAboutOthersIsNamed) {
+  const NcclPolicy policy = with_engines();
+  const NodeFabric node = table();
+  const Json own = container("c", {env_literal("MC_MS_FILTERS", "x"), env_literal("NCCL_IB_HCA", "=mlx5_1")});
+  const Answered asked = ask(bound(admit(pod({own}), policy).pod, policy, &node), all_readable(policy, node));
+  const auto& decided = asked.record.containers[0].decided;
+  EXPECT_EQ(decided.at("MC_TE_FILTERS"),
+            "The container sets MC_MS_FILTERS, which decides the devices of Mooncake.");
+  EXPECT_EQ(decided.at("NCCL_IB_GID_INDEX"),
+            "The container sets NCCL_IB_HCA, which decides the GID with it.");
+  EXPECT_EQ(decided.count("NCCL_IB_HCA"), 0u) << "its own value is shown";
+}
+
 // The init container had no room for its files, nor for its message.
 TEST(EnginesAnswer, OfWhatTheInitContainerDidNotTellNoChoiceIsKnown) {
   NcclPolicy policy = with_engines();

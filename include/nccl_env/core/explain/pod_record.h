@@ -31,6 +31,7 @@ struct GivenContainer {
   std::vector<Value> file;          // the lines of nccl.conf, and those that the status promises, by name
   std::vector<Value> engine_lines;  // the same of the files of other engines
   std::map<std::string, std::string, std::less<>> omitted;  // by the status: variable -> reason
+  std::map<std::string, std::string, std::less<>> decided;  // of them, what of the user's decides about each
   std::vector<std::string> resources;                       // extended resources that it requests
 
   // The value that NCCL takes: for each variable the env beats the file.
