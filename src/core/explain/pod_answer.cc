@@ -228,6 +228,9 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
 constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 constexpr std::string_view kDenied = "denied the request: ";
 
+constexpr const char* kDeviceRemedy =
+    "Request the RDMA resource of the nodes' device plugin, or make the container privileged.";
+
 constexpr const char* kResolverRemedy =
     "See `kubectl describe pod` and the init container's log. The image of nccl-env-resolve has to be one "
     "that the pod's namespace may pull and run; the label nccl-env.io/resolve=Binding on the namespace does "
@@ -590,6 +593,8 @@ class Answerer {
         return given.in_status && given.name == container.name;
       }));
     }
+    if (std::string text = device_problem(pod_, ours); !text.empty())
+      add_finding(Code::DeviceNotOpened, Severity::Warning, std::move(text), kDeviceRemedy);
     if (std::string text = shared_memory_problem(pod_, ours); !text.empty())
       add_finding(Code::SharedMemory, Severity::Info, std::move(text));
     std::string text = memory_lock_problem(pod_, ours);

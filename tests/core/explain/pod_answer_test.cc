@@ -163,6 +163,24 @@ TEST(PodAnswer, LimitsOfTheProcessAreTold) {
   EXPECT_THAT(found_in(as_it_is()), IsEmpty());
 }
 
+TEST(PodAnswer, ADeviceThatThePodMayNotOpenIsTheVerdict) {
+  NcclPolicy policy = rdma_policy();
+  policy.host_devices = true;
+  const NodeFabric table = rails_node(2);
+  Json asks = pod({container("c", {}, "")});
+  asks["spec"]["volumes"].push_back({{"name", "ib"}, {"hostPath", {{"path", "/dev/infiniband"}}}});
+  asks["spec"]["containers"][0]["volumeMounts"].push_back({{"name", "ib"}, {"mountPath", "/dev/infiniband"}});
+  const auto answered = [&](const Json& made) {
+    return ask(bound(admit(made, policy).pod, policy, &table), all_readable(policy, table));
+  };
+  const Answered refused = answered(asks);
+  EXPECT_THAT(found_in(refused), ElementsAre("DeviceNotOpened"));
+  EXPECT_FALSE(is_good(refused.answer.findings));
+  expect_golden("a mount alone", refused.text());
+  asks["spec"]["containers"][0]["securityContext"]["privileged"] = true;
+  EXPECT_THAT(found_in(answered(asks)), IsEmpty());
+}
+
 TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {
   NcclPolicy policy = rdma_policy();
   policy.fabric.expect_ports = 2;
