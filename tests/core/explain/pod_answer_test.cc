@@ -181,6 +181,30 @@ TEST(PodAnswer, ADeviceThatThePodMayNotOpenIsTheVerdict) {
   EXPECT_THAT(found_in(answered(asks)), IsEmpty());
 }
 
+TEST(PodAnswer, AnInterfaceThatThePodsNetworksDidNotBringIsTheVerdict) {
+  const NodeFabric table = rails_node(2);
+  NcclPolicy policy = rdma_policy();
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  const auto found = [&](const std::string& interface, const std::string& list = {}) {
+    Json asks = pod(
+        {list.empty() ? container("c") : container("c", {env_literal("NCCL_SOCKET_IFNAME", list)})}, false);
+    Json object = bound(admit(asks, policy).pod, policy, &table);
+    if (!interface.empty())
+      object["metadata"]["annotations"]["k8s.v1.cni.cncf.io/network-status"] =
+          R"([{"name": "cbr0", "interface": ")" + interface +
+          R"(", "default": true}, {"interface": "net1"}])";
+    return found_in(ask(object, all_readable(policy, table)));
+  };
+  const auto absent = ElementsAre("NoInterface NCCL_SOCKET_IFNAME");
+  EXPECT_THAT(found("eth0"), IsEmpty());
+  EXPECT_THAT(found("net0"), absent);
+  EXPECT_THAT(found("net0", "net"), IsEmpty()) << "a prefix";
+  EXPECT_THAT(found("net0", "=net"), absent);
+  EXPECT_THAT(found("net0", "^docker0,lo"), IsEmpty());
+  EXPECT_THAT(found("net0", "lo"), IsEmpty());
+  EXPECT_THAT(found(""), IsEmpty()) << "not known";
+}
+
 TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {
   NcclPolicy policy = rdma_policy();
   policy.fabric.expect_ports = 2;
