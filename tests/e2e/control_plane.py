@@ -144,8 +144,8 @@ class ControlPlane:
         return {re.sub(r"127\.0\.0\.1:\d+(->)?", "", reason): count
                 for reason, count in collections.Counter(found).most_common(8)}
 
-    def write_kubeconfig(self, name, certificate=None, token_file=None, port=None):
-        """For the API server, or for a proxy of it at `port`."""
+    def write_kubeconfig(self, name, certificate=None, token_file=None, port=None, namespace="default"):
+        """For the API server, or for a proxy of it at `port`; in this namespace, as a pod of it."""
         user = ({"client-certificate": str(certificate[0]), "client-key": str(certificate[1])} if certificate
                 else {"tokenFile": str(token_file)})
         path = self.directory / f"{name}.kubeconfig"
@@ -154,7 +154,7 @@ class ControlPlane:
             "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{port or self.port}",
                                                      "certificate-authority": str(self.pki.ca)}}],
             "users": [{"name": "e2e", "user": user}],
-            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e"}}]}))
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e", "namespace": namespace}}]}))
         return path
 
     def kubectl(self, *arguments, check=True, stdin=None):

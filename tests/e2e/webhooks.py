@@ -95,7 +95,7 @@ class Webhooks:
             "containers"][0]
         token = self.directory / "webhook.token"
         token.write_text(self.plane.token("nccl-env-webhook"))
-        kubeconfig = self.plane.write_kubeconfig(name, token_file=token, port=self.ways.get(name))
+        kubeconfig = self.plane.write_kubeconfig(name, token_file=token, port=self.ways.get(name), namespace="nccl-env")
         return [self.program, *arguments(container), *self.options, "--kubeconfig", kubeconfig, "--listen",
                 "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
 

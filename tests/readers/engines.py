@@ -163,14 +163,16 @@ def only(prefix, node):
 def of_nvshmem():
     listed, copied = only("NVSHMEM_", "rails"), {"NVSHMEM_HCA_LIST": "=" + joined("rails")}
     three, eight = "NVSHMEM 3.2.5", "NVSHMEM 3.8.0"
-    mapped = {"NVSHMEM_ENABLE_NIC_PE_MAPPING": "1"}
+    mapped, searched = {"NVSHMEM_ENABLE_NIC_PE_MAPPING": "1"}, {"NVSHMEM_IB_GID_INDEX": "-1"}
     left = {name: row for name, row in fabric("rails").items() if name != "mlx5_0"}
     yield Question(three, "none", "rails", {}, everything("rails"))
     yield Question(three, "ours", "rails", listed, fabric("rails"))
+    yield Question(three, "ours and a search", "rails", {**listed, **searched}, fabric("rails"))
     yield Question(three, "copied", "rails", copied, left)
     yield Question(three, "of another node", "rails", {"NVSHMEM_HCA_LIST": "mlx5_7:1"}, None)
     yield Question(three, "ours", "renamed", only("NVSHMEM_", "renamed"), fabric("renamed"))
     yield Question(eight, "ours", "rails", listed, everything("rails"))  # needs the mapping, which we never set
+    yield Question(eight, "ours and a search", "rails", {**listed, **searched}, everything("rails"))  # no mapping either
     yield Question(eight, "ours and the mapping", "rails", {**listed, **mapped}, fabric("rails"))
     yield Question(eight, "copied with the mapping", "rails", {**copied, **mapped}, left)
     yield Question(eight, "none", "renamed", {}, everything("renamed"))

@@ -17,7 +17,8 @@ import tempfile
 
 import yaml
 
-from registry import Registry
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from registry import Registry  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 VERSION = subprocess.run([SOURCE / "scripts/version"], capture_output=True, text=True, check=True).stdout.strip()

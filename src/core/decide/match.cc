@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "decide/process_limits.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/pod/networks.h"
@@ -30,23 +31,6 @@ std::optional<std::string_view> inject_value(const Pod& pod) {
 }
 
 using Names = std::set<std::string_view>;
-
-// Volumes that bring the host's RDMA devices.
-Names device_volumes(const Pod& pod) {
-  Names names;
-  for (const HostPathVolume& volume : pod.host_paths) {
-    const std::string_view path = without_trailing_slashes(volume.path);
-    if (path == "/dev" || path == "/dev/infiniband" || path.starts_with("/dev/infiniband/"))
-      names.insert(volume.name);
-  }
-  return names;
-}
-
-bool mounts_one_of(const Container& container, const Names& volumes) {
-  return !volumes.empty() &&
-         std::any_of(container.mounts.begin(), container.mounts.end(),
-                     [&](const VolumeMount& mount) { return volumes.contains(mount.volume); });
-}
 
 const std::string_view* skipped_resource(const Pod& pod, const NcclPolicy& policy) {
   for (const Container& container : pod.containers) {
@@ -169,7 +153,7 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* po
     return skip(Reason::InvalidInjectValue, "nccl-env.io/inject must be \"true\" or \"false\".");
   }
 
-  Requests requests = find_requests(pod, policy, claims);
+  const Requests requests = find_requests(pod, policy, claims);
   const NetworkMatch networks = match_networks(pod, policy);
   const bool networks_matter = !policy.networks.empty() && !networks.problem.empty();
   if (!requests.any && !networks.exposure && inject != "true") {
@@ -193,7 +177,6 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* po
   match.no_rail = match.exposure == Exposure::SubInterface && requests.needs_network && !networks.any &&
                   networks.problem.empty() && pod.claims.empty();
   find_rails(policy, networks, match);
-  match.has_device = std::move(requests.containers);
   return match;
 }
 

@@ -17,9 +17,8 @@ struct PodMatch {
   std::optional<Reason> skip;
   std::string detail;
   Exposure exposure = Exposure::PodOwned;
-  std::vector<bool> in_scope;    // per Pod::containers
-  std::vector<bool> has_device;  // per Pod::containers: it requests a device of ours or mounts the host's
-  std::string problem;           // what is not known of a pod that is matched; "" if nothing
+  std::vector<bool> in_scope;  // per Pod::containers
+  std::string problem;         // what is not known of a pod that is matched; "" if nothing
   // Why it is not known which of the node's rails the pod has, behind a shared plugin: a sentence; "" if they
   // are known.
   std::string rails_unknown;

@@ -16,18 +16,6 @@ namespace {
 
 constexpr std::size_t kMostWarnings = 3;
 
-// Returns the first main container of ours that `concerns`; null if there is none. Init containers run no
-// collectives.
-template <class Concerns>
-const Container* first_of_ours(const WarningCase& of, Concerns concerns) {
-  for (std::size_t i = 0; i < of.pod.containers.size(); ++i) {
-    const Container& container = of.pod.containers[i];
-    if (of.match.in_scope[i] && container.kind == ContainerKind::Main && concerns(container, i))
-      return &container;
-  }
-  return nullptr;
-}
-
 // True for pods that would have been ours: without a policy these are pods that ask for a known RDMA
 // resource.
 bool looks_like_rdma(const Pod& pod) {
@@ -132,16 +120,7 @@ constexpr std::array kWarnings{
               if (of.match.no_rail && of.policy->names(LinkLayer::Ethernet)) return no_rail_text();
               return of.match.lacks_network ? of.match.rails_unknown : "";
             }},
-    // On the host's network no secondary network brings a container a device.
-    Warning{Moment::Pod,
-            [](Of of) {
-              const auto lacks_device = [&](const Container& container, std::size_t i) {
-                return of.pod.host_network && !of.match.has_device[i] && !container.privileged;
-              };
-              return about(first_of_ours(of, lacks_device),
-                           "nothing gives it an RDMA device: it requests no such resource, mounts no "
-                           "/dev/infiniband and is not privileged");
-            }},
+    Warning{Moment::Pod, [](Of of) { return device_problem(of.pod, of.match.in_scope); }},
     Warning{Moment::Pod, [](Of of) { return shared_memory_problem(of.pod, of.match.in_scope); }},
     Warning{Moment::Pod,
             [](Of of) {

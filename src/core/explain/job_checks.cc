@@ -88,9 +88,10 @@ namespace {
 // Adds a pod's finding on its values, and on what NCCL makes of them. The others are the job's own checks.
 void add_own(std::size_t rank, const Finding& finding, Founds& into) {
   constexpr std::array kOwn{
-      Code::RailDown,     Code::NoSuchDevice,  Code::ListNotExact, Code::LoopbackFirst, Code::UnknownVariable,
-      Code::ValueMisread, Code::FellBack,      Code::EmptyGid,     Code::LinkLocalGid,  Code::NoInterface,
-      Code::MixedLinks,   Code::GidIndexMoved, Code::MemoryLock,   Code::SharedMemory,  Code::UserListShort};
+      Code::RailDown,        Code::NoSuchDevice, Code::ListNotExact,  Code::LoopbackFirst,
+      Code::UnknownVariable, Code::ValueMisread, Code::FellBack,      Code::EmptyGid,
+      Code::LinkLocalGid,    Code::NoInterface,  Code::MixedLinks,    Code::GidIndexMoved,
+      Code::MemoryLock,      Code::SharedMemory, Code::UserListShort, Code::DeviceNotOpened};
   if (std::ranges::find(kOwn, finding.code) == kOwn.end()) return;
   add(into, finding.code, finding.severity, {rank}, finding.sentence, finding.subject.path, finding.remedy);
 }

@@ -9,6 +9,7 @@
 
 #include "decide/process_limits.h"
 #include "decide/wanted.h"
+#include "engines/nccl/interfaces.h"
 #include "explain/judgement.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/binding.h"
@@ -16,9 +17,11 @@
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
@@ -228,6 +231,9 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
 constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 constexpr std::string_view kDenied = "denied the request: ";
 
+constexpr const char* kDeviceRemedy =
+    "Request the RDMA resource of the nodes' device plugin, or make the container privileged.";
+
 constexpr const char* kResolverRemedy =
     "See `kubectl describe pod` and the init container's log. The image of nccl-env-resolve has to be one "
     "that the pod's namespace may pull and run; the label nccl-env.io/resolve=Binding on the namespace does "
@@ -266,6 +272,21 @@ std::string create_anew(const PodRecord& record) {
 constexpr std::int64_t kEnoughLocked = 64 << 20;
 
 constexpr std::size_t kMostChanges = 4;  // that one sentence names
+
+// True for a value that finds one of the interfaces or lo, and for one that names no interface.
+bool finds_interface(const Value& given, const std::vector<std::string>& has) {
+  if (given.name == variable::kSocketIfname) {
+    const NcclNameList list = parse_nccl_name_list(*given.value, kNewestNccl, kNcclMaxInterfaces);
+    const auto selected = [&](std::string_view interface) { return list.selects(interface, -1); };
+    return selected("lo") || std::ranges::any_of(has, selected);
+  }
+  if (given.name != "UCX_NET_DEVICES" || given.state == State::Users) return true;
+  const std::vector<std::string_view> entries = entries_of(*given.value);  // NAME:PORT is an HCA
+  const auto is_absent = [&](std::string_view entry) {
+    return entry.find(':') == std::string_view::npos && std::ranges::find(has, entry) == has.end();
+  };
+  return std::ranges::none_of(entries, is_absent);
+}
 
 class Answerer {
  public:
@@ -567,6 +588,7 @@ class Answerer {
       judge_limits();
       judge_short_list();
       add_short_lists(answer_.engines, subject(), findings);
+      judge_interfaces();
     }
     sort_findings(findings);
   }
@@ -583,6 +605,21 @@ class Answerer {
       add_short_list(*answer_.nccl_with_us, list->second, subject(), answer_.findings);
   }
 
+  // A pod's own network need not be called eth0. Only Multus writes down how it is called.
+  void judge_interfaces() {
+    const GivenContainer* container = in_status();
+    const std::vector<std::string> has = interfaces_of(pod_);
+    if (!container || has.empty()) return;
+    for (const Value* given : container->effective()) {
+      if (!given->value || finds_interface(*given, has)) continue;
+      add_finding(Code::NoInterface, Severity::Warning,
+                  given->name + "=" + *given->value +
+                      " names no interface that the pod's networks brought: " + join_some(has, kMostChanges) +
+                      " (annotation k8s.v1.cni.cncf.io/network-status)");
+      answer_.findings.back().subject.path = given->name;
+    }
+  }
+
   // Limits stop no pod by themselves where they are not known: the runtime may have lifted them.
   void judge_limits() {
     std::vector<bool> ours;
@@ -591,6 +628,8 @@ class Answerer {
         return given.in_status && given.name == container.name;
       }));
     }
+    if (std::string text = device_problem(pod_, ours); !text.empty())
+      add_finding(Code::DeviceNotOpened, Severity::Warning, std::move(text), kDeviceRemedy);
     if (std::string text = shared_memory_problem(pod_, ours); !text.empty())
       add_finding(Code::SharedMemory, Severity::Info, std::move(text));
     std::string text = memory_lock_problem(pod_, ours);

@@ -240,10 +240,11 @@ constexpr std::array kRows{
            "The port's GID table changed under the running job: an index may name another row than at the "
            "start. NCCL 2.31 and later find the row again, unless an index is set.",
            "Look for link flaps and new addresses on that port, and create the pod anew if the job hangs."),
-    of_pod(Code::DeviceNotOpened, "DeviceNotOpened", Impact::PodAnew,
-           "NCCL sees a device that the pod may not open: NCCL_IB_HCA names more than the pod was given.",
-           "Request the RDMA resource of every HCA in NCCL_IB_HCA, or name fewer. Ranks with unequal numbers "
-           "of HCAs may wait for each other for ever."),
+    of_pod(
+        Code::DeviceNotOpened, "DeviceNotOpened", Impact::PodAnew,
+        "NCCL sees a device that the pod may not open: it was given fewer than NCCL_IB_HCA names, or none.",
+        "Request the RDMA resource of every HCA in NCCL_IB_HCA, or name fewer. Ranks with unequal numbers "
+        "of HCAs may wait for each other for ever."),
     of_pod(Code::GidTypeUnreadable, "GidTypeUnreadable", Impact::PodAnew,
            "The type of a GID cannot be read inside the pod; without it, NCCL 2.21 to 2.25 finds no row.",
            "Use NCCL 2.26.2 or later, or set NCCL_IB_GID_INDEX to the pod's row."),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/fabric/node_fabric.h"
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/json_cost.h"
 #include "nccl_env/core/text/strict.h"
@@ -40,6 +41,22 @@ class Reader {
     read_volcengine();
     networks_.attached = networks_.names.size() - before;
     return std::move(networks_);
+  }
+
+  // [{"name": "kindnet", "interface": "eth0", "default": true}, {"name": "ml/rail-0", "interface": "net1"}]
+  std::vector<std::string> read_status() {
+    constexpr string_view kKey = "k8s.v1.cni.cncf.io/network-status";
+    std::vector<std::string> names;
+    const auto value = value_of(kKey);
+    if (!value) return names;
+    each_of_list(kKey, *value, [&](Element item, const Path& path, Failure& failure) {
+      const auto [interface] = pick(item, path, std::array<Keys, 1>{"interface"}, failure);
+      const string_view name = json::text(interface, path.field("interface"), failure);
+      if (!is_netdev_name(name)) return fail(kKey, "does not name every interface");
+      if (names.size() == kMaxNetworks) return fail(kKey, "names more than 64 interfaces");
+      names.emplace_back(name);
+    });
+    return networks_.problem.empty() ? names : std::vector<std::string>();
   }
 
  private:
@@ -147,6 +164,11 @@ class Reader {
 PodNetworks networks_of(const Pod& pod) {
   if (pod.host_network) return {};
   return Reader(pod).read();
+}
+
+std::vector<std::string> interfaces_of(const Pod& pod) {
+  if (pod.host_network) return {};
+  return Reader(pod).read_status();
 }
 
 NetworkMatch match_networks(const Pod& pod, const NcclPolicy& policy) {

@@ -85,7 +85,8 @@ def killed(session):
 
 def run(session):
     before = resolver_image(session)
-    registry = Registry(SOURCE / "build/image/nccl-env-agent.oci.tar")
+    registry = Registry(locked=True)
+    registry.keep_image(SOURCE / "build/image/nccl-env-agent.oci.tar", "nccl-env-agent", "1")
     image = f"{registry.host}/nccl-env-agent:1"
     session.opt_in("pull", exposure="SubInterface")
     killed(session)

@@ -184,9 +184,34 @@ TEST(PodWarnings, ADeviceComesByResourceMountOrPrivilege) {
   mounted["spec"]["volumes"].push_back({{"name", "ib"}, {"hostPath", {{"path", "/dev/infiniband"}}}});
   mounted["spec"]["containers"][0]["volumeMounts"].push_back(
       {{"name", "ib"}, {"mountPath", "/dev/infiniband"}});
-  EXPECT_THAT(warnings(mounted), IsEmpty());
+  expect_warnings("by a mount alone, whose device files the cgroup refuses to open", mounted, 1);
   made["spec"]["hostNetwork"] = false;
   EXPECT_THAT(warnings(made), IsEmpty()) << "a network may bring it";
+  mounted["spec"]["hostNetwork"] = false;
+  EXPECT_EQ(warnings(mounted).size(), 1U);
+  for (const auto& [path, value] : std::map<std::string, Json>{
+           {"/spec/containers/0/securityContext/privileged", true},
+           {"/spec/containers/0/resources/limits", {{"example.com/fabric", "1"}}},
+           {"/spec/containers/0/resources/claims", Json::array({{{"name", "nic"}}})},
+           {"/spec/containers/0/env", Json::array({env_literal("NVIDIA_MOFED", "enabled")})},
+           {"/metadata/annotations/cdi.k8s.io~1nic", "example.com/nic=all"}}) {
+    Json brought = mounted;
+    brought[Json::json_pointer(path)] = value;
+    EXPECT_THAT(warnings(brought), IsEmpty()) << path;
+  }
+  Json gpu = mounted;
+  gpu["spec"]["containers"][0]["resources"]["limits"] = {{"nvidia.com/gpu", "8"},
+                                                         {"nvidia.com/mig-1g.5gb", "1"}};
+  EXPECT_EQ(warnings(gpu).size(), 1U) << "a GPU brings none";
+  gpu["spec"]["containers"].push_back(container("ranks"));
+  EXPECT_THAT(warnings(equipped(gpu),
+                       [] {
+                         NcclPolicy all = policy();
+                         all.containers = ContainerScope::All;
+                         return all;
+                       }()),
+              IsEmpty())
+      << "a helper of one that has a device";
 }
 
 TEST(PodWarnings, OnlyContainersThatAreOursAndRunCollectives) {

@@ -67,6 +67,17 @@ TEST(EnginesAnswer, TheInitContainersMessageTellsTheLines) {
   ASSERT_TRUE(asked.record.containers.back().find("UCX_NET_DEVICES")) << asked.text();
   EXPECT_EQ(asked.record.containers.back().find("UCX_NET_DEVICES")->value, "mlx5_1:1,mlx5_2:1,eth0");
   EXPECT_THAT(asked.text(), HasSubstr("/nccl-env/ucx.conf of container c"));
+  // Without an interface of the policy's, the pod's own is taken for eth0.
+  const auto with_network = [&](const std::string& interface) {
+    object["metadata"]["annotations"]["k8s.v1.cni.cncf.io/network-status"] =
+        R"([{"name": "cbr0", "interface": ")" + interface + R"(", "default": true}])";
+    return ask(object, all_readable(policy, table())).answer.findings;
+  };
+  EXPECT_THAT(with_network("eth0"), IsEmpty());
+  const std::vector<Finding> other = with_network("net0");
+  ASSERT_EQ(other.size(), 1U);
+  EXPECT_EQ(other.front().code, Code::NoInterface);
+  EXPECT_EQ(other.front().subject.path, "UCX_NET_DEVICES");
 }
 
 // The pod with this container, on the node of `table()`.

@@ -122,6 +122,22 @@ TEST(JobAnswer, LimitsOfRanksAreToldOnce) {
                                        "info SharedMemory worker-0 worker-1 worker-2 worker-3"));
 }
 
+TEST(JobAnswer, ADeviceThatARankMayNotOpenIsTheAnswer) {
+  AnsweredJob asked;
+  for (int n = 0; n < 4; ++n) {
+    Json made = Worker(n).make();
+    Json& spec = made["spec"];
+    if (n == 2) {
+      spec["containers"][0]["resources"].erase("limits");
+      spec["volumes"].push_back({{"name", "ib"}, {"hostPath", {{"path", "/dev/infiniband"}}}});
+      spec["containers"][0]["volumeMounts"].push_back({{"name", "ib"}, {"mountPath", "/dev/infiniband"}});
+    }
+    asked.members.push_back(ask(made));
+  }
+  asked.answer = answer_job("train", asked.members);
+  EXPECT_THAT(told(asked), ElementsAre("warning DeviceNotOpened worker-2"));
+}
+
 TEST(JobAnswer, WhatChangedOnAllRanksMakesNoneOfThemOdd) {
   NcclPolicy later = job_policy();
   later.env.emplace("NCCL_IB_TIMEOUT", "22");

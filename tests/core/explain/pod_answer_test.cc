@@ -163,6 +163,48 @@ TEST(PodAnswer, LimitsOfTheProcessAreTold) {
   EXPECT_THAT(found_in(as_it_is()), IsEmpty());
 }
 
+TEST(PodAnswer, ADeviceThatThePodMayNotOpenIsTheVerdict) {
+  NcclPolicy policy = rdma_policy();
+  policy.host_devices = true;
+  const NodeFabric table = rails_node(2);
+  Json asks = pod({container("c", {}, "")});
+  asks["spec"]["volumes"].push_back({{"name", "ib"}, {"hostPath", {{"path", "/dev/infiniband"}}}});
+  asks["spec"]["containers"][0]["volumeMounts"].push_back({{"name", "ib"}, {"mountPath", "/dev/infiniband"}});
+  const auto answered = [&](const Json& made) {
+    return ask(bound(admit(made, policy).pod, policy, &table), all_readable(policy, table));
+  };
+  const Answered refused = answered(asks);
+  EXPECT_THAT(found_in(refused), ElementsAre("DeviceNotOpened"));
+  EXPECT_FALSE(is_good(refused.answer.findings));
+  expect_golden("a mount alone", refused.text());
+  asks["spec"]["containers"][0]["securityContext"]["privileged"] = true;
+  EXPECT_THAT(found_in(answered(asks)), IsEmpty());
+}
+
+TEST(PodAnswer, AnInterfaceThatThePodsNetworksDidNotBringIsTheVerdict) {
+  const NodeFabric table = rails_node(2);
+  NcclPolicy policy = rdma_policy();
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  const auto found = [&](const std::string& interface, const std::string& list = {}) {
+    Json asks = pod(
+        {list.empty() ? container("c") : container("c", {env_literal("NCCL_SOCKET_IFNAME", list)})}, false);
+    Json object = bound(admit(asks, policy).pod, policy, &table);
+    if (!interface.empty())
+      object["metadata"]["annotations"]["k8s.v1.cni.cncf.io/network-status"] =
+          R"([{"name": "cbr0", "interface": ")" + interface +
+          R"(", "default": true}, {"interface": "net1"}])";
+    return found_in(ask(object, all_readable(policy, table)));
+  };
+  const auto absent = ElementsAre("NoInterface NCCL_SOCKET_IFNAME");
+  EXPECT_THAT(found("eth0"), IsEmpty());
+  EXPECT_THAT(found("net0"), absent);
+  EXPECT_THAT(found("net0", "net"), IsEmpty()) << "a prefix";
+  EXPECT_THAT(found("net0", "=net"), absent);
+  EXPECT_THAT(found("net0", "^docker0,lo"), IsEmpty());
+  EXPECT_THAT(found("net0", "lo"), IsEmpty());
+  EXPECT_THAT(found(""), IsEmpty()) << "not known";
+}
+
 TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {
   NcclPolicy policy = rdma_policy();
   policy.fabric.expect_ports = 2;

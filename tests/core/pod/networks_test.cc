@@ -48,6 +48,28 @@ TEST(Networks, MultusNamesThemInALineOrAList) {
   EXPECT_THAT(names(kMultus, " \n"), IsEmpty());
 }
 
+TEST(Networks, InterfacesAreThoseThatMultusWroteDownOrNone) {
+  const auto interfaces = [](const std::string& status, bool host_network = false) {
+    ReviewParser parser;
+    const std::string text =
+        annotated("k8s.v1.cni.cncf.io/network-status", status, Json::array(), host_network).dump();
+    return interfaces_of(*parser.parse_pod(text));
+  };
+  const std::string two =
+      R"([{"name": "cbr0", "interface": "net0", "ips": ["10.0.0.2"], "default": true, "dns": {}},
+          {"name": "ml/rail-0", "interface": "net1"}])";
+  EXPECT_THAT(interfaces(two), ElementsAre("net0", "net1"));
+  EXPECT_THAT(interfaces(two, true), IsEmpty()) << "the node's";
+  for (const char* unknown : {"", "[]", "{}", "[1]", "net0", R"([{"interface": "net0"}, {"name": "x"}])",
+                              R"([{"interface": "a,b"}])", R"([{"interface": 7}])"})
+    EXPECT_THAT(interfaces(unknown), IsEmpty()) << unknown;
+  std::string many = "[";
+  for (int i = 0; i < 65; ++i) many += R"({"interface": "net)" + std::to_string(i) + R"("},)";
+  many.back() = ']';
+  EXPECT_THAT(interfaces(many), IsEmpty());
+  EXPECT_THAT(interfaces("[" + std::string(70'000, ' ') + "]"), IsEmpty());
+}
+
 TEST(Networks, ADefaultNetworkIsOfMultusOwnNamespace) {
   EXPECT_THAT(names("v1.multus-cni.io/default-network", "calico-rdma"),
               ElementsAre("kube-system/calico-rdma"));

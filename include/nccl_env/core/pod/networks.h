@@ -23,6 +23,10 @@ struct PodNetworks {
 // A pod on the host network has none.
 PodNetworks networks_of(const Pod& pod);
 
+// Names of the interfaces that the pod's networks brought, as Multus wrote them down when it made them
+// (k8s.v1.cni.cncf.io/network-status); empty where not all are told.
+std::vector<std::string> interfaces_of(const Pod& pod);
+
 // How a policy sees a pod's networks.
 struct NetworkMatch {
   std::optional<Exposure> exposure;  // the least known one of those that match

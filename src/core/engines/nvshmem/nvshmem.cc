@@ -36,6 +36,9 @@ EngineValue hca_prefix(const EngineChoice& choice) {
   return {std::string(shared)};
 }
 
+// No NVSHMEM_IB_GID_INDEX=-1 beside the list: 3.2.5 and 3.8.0 take the same devices and rows with it and
+// without (tests/readers, run in November 2026), since 3.8's filter asks for NVSHMEM_ENABLE_NIC_PE_MAPPING
+// alone. It would only hide an image's own index.
 constexpr EngineVariable kVariables[] = {
     {.row = {.name = variable::kNvshmemHcaList,
              .kind = ValueKind::DeviceList,
