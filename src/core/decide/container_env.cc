@@ -49,15 +49,15 @@ bool decides_nvshmem(std::string_view variable) {
   return is_member(group, variable, std::nullopt);
 }
 
-std::optional<Rival> find_rival(const EngineGroup& group, const Container& container,
-                                const std::function<bool(const EnvEntry&)>& counts) {
-  for (const EnvEntry& entry : container.env) {
-    if (!is_member(group, entry.name, std::nullopt)) continue;
-    const auto value = is_known(&entry) ? std::optional(entry.value) : std::nullopt;
-    if (is_member(group, entry.name, value) && counts(entry)) return Rival{entry.name};
+std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<const EnvEntry*>& entries,
+                                const std::vector<std::string_view>& arguments) {
+  for (const EnvEntry* entry : entries) {
+    if (!is_member(group, entry->name, std::nullopt)) continue;
+    const auto value = is_known(entry) ? std::optional(entry->value) : std::nullopt;
+    if (is_member(group, entry->name, value)) return Rival{entry->name};
   }
   for (const EngineMember& member : group.members) {
-    for (const std::string_view word : container.arguments) {
+    for (const std::string_view word : arguments) {
       if (member.in_command && word.find(member.name) != word.npos) return Rival{member.name, word};
     }
   }
@@ -96,7 +96,7 @@ UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEnt
   for (const EnvEntry& entry : container.env) {
     if (own.owns(container, entry, literals)) continue;
     user_.push_back(&entry);
-    if (has_known_prefix(entry.name)) known_.push_back(&entry);
+    if (has_engine_prefix(entry.name)) known_.push_back(&entry);
   }
   disabled_by_ = find_disabling();
   group_member_ = find_group_member();
@@ -171,14 +171,11 @@ const std::optional<Rival>& UserEnv::rival_in(const EngineGroup& group) const {
   for (const auto& [known, rival] : rivals_) {
     if (known == &group) return rival;
   }
-  const auto is_users = [&](const EnvEntry& entry) {
-    return std::find(user_.begin(), user_.end(), &entry) != user_.end();
-  };
-  return rivals_.emplace_back(&group, find_rival(group, container_, is_users)).second;
+  return rivals_.emplace_back(&group, find_rival(group, known_, container_.arguments)).second;
 }
 
 const EnvEntry* UserEnv::last(std::string_view name) const {
-  const auto& entries = has_known_prefix(name) ? known_ : user_;
+  const auto& entries = has_engine_prefix(name) ? known_ : user_;
   const auto found = std::find_if(entries.rbegin(), entries.rend(),
                                   [&](const EnvEntry* entry) { return entry->name == name; });
   return found == entries.rend() ? nullptr : *found;

@@ -50,9 +50,9 @@ struct Rival {
   std::string_view name;
   std::string_view word = {};  // of the command, that has the name
 };
-// The first one; of its env only entries for which `counts` holds.
-std::optional<Rival> find_rival(const EngineGroup& group, const Container& container,
-                                const std::function<bool(const EnvEntry&)>& counts);
+// The first one of these entries of its env, else of its command.
+std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<const EnvEntry*>& entries,
+                                const std::vector<std::string_view>& arguments);
 
 // Variables that the user's own env of one container rules out. Refers to the container.
 class UserEnv {
@@ -90,7 +90,7 @@ class UserEnv {
 
   const Container& container_;
   std::vector<const EnvEntry*> user_;
-  std::vector<const EnvEntry*> known_;  // those of them that NCCL or another engine reads
+  std::vector<const EnvEntry*> known_;  // those of them that NCCL or another engine may read
   std::string_view conf_;
   std::string_view disabled_by_;            // the variable that keeps NCCL from verbs; "" if none does
   const EnvEntry* group_member_ = nullptr;  // what decides the GID; null if the user leaves it to us

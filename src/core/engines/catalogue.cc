@@ -100,12 +100,10 @@ std::span<const Variable* const> all_variables() {
   return kAll;
 }
 
-bool has_known_prefix(std::string_view name) {
+bool has_engine_prefix(std::string_view name) {
   const auto begins = [&](std::string_view prefix) {
     return name.starts_with(prefix) && name.size() > prefix.size();
   };
-  // Other programs have names with some of these beginnings, too (TP_SIZE), so that each variable counts by
-  // itself there.
   switch (name.empty() ? '\0' : name.front()) {
     case 'N':
       return begins("NCCL_") || begins("NVSHMEM_");
@@ -116,16 +114,23 @@ bool has_known_prefix(std::string_view name) {
     case 'G':
       return begins("GLOO_");
     case 'M':
-      return (begins("MC_") || begins("MOONCAKE_")) && find_engine_variable(name);
+      return begins("MC_") || begins("MOONCAKE_");
     case 'F':
-      return begins("FABRIC_") && find_engine_variable(name);
+      return begins("FABRIC_");
     case 'T':
-      return begins("TP_") && find_engine_variable(name);
+      return begins("TP_");
     case 'V':
-      return begins("VLLM_") && find_engine_variable(name);
+      return begins("VLLM_");
     default:
       return false;
   }
+}
+
+// Other programs have names with some of the beginnings (TP_SIZE): there each variable counts by itself.
+bool has_known_prefix(std::string_view name) {
+  if (!has_engine_prefix(name)) return false;
+  const bool shared = std::string_view("MFTV").find(name.front()) != std::string_view::npos;
+  return !shared || find_engine_variable(name);
 }
 
 std::optional<std::string> setting_problem(std::string_view name, std::string_view value) {

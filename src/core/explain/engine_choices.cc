@@ -36,10 +36,13 @@ std::string users_choice(const Engine& engine, const Container& container) {
   const auto sentence = [&](std::string_view what, std::string_view name) {
     return "The container's " + std::string(what) + printable(name) + " " + std::string(group->decides) + ".";
   };
-  const auto rival = find_rival(*group, container, [](const EnvEntry& entry) {
+  std::vector<const EnvEntry*> entries;
+  for (const EnvEntry& entry : container.env) {
     const EngineVariable* known = find_engine_variable(entry.name);
-    return !entry.name.starts_with("NCCL_") && !(known && known->follows == Follows::Ports);
-  });
+    const bool is_list = known && known->follows == Follows::Ports;
+    if (!entry.name.starts_with("NCCL_") && !is_list) entries.push_back(&entry);
+  }
+  const auto rival = find_rival(*group, entries, container.arguments);
   if (!rival) return {};
   if (rival->word.empty()) return sentence("", rival->name);
   return sentence("argument ", option_around(rival->word, rival->word.find(rival->name)));

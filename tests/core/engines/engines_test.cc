@@ -158,6 +158,10 @@ TEST(Engines, OwnTheirVariables) {
       EXPECT_EQ(find_variable(variable.row.name), &variable.row);
       EXPECT_TRUE(has_known_prefix(variable.row.name)) << variable.row.name;
     }
+    for (const EngineGroup& group : engine->groups) {
+      for (const EngineMember& member : group.members)
+        EXPECT_TRUE(member.in_command || has_engine_prefix(member.name)) << member.name;
+    }
   }
   EXPECT_FALSE(has_known_prefix("TP_SIZE"));
   EXPECT_FALSE(has_known_prefix("MC_STORE_URL"));

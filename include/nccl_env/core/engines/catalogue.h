@@ -27,6 +27,8 @@ const Variable* find_variable(std::string_view name);
 std::span<const Variable* const> all_variables();  // NCCL's by name, then those of the others
 // Whether a variable belongs to NCCL, to RCCL, or to another engine (docs/use/policy.md, env).
 bool has_known_prefix(std::string_view name);
+// Whether it may, or may decide about one that does: other programs have names that begin so, too.
+bool has_engine_prefix(std::string_view name);
 
 // Says what is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.
 // An empty value is always a problem: it is not the same as unset.
