@@ -28,7 +28,7 @@ std::string first_problem(const Pod& pod, const std::vector<bool>& ours, Problem
 // True where the spec names a way to devices that is not judged: a resource or claim that may bring one, or a
 // runtime that is asked for them.
 bool may_bring_device(const Pod& pod, const Container& container) {
-  const auto no_gpu = [](std::string_view resource) {
+  const auto is_no_gpu = [](std::string_view resource) {
     return resource.find("gpu") == std::string_view::npos && resource.find("/mig-") == std::string_view::npos;
   };
   const auto asks_cdi = [](const Annotation& annotation) {
@@ -36,7 +36,7 @@ bool may_bring_device(const Pod& pod, const Container& container) {
   };
   const auto asks_nvidia = [](const EnvEntry& entry) { return entry.name == "NVIDIA_MOFED"; };
   return container.privileged || !container.claims.empty() ||
-         std::ranges::any_of(container.resources, no_gpu) ||
+         std::ranges::any_of(container.resources, is_no_gpu) ||
          std::ranges::any_of(container.env, asks_nvidia) || std::ranges::any_of(pod.annotations, asks_cdi);
 }
 

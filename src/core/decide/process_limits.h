@@ -21,7 +21,8 @@ bool mounts_one_of(const Container& container, const std::set<std::string_view>&
 
 // Each returns a sentence on the first main container of `ours` (per Pod::containers) that runs into the
 // limit; "" if none does. Init containers run no collectives.
-// May open no RDMA device. The device cgroup refuses device files that only a hostPath volume brings.
+// May open no RDMA device. The device cgroup refuses device files that only a hostPath volume brings
+// (kubernetes/kubernetes#5607, #137549).
 std::string device_problem(const Pod& pod, const std::vector<bool>& ours);
 std::string memory_lock_problem(const Pod& pod, const std::vector<bool>& ours);  // no right to lock memory
 std::string shared_memory_problem(const Pod& pod, const std::vector<bool>& ours);
