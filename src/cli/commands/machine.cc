@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/base/descriptor.h"
@@ -216,6 +217,12 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
                                     MachineEnv& into) {
   const auto version = program::read_nccl_version(nccl_version);
   if (!version) return {program::kUsage, version.error().message};
+  if (!machine.sysfs.empty() && !machine.address.empty())
+    return {program::kUsage, "--address: a copy of /sys has no addresses; leave it or --sysfs out"};
+  if (!machine.sysfs.empty() && !std::filesystem::is_directory(machine.sysfs + "/class"))
+    return {program::kUsage, "--sysfs: " + machine.sysfs +
+                                 " has no class/; give the folder that holds "
+                                 "class/infiniband"};
   std::optional<IpAddress> address;
   if (!machine.address.empty()) {
     const auto parsed = parse_ip(machine.address);

@@ -220,7 +220,8 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
       line.command(parent,
                    {"nodes",
                     "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
-                    "! marks those with a finding of the doctor, which come first.",
+                    "! marks those with a finding of the doctor, which come first. Exit 0 whatever is found: "
+                    "`doctor` judges.",
                     "nccl-env nodes --store dir:manifests -o wide",
                     {"text", "wide"}},
                    list_nodes);

@@ -82,7 +82,7 @@ void add_report(CommandLine& line, CLI::App& parent) {
       line.command(parent,
                    {"report",
                     "Write the fabric of a cluster as one page of HTML. Nodes and HCAs as a grid, odd nodes "
-                    "first, with the doctor's findings; the page loads nothing.",
+                    "first, with the doctor's findings; the page loads nothing. Exit 0 whatever is found.",
                     "nccl-env report --store dir:manifests -o report.html",
                     {}},
                    write_report);

@@ -94,14 +94,14 @@ int import_tables(const ImportArguments& arguments, const Console& terminal) {
 }  // namespace
 
 void add_table_import(CommandLine& line, CLI::App& parent) {
-  auto [app, to] =
-      line.command(parent,
-                   {"import",
-                    "Turn listings of one node, as tools print them, into a NodeFabric. A line that "
-                    "should be understood and is not refuses the import: FILE:LINE, exit 1.",
-                    "nccl-env table import --node gpu-1 --node-interface eth0 gids.txt devinfo.txt",
-                    {"yaml"}},
-                   import_tables);
+  auto [app, to] = line.command(
+      parent,
+      {"import",
+       "Turn listings of one node, as tools print them, into a NodeFabric. A listing of no known form "
+       "is refused, FILE:LINE, exit 1; of a row that cannot be read a note tells what stays unknown.",
+       "nccl-env table import --node gpu-1 --node-interface eth0 gids.txt devinfo.txt",
+       {"yaml"}},
+      import_tables);
   app.add_option("--node", to.node, "Name of the node; default: the first file's, up to its first dot");
   app.add_option("--node-interface", to.node_interface,
                  "The netdev of the node's own address, which listings don't tell");

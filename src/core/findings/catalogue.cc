@@ -248,9 +248,11 @@ constexpr std::array kRows{
     of_pod(Code::GidTypeUnreadable, "GidTypeUnreadable", Impact::PodAnew,
            "The type of a GID cannot be read inside the pod; without it, NCCL 2.21 to 2.25 finds no row.",
            "Use NCCL 2.26.2 or later, or set NCCL_IB_GID_INDEX to the pod's row."),
-    of_pod(Code::MixedLinks, "MixedLinks", Impact::Policy,
-           "NCCL uses HCAs of both kinds, InfiniBand and RoCE, which cannot connect with each other.",
-           "Name HCAs of one kind: in NCCL_IB_HCA, or as spec.fabric.linkLayer of the policy."),
+    of_pod(
+        Code::MixedLinks, "MixedLinks", Impact::Policy,
+        "NCCL uses HCAs of both kinds, InfiniBand and RoCE, which cannot connect with each other.",
+        "Name HCAs of one kind: in NCCL_IB_HCA, or by spec.fabric of the policy (linkLayer; hcas, where more "
+        "than the fabric is of that kind)."),
     of_pod(Code::NoInterface, "NoInterface", Impact::PodAnew,
            "The pod has no interface that NCCL may take for its sockets: no interface of that name is up and "
            "has an address.",

@@ -154,7 +154,8 @@ constexpr std::array kEntries{
           Impact::Node},
     Entry{Reason::NodeInterfaceUnknown, kNodeScope, "NodeInterfaceUnknown",
           "The table does not know the node's own interface.",
-          "Let the agent read the node, import with --node-interface, or name the interface in the policy.",
+          "Let the agent read the node, name the interface in the policy, or give it by --node-interface "
+          "(table import) or --address (env).",
           Impact::Policy},
     Entry{Reason::InterfaceAbsent, kNodeScope, "InterfaceAbsent",
           "The interface that the policy names does not exist or is down on the node.",

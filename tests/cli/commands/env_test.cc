@@ -132,6 +132,16 @@ TEST_F(Machine, MistakesAreUsage) {
   EXPECT_EQ(env({"--policy", path("absent")}).code, 4);
 }
 
+TEST_F(Machine, ACopyOfSysIsCheckedBeforeItIsCalledEmpty) {
+  std::filesystem::create_directories(sysfs);
+  const CliResult told = env();
+  EXPECT_EQ(told.code, 2);
+  EXPECT_THAT(told.err, HasSubstr("has no class/; give the folder that holds class/infiniband"));
+  std::filesystem::create_directories(sysfs + "/class");
+  EXPECT_EQ(env().code, 3);
+  EXPECT_THAT(env({"--address", "10.0.0.1"}).err, HasSubstr("a copy of /sys has no addresses"));
+}
+
 // The command takes the place of the process: in a child, which prints into a file.
 int exit_of(const std::vector<std::string>& arguments) {
   const pid_t child = ::fork();

@@ -12,6 +12,7 @@
 #include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "text/quote.h"
 
@@ -212,12 +213,16 @@ void note_merging(const Ports& ports, const NcclEnv& env, const NcclVersion& ver
 }
 
 void note_mixture(const Ports& ports, NcclNotes& notes) {
-  const auto is = [](LinkLayer layer) {
-    return [layer](const Port* port) { return port->link_layer == layer; };
-  };
-  if (std::any_of(ports.begin(), ports.end(), is(LinkLayer::Ethernet)) &&
-      std::any_of(ports.begin(), ports.end(), is(LinkLayer::InfiniBand)))
-    notes.add(NcclFault::MixedLinks, "The ports are of two link layers; a connection between the two fails.");
+  std::vector<std::string> ethernet, infiniband;
+  for (const Port* port : ports) {
+    if (port->link_layer == LinkLayer::Ethernet) ethernet.push_back(port->hca);
+    if (port->link_layer == LinkLayer::InfiniBand) infiniband.push_back(port->hca);
+  }
+  if (ethernet.empty() || infiniband.empty()) return;
+  const bool roce = ethernet.size() <= infiniband.size();  // the fewer, which are easier to leave out
+  notes.add(NcclFault::MixedLinks,
+            "The ports are of two link layers (" + std::string(roce ? "Ethernet: " : "InfiniBand: ") +
+                join_some(roce ? ethernet : infiniband, 4) + "); a connection between the two fails.");
 }
 
 // ncclIbGetPlaneIndex.
