@@ -2,6 +2,7 @@
 // The diagnosis comes first: logs as people posted them (tests/data/logs), and the states between well and
 // ill.
 #include "nccl_env/core/nccl_log/log_verify.h"
+#include "nccl_env/core/nccl_log/log_print.h"
 
 #include <gmock/gmock.h>
 
