@@ -494,10 +494,17 @@ class Answerer {
             PodState::Given, "The pod found none of its node's values: nccl-env-resolve failed" + why + ".",
             "`kubectl logs " + record_.name + " -c nccl-env-resolve` may tell more.", Code::LookFailed);
       case GivenFile::State::Foreign:
-        return set(PodState::Given, "The pod has what policy " + record_.status->policy +
-                                        " gives it; what it found itself is not known.");
+        return set(PodState::Given,
+                   "The pod has what policy " + record_.status->policy +
+                       " gives it; what it found itself is not known: the message of nccl-env-resolve " +
+                       (file.detail.empty() ? "is not one that nccl-env writes." : "is missing."),
+                   "`kubectl logs " + record_.name +
+                       " -c nccl-env-resolve` may tell more; the container's /etc/nccl.conf has the values.");
       default:
-        return tell_given();
+        tell_given();
+        if (file.cut)
+          answer_.sentence +=
+              " What it found itself is known in part: the kubelet cut the message of nccl-env-resolve.";
     }
   }
 
