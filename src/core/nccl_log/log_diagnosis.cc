@@ -66,6 +66,8 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   std::vector<std::string> others;
   for (const VerifiedFailure& other : verification.failures) {
     if (other.failure.code == failure.code || other.failure.retried) continue;
+    // What stands before it and is as near to a cause did not follow.
+    if (other.failure.line < failure.line && other.failure.nearness() <= failure.nearness()) continue;
     if (bond_of(failure, other.failure, log) != Bond::None || is_of_another_port(failure, other.failure))
       continue;
     if (other.counts || other.failure.nearness() >= Nearness::Consequence)
@@ -149,6 +151,10 @@ std::string diagnosis_of(const LogVerification& verification, const NcclLog& log
   const auto first = std::ranges::find_if(findings, [](const Finding& each) {
     return each.severity != Severity::Info && (each.subject.kind == "Log" || each.code == Code::PartlyUsed);
   });
+  const auto slow = std::ranges::find(findings, Code::NoGpuDirect, &Finding::code);
+  if (first == findings.end() && slow != findings.end())
+    return std::string(to_string(slow->code)) + ": " + std::string(words_of(slow->code).meaning) + " " + "L" +
+           slow->sentence.substr(1) + ". " + std::string(remedy_of(*slow));
   if (first == findings.end()) return values_sentence(verification, log);
   return std::string(to_string(first->code)) + ", " + first->sentence + ". " +
          std::string(words_of(first->code).meaning) + " " + std::string(remedy_of(*first));

@@ -127,6 +127,14 @@ void add_versions(const NcclLog& log, std::vector<Finding>& into) {
     into.push_back(of_log(Code::NcclVersionsDiffer, Severity::Warning, names_in(log.versions)));
 }
 
+// Sums up the lines on GPUDirect: it is off on every adapter.
+void add_no_gpu_direct(const NcclLog& log, std::vector<Finding>& into) {
+  if (log.gdr_off.empty() || !log.gdr_on.empty()) return;
+  into.push_back(
+      of_log(Code::NoGpuDirect, Severity::Info,
+             line_text(first_line(log.gdr_off)) + "GPU Direct RDMA is off on " + names_in(log.gdr_off)));
+}
+
 // nccl-tests that printed the head of its table, and no row below it.
 void add_table(const NcclLog& log, std::vector<Finding>& into) {
   if (log.table_line == 0 || log.table_rows > 0 || log.initialised == 0 || log.ended) return;
@@ -174,6 +182,7 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
   add_of_image(log, spec, verification, findings);
   add_unequal(log, findings);
   add_versions(log, findings);
+  add_no_gpu_direct(log, findings);
   if (!verification.cause) {
     add_initialising(log, findings);
     add_table(log, findings);

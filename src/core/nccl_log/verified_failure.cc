@@ -21,6 +21,13 @@ namespace {
 bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   // UCX names variables that it does not know, such as those of another of its releases.
   if (failure.retried || failure.code == Code::UnknownVariable) return false;
+  // NCCL takes another network: where that is sockets, FellBack says so.
+  if (failure.code == Code::PluginFailed && log.failures.size() > 1 &&
+      (failure.text.find("initialization failed") != std::string::npos ||
+       failure.text.find("No eligible providers") != std::string::npos))
+    return false;
+  // A store that answered later.
+  if (failure.code == Code::RendezvousFailed && (log.initialised > 0 || !log.completed.empty())) return false;
   if (failure.code == Code::GidTableChanged) return !follows;
   if (failure.code == Code::NoVerbsLibrary)
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
