@@ -62,6 +62,12 @@ std::optional<NcclFailure> read_watchdog(string_view line) {
   return failure;
 }
 
+// "[W515 07:06:42 …", "[rank1]:[W socket.cpp:663]": a warning of PyTorch's, which goes on.
+bool is_torch_warning(string_view line) {
+  const std::size_t at = line.find("[W");
+  return at != line.npos && at + 2 < line.size() && (is_digit(line[at + 2]) || line[at + 2] == ' ');
+}
+
 // True where the system gave up on an address: ETIMEDOUT, ENETUNREACH, EHOSTUNREACH.
 bool has_lost_host(string_view line) {
   return line.find("errno: 110 ") != line.npos || line.find("errno: 101 ") != line.npos ||
@@ -80,7 +86,10 @@ std::optional<NcclFailure> read_rendezvous(string_view line) {
         string_view("Timed out initializing process group in store based barrier")}) {
     if (line.find(words) == line.npos) continue;
     // A client goes on with the next address, or tries again.
-    if (words.ends_with("failed to connect") && !has_lost_host(line)) continue;
+    if (words.ends_with("failed to connect")
+            ? !has_lost_host(line)
+            : words.starts_with("network addresses") && is_torch_warning(line))
+      continue;
     NcclFailure failure = told(Code::RendezvousFailed, line, words);
     const auto error = text_behind(line, "got error: ");
     if (error) failure.summary = rank_of(line) + "no ncclUniqueId from rank 0: ";
@@ -99,7 +108,8 @@ std::optional<NcclFailure> read_store(string_view line) {
   for (const string_view words :
        {string_view("recvValue failed on SocketImpl"), string_view("recvVector failed on SocketImpl"),
         string_view("sendBytes failed on SocketImpl")}) {
-    if (line.find(words) != line.npos) return told(Code::PeerClosed, line, words);
+    // Ranks that end after rank 0 warn of it.
+    if (line.find(words) != line.npos && !is_torch_warning(line)) return told(Code::PeerClosed, line, words);
   }
   const bool server = line.find("The server socket has failed to") != line.npos;
   if (server && (line.find("errno: 98") != line.npos || line.find("EADDRINUSE") != line.npos))

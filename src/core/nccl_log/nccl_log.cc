@@ -130,8 +130,11 @@ bool begins_with_one_of(std::string_view text, const Words& all) {
   return std::ranges::any_of(all, [&](std::string_view words) { return text.starts_with(words); });
 }
 
-// The text behind "[rank1]: " and "[1,0]<stderr>:".
+// The text behind "[rank1]: ", "[1,0]<stderr>:" and "(RayWorkerWrapper pid=1061, ip=10.0.0.2) ".
 std::string_view behind_rank(std::string_view text) {
+  if (const std::size_t close = text.find(") "); text.starts_with('(') && close != text.npos) {
+    if (text.substr(0, close).find("pid=") != text.npos) text = trimmed_text(text.substr(close + 2));
+  }
   for (int marks = 0; marks < 2 && text.starts_with('['); ++marks) {
     const std::size_t close = text.find(']');
     if (close == text.npos) return text;

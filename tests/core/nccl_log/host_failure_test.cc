@@ -44,19 +44,22 @@ TEST(HostFailure, LinesOfTheLoaderTheDriverAndTheLauncherAreRead) {
       {"[E socket.cpp:957] [c10d] The client socket has timed out after 60s while trying to connect to (a, "
        "29500).",
        "RendezvousFailed"},
-      {"[W socket.cpp:1] [c10d] The IPv4 network addresses of (m-0, 29500) cannot be retrieved (gai error: "
+      {"[E socket.cpp:1] [c10d] The IPv4 network addresses of (m-0, 29500) cannot be retrieved (gai error: "
        "-2).",
        "RendezvousFailed"},
       {"[E socket.cpp:1] [c10d] The server socket has failed to listen on [::]:29500 (errno: 98 - Address "
        "already "
        "in use).",
        "PortTaken"},
-      {"[rank3]: recvValue failed on SocketImpl(fd=66, addr=[a]:1, remote=[m]:29500): Connection reset by "
+      {"[rank3]: torch.distributed.DistNetworkError: recvValue failed on SocketImpl(fd=66, addr=[a]:1, "
+       "remote=[m]:29500): Connection reset by "
        "peer",
        "PeerClosed"},
       {"  traceback : Signal 9 (SIGKILL) received by PID 4711", "GaveUp"},
       {"Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_1:1", "NoRoute"},
       {"[rank1]: Error while creating shared memory segment /dev/shm/nccl-a1 (size 9637888)", "SharedMemory"},
+      {"(Worker pid=7, ip=10.0.0.2) Call to ibv_create_cq failed with error Cannot allocate memory",
+       "MemoryLock"},
       {"NCCL WARN Bootstrap : no socket interface found", "NoInterface"},
       {"UCX  ERROR mlx5_0: ibv_create_cq(cqe=4096) failed: Cannot allocate memory", "MemoryLock"},
   };
@@ -76,6 +79,10 @@ TEST(HostFailure, LinesThatOnlyLookLikeOneAreNone) {
                            "NET/OFI Using transport protocol RDMA (platform set)",
                            "socketPollConnect: connect to 127.0.0.1<4711> returned Connection refused, "
                            "retrying (2/34) after sleep",
+                           "[rank1]:[W515 07:06:42 TCPStore.cpp:125] [c10d] recvValue failed on "
+                           "SocketImpl(fd=6): Failed to recv, got 0 bytes",
+                           "[W515 07:06:42 socket.cpp:1] [c10d] The IPv6 network addresses of (m-0, 29500) "
+                           "cannot be retrieved (gai error: -2)",
                            "usb 1-1: device eth7: Link down", "a line about process_vm_readv(2) in general"})
     EXPECT_EQ(first_code(line), "") << line;
 }
