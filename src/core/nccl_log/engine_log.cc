@@ -64,6 +64,7 @@ constexpr EngineWords kNvshmemWords[] = {
     {"no active IB device found, exiting", Code::NoTransport},
     {"init failed for transport: ", Code::NoTransport},
     {"cannot allocate mlx5dv_devx_uar", Code::NoTransport},
+    {"NULL value Unable to create ah", Code::ConnectFailed},
     {"NVSHMEM API called before NVSHMEM initialization", Code::GaveUp},
     {"neither nv_peer_mem, or nvidia_peermem detected", Code::GpuMemory},
 };

@@ -168,6 +168,13 @@ constexpr NearWords kNearWords[] = {
      "libfabric without it.",
      "Request vpc.amazonaws.com/efa, look at fi_info -p efa in the container, and use the EFA installer's "
      "libfabric."},
+    {Code::PluginFailed,
+     "fi_getinfo() call failed",
+     {},
+     "The plugin (aws-ofi-nccl) finds no provider that it can use: no EFA device in the container, or a "
+     "libfabric without it.",
+     "Request vpc.amazonaws.com/efa, look at fi_info -p efa in the container, and use the EFA installer's "
+     "libfabric."},
     {Code::GaveUp,
      "(SIGKILL)",
      {},

@@ -11,6 +11,7 @@
 namespace nccl_env::host_failure_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -85,6 +86,17 @@ TEST(HostFailure, LinesThatOnlyLookLikeOneAreNone) {
                            "cannot be retrieved (gai error: -2)",
                            "usb 1-1: device eth7: Link down", "a line about process_vm_readv(2) in general"})
     EXPECT_EQ(first_code(line), "") << line;
+}
+
+TEST(HostFailure, PluginsAndNvshmemTellWhatTheirDevicesLack) {
+  EXPECT_THAT(
+      verify("n:1:1 [0] nccl_net_ofi_rdma_init:7978 NCCL WARN NET/OFI OFI fi_getinfo() call failed: No data "
+             "available\n")
+          .sentence,
+      AllOf(StartsWith("PluginFailed: "), HasSubstr("no EFA device in the container")));
+  EXPECT_EQ(
+      first_code("/x/nvshmem/src/modules/transport/ibgda/ibgda.cpp:2234: NULL value Unable to create ah.\n"),
+      "ConnectFailed");
 }
 
 TEST(HostFailure, APeerThatWasKilledIsNoCauseBesideAnother) {
