@@ -50,7 +50,7 @@ class PolicyReader {
     const bool none = found_.problem == Reason::NamespaceNotOptedIn ||
                       (found_.problem == Reason::PolicyMissing && is_dns_subdomain(name));
     if (const std::string absent = none ? not_installed(client_) : std::string(); !absent.empty())
-      found_.detail += " N" + absent.substr(1) + ".";
+      found_.detail += " And " + absent + ".";
     return std::move(found_);
   }
 

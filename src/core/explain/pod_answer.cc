@@ -329,7 +329,9 @@ class Answerer {
     const std::string& policy = *around_.namespace_policy;
     if (policy.empty()) {
       return skip(Reason::NamespaceNotOptedIn,
-                  "Namespace " + record_.name_space + " has no label nccl-env.io/policy.");
+                  around_.policy_detail.empty()
+                      ? "Namespace " + record_.name_space + " has no label nccl-env.io/policy."
+                      : around_.policy_detail);
     }
     if (around_.policy_problem) return skip(*around_.policy_problem, around_.policy_detail);
     if (!around_.policy) return tell_unknown();
