@@ -53,11 +53,21 @@ class DocumentBuilder {
   using Repeated = std::function<void(const std::string& problem)>;
   explicit DocumentBuilder(Repeated repeated = nullptr) : repeated_(std::move(repeated)) {}
 
+  // Notes in `lines` where each value stands; at_line() has to be called before each event.
+  void note_lines(FieldLines* lines) { lines_ = lines; }
+  [[nodiscard]] bool notes_lines() const { return lines_ != nullptr; }
+  void at_line(int line) { line_ = line; }
+
   void add(json value) { place(std::move(value)); }
   // Each returns false where the event is refused; problem() says why, and building ends there.
   bool key(std::string name);
   bool open(json empty_container);
-  void close() { open_.pop_back(); }
+  void close() {
+    open_.pop_back();
+    if (!lines_) return;
+    path_.resize(outer_.back());
+    outer_.pop_back();
+  }
 
   [[nodiscard]] bool expects_key() const { return !open_.empty() && open_.back()->is_object() && !has_key_; }
   [[nodiscard]] const std::string& problem() const { return problem_; }
@@ -68,7 +78,16 @@ class DocumentBuilder {
 
  private:
   json* place(json value);
+  void note_place();
 
+  // A hostile text has long keys at every level, and more fields than anyone names.
+  static constexpr std::size_t kLongestPath = 256, kMostLines = 65'536;
+
+  FieldLines* lines_ = nullptr;
+  int line_ = 0, key_line_ = 0;
+  std::string path_;                // of the innermost open object or list
+  std::vector<std::size_t> outer_;  // lengths of path_ for those around it
+  std::string placed_;              // path of the value that was placed last
   json root_;
   std::vector<json*> open_;  // only the innermost grows, so the pointers hold
   std::string key_;
@@ -77,7 +96,20 @@ class DocumentBuilder {
   Repeated repeated_;
 };
 
+void DocumentBuilder::note_place() {
+  placed_ = path_;
+  if (path_.size() >= kLongestPath || lines_->size() >= kMostLines) return;
+  const bool item = !open_.empty() && open_.back()->is_array();
+  if (item) {
+    placed_ += "[" + std::to_string(open_.back()->size()) + "]";
+  } else if (!open_.empty()) {
+    placed_.append(path_.empty() ? "" : ".").append(key_, 0, kLongestPath);
+  }
+  lines_->insert_or_assign(placed_, item || open_.empty() ? line_ : key_line_);
+}
+
 json* DocumentBuilder::place(json value) {
+  if (lines_) note_place();
   if (open_.empty()) return &(root_ = std::move(value));
   json& parent = *open_.back();
   if (parent.is_array()) return &parent.emplace_back(std::move(value));
@@ -93,6 +125,7 @@ bool DocumentBuilder::key(std::string name) {
     repeated_(problem_);
   }
   key_ = std::move(name);
+  key_line_ = line_;
   has_key_ = true;
   return true;
 }
@@ -103,6 +136,10 @@ bool DocumentBuilder::open(json empty_container) {
     return false;
   }
   open_.push_back(place(std::move(empty_container)));
+  if (lines_) {
+    outer_.push_back(path_.size());
+    path_ = placed_;
+  }
   return true;
 }
 
@@ -159,8 +196,10 @@ std::string sentence_of(const std::string& what) {
 
 class JsonEvents {
  public:
-  JsonEvents(const char* begin, const char*& furthest, Remarks* remarks)
-      : begin_(begin), furthest_(furthest), builder_(remember(remarks)) {}
+  JsonEvents(const char* begin, const char*& furthest, Remarks* remarks, FieldLines* lines)
+      : begin_(begin), furthest_(furthest), counted_(begin), builder_(remember(remarks)) {
+    builder_.note_lines(lines);
+  }
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
@@ -169,10 +208,13 @@ class JsonEvents {
   bool number_float(json::number_float_t value, const std::string&) { return add(value); }
   bool string(std::string& value) { return add(std::move(value)); }
   bool binary(json::binary_t&) { return false; }
-  bool start_object(std::size_t) { return builder_.open(json::object()) || refuse(); }
-  bool key(std::string& name) { return builder_.key(std::move(name)) || refuse(); }
+  bool start_object(std::size_t) { return open(json::object()); }
+  bool key(std::string& name) {
+    count_lines();
+    return builder_.key(std::move(name)) || refuse();
+  }
   bool end_object() { return close(); }
-  bool start_array(std::size_t) { return builder_.open(json::array()) || refuse(); }
+  bool start_array(std::size_t) { return open(json::array()); }
   bool end_array() { return close(); }
   bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
     problem_ = TextProblem{position > 0 ? position - 1 : 0, sentence_of(error.what())};
@@ -184,8 +226,20 @@ class JsonEvents {
 
  private:
   bool add(json value) {
+    count_lines();
     builder_.add(std::move(value));
     return true;
+  }
+  bool open(json empty_container) {
+    count_lines();
+    return builder_.open(std::move(empty_container)) || refuse();
+  }
+  // The reader is behind the key or the value by now, and behind a number by one character more.
+  void count_lines() {
+    if (!builder_.notes_lines()) return;
+    line_ += static_cast<int>(std::count(counted_, furthest_, '\n'));
+    counted_ = furthest_;
+    builder_.at_line(line_);
   }
   bool close() {
     builder_.close();
@@ -206,15 +260,18 @@ class JsonEvents {
 
   const char* begin_;
   const char*& furthest_;
+  const char* counted_;
+  int line_ = 1;
   DocumentBuilder builder_;
   TextProblem problem_;
 };
 
 // Reads one JSON value and nothing else.
-std::variant<json, TextProblem> parse_json_document(std::string_view text, Remarks* remarks) {
+std::variant<json, TextProblem> parse_json_document(std::string_view text, Remarks* remarks,
+                                                    FieldLines* lines) {
   const char* const begin = text.data();
   const char* furthest = begin;
-  JsonEvents events(begin, furthest, remarks);
+  JsonEvents events(begin, furthest, remarks, lines);
   const WatchedIterator first(begin, &furthest);
   const WatchedIterator last(begin + text.size(), &furthest);
   if (json::sax_parse(first, last, &events)) return events.take();
@@ -389,6 +446,7 @@ class YamlEvents final : public YAML::EventHandler {
         } : DocumentBuilder::Repeated()) {}
 
   json take() { return builder_.take(); }
+  void note_lines(FieldLines* lines) { builder_.note_lines(lines); }
 
   // yaml-cpp takes a rest after a document for another document, and never ends if it cannot read the rest
   // ("a: 1\n]").
@@ -464,6 +522,7 @@ class YamlEvents final : public YAML::EventHandler {
   // `anchor`: 0 for a value without one.
   void begin(const YAML::Mark& mark, YAML::anchor_t anchor) {
     scanned_.note_event(mark);
+    builder_.at_line(std::max(mark.line, 0) + 1);
     if (anchor != 0 && !is_manifest_)
       throw Refused{mark, "anchors and aliases (& and *) are not read here; write the value out"};
   }
@@ -550,15 +609,20 @@ std::string likely_cause(std::string_view text, const YAML::Exception& error) {
 }
 
 // Reads every document that is not null. The text is UTF-8 without control characters.
-std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text, Remarks* remarks) {
+std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text, Remarks* remarks,
+                                                          std::vector<FieldLines>* lines) {
   try {
     ScannedText scanned(text);
     std::istream stream(&scanned);
     YAML::Parser parser(stream);
     YamlEvents events(text, scanned, remarks);
     Documents documents;
+    FieldLines here;
+    if (lines) events.note_lines(&here);
     while (parser.HandleNextDocument(events)) {
       json document = events.take();
+      if (lines && !document.is_null()) lines->push_back(here);
+      here.clear();
       if (!document.is_null()) documents.push_back(std::move(document));
     }
     return documents;
@@ -606,7 +670,8 @@ Documents one_document(json document) {
   return documents;
 }
 
-Result<Documents> parse_text(std::string_view text, std::string_view file_name, Remarks* remarks) {
+Result<Documents> parse_text(std::string_view text, std::string_view file_name, Remarks* remarks,
+                             std::vector<FieldLines>* lines = nullptr) {
   if (text.size() > kMaxText) return Error{std::string(file_name) + ": larger than 8 MiB"};
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.starts_with(kByteOrderMark))  // either parser would skip it like the first one
@@ -617,12 +682,16 @@ Result<Documents> parse_text(std::string_view text, std::string_view file_name, 
 
   const bool only_json = file_name.ends_with(".json");
   if (only_json || text[start] == '{' || text[start] == '[') {
-    auto parsed = parse_json_document(text, remarks);
-    if (auto* document = std::get_if<json>(&parsed)) return one_document(std::move(*document));
+    FieldLines here;
+    auto parsed = parse_json_document(text, remarks, lines ? &here : nullptr);
+    if (auto* document = std::get_if<json>(&parsed)) {
+      if (lines && !document->is_null()) lines->push_back(std::move(here));
+      return one_document(std::move(*document));
+    }
     if (only_json) return error_at(file_name, text, std::get<TextProblem>(parsed));
     if (remarks) remarks->clear();
   }
-  auto parsed = parse_yaml_documents(text, remarks);
+  auto parsed = parse_yaml_documents(text, remarks, lines);
   if (auto* documents = std::get_if<Documents>(&parsed)) return std::move(*documents);
   const auto& problem = std::get<YamlProblem>(parsed);
   return Error{std::string(file_name) + ":" + std::to_string(problem.line) + ":" +
@@ -631,8 +700,18 @@ Result<Documents> parse_text(std::string_view text, std::string_view file_name, 
 
 }  // namespace
 
-Result<Documents> parse_documents(std::string_view text, std::string_view file_name) {
-  return parse_text(text, file_name, nullptr);
+Result<Documents> parse_documents(std::string_view text, std::string_view file_name,
+                                  std::vector<FieldLines>* lines) {
+  return parse_text(text, file_name, nullptr, lines);
+}
+
+int line_of_field(const FieldLines& lines, std::string_view path) {
+  for (;;) {
+    if (const auto found = lines.find(path); found != lines.end()) return found->second;
+    if (path.empty()) return 0;
+    const std::size_t last = path.find_last_of(".[");
+    path = path.substr(0, last == path.npos ? 0 : last);
+  }
 }
 
 Result<Documents> parse_manifest(std::string_view text, std::string_view file_name,

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "support/golden.h"
 
 namespace nccl_env::yaml_test {
@@ -40,6 +42,55 @@ void refuses(const std::vector<std::string>& texts, std::string_view file_name =
                                json(text.substr(0, 8)).dump(-1, ' ', true, json::error_handler_t::replace);
     tests::expect_golden(plain ? text : hidden, said);
   }
+}
+
+std::map<std::string, int> lines_in(std::string_view text, std::string_view file_name, std::size_t document,
+                                    const std::vector<std::string>& paths) {
+  std::vector<FieldLines> lines;
+  const auto documents = parse_documents(text, file_name, &lines);
+  EXPECT_TRUE(documents) << text;
+  EXPECT_EQ(documents->size(), lines.size());
+  std::map<std::string, int> found;
+  for (const std::string& path : paths) found[path] = line_of_field(lines.at(document), path);
+  return found;
+}
+
+TEST(Yaml, FieldsHaveTheLinesOfTheFile) {
+  const std::string text =
+      "# a comment\na: 1\n---\n\n---\nkind: K\nspec:\n  list:\n  - x: 1\n    y: 2\n  - {x: 3, y: [4]}\n";
+  const std::map<std::string, int> second{{"kind", 6},
+                                          {"spec", 7},
+                                          {"spec.list[0].y", 10},
+                                          {"spec.list[1].y[0]", 11},
+                                          {"spec.list[1].z", 11},
+                                          {"spec.none.x", 7}};
+  std::vector<std::string> paths;
+  for (const auto& [path, line] : second) paths.push_back(path);
+  EXPECT_EQ(lines_in(text, "f.yaml", 1, paths), second) << "a field that is not there has the line around it";
+  EXPECT_EQ(lines_in(text, "f.yaml", 0, {"a"}).at("a"), 2);
+}
+
+TEST(Yaml, FieldsOfJsonHaveTheirLines) {
+  const std::string text =
+      "{\n  \"a\": {\n    \"b\": \"x\",\n    \"c\": [\n      \"d\",\n      {\"e\": true}\n    ]\n  }\n}\n";
+  const std::map<std::string, int> lines{{"a", 2}, {"a.b", 3}, {"a.c", 4}, {"a.c[0]", 5}, {"a.c[1].e", 6}};
+  std::vector<std::string> paths;
+  for (const auto& [path, line] : lines) paths.push_back(path);
+  EXPECT_EQ(lines_in(text, "f.json", 0, paths), lines);
+  EXPECT_EQ(lines_in(text, "f.yaml", 0, paths), lines);
+}
+
+// Long keys at every level would make paths of gigabytes.
+TEST(Yaml, LinesOfAHostileTextAreBounded) {
+  std::string text;
+  for (int level = 0; level < 60; ++level)
+    text += std::string(static_cast<std::size_t>(level), ' ') + std::string(900, 'k') +
+            std::to_string(level) + ":\n";
+  std::vector<FieldLines> lines;
+  ASSERT_TRUE(parse_documents(text, "f.yaml", &lines));
+  std::size_t bytes = 0;
+  for (const auto& [path, line] : lines.at(0)) bytes += path.size();
+  EXPECT_LT(bytes, 4096u);
 }
 
 // Found by fuzzing: yaml-cpp made bytes of them that are not UTF-8, and writing such a value as JSON throws.

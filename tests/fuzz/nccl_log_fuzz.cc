@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fuzz/fuzz.h"
+#include "nccl_env/core/nccl_log/log_print.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
 

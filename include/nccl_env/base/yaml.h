@@ -2,6 +2,8 @@
 // Reads the files that people write, YAML or JSON, as JSON documents.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -10,6 +12,12 @@
 #include "nccl_env/result.h"
 
 namespace nccl_env {
+
+// Lines of the text, from 1, on which a document's fields stand, by path: "spec.fabric.hcas[0]"; "" is the
+// document. Paths of more than some 256 bytes are left out, and so is what stands behind an alias.
+using FieldLines = std::map<std::string, int, std::less<>>;
+// The line of the field, else of the nearest that is around it; 0 where none is known.
+int line_of_field(const FieldLines& lines, std::string_view path);
 
 // Returns every document of the text, in order; empty and null documents are left out. At most 8 MiB of
 // UTF-8, 64 levels deep; a key that stands twice in one object is refused. A document after the first starts
@@ -24,7 +32,9 @@ namespace nccl_env {
 // has escapes (\ud83d\ude00, \/) that the YAML reader does not know, and then as YAML's flow style.
 //
 // An error is "FILE:LINE:COLUMN: sentence" ("FILE: sentence" for one of the whole text).
-Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name);
+// `lines`, where it is given, has one element for each document.
+Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name,
+                                                    std::vector<FieldLines>* lines = nullptr);
 
 // Does the same for a manifest as kubectl reads it. If a key stands twice in one object, the last one counts
 // and a remark says so ("FILE:LINE: …"); at most 16 remarks. Anchors, aliases and merge keys are written out,

@@ -37,10 +37,8 @@ PodSurroundings surroundings_of(const NamespacePolicy& found, Timestamp now) {
   around.policy = found.policy;
   if (found.policy)
     around.context.max_table_age = found.policy->max_table_age.value_or(around.context.max_table_age);
-  if (found.problem != Reason::NamespaceNotOptedIn) {
-    around.policy_problem = found.problem;
-    around.policy_detail = found.detail;
-  }
+  around.policy_detail = found.detail;
+  if (found.problem != Reason::NamespaceNotOptedIn) around.policy_problem = found.problem;
   for (const std::string& unread : found.unread) leave_out(around.unread, unread);
   return around;
 }

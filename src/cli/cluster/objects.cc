@@ -45,10 +45,12 @@ class PolicyReader {
     read_label();
     const std::string name = found_.label && !found_.label->empty() ? *found_.label : otherwise;
     if (!name.empty()) read_policy(name, allow_code_paths);
-    if (found_.label && found_.label->empty()) {
-      found_.problem = Reason::NamespaceNotOptedIn;
-      found_.detail = "Namespace " + name_space_ + " has no label nccl-env.io/policy.";
-    }
+    if (found_.label && found_.label->empty())
+      problem(Reason::NamespaceNotOptedIn, "Namespace " + name_space_ + " has no label nccl-env.io/policy.");
+    const bool none = found_.problem == Reason::NamespaceNotOptedIn ||
+                      (found_.problem == Reason::PolicyMissing && is_dns_subdomain(name));
+    if (const std::string absent = none ? not_installed(client_) : std::string(); !absent.empty())
+      found_.detail += " And " + absent + ".";
     return std::move(found_);
   }
 
@@ -135,6 +137,19 @@ LookUp look_up(kube::ApiServer& client, const Asked& asked) {
   LookUp found{Outcome::Found, parse_json(reply->body), {}};
   if (!found.object.is_object()) return {Outcome::Failed, {}, asked.words + ": the answer is not an object"};
   return found;
+}
+
+std::string not_installed(kube::ApiServer& client) {
+  const auto reply = client.call({"GET", std::string(kube::kPolicies.group), "", ""});
+  if (!reply || reply->status != kube::kNotFound) return {};
+  return "nccl-env is not installed in this cluster: it knows no ncclpolicies and no nodefabrics "
+         "(docs/operate/install.md; `nccl-env check --pre` tells whether it can be)";
+}
+
+program::Failure not_read(kube::ApiServer& client, std::string problem) {
+  if (std::string absent = not_installed(client); !absent.empty())
+    return {program::kNothing, std::move(absent)};
+  return {program::kNotSeen, std::move(problem)};
 }
 
 NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string& name_space,

@@ -14,6 +14,7 @@
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/kube/client.h"
+#include "nccl_env/program/terminal.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::cli {
@@ -41,6 +42,13 @@ inline constexpr const char* kTableCrd = "nodefabrics.nccl-env.io";
 
 // Names have to be is_dns_subdomain(), so that they cannot change the path.
 LookUp look_up(kube::ApiServer& client, const Asked& asked);
+
+// A cluster that does not know the kinds of our objects, as a sentence; "" where it knows them, and where
+// that cannot be told.
+std::string not_installed(kube::ApiServer& client);
+// Objects of ours could not be read, or are not there, as `problem` says: kNothing where nothing is
+// installed.
+program::Failure not_read(kube::ApiServer& client, std::string problem);
 
 // The policy that a namespace follows, each part as far as it could be read; `unread` has a sentence for each
 // part that could not.

@@ -37,10 +37,17 @@ struct Fabric {
 const char* const kNoSource =
     "; or give FILEs with NodeFabrics, or --store dir:PATH with a directory of them";
 
-Result<store::Reading> read_server(const SourceArguments& arguments) {
+program::Failure take(Result<store::Reading> reading, Fabric& into) {
+  if (!reading) return {program::kNotSeen, reading.error().message};
+  into = {std::move(reading->tables), std::move(reading->policies), std::move(reading->problems)};
+  return {};
+}
+
+program::Failure read_server(const SourceArguments& arguments, Fabric& into) {
   const auto client = connect_cluster(arguments.cluster);
-  if (!client) return Error{client.error().message + kNoSource};
-  return store::read_cluster(**client, {arguments.policy.allow_code_paths});
+  if (!client) return {program::kNotSeen, client.error().message + kNoSource};
+  const auto failure = take(store::read_cluster(**client, {arguments.policy.allow_code_paths}), into);
+  return failure ? not_read(**client, failure.message) : failure;
 }
 
 program::Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
@@ -60,11 +67,8 @@ program::Failure read_store(const SourceArguments& arguments, Fabric& into) {
     return {program::kUsage, "--store " + arguments.store + ": must be dir:PATH"};
   if (!arguments.policy.file.empty())
     return {program::kUsage, "--policy: only with FILEs; the policies of a store or cluster are its own"};
-  auto reading =
-      path ? store::read_directory(*path, {arguments.policy.allow_code_paths}) : read_server(arguments);
-  if (!reading) return {program::kNotSeen, reading.error().message};
-  into = {std::move(reading->tables), std::move(reading->policies), std::move(reading->problems)};
-  return {};
+  return path ? take(store::read_directory(*path, {arguments.policy.allow_code_paths}), into)
+              : read_server(arguments, into);
 }
 
 program::Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& into) {
@@ -278,8 +282,11 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
       name_space.empty() ? list_opted_in(**client, &known) : Result(std::vector<std::string>{name_space});
   if (!names)
     return stop(terminal, program::kNotSeen, names.error().message + "; a namespace of yours: --namespace");
-  if (names->empty())
-    return stop(terminal, program::kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
+  if (names->empty()) {
+    const std::string absent = not_installed(**client);
+    return stop(terminal, program::kNothing,
+                absent.empty() ? "no namespace has the label " + std::string(key::kPolicyLabel) : absent);
+  }
   MissedPods pods;
   for (const std::string& name : *names) look_at(name, **client, *now, known, pods);
   print_answer(terminal, pods);

@@ -178,7 +178,7 @@ program::Failure ask_table(const ExplainArguments& arguments, kube::ApiServer& c
   const NodeTable node = read_node_table(client, arguments.node);
   if (!node.known) return {program::kNotSeen, node.problem + "; give the table's file with --table"};
   if (!node.table)
-    return {program::kNotSeen, "--node " + arguments.node + ": there is no NodeFabric of that name"};
+    return not_read(client, "--node " + arguments.node + ": there is no NodeFabric of that name");
   into.tables.push_back(node.table);
   return {};
 }

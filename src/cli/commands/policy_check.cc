@@ -50,11 +50,12 @@ class Checker {
   void check_file(const std::string& file) {
     const auto text = program::read_text(file, in_);
     all_seen_ = all_seen_ && text;
-    const auto documents = text ? parse_documents(*text, file) : text.error();
+    std::vector<FieldLines> lines;
+    const auto documents = text ? parse_documents(*text, file, &lines) : text.error();
     if (!documents)
       return add({Code::ObjectRefused, Severity::Error, {}, documents.error().message});  // names the file
     const int before = policies_;
-    for (const Json& document : *documents) check_document(file, document);
+    for (std::size_t i = 0; i < documents->size(); ++i) check_document({file, lines[i], {}}, (*documents)[i]);
     if (policies_ == before)
       add({Code::ObjectRefused,
            Severity::Error,
@@ -87,47 +88,61 @@ class Checker {
     return kinds.empty() ? "" : ", but kind " + join_some(kinds, kMostKinds);
   }
 
-  void check_document(const std::string& file, const Json& document) {
+  // An object in a document of a file.
+  struct Place {
+    const std::string& file;
+    const FieldLines& lines;
+    std::string within;  // "items[2]."; "": the object is the document
+
+    [[nodiscard]] int line(const std::string& path) const { return line_of_field(lines, within + path); }
+  };
+
+  void check_document(const Place& place, const Json& document) {
     const std::string kind = text_at(document, "kind");
-    if (kind == kPolicy) return check_policy(file, document);
+    if (kind == kPolicy) return check_policy(place, document);
     const Json& items = member(document, "items");
     if (!kind.ends_with("List") || !items.is_array()) return;
-    for (const Json& item : items) {
-      if (text_at(item, "kind") == kPolicy) check_policy(file, item);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (text_at(items[i], "kind") == kPolicy)
+        check_policy({place.file, place.lines, "items[" + std::to_string(i) + "]."}, items[i]);
     }
   }
 
-  void check_policy(const std::string& file, const Json& object) {
+  void check_policy(const Place& place, const Json& object) {
     ++policies_;
     const std::string name(text_at(member(object, "metadata"), "name"));
     const std::string policy = name.empty() ? "(no name)" : name;
     PolicyReading reading = read_policy(object, options_);
     for (Finding& finding : reading.findings) {
-      finding.subject.file = file;
       finding.subject.name = policy;
-      add(std::move(finding));
+      add_at(place, std::move(finding));
     }
     if (reading.policy && reading.policy->names(LinkLayer::Ethernet) && !reading.policy->min_nccl)
-      add({Code::PolicyField,
-           Severity::Info,
-           {.kind = "NcclPolicy", .name = policy, .path = "spec.nccl.minVersion", .file = file},
-           "not said: an index is pinned although NCCL 2.21.5 and later find it, and an image's "
-           "/etc/nccl.conf is hidden although 2.23.4 and later would read both"});
+      add_at(place, {Code::PolicyField,
+                     Severity::Info,
+                     {.kind = "NcclPolicy", .name = policy, .path = "spec.nccl.minVersion"},
+                     "not said: an index is pinned although NCCL 2.21.5 and later find it, and an image's "
+                     "/etc/nccl.conf is hidden although 2.23.4 and later would read both"});
     if (!name.empty() && !names_.insert(name).second)
-      add({Code::PolicyField,
-           Severity::Error,
-           {.kind = kPolicy, .name = policy, .path = "metadata.name", .file = file},
-           "given twice; the webhook ignores the second"});
+      add_at(place, {Code::PolicyField,
+                     Severity::Error,
+                     {.kind = kPolicy, .name = policy, .path = "metadata.name"},
+                     "given twice; the webhook ignores the second"});
   }
 
+  void add_at(const Place& place, Finding finding) {
+    finding.subject.file = place.file;
+    finding.subject.line = place.line(finding.subject.path);
+    add(std::move(finding));
+  }
   void add(Finding finding) { findings_.push_back(std::move(finding)); }
-  // FILE: POLICY: error: PATH: MESSAGE; the message alone names a file that cannot be read.
+  // FILE:LINE: POLICY: error: PATH: MESSAGE; the message alone names a file that cannot be read.
   static std::string text_of(const Finding& finding) {
     const Subject& subject = finding.subject;
     if (subject.file.empty()) return finding.sentence;
-    return subject.file + ": " + (subject.kind == kPolicy ? subject.name + ": " : "") +
-           std::string(to_string(finding.severity)) + ": " +
-           (subject.path.empty() ? finding.sentence : line_of(finding));
+    return subject.file + (subject.line > 0 ? ":" + std::to_string(subject.line) : "") + ": " +
+           (subject.kind == kPolicy ? subject.name + ": " : "") + std::string(to_string(finding.severity)) +
+           ": " + (subject.path.empty() ? finding.sentence : line_of(finding));
   }
   [[nodiscard]] nlohmann::ordered_json to_json() const {
     return {{"good", code() == program::kDone},
@@ -159,7 +174,7 @@ void add_policy_check(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
       {"check",
-       "Print what is wrong with policies, a line for each finding: FILE: POLICY: error|warning|info: "
+       "Print what is wrong with policies, a line for each finding: FILE:LINE: POLICY: error|warning|info: "
        "PATH: MESSAGE. Exit 1 if one is an error, 4 if a file cannot be read; warnings alone exit 0.",
        "nccl-env policy check policies/*.yaml"},
       check_policies);

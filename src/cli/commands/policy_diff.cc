@@ -181,7 +181,7 @@ program::Failure read_old(const ClusterArguments& cluster, bool allow_code_paths
   const auto client = connect_cluster(cluster);
   if (!client) return {program::kNotSeen, client.error().message + "; or give two files, OLD and NEW"};
   auto reading = store::read_cluster(**client, {allow_code_paths});
-  if (!reading) return {program::kNotSeen, reading.error().message};
+  if (!reading) return not_read(**client, reading.error().message);
   for (const auto& policy : reading->policies) {
     if (policy->name == name) into = policy;
   }

@@ -15,6 +15,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/nccl_log/log_kind.h"
+#include "nccl_env/core/nccl_log/log_print.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
 #include "nccl_env/core/nccl_log/rank_logs.h"

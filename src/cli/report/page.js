@@ -24,7 +24,7 @@ function momentText(text) {
   return `${at.toLocaleString("en-GB", parts)} UTC${seconds > 0 ? ` (${ageText(seconds)} ago)` : ""}`;
 }
 
-// One sentence to hand on: how many nodes need work, and what that work is about.
+// One sentence to hand on: how many nodes need work, a few of them by name, and what that work is about.
 function verdict() {
   if (!nodes.length) return ["There are no nodes in this report."];
   const odd = nodes.filter((node) => node.odd).length, share = Math.round((1000 * odd) / nodes.length) / 10;
@@ -32,7 +32,9 @@ function verdict() {
     const some = nodes.filter((node) => node.severity === severity);
     const codes = byCode(some.flatMap((node) => node.findings.filter((finding) => finding.severity === severity)));
     if (!some.length) return [];
-    return ["; ", `${number(some.length)} ${words}`, make("span", {class: "codes", text: ` (${codes.map((group) => group.code).join(", ")})`})];
+    // A few are named: whom to call is the next question.
+    const named = some.length <= 3 ? `: ${some.map((node) => shorten(node.name, 48)).join(", ")}` : "";
+    return ["; ", `${number(some.length)} ${words}${named}`, make("span", {class: "codes", text: ` (${codes.map((group) => group.code).join(", ")})`})];
   });
   if (odd) return [`${ofAll(odd, nodes.length)} (${share || "under 0.1"} %) need work: `, ...parts.slice(1), "."];
   const unknown = unknownPorts();

@@ -85,24 +85,39 @@ bool is_cause(const Finding& finding) {
          (code == Code::PortDown || code == Code::HcaMissing || code == Code::NoAddress);
 }
 
-// A node offers no fabric because of ports that are down, missing or without an address: those say so.
-void fold_into_causes(std::vector<Finding>& findings) {
+bool is_lack_of_fabric(const Finding& finding) {
+  return finding.code == Code::NoFabric && finding.severity == Severity::Error;
+}
+
+// A node offers no fabric because of ports that are down, missing or without an address: those say so, with
+// one remedy. A node of which the policy wants more ports has none down on purpose.
+void fold_into_causes(const std::vector<NodeView>& views, std::vector<Finding>& findings) {
+  std::set<std::string> wanted;
+  for (const NodeView& view : views) {
+    if (view.reason == Reason::TooFewPorts) wanted.insert(view.table->name);
+  }
   std::map<std::string, Finding*> causes;
   for (Finding& finding : findings) {
+    if (finding.code == Code::PortDown && wanted.contains(finding.subject.name))
+      finding.severity = Severity::Error;
     if (is_cause(finding)) causes.emplace(finding.subject.name, &finding);
   }
   std::set<std::string> folded;
   for (const Finding& finding : findings) {
     const auto cause = causes.find(finding.subject.name);
-    if (finding.code != Code::NoFabric || finding.severity != Severity::Error || cause == causes.end())
-      continue;
+    if (!is_lack_of_fabric(finding) || cause == causes.end()) continue;
     cause->second->sentence +=
         "; so its pods get no HCA list (" + finding.sentence.substr(0, finding.sentence.find(':')) + ")";
+    if (cause->second->code == Code::PortDown)
+      cause->second->remedy =
+          "Check cable, transceiver and switch port, on InfiniBand also the subnet manager. Until the port "
+          "is "
+          "up, cordon the node" +
+          std::string(wanted.contains(finding.subject.name) ? ", or lower spec.fabric.expectPorts." : ".");
     folded.insert(finding.subject.name);
   }
   std::erase_if(findings, [&](const Finding& finding) {
-    return finding.code == Code::NoFabric && finding.severity == Severity::Error &&
-           folded.contains(finding.subject.name);
+    return is_lack_of_fabric(finding) && folded.contains(finding.subject.name);
   });
 }
 
@@ -141,7 +156,7 @@ Diagnosis diagnose(const DoctorInput& input) {
           {Code::NoFabric, Severity::Info, of_node(view.table->name), "its table holds no RDMA hardware"});
   }
   merge_ports(findings);
-  fold_into_causes(findings);
+  fold_into_causes(views, findings);
   add_findings(std::move(findings), diagnosis);
   return diagnosis;
 }
@@ -186,7 +201,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kSeverities = 3;
-// A pool's nodes by name: enough to identify the pool.
+// Nodes by name: enough to identify a pool, or to go to them.
 constexpr std::size_t kMostNodes = 3;
 
 // Tells of ports that no check could judge: that does not make them healthy.
@@ -201,6 +216,20 @@ std::string unknown_line(const Diagnosis& diagnosis) {
   return "state not known for " + std::to_string(unknown) + " of " + count_of(ports, "fabric port") + "\n";
 }
 
+// " on gpu-1, gpu-7": the nodes with findings of that severity, where these are few.
+std::string nodes_at_fault(const Diagnosis& diagnosis, Severity severity) {
+  if (severity == Severity::Info || diagnosis.nodes.size() == 1) return {};
+  std::vector<std::string> names;
+  for (const Finding& finding : diagnosis.findings) {
+    const std::string& name = finding.subject.name;
+    if (finding.severity != severity) continue;
+    if (finding.subject.kind != "Node" || name.empty()) return {};
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    if (names.size() > kMostNodes) return {};
+  }
+  return " on " + join(names);
+}
+
 std::string headline(const Diagnosis& diagnosis) {
   std::string text =
       count_of(diagnosis.nodes.size(), "node") + ", " + count_of(diagnosis.pools.size(), "pool") + ": ";
@@ -209,9 +238,10 @@ std::string headline(const Diagnosis& diagnosis) {
     const auto severity = static_cast<Severity>(i);
     const std::size_t number = count(diagnosis.findings, severity);
     if (number == 0) continue;
-    found += (found.empty() ? "" : ", ") + (severity == Severity::Info
-                                                ? std::to_string(number) + " info"
-                                                : count_of(number, std::string(to_string(severity))));
+    found += (found.empty() ? "" : ", ") +
+             (severity == Severity::Info ? std::to_string(number) + " info"
+                                         : count_of(number, std::string(to_string(severity)))) +
+             nodes_at_fault(diagnosis, severity);
   }
   int unknown = 0;
   for (const NodeState& node : diagnosis.nodes) unknown += node.unknown_states;

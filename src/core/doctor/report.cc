@@ -229,7 +229,7 @@ class Writer {
   OrderedJson findings() {
     OrderedJson all = OrderedJson::array();
     for (const Finding& finding : report_.diagnosis->findings) {
-      const auto& [kind, name_space, name, path, file, parts] = finding.subject;
+      const auto& [kind, name_space, name, path, file, line, parts] = finding.subject;
       all.push_back(list_(to_string(finding.code), static_cast<int>(finding.severity), kind, name,
                           doctor::some_of(parts), finding.sentence));
     }

@@ -350,7 +350,9 @@ class Answerer {
     const std::string& policy = *around_.namespace_policy;
     if (policy.empty()) {
       return skip(Reason::NamespaceNotOptedIn,
-                  "Namespace " + record_.name_space + " has no label nccl-env.io/policy.");
+                  around_.policy_detail.empty()
+                      ? "Namespace " + record_.name_space + " has no label nccl-env.io/policy."
+                      : around_.policy_detail);
     }
     if (around_.policy_problem) return skip(*around_.policy_problem, around_.policy_detail);
     if (!around_.policy) return tell_unknown();
@@ -515,10 +517,17 @@ class Answerer {
             PodState::Given, "The pod found none of its node's values: nccl-env-resolve failed" + why + ".",
             "`kubectl logs " + record_.name + " -c nccl-env-resolve` may tell more.", Code::LookFailed);
       case GivenFile::State::Foreign:
-        return set(PodState::Given, "The pod has what policy " + record_.status->policy +
-                                        " gives it; what it found itself is not known.");
+        return set(PodState::Given,
+                   "The pod has what policy " + record_.status->policy +
+                       " gives it; what it found itself is not known: the message of nccl-env-resolve " +
+                       (file.detail.empty() ? "is not one that nccl-env writes." : "is missing."),
+                   "`kubectl logs " + record_.name +
+                       " -c nccl-env-resolve` may tell more; the container's /etc/nccl.conf has the values.");
       default:
-        return tell_given();
+        tell_given();
+        if (file.cut)
+          answer_.sentence +=
+              " What it found itself is known in part: the kubelet cut the message of nccl-env-resolve.";
     }
   }
 

@@ -273,8 +273,8 @@ constexpr std::array kRows{
            "Name one that hosts reach each other by: spec.socketInterface of the policy, or "
            "NCCL_SOCKET_IFNAME. A list that excludes (^docker0) has to exclude lo, too."),
     of_pod(Code::NoConnection, "NoConnection", Impact::Node,
-           "No TCP connection to the other rank: a firewall, the wrong interface, a proxy between them (a "
-           "service mesh's sidecar), or a rank that ended before.",
+           "No TCP connection to the other rank: it gave the address of a wrong interface, a firewall or "
+           "proxy (a service mesh's sidecar) is between them, or it ended before.",
            "Connect by hand from pod to pod on a random port; exclude the pods from the mesh; look for the "
            "rank that failed first."),
     of_pod(Code::LinkDown, "LinkDown", Impact::Node,
@@ -426,6 +426,16 @@ constexpr std::array kRows{
     of_pod(Code::NcclVersionsDiffer, "NcclVersionsDiffer", Impact::PodAnew,
            "Ranks of one job run several versions of NCCL.",
            "Use one image for all ranks, and look for an LD_LIBRARY_PATH or LD_PRELOAD that brings another."),
+    of_pod(Code::LibraryMismatch, "LibraryMismatch", Impact::PodAnew,
+           "The library that is loaded lacks what its user was built for: two versions are installed, or the "
+           "wrong one is found first.",
+           "See which file is loaded (ldd, LD_DEBUG=libs, LD_LIBRARY_PATH, pip list | grep -i nccl), and "
+           "leave the one that fits."),
+    of_pod(Code::NoGpuDirect, "NoGpuDirect", Impact::Node,
+           "NCCL runs without GPUDirect RDMA: data goes through the host's memory, which costs most of the "
+           "speed. On GPUs without it (GeForce, GB10) that is normal.",
+           "Look for nvidia_peermem in lsmod on the node, or use DMA-BUF (NCCL from 2.17 on, an open kernel "
+           "driver); NCCL up to 2.22 does not see the nvidia_peermem of later kernels."),
     of_pod(Code::InitNotEnded, "InitNotEnded", Impact::None,
            "NCCL began to initialise, and the log does not tell that it finished.",
            "If the job hangs: `nccl-env verify job/NAME` tells which rank is missing or odd. Without a "
@@ -439,7 +449,7 @@ constexpr std::array kRows{
            "ranks."),
     of_pod(
         Code::TimedOut, "TimedOut", Impact::None,
-        "A collective did not end in time: a rank hangs, or never called it.",
+        "A collective did not end in time: a rank hangs, is late or calls another.",
         "Find the rank that is behind: `nccl-env verify job/NAME`; in a job that hangs now, from NCCL 2.24 "
         "on, `ncclras -v` in one of its pods."),
     of_pod(

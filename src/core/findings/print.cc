@@ -100,15 +100,13 @@ std::string section(Place begin, Place end) {
 OrderedJson to_json(const Finding& finding) {
   const Subject& subject = finding.subject;
   const Named& words = words_of(finding.code);
+  OrderedJson of{{"kind", text_or_null(subject.kind)}, {"namespace", text_or_null(subject.name_space)},
+                 {"name", text_or_null(subject.name)}, {"path", text_or_null(subject.path)},
+                 {"file", text_or_null(subject.file)}, {"parts", subject.parts}};
+  if (subject.line > 0) of["line"] = subject.line;
   return {{"code", words.name},
           {"severity", to_string(finding.severity)},
-          {"subject",
-           {{"kind", text_or_null(subject.kind)},
-            {"namespace", text_or_null(subject.name_space)},
-            {"name", text_or_null(subject.name)},
-            {"path", text_or_null(subject.path)},
-            {"file", text_or_null(subject.file)},
-            {"parts", subject.parts}}},
+          {"subject", std::move(of)},
           {"sentence", finding.sentence},
           {"remedy", text_or_null(remedy_of(finding))},
           {"impact", to_string(words.impact)},

@@ -36,6 +36,12 @@ constexpr EngineWords kUcxWords[] = {
     {"Local QP operation error", Code::TransferFailed},
     {"Remote operation error", Code::TransferFailed},
     {"Remote side aborted", Code::TransferFailed},
+    {"process_vm_", Code::SharedMemory},
+    {"open(file_name=/proc/", Code::SharedMemory},
+    {"remote FIFO", Code::SharedMemory},
+    {"Shared memory error", Code::SharedMemory},
+    {"shmget(", Code::SharedMemory},
+    {"shmat(", Code::SharedMemory},
     {"ulimit -l", Code::MemoryLock},
     {"Cannot allocate memory", Code::MemoryLock},
     {"reg_mr", Code::GpuMemory},
@@ -58,6 +64,7 @@ constexpr EngineWords kNvshmemWords[] = {
     {"no active IB device found, exiting", Code::NoTransport},
     {"init failed for transport: ", Code::NoTransport},
     {"cannot allocate mlx5dv_devx_uar", Code::NoTransport},
+    {"NULL value Unable to create ah", Code::ConnectFailed},
     {"NVSHMEM API called before NVSHMEM initialization", Code::GaveUp},
     {"neither nv_peer_mem, or nvidia_peermem detected", Code::GpuMemory},
 };
@@ -168,7 +175,9 @@ std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text,
 // "[1700000000.123456] [gpu-1:984  :0]   ucp_context.c:1508 UCX  WARN  network device …".
 std::optional<EngineLine> read_ucx_line(std::string_view text, std::uint64_t line, EngineLog& into) {
   constexpr string_view kMark = " UCX  ";
-  const auto rest = text_behind(text, kMark);
+  // An error also at the beginning of a line, where what stood before it was left out.
+  const bool bare = text.starts_with("UCX  ERROR ") || text.starts_with("UCX  FATAL ");
+  const auto rest = bare ? text.substr(kMark.size() - 1) : text_behind(text, kMark);
   if (!rest) return std::nullopt;
   const string_view level = rest->substr(0, rest->find(' '));
   constexpr string_view kLevels[] = {"FATAL", "ERROR", "WARN", "DIAG", "INFO", "PRINT"};
@@ -248,8 +257,10 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
   }
   if (const auto status = text_behind(text, "non-zero status: ");
       status && !read.failure &&
-      (text.find("nvshmem") != text.npos || text.find("/transport/ib") != text.npos)) {
-    read.failure = failure_of(Code::GaveUp, trimmed_text(text));
+      (text.find("vshmem") != text.npos || text.find("/transport/ib") != text.npos)) {
+    const bool multicast = text.find("nvls") != text.npos || text.find("ulticast") != text.npos ||
+                           text.find(" MC group ") != text.npos;
+    read.failure = failure_of(multicast ? Code::NvlinkFabric : Code::GaveUp, trimmed_text(text));
     // ibv_modify_qp returns an errno, a call of NVSHMEM's own a number below 12.
     constexpr int kErrors[] = {19, 22, 61, 101, 110, 113};
     if (const int error = number_in(*status);

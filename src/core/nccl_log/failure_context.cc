@@ -127,17 +127,23 @@ std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
   if (*failure.sequence <= 1) {
     if (log.is_of_one_node() && log.local_transports.contains("P2P"))
       return "It is the first collective, on one node, over P2P: try NCCL_P2P_DISABLE=1 once. If it runs "
-             "then, PCIe ACS or the IOMMU breaks P2P between the GPUs.";
+             "then, PCIe ACS or the IOMMU breaks P2P.";
     return "It is the first collective: nothing shows that data ever passed between the ranks.";
   }
   const bool barrier = failure.elements && *failure.elements == 1 && failure.operation == "ALLREDUCE";
   const std::uint64_t before = *failure.sequence - 1;
-  return (log.completed.contains(before)
-              ? "The " + std::to_string(before) + " before it ended well, so the network worked until then"
-              : "It is number " + std::to_string(*failure.sequence) +
-                    " of its group, and nothing tells what the others did") +
-         ": look first for a call that only some ranks make (a checkpoint's, a test's)" +
-         (barrier ? "; one element may be a barrier()." : ".");
+  const std::string end = barrier ? "; one element may be a barrier()." : ".";
+  if (log.completed.contains(before))
+    return "The " + std::to_string(before) +
+           " before it ended well, so the network worked until then: look first for a call that only some "
+           "ranks "
+           "make (a checkpoint's, a test's)" +
+           end;
+  return "It is number " + std::to_string(*failure.sequence) +
+         " of its group: look first for a rank that prepares data longer than the time-out, or a call that "
+         "only "
+         "some ranks make (a checkpoint's, a test's); nothing tells what the others did" +
+         end;
 }
 
 // Text in a number that a stranger sent: "GET " of an HTTP client.

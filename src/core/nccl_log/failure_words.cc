@@ -23,6 +23,188 @@ struct NearWords {
 // cause: tests/data/logs/cases.tsv names each.
 constexpr NearWords kNearWords[] = {
     {Code::NvlinkFabric,
+     "vshmem",
+     {},
+     "NVSHMEM could not map NVLink's multicast (NVLS): driver and fabric manager are out of step (after an "
+     "update or restart), or the container lacks the right to it. Not the network.",
+     "Restart nvidia-fabricmanager and reset the GPUs, or reboot the node; NVSHMEM_DISABLE_NVLS=1 goes round "
+     "it. dmesg may say more (NV_ERR_FABRIC_STATE_OUT_OF_SYNC)."},
+    {Code::NvlinkFabric,
+     "abric state cached",
+     {},
+     "The driver's state of the NVLink fabric is out of step with fabric manager's. Not the network.",
+     "Restart nvidia-fabricmanager and reset the GPUs, or reboot the node; NVLS turned off goes round it."},
+    {Code::NvlinkFabric,
+     "NVRM: Xid",
+     {},
+     "The driver reports an error of NVLink (Xid 74): a link, its cable or NVSwitch. Not the network.",
+     "Look at nvidia-smi nvlink -e and dmesg on that node; take the node out and reset the GPUs."},
+    {Code::GpuFault,
+     "NVRM: Xid",
+     {},
+     "The driver reports an error of a GPU (Xid), of its hardware or of the program on it. Not the network.",
+     "Look the number up in NVIDIA's list of Xids; for 48, 63, 64, 79, 94, 95 take the node out."},
+    {Code::NotTheNetwork,
+     "operation not supported",
+     {},
+     "The GPU or its driver does not support what NCCL asks for: a virtual GPU (vGPU) without unified memory "
+     "(UVM) has no memory pools, for one. Not the network.",
+     "Turn unified memory on for the vGPU, or pass the whole GPU through; compare driver and CUDA's "
+     "version."},
+    {Code::GpuNotUsable,
+     "named symbol not found",
+     {},
+     "The library has no code for this GPU's architecture, or does not fit the driver. Not the network.",
+     "Use a build of NCCL (or of the library that fails) for this GPU: NVCC_GENCODE with its sm_ number; "
+     "look "
+     "whether an older libnccl is found first."},
+    {Code::GpuNotUsable,
+     "no kernel image",
+     {},
+     "The library has no code for this GPU's architecture. Not the network.",
+     "Use a build for this GPU (its sm_ or gfx number), of PyTorch, NCCL or the library that fails."},
+    {Code::GpuNotUsable,
+     "invalid device function",
+     {},
+     "The library has no code for this GPU's architecture. Not the network.",
+     "Use a build for this GPU (its sm_ or gfx number), of PyTorch, NCCL or RCCL."},
+    {Code::GpuNotUsable,
+     "HSA_NO_SCRATCH_RECLAIM",
+     {},
+     "RCCL stops at its start: this HIP runtime and firmware want HSA_NO_SCRATCH_RECLAIM=1. Not the network.",
+     "Set HSA_NO_SCRATCH_RECLAIM=1 for all ranks."},
+    {Code::GpuNotUsable,
+     "only supported with GPUs",
+     {},
+     "PyTorch sees no GPU in this process. Not the network.",
+     "Give the container its GPUs (nvidia-smi or rocminfo shows them), and a PyTorch built for them."},
+    {Code::GpuPeer,
+     "or IPC, failed",
+     {},
+     "HIP cannot share a GPU's memory with the other processes of the node (IPC): the container does not "
+     "allow it, or HSA_ENABLE_IPC_MODE_LEGACY=1 does not work here. Not the network.",
+     "Unset HSA_ENABLE_IPC_MODE_LEGACY or set it to 0; else run the node's ranks in one container, with "
+     "--ipc=host."},
+    {Code::GpuPeer,
+     "hipIpc",
+     {},
+     "HIP cannot share a GPU's memory with the other processes of the node (IPC): the container does not "
+     "allow it, or HSA_ENABLE_IPC_MODE_LEGACY=1 does not work here. Not the network.",
+     "Unset HSA_ENABLE_IPC_MODE_LEGACY or set it to 0; else run the node's ranks in one container, with "
+     "--ipc=host."},
+    {Code::GpuPeer,
+     "IPC memory creation",
+     {},
+     "HIP cannot share a GPU's memory with the other processes of the node (IPC): the container does not "
+     "allow it, or HSA_ENABLE_IPC_MODE_LEGACY=1 does not work here. Not the network.",
+     "Unset HSA_ENABLE_IPC_MODE_LEGACY or set it to 0; else run the node's ranks in one container, with "
+     "--ipc=host."},
+    {Code::SharedMemory,
+     "process_vm_",
+     {},
+     "UCX may not read another process's memory (CMA): the ranks of a node are in separate containers or "
+     "user "
+     "namespaces, or ptrace is forbidden.",
+     "Run a node's ranks in one container or namespace, allow SYS_PTRACE, or set UCX_TLS=^cma."},
+    {Code::SharedMemory,
+     "/proc/",
+     {},
+     "UCX may not open another process's shared memory by /proc: the ranks of a node are in separate user "
+     "namespaces (containers).",
+     "Set UCX_POSIX_USE_PROC_LINK=n, or run a node's ranks in one container or namespace."},
+    {Code::SharedMemory,
+     "remote FIFO",
+     {},
+     "UCX cannot attach the shared memory of another rank of the node: they are in separate containers or "
+     "namespaces, or /dev/shm has no room.",
+     "Look at the first error above it; run a node's ranks in one container; look at df /dev/shm."},
+    {Code::SegmentMissing,
+     "(size 0)",
+     {},
+     "A rank takes another rank's memory handle (cuMem) for a file's name: hence size 0 and a strange name. "
+     "/dev/shm itself is not at fault.",
+     "Set NCCL_CUMEM_HOST_ENABLE=0 on all ranks, or use a later NCCL; look for a NUMA node without memory "
+     "(numactl -H)."},
+    {Code::NoConnection,
+     "Gloo ",
+     {},
+     "Gloo, which NCCL's variables do not reach, could not connect the ranks: one gave an address that the "
+     "others do not reach (GLOO_SOCKET_IFNAME), or ended before.",
+     "Set GLOO_SOCKET_IFNAME on all ranks to the interface that hosts reach each other by; look for a rank "
+     "that failed before."},
+    {Code::NoConnection,
+     "ssh: connect",
+     {},
+     "The launcher reaches no sshd on that host: its pod is not ready, or its name or port is another.",
+     "Wait until all workers run, and try ssh by hand from the launcher."},
+    {Code::RendezvousFailed,
+     "failed to connect to [::ffff:255.",
+     {},
+     "MASTER_ADDR leads to a netmask, not to a host's address.",
+     "Set MASTER_ADDR to the address or name of rank 0's host, the same on all ranks."},
+    {Code::RendezvousFailed,
+     "The client socket",
+     {},
+     "Nothing answers at PyTorch's MASTER_ADDR and MASTER_PORT: rank 0 (torchrun's master) is not started "
+     "yet "
+     "or has ended, the address is wrong, or a firewall is between.",
+     "Compare when rank 0 and this rank started (a longer rendezvous time-out waits for it); connect to "
+     "MASTER_ADDR:MASTER_PORT by hand."},
+    {Code::RendezvousFailed,
+     "cannot be retrieved",
+     {},
+     "The name in MASTER_ADDR does not resolve here.",
+     "Look at the job's headless service and at the pod's DNS; name rank 0's host as the others resolve it."},
+    {Code::PeerClosed,
+     "SocketImpl",
+     {},
+     "PyTorch's store, which rank 0 holds, closed the connection: rank 0's process ended before, and its log "
+     "tells why.",
+     "Read rank 0's log from its end."},
+    {Code::PluginFailed,
+     "o eligible providers",
+     {},
+     "The plugin (aws-ofi-nccl) finds no provider that it can use: no EFA device in the container, or a "
+     "libfabric without it.",
+     "Request vpc.amazonaws.com/efa, look at fi_info -p efa in the container, and use the EFA installer's "
+     "libfabric."},
+    {Code::PluginFailed,
+     "fi_getinfo() call failed",
+     {},
+     "The plugin (aws-ofi-nccl) finds no provider that it can use: no EFA device in the container, or a "
+     "libfabric without it.",
+     "Request vpc.amazonaws.com/efa, look at fi_info -p efa in the container, and use the EFA installer's "
+     "libfabric."},
+    {Code::GaveUp,
+     "(SIGKILL)",
+     {},
+     "A process was killed from outside (SIGKILL): by the kernel where memory ran out, or by a person or "
+     "launcher. The log does not tell which.",
+     "Look at the pod's last state (OOMKilled), at dmesg on the node, and at the other ranks' logs."},
+    {Code::UnknownWarning,
+     "(SIGBUS)",
+     {},
+     "A process got SIGBUS, and the log does not tell why; most often /dev/shm has no room.",
+     "Look at df /dev/shm in the container; give it an emptyDir with medium: Memory."},
+    {Code::UnknownWarning,
+     "(SIGSEGV)",
+     {},
+     "A process crashed (segmentation fault), and the log does not tell why.",
+     "Read the backtrace near that line, or a core file's."},
+    {Code::LibraryMismatch,
+     "cannot open shared object file",
+     {},
+     "A library that the program needs is not found by the loader.",
+     "Install it in the image, or name its folder in LD_LIBRARY_PATH (pip's are under "
+     "site-packages/nvidia)."},
+    {Code::LibraryMismatch,
+     "symbol: nccl",
+     {},
+     "The libnccl that is loaded is not the one that this program was built for: two versions are installed, "
+     "or an older one is found first.",
+     "pip list | grep -i nccl: remove the one that does not fit (nvidia-nccl-cu11 beside -cu12); look at "
+     "LD_LIBRARY_PATH and LD_PRELOAD."},
+    {Code::NvlinkFabric,
      "invalid argument",
      {},
      "NVLink's multicast (NVLS) failed, and the line does not tell whether fabric manager, the driver or "
@@ -150,6 +332,17 @@ FailureWords words_of(const NcclFailure& failure, const NcclLog& log, std::strin
         "Ranks come with unequal numbers of ranks, " + counts + ": their world sizes differ.",
         "Compare WORLD_SIZE, nodes and processes for each node that the ranks were started with; look for "
         "ranks of an earlier run."};
+  // The one driver whose adapters do RoCE only where they are set up for it, and else iWARP.
+  const auto is_irdma = [](const auto& each) { return each.first.starts_with("irdma"); };
+  if (failure.code == Code::ConnectFailed && !log.devices.empty() &&
+      std::ranges::all_of(log.devices, is_irdma))
+    return {
+        "The Intel adapter (irdma) refuses the queue pair: RoCE is not set up on it, or its MTU or GID index "
+        "does "
+        "not fit the peer.",
+        "Set RoCE up on both ends (irdma's roce_ena, addresses), or leave the adapter out: "
+        "NCCL_IB_HCA=^irdma, "
+        "or NCCL_IB_DISABLE=1 where it is the only one."};
   if (failure.code == Code::DeviceNotOpened && variable.empty())
     return {
         "NCCL sees a device that this process may not open, and goes on without it.",

@@ -7,6 +7,7 @@
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/nccl_log/warning_words.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_log/host_failure.h"
 
 namespace nccl_env {
 namespace {
@@ -61,14 +62,34 @@ std::optional<NcclFailure> read_watchdog(string_view line) {
   return failure;
 }
 
+// "[W515 07:06:42 …", "[rank1]:[W socket.cpp:663]": a warning of PyTorch's, which goes on.
+bool is_torch_warning(string_view line) {
+  const std::size_t at = line.find("[W");
+  return at != line.npos && at + 2 < line.size() && (is_digit(line[at + 2]) || line[at + 2] == ' ');
+}
+
+// True where the system gave up on an address: ETIMEDOUT, ENETUNREACH, EHOSTUNREACH.
+bool has_lost_host(string_view line) {
+  return line.find("errno: 110 ") != line.npos || line.find("errno: 101 ") != line.npos ||
+         line.find("errno: 113 ") != line.npos;
+}
+
 // PyTorch, where ranks meet before NCCL does: "[1] is setting up NCCL communicator and retrieving
 // ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: …"; TCPStore's
 // and torchrun's "Timed out after 601 seconds waiting for clients. 1/2 clients joined."
 std::optional<NcclFailure> read_rendezvous(string_view line) {
   for (const string_view words :
-       {string_view("is setting up NCCL communicator"), string_view("waiting for clients"),
+       {string_view("The client socket has timed out"),
+        string_view("The client socket has failed to connect"), string_view("network addresses of ("),
+        string_view("RendezvousConnectionError"), string_view("RendezvousTimeoutError"),
+        string_view("is setting up NCCL communicator"), string_view("waiting for clients"),
         string_view("Timed out initializing process group in store based barrier")}) {
     if (line.find(words) == line.npos) continue;
+    // A client goes on with the next address, or tries again.
+    if (words.ends_with("failed to connect")
+            ? !has_lost_host(line)
+            : words.starts_with("network addresses") && is_torch_warning(line))
+      continue;
     NcclFailure failure = told(Code::RendezvousFailed, line, words);
     const auto error = text_behind(line, "got error: ");
     if (error) failure.summary = rank_of(line) + "no ncclUniqueId from rank 0: ";
@@ -77,6 +98,22 @@ std::optional<NcclFailure> read_rendezvous(string_view line) {
     failure.summary += (error ? *error : line.substr(timed_out)).substr(0, kLongestSummary);
     return failure;
   }
+  return std::nullopt;
+}
+
+// PyTorch's store, of which rank 0 is the server: "recvValue failed on SocketImpl(fd=…): Connection reset by
+// peer", "sendBytes failed on SocketImpl(…): Broken pipe", "The server socket has failed to listen on any
+// local network address … errno: 98 - Address already in use".
+std::optional<NcclFailure> read_store(string_view line) {
+  for (const string_view words :
+       {string_view("recvValue failed on SocketImpl"), string_view("recvVector failed on SocketImpl"),
+        string_view("sendBytes failed on SocketImpl")}) {
+    // Ranks that end after rank 0 warn of it.
+    if (line.find(words) != line.npos && !is_torch_warning(line)) return told(Code::PeerClosed, line, words);
+  }
+  const bool server = line.find("The server socket has failed to") != line.npos;
+  if (server && (line.find("errno: 98") != line.npos || line.find("EADDRINUSE") != line.npos))
+    return told(Code::PortTaken, line, "The server socket");
   return std::nullopt;
 }
 
@@ -170,11 +207,19 @@ std::optional<NcclFailure> read_framework_failure(std::string_view line) {
   constexpr string_view kMismatch = "Detected mismatch between collectives on ranks";
   if (line.find(kMismatch) != line.npos) return told(Code::CallsDiffer, line, "Rank ");
   if (auto failure = read_rendezvous(line)) return failure;
+  if (auto failure = read_store(line)) return failure;
   if (auto failure = read_cuda(line)) return failure;
   if (auto failure = read_test(line)) return failure;
   if (auto failure = read_gloo(line)) return failure;
   if (auto failure = read_end_of_process(line)) return failure;
+  if (auto failure = read_host_failure(line)) return failure;
   return read_result(line);
+}
+
+std::optional<std::string> read_gloo_remote(std::string_view line) {
+  const auto remote = text_behind(line, "remote=[");
+  if (!remote || line.find("SO_ERROR") == line.npos) return std::nullopt;
+  return std::string(remote->substr(0, std::min<std::size_t>(remote->find(']'), 64)));
 }
 
 std::optional<std::uint64_t> read_completed_collective(std::string_view line) {

@@ -316,6 +316,16 @@ std::optional<NcclFailure> read_no_connection(string_view text) {
   return failure;
 }
 
+// "socketPollConnect: connect to 169.254.170.23<4711> returned Connection refused, retrying (13/34) after
+// sleep …": an attempt is no failure, but many at an address inside a host never come to another.
+std::optional<NcclFailure> read_attempt(string_view text) {
+  constexpr std::uint64_t kMany = 10;
+  const auto times = number_behind(text, "retrying (");
+  if (times.value_or(0) < kMany) return std::nullopt;
+  auto failure = read_no_connection(text);
+  return failure && failure->code == Code::UnreachableInterface ? failure : std::nullopt;
+}
+
 constexpr int kResults = 7;  // of ncclResult_t; 7 is "in progress", which is not an error
 
 // "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]", "init.cc:1303 -> 2": the last
@@ -347,6 +357,7 @@ std::optional<NcclFailure> read_warning(string_view text, string_view file) {
 std::optional<NcclFailure> read_any(string_view text, bool warning, string_view file) {
   if (auto failure = read_connect(text, warning)) return failure;
   if (text.find("Failed to open libibverbs.so") != text.npos) return of_code(Code::NoVerbsLibrary);
+  if (auto failure = read_attempt(text)) return failure;
   if (warning) return read_warning(text, file);
   return read_end(text);
 }

@@ -9,6 +9,7 @@
 #include "nccl_env/core/nccl_log/framework_failure.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_log/host_failure.h"
 
 namespace nccl_env {
 namespace {
@@ -31,6 +32,10 @@ struct Mark {
 };
 
 Mark find_mark(std::string_view text, std::size_t from) {
+  // At the beginning of a line where what stood before it was left out.
+  for (const std::string_view mark : kMarks) {
+    if (from == 0 && text.starts_with(mark.substr(1))) return {0, mark == kMarks[1], mark.size() - 1};
+  }
   const std::size_t info = text.find(kMarks[0], from);
   const std::size_t warn = text.find(kMarks[1], from);
   const std::size_t at = std::min(info, warn);
@@ -90,6 +95,54 @@ Mark find_old_mark(std::string_view text) {
     return {at, words == kOldMarks[1], at + words.size()};
   }
   return {};
+}
+
+// Beginnings of NCCL's messages, for lines that lost what stands before them: people post excerpts, and
+// PyTorch prints the last error alone.
+constexpr std::string_view kBareInfo[] = {
+    "NET/IB : ",          "NET/IB: ",          "NET/Socket : ",  "NET/OFI ",
+    "Bootstrap : Using ", "Bootstrap: Using ", "Using network ", "socketPollConnect: connect to "};
+constexpr std::string_view kBareWarnings[] = {"Call to ibv_",
+                                              "Call to connect to ",
+                                              "Call to recv from ",
+                                              "socketStartConnect: Connect to ",
+                                              "socketPollConnect: connect to ",
+                                              "Net : Connect to ",
+                                              "Error while attaching to shared memory segment ",
+                                              "Error while creating shared memory segment ",
+                                              "Error: failed to extend /dev/shm/",
+                                              "Cuda failure ",
+                                              "HIP failure ",
+                                              "NET/IB : Got ",
+                                              "Got completion ",
+                                              "NET/OFI aws-ofi-nccl initialization failed",
+                                              "NET/OFI No eligible providers",
+                                              "Bootstrap : no socket interface found",
+                                              "Bootstrap: no socket interface found",
+                                              "No socket interface found",
+                                              "Duplicate GPU detected ",
+                                              "NCCL version mismatch",
+                                              "Mismatched NCCL version",
+                                              "Message truncated "};
+
+template <class Words>
+bool begins_with_one_of(std::string_view text, const Words& all) {
+  return std::ranges::any_of(all, [&](std::string_view words) { return text.starts_with(words); });
+}
+
+// The text behind "[rank1]: ", "[1,0]<stderr>:" and "(RayWorkerWrapper pid=1061, ip=10.0.0.2) ".
+std::string_view behind_rank(std::string_view text) {
+  if (const std::size_t close = text.find(") "); text.starts_with('(') && close != text.npos) {
+    if (text.substr(0, close).find("pid=") != text.npos) text = trimmed_text(text.substr(close + 2));
+  }
+  for (int marks = 0; marks < 2 && text.starts_with('['); ++marks) {
+    const std::size_t close = text.find(']');
+    if (close == text.npos) return text;
+    std::string_view rest = text.substr(close + 1);
+    if (rest.starts_with('<')) rest = rest.substr(std::min(rest.find('>'), rest.size() - 1) + 1);
+    text = trimmed_text(rest.substr(rest.starts_with(':') ? 1 : 0));
+  }
+  return text;
 }
 
 // End of a message; if another process wrote into the message, the place where that process's prefix begins.
@@ -262,7 +315,8 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   }
   if (messages == 0) {
     message.text = text;
-    if (!read_table(text) && !read_engine(message)) ours = read_framework(message) || ours;
+    if (!read_table(text) && !read_engine(message))
+      ours = read_bare(message) || read_framework(message) || read_beside(message) || ours;
   }
   log_.nccl_lines += ours ? 1 : 0;
   log_.processes = processes_.size();
@@ -319,6 +373,39 @@ bool NcclLogReader::read_engine(const Message& message) {
   Message of_process = message;
   if (!read->process.empty()) of_process.process = process_of(read->process);
   if (read->failure) add_failure(of_process, *std::move(read->failure));
+  return true;
+}
+
+// Lines of NCCL's without "NCCL INFO". A warning counts only where it is known.
+bool NcclLogReader::read_bare(const Message& message) {
+  if (last_error_) return false;
+  Message bare = message;
+  bare.text = behind_rank(message.text);
+  if (begins_with_one_of(bare.text, kBareWarnings)) {
+    auto failure = read_nccl_failure(bare.text, true);
+    if (failure && failure->code != Code::UnknownWarning) {
+      add_failure(bare, *std::move(failure), true);
+      return true;
+    }
+  }
+  if (!begins_with_one_of(bare.text, kBareInfo)) return false;
+  read_message(bare);
+  return true;
+}
+
+// Lines of other programs that go on with a failure of theirs, or look like one.
+bool NcclLogReader::read_beside(const Message& message) {
+  constexpr std::uint64_t kNear = 3;  // lines that one of Gloo's is broken into
+  if (is_harmless_line(message.text)) {
+    message.note(log_.warnings, message.text);
+    return true;
+  }
+  const auto remote = read_gloo_remote(message.text);
+  if (!remote || log_.failures.empty() || message.line - log_.failures.back().line > kNear) return false;
+  NcclFailure& failure = log_.failures.back();
+  if (failure.code != Code::NoConnection || failure.text.find("Gloo ") == std::string::npos) return false;
+  if (failure.peer.empty()) failure.peer = *remote;
+  if (remote->starts_with("127.") || *remote == "::1") failure.code = Code::UnreachableInterface;
   return true;
 }
 
@@ -490,6 +577,13 @@ void NcclLogReader::read_devices(const Message& message) {
 
 bool NcclLogReader::read_network(const Message& message) {
   const std::string_view text = message.text;
+  // "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'".
+  if (const auto direct = text_behind(text, "NET/IB : GPU Direct RDMA ")) {
+    const auto device = text_behind(*direct, " for HCA ");
+    if (!device) return false;
+    message.note(direct->starts_with("Enabled") ? log_.gdr_on : log_.gdr_off, name_after(*device, "'", "'"));
+    return true;
+  }
   if (text.find("NET/IB : No device found") != text.npos) {
     message.note(log_.no_device, "NET/IB : No device found.");
     return true;

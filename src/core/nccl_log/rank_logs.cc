@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/nccl_log/log_print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"

@@ -125,6 +125,21 @@ TEST_F(DoctorOfACluster, AsksForThePodsOfNodesWhereAnIndexMoved) {
   EXPECT_THAT(asked(), ::testing::Not(::testing::Contains(HasSubstr("gpu-2"))));
 }
 
+TEST_F(DoctorOfACluster, WithoutNcclEnvInItIsToldWhatToDo) {
+  answers.clear();
+  otherwise = refusal(404, "the server could not find the requested resource");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"doctor"}, {"nodes"}, {"node", "gpu-1"}, {"report", "-o", "-"}}) {
+    const CliResult result = ask(command);
+    EXPECT_EQ(result.code, 3) << command[0];
+    EXPECT_THAT(result.err,
+                ::testing::AllOf(::testing::HasSubstr("nccl-env is not installed in this cluster"),
+                                 ::testing::HasSubstr("docs/operate/install.md")));
+  }
+  otherwise = refusal(403, "u may not");
+  EXPECT_EQ(ask({"doctor"}).code, 4) << "that is not known";
+}
+
 TEST_F(DoctorOfACluster, PodsThatMayNotBeListedAreNoneThatAreWell) {
   EXPECT_THAT(moved(),
               ::testing::ElementsAre(StartsWith("warning 10.2.0.1 is at index 5"),

@@ -2,6 +2,7 @@
 // nccl-env policy check: findings and exit codes.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -53,6 +54,15 @@ TEST_F(PolicyCheck, DocumentsHoldTheSameFindingsInJsonAndYaml) {
   ASSERT_TRUE(same) << same.error().message;
   ASSERT_EQ(same->size(), 1u);
   EXPECT_EQ(same->front(), document);
+}
+
+TEST_F(PolicyCheck, LinesCountFromTheFilesBeginning) {
+  const std::string wrong = kPolicy + "  frobnicate: 1\n";
+  const auto lines_of = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  write("p.yaml", kPolicy + "---\n" + wrong);
+  const auto line = std::to_string(lines_of(kPolicy) + 1 + lines_of(wrong));
+  const CliResult result = run_cli({"policy", "check", policy});
+  EXPECT_THAT(result.out, ::testing::HasSubstr(policy + ":" + line + ": p: error: spec.frobnicate"));
 }
 
 TEST_F(PolicyCheck, PluginsNeedTheirOwnFlag) {

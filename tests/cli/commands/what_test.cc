@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "cli/cli_run.h"
+#include "nccl_env/core/findings/glossary.h"
 #include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env::what_test {
@@ -50,6 +51,30 @@ TEST(What, ReasonsFindingsAndVariablesAreToldInAnyCase) {
   EXPECT_THAT(run_cli({"what", "NoTable", "-o", "json"}).out,
               ::testing::AllOf(::testing::HasSubstr("\"impact\": \"node\""),
                                ::testing::HasSubstr("\"document\": \"docs/use/reasons.md\"")));
+}
+
+TEST(What, WordsAndFieldsAreToldFromTheirOnePlace) {
+  using ::testing::HasSubstr;
+  for (const Term& term : glossary()) {
+    for (const std::string_view word : words_in(term))
+      EXPECT_EQ(run_cli({"what", std::string(word)}).code, 0) << word;
+  }
+  EXPECT_THAT(run_cli({"what", "rail"}).out, HasSubstr("The HCAs at the same position"));
+  EXPECT_THAT(run_cli({"what", "spec.engines"}).out, HasSubstr("field of NcclPolicy"));
+  EXPECT_THAT(run_cli({"what", "GIDINDEX"}).out, HasSubstr("spec.gidIndex"));
+  EXPECT_THAT(run_cli({"what", "ports[0].state"}).out, HasSubstr("One of Active, Armed, Init, Down."));
+  EXPECT_THAT(run_cli({"what", "SubInterface"}).out, HasSubstr("spec.match.resources.exposure"));
+}
+
+TEST(What, APastedLineIsSearchedForNames) {
+  using ::testing::StartsWith;
+  for (const char* pasted : {"NcclEnvPortDown (alert", "alert NcclEnvPortDown",
+                             "[FIRING:1] NcclEnvPortDown (gpu-3)", "alertname=\"NcclEnvPortDown\""})
+    EXPECT_THAT(run_cli({"what", pasted}).out, StartsWith("NcclEnvPortDown ")) << pasted;
+  EXPECT_THAT(run_cli({"what", "alert", "NcclEnvPortDown"}).out, StartsWith("NcclEnvPortDown "));
+  EXPECT_THAT(run_cli({"what", "! gpu-3  PortDown mlx5_3"}).out, StartsWith("PortDown "));
+  EXPECT_THAT(run_cli({"what", "NCCL_IB_TC=106"}).out, StartsWith("NCCL_IB_TC "));
+  EXPECT_THAT(run_cli({"what", "opt-out"}).out, StartsWith("opt in, opt out "));
 }
 
 TEST(What, WithoutANameAllWordsAreListedAndAMisspeltOneIsNotTaken) {

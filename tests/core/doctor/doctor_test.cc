@@ -219,6 +219,20 @@ TEST(Doctor, TooFewPortsForAPolicyIsTold) {
   EXPECT_THAT(diagnose(fleet, {policy}).findings[0].sentence, HasSubstr("no HCA list (TooFewPorts)"));
 }
 
+// Half of a small pool's ports may have no cable; the policy says that they have one.
+TEST(Doctor, PortsThatAPolicyWantsAreNotDownOnPurpose) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  Fleet fleet = fleet_of(2, roce_node);
+  for (std::size_t port = 0; port < 4; ++port) fleet[1].ports[port].state = PortState::Down;
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
+  policy.fabric.expect_ports = 8;
+  const Diagnosis diagnosis = diagnose(fleet, {policy});
+  EXPECT_THAT(faults(diagnosis), ::testing::Each(HasSubstr("error PortDown gpu-1")));
+  EXPECT_THAT(remedy_of(diagnosis.findings[0]),
+              HasSubstr("cordon the node, or lower spec.fabric.expectPorts"));
+  EXPECT_THAT(render_text(diagnosis), HasSubstr(" on gpu-1\n"));
+}
+
 TEST(Doctor, WithoutACauseOfItsOwnNoFabricHasTheReasonsRemedy) {
   NcclPolicy policy = policy_for("rdma/hca");
   policy.fabric.expect_ports = 9;

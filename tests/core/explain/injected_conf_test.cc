@@ -170,6 +170,19 @@ TEST(PodFile, TheInitContainersStateTellsWhetherItIsMissed) {
   told({{"terminated", {{"exitCode", 0}}}}, PodState::Given, false);
 }
 
+// Nothing found and nothing said are two things.
+TEST(PodFile, AMessageThatIsMissingIsTold) {
+  for (const Json& state : {Json{{"terminated", {{"exitCode", 0}}}}, said("")}) {
+    const Answered asked = ask(started(start_policy(), state));
+    EXPECT_EQ(asked.record.file->state, GivenFile::State::Foreign);
+    EXPECT_THAT(asked.answer.sentence, HasSubstr("the message of nccl-env-resolve is missing"));
+  }
+  EXPECT_THAT(ask(started(start_policy(), said("hello\n"))).answer.sentence,
+              HasSubstr("is not one that nccl-env writes"));
+  EXPECT_THAT(ask(started(start_policy(), said("NCCL_IB_HCA==mlx5_3\nNCCL_IB_GID_IN"))).answer.sentence,
+              HasSubstr("the kubelet cut the message"));
+}
+
 // It has ended well, with an empty file: what it printed before is not in the file.
 TEST(PodFile, AFileThatCouldNotBeWrittenIsAFinding) {
   const std::string message = "NCCL_IB_HCA==mlx5_3\n/conf/nccl.conf: cannot be written\n";

@@ -2,6 +2,7 @@
 // The diagnosis comes first: logs as people posted them (tests/data/logs), and the states between well and
 // ill.
 #include "nccl_env/core/nccl_log/log_verify.h"
+#include "nccl_env/core/nccl_log/log_print.h"
 
 #include <gmock/gmock.h>
 
@@ -141,8 +142,7 @@ TEST(HarmlessWarning, IsAFailureOnceATraceOfItsThreadFollows) {
 }
 
 TEST(LastError, IsReadOnlyBehindAnErrorOfNccl) {
-  const std::string last =
-      "Last error:\nError while creating shared memory segment /dev/shm/nccl-a (size 9)\n";
+  const std::string last = "Last error:\nUnable to allocate shared memory\n";
   const std::string error =
       "DistBackendError: NCCL error in: x.cpp:1, unhandled system error\nncclSystemError: y\n";
   EXPECT_EQ(first_code(error + last), "SharedMemory");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "nccl_env/core/nccl_log/log_print.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "support/golden.h"
 

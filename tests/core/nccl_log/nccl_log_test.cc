@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/nccl_log/log_print.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "support/golden.h"
 

@@ -43,9 +43,9 @@ struct PodSurroundings {
   std::optional<std::string> namespace_policy;  // its label; "" without one
   std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status
   std::optional<Reason> policy_problem;         // PolicyMissing, PolicyInvalid
-  std::string policy_detail;
-  bool table_known = false;   // `table` is that of the pod's node; null: it has none
-  std::string table_problem;  // why it is not known, a clause
+  std::string policy_detail;                    // of that, or of a namespace that is not opted in
+  bool table_known = false;                     // `table` is that of the pod's node; null: it has none
+  std::string table_problem;                    // why it is not known, a clause
   std::shared_ptr<const NodeFabric> table;
   std::vector<std::string> events;  // texts of its FailedScheduling events, newest last
   std::vector<std::string> unread;  // sentences: what could not be read, and so is left out

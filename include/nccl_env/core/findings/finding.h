@@ -30,6 +30,7 @@ struct Subject {
   std::string name{};
   std::string path{};                // a field, a variable, a line; "" where it is about the whole
   std::string file{};                // that the object was read from; "" for one of a cluster
+  int line = 0;                      // of the file, from 1; 0 where it is not known
   std::vector<std::string> parts{};  // ports of a node, ranks of a job; none where it is about the whole
 };
 

@@ -38,6 +38,7 @@ struct NcclLog {
   std::map<std::string, Facts, std::less<>> refused;  // variable -> value that NCCL refused
   Facts devices;                                      // "mlx5_0:1" of lines "NET/IB : Using"
   bool device_line_cut = false;                       // such a line may name fewer devices than there are
+  Facts gdr_on, gdr_off;                              // devices with GPUDirect RDMA, and without
   Facts links;                                        // "InfiniBand", "RoCE" of such a line
   Facts networks;                                     // "IB", "Socket", "AWS Libfabric", of "Using network"
   Facts transports;                                   // "NET/IB", "NET/Socket", of channels
@@ -95,6 +96,8 @@ class NcclLogReader {
   std::optional<std::uint32_t> process_of(std::string_view process);
   bool read_engine(const Message& message);
   bool read_framework(const Message& message);
+  bool read_bare(const Message& message);
+  bool read_beside(const Message& message);
   bool read_table(std::string_view text);
   void note_version(const Message& message, std::string_view version);
   void note_gpus(std::string_view text);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nccl_env/core/findings/finding.h"
-#include "nccl_env/core/nccl_log/log_verify.h"
+#include "nccl_env/core/nccl_log/log_verification.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
 
 namespace nccl_env {

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_log/log_diagnosis.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/nccl_log/failure_context.h"
+#include "nccl_env/core/nccl_log/failure_words.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_log/log_facts.h"
+#include "nccl_log/value_verdict.h"
+#include "nccl_log/verified_failure.h"
+
+namespace nccl_env {
+namespace {
+
+// "It led to NoAnswer in line 80, on the same device.": the errors that belong to the event.
+std::string bonds_text(const NcclFailure& event, const LogVerification& verification, const NcclLog& log) {
+  std::string text;
+  for (const VerifiedFailure& other : verification.failures) {
+    const NcclFailure& error = other.failure;
+    const std::string of = std::string(to_string(error.code)) + " in line " + std::to_string(error.line);
+    switch (bond_of(event, error, log)) {
+      case Bond::Port:
+        text += " It led to " + of + ", on the same device.";
+        break;
+      case Bond::Process:
+        text += " It led to " + of + ", in the same process.";
+        break;
+      case Bond::Peer:
+        text += " It led to " + of + ", whose peer " + error.peer + " had it.";
+        break;
+      case Bond::None:
+        if (is_of_another_port(event, error))
+          text += " " + of + " is of another device, " + error.device + ".";
+    }
+  }
+  return text;
+}
+
+// ", on gpu-1": where a port failed, or which of several hosts tells the failure.
+std::string host_text(const NcclFailure& failure, const NcclLog& log) {
+  const std::string hosts = hosts_of(failure, log);
+  const bool told = !hosts.empty() && (failure.is_port_event() || log.hosts > 1);
+  return told ? ", on " + hosts : std::string();
+}
+
+// The diagnosis: what failed, what it means, what the log shows beside it, by which value, what to do, and
+// what followed.
+std::string failure_sentence(const LogVerification& verification, const NcclLog& log) {
+  const VerifiedFailure& cause = verification.failures[*verification.cause];
+  const NcclFailure& failure = cause.failure;
+  const std::string context = context_of(failure, log);
+  const FailureWords words = words_of(failure, log, cause.variable);
+  std::string text = std::string(to_string(failure.code)) + ": " + words.meaning +
+                     (context.empty() ? "" : " ") + context +
+                     (failure.line > 0 ? " Line " + std::to_string(failure.line) : "") +
+                     host_text(failure, log) + ": " + describe(failure) + how_often(failure);
+  if (!text.ends_with('.')) text += ".";
+  if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
+  text += " " + words.remedy;
+  text += bonds_text(failure, verification, log);
+  std::vector<std::string> others;
+  for (const VerifiedFailure& other : verification.failures) {
+    if (other.failure.code == failure.code || other.failure.retried) continue;
+    // What stands before it and is as near to a cause did not follow.
+    if (other.failure.line < failure.line && other.failure.nearness() <= failure.nearness()) continue;
+    if (bond_of(failure, other.failure, log) != Bond::None || is_of_another_port(failure, other.failure))
+      continue;
+    if (other.counts || other.failure.nearness() >= Nearness::Consequence)
+      others.push_back(std::string(to_string(other.failure.code)) + " in line " +
+                       std::to_string(other.failure.line));
+  }
+  return others.empty() ? text : text + " It may have led to " + join_some(others, 3) + ".";
+}
+
+// "UCX uses mlx5_0:1": a log of other engines alone.
+std::string engines_sentence(const NcclLog& log) {
+  std::vector<std::string> uses;
+  const auto add = [&](std::string_view reader, const EngineLog& engine) {
+    if (engine.devices.empty()) return;
+    uses.push_back(
+        std::string(reader) + " uses " +
+        join(engine.devices, ", ", [](const auto& each) -> const std::string& { return each.first; }));
+  };
+  add("UCX", log.ucx);
+  add("NVSHMEM", log.nvshmem);
+  const bool told = !log.nvshmem.versions.empty() || !log.ucx.versions.empty();
+  if (uses.empty() && !told)
+    return "The log does not tell which devices are used. Run the job with UCX_LOG_LEVEL=info or "
+           "NVSHMEM_DEBUG=INFO.";
+  return (uses.empty() ? "The log does not tell which devices are used" : join(uses, "; ")) +
+         ". The log tells no failure.";
+}
+
+// "IB", else what channels or devices tell.
+std::string networks_text(const NcclLog& log) {
+  for (const NcclLog::Facts* facts : {&log.networks, &log.transports, &log.devices}) {
+    if (!facts->empty()) return names_in(*facts);
+  }
+  return names_in(log.local_transports);
+}
+
+std::string values_sentence(const LogVerification& verification, const NcclLog& log) {
+  std::size_t used = 0;
+  std::vector<std::string> bad, foreign;
+  for (const VerifiedValue& value : verification.values) {
+    if (is_foreign(value)) foreign.push_back(value.name);
+    used += value.verdict == LogVerdict::Used ? 1 : 0;
+    if (is_bad(value.verdict)) bad.push_back(value.name);
+  }
+  const std::size_t all = verification.values.size();
+  if (!foreign.empty())
+    return "Values of the pod are not its own: " + join(foreign) +
+           ". `nccl-env explain pod/NAME` says whose they are, and what to do.";
+  if (!bad.empty())
+    return "Of " + count_of(all, "value") + " NCCL does not use: " + join(bad) +
+           ". Look at what sets the environment anew (the image's entrypoint, mpirun -x, a launcher), and at "
+           "the devices that the pod has.";
+  if (all > 0 && used == all) return "NCCL uses every value that the pod was given. Nothing to do.";
+  if (used > 0)
+    return "NCCL uses " + std::to_string(used) + " of " + count_of(all, "value") +
+           ", and tells nothing of the others yet, which is not a fault. Nothing to do.";
+  if (log.nccl_lines == 0) return engines_sentence(log);
+  const bool silent =
+      log.networks.empty() && log.transports.empty() && log.devices.empty() && log.local_transports.empty();
+  if (silent || all > 0)
+    return std::string(all > 0 ? "The log proves nothing of the values"
+                               : "The log does not tell which network NCCL uses") +
+           ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
+  return "NCCL runs over " + networks_text(log) + ", and its log tells no failure." +
+         (log.warnings.empty() ? "" : " Its warnings are harmless.") +
+         (log.ended || !log.completed.empty() || log.table_rows > 0
+              ? " Nothing to do."
+              : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
+                "ranks' logs may tell more (`nccl-env verify job/NAME`).");
+}
+
+}  // namespace
+
+std::string diagnosis_of(const LogVerification& verification, const NcclLog& log) {
+  if (verification.cause) return failure_sentence(verification, log);
+  if (verification.fell_back)
+    return "FellBack: " + verification.notes.front() +
+           " The job runs over TCP, many times slower than over the fabric. " +
+           std::string(words_of(Code::FellBack).remedy);
+  const std::vector<Finding>& findings = verification.findings;
+  const auto first = std::ranges::find_if(findings, [](const Finding& each) {
+    return each.severity != Severity::Info && (each.subject.kind == "Log" || each.code == Code::PartlyUsed);
+  });
+  const auto slow = std::ranges::find(findings, Code::NoGpuDirect, &Finding::code);
+  if (first == findings.end() && slow != findings.end())
+    return std::string(to_string(slow->code)) + ": " + std::string(words_of(slow->code).meaning) + " " + "L" +
+           slow->sentence.substr(1) + ". " + std::string(remedy_of(*slow));
+  if (first == findings.end()) return values_sentence(verification, log);
+  return std::string(to_string(first->code)) + ", " + first->sentence + ". " +
+         std::string(words_of(first->code).meaning) + " " + std::string(remedy_of(*first));
+}
+
+}  // namespace nccl_env

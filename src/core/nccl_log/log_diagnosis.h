@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The diagnosis of a log: what it all means, and what to do.
+#pragma once
+
+#include <string>
+
+#include "nccl_env/core/nccl_log/log_verification.h"
+#include "nccl_env/core/nccl_log/nccl_log.h"
+
+namespace nccl_env {
+
+// Takes a verification that has all but its sentence.
+std::string diagnosis_of(const LogVerification& verification, const NcclLog& log);
+
+}  // namespace nccl_env

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_log/log_facts.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/text/join.h"
+
+namespace nccl_env {
+namespace {
+
+bool is_not_zero(std::string_view value) {
+  return nccl_integer(value).value_or(0) != 0;
+}
+
+bool is_no_ib(std::string_view value) {
+  return value.size() < 2 || (value[0] != 'I' && value[0] != 'i') || (value[1] != 'B' && value[1] != 'b');
+}
+
+}  // namespace
+
+std::string names_in(const NcclLog::Facts& facts) {
+  return join(facts, ", ", [](const auto& fact) -> const std::string& { return fact.first; });
+}
+
+std::string by_processes(const LogFact& fact, const NcclLog& log) {
+  if (fact.processes.empty() || log.processes == 1) return {};
+  return " (" + std::to_string(fact.processes.size()) + " of " + std::to_string(log.processes) +
+         " processes)";
+}
+
+bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view)) {
+  const auto found = log.values.find(name);
+  return found != log.values.end() &&
+         std::ranges::any_of(found->second, [&](const auto& each) { return matches(each.first); });
+}
+
+bool turned_off(const NcclLog& log) {
+  return says(log, variable::kIbDisable, is_not_zero) || says(log, variable::kNet, is_no_ib);
+}
+
+bool uses_other_network(const NcclLog& log) {
+  constexpr std::array<std::string_view, 4> kOwn{"Socket", "IB", "IB-CAST", "IB-ROCM"};
+  return std::ranges::any_of(
+      log.networks, [&](const auto& each) { return std::ranges::find(kOwn, each.first) == kOwn.end(); });
+}
+
+bool uses_sockets(const NcclLog& log) {
+  return log.networks.contains("Socket") || log.transports.contains("NET/Socket") ||
+         (!log.no_device.empty() && !uses_other_network(log));
+}
+
+std::uint64_t first_line(const NcclLog::Facts& facts) {
+  std::uint64_t first = 0;
+  for (const auto& [what, fact] : facts) first = first == 0 ? fact.line : std::min(first, fact.line);
+  return first;
+}
+
+std::string line_text(std::uint64_t line) {
+  return line > 0 ? "line " + std::to_string(line) + ": " : std::string();
+}
+
+bool is_index(std::string_view value) {
+  return !value.empty() && nccl_integer(value).value_or(-1) >= 0;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small questions to a log's facts, and their words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/core/nccl_log/nccl_log.h"
+
+namespace nccl_env {
+
+inline constexpr int kMostListed = 32;  // of a list of devices, as NCCL reads it
+
+std::string names_in(const NcclLog::Facts& facts);      // "mlx5_0:1, mlx5_1:1"
+std::uint64_t first_line(const NcclLog::Facts& facts);  // 0 where there are none
+std::string by_processes(const LogFact& fact,
+                         const NcclLog& log);  // " (2 of 8 processes)"; "" where one tells all
+std::string line_text(std::uint64_t line);     // "line 4: "; "" without one
+// True if NCCL reads a value of the variable that matches.
+bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view));
+bool is_index(std::string_view value);  // of a GID: not one that leaves the choice to NCCL
+bool turned_off(const NcclLog& log);    // InfiniBand and RoCE, by a variable
+// True if the log names a plugin's network, such as "AWS Libfabric". RCCL has two of its own whose lines and
+// variables are NET/IB's (ROCm 7.14, net_ib_cast/init.cc).
+bool uses_other_network(const NcclLog& log);
+bool uses_sockets(const NcclLog& log);
+
+}  // namespace nccl_env

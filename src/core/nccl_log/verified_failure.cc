@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_log/verified_failure.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string_view>
+
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/nccl_log/failure_context.h"
+#include "nccl_env/core/nccl_log/failure_words.h"
+#include "nccl_log/log_facts.h"
+#include "nccl_log/value_verdict.h"
+
+namespace nccl_env {
+namespace {
+
+// True if NCCL ends, hangs or is slow because of the failure. `follows`: follows_gids().
+bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
+  // UCX names variables that it does not know, such as those of another of its releases.
+  if (failure.retried || failure.code == Code::UnknownVariable) return false;
+  // NCCL takes another network: where that is sockets, FellBack says so.
+  if (failure.code == Code::PluginFailed && log.failures.size() > 1 &&
+      (failure.text.find("initialization failed") != std::string::npos ||
+       failure.text.find("No eligible providers") != std::string::npos))
+    return false;
+  // A store that answered later.
+  if (failure.code == Code::RendezvousFailed && (log.initialised > 0 || !log.completed.empty())) return false;
+  if (failure.code == Code::GidTableChanged) return !follows;
+  if (failure.code == Code::NoVerbsLibrary)
+    return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
+  // Ranks that met over an interface reach each other by it.
+  if (failure.code == Code::UnreachableInterface)
+    return !failure.peer.empty() || (log.initialised == 0 && !log.is_of_one_node());
+  if (failure.nearness() < Nearness::Consequence) return true;
+  // A failure that names the cause says more.
+  return std::ranges::none_of(log.failures, [&](const NcclFailure& other) {
+    return other.nearness() < Nearness::Slows && counts(other, log, follows);
+  });
+}
+
+// True if this value may have caused the failure: its index is the one that failed, or its list has the
+// device.
+bool may_cause(const NcclFailure& failure, std::string_view value) {
+  if (value.empty()) return false;
+  if (blamed_variable(failure.code) == variable::kIbGidIndex)
+    return is_index(value) && (!failure.gid_index || nccl_integer(value) == *failure.gid_index);
+  if (failure.code == Code::DeviceNotOpened && !failure.device.empty())
+    return parse_nccl_name_list(value, kNewestNccl, kMostListed).selects(failure.device, -1);
+  return true;
+}
+
+bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right) {
+  return std::ranges::any_of(left, [&](std::uint32_t process) { return right.contains(process); });
+}
+
+}  // namespace
+
+bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) {
+  const auto forces = [](const VerifiedValue& value) {
+    return value.name == variable::kIbGidIndex && value.verdict != LogVerdict::Overridden &&
+           is_index(*value.value);
+  };
+  return !log.versions.empty() &&
+         std::ranges::all_of(log.versions,
+                             [](const auto& each) {
+                               const auto version = logged_version(each.first);
+                               return version && *version >= NcclVersion{2, 31, 0};
+                             }) &&
+         !says(log, variable::kIbGidIndex, is_index) && std::ranges::none_of(values, forces);
+}
+
+VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, bool follows,
+                               std::vector<VerifiedValue>& values) {
+  VerifiedFailure verified{failure, counts(failure, log, follows), {}, {}, false};
+  const std::string_view blamed = blamed_variable(failure.code);
+  if (blamed.empty()) return verified;
+  for (VerifiedValue& value : values) {
+    if (value.name != blamed) continue;
+    if (value.verdict == LogVerdict::Overridden || !may_cause(failure, *value.value)) continue;
+    verified.variable = value.name;
+    verified.value = *value.value;
+    verified.of_pod = true;
+    // A connection fails for many reasons.
+    if (!verified.counts || is_bad(value.verdict) || failure.code == Code::NoConnection) continue;
+    value.verdict = LogVerdict::Failed;
+    value.line = failure.line;
+    value.evidence = describe(failure) + ": " + words_of(failure, log, verified.variable).meaning;
+  }
+  if (verified.of_pod) return verified;
+  const auto read = log.values.find(blamed);
+  if (read == log.values.end()) return verified;
+  for (const auto& [value, fact] : read->second) {
+    if (!may_cause(failure, value)) continue;
+    verified.variable = blamed;
+    verified.value = value;
+    break;
+  }
+  return verified;
+}
+
+std::string cause_of(const VerifiedFailure& failure) {
+  if (failure.variable.empty()) return {};
+  return failure.variable + "=\"" + failure.value + "\" " +
+         (failure.of_pod ? "is what the pod was given."
+                         : "is what NCCL reads, and nothing shows that it is nccl-env's.");
+}
+
+std::string how_often(const NcclFailure& failure) {
+  const std::string until = failure.last_time.empty() || failure.last_time == failure.first_time
+                                ? std::string()
+                                : " to " + failure.last_time;
+  std::string text = failure.times > 1 ? std::to_string(failure.times) + " times" : std::string();
+  if (!failure.first_time.empty()) text += (text.empty() ? "at " : ", ") + failure.first_time + until;
+  return text.empty() ? "" : " (" + text + ")";
+}
+
+Bond bond_of(const NcclFailure& event, const NcclFailure& error, const NcclLog& log) {
+  if (!event.is_port_event() || !error.is_of_transfer() || event.line > error.line) return Bond::None;
+  const bool known = !event.device.empty() && !error.device.empty();
+  if ((!known || event.device == error.device) && meet(event.processes, error.processes))
+    return known ? Bond::Port : Bond::Process;
+  return meet(event.processes, log.processes_of(error.peer)) ? Bond::Peer : Bond::None;
+}
+
+bool is_of_another_port(const NcclFailure& event, const NcclFailure& error) {
+  return event.is_port_event() && error.is_of_transfer() && !event.device.empty() && !error.device.empty() &&
+         event.device != error.device;
+}
+
+std::optional<std::size_t> find_cause(const std::vector<VerifiedFailure>& failures, const NcclLog& log) {
+  std::optional<std::size_t> cause;
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    if (!failures[i].counts) continue;
+    if (!cause || failures[i].failure.nearness() < failures[*cause].failure.nearness()) cause = i;
+  }
+  if (!cause || !failures[*cause].failure.is_port_event()) return cause;
+  for (std::size_t i = *cause; i < failures.size(); ++i) {
+    const auto belongs = [&](const VerifiedFailure& error) {
+      return bond_of(failures[i].failure, error.failure, log) != Bond::None;
+    };
+    if (failures[i].counts && std::ranges::any_of(failures, belongs)) return i;
+  }
+  return cause;
+}
+
+}  // namespace nccl_env
