@@ -370,11 +370,13 @@ constexpr std::array kRows{
            "NCCL_COMM_ID is not HOST:PORT.",
            "Resolve the name in the pod (getent hosts NAME): the host may be gone or not yet there; else "
            "give an address."),
-    of_pod(Code::PortTaken, "PortTaken", Impact::PodAnew,
-           "No local TCP port is free for NCCL: the ports of ip_local_port_range are used up, or a named "
-           "port is taken.",
-           "Widen net.ipv4.ip_local_port_range, or use fewer connections (no NCCL_PXN_DISABLE, fewer "
-           "NCCL_NSOCKS_PERTHREAD); with NCCL_COMM_ID take another port."),
+    of_pod(
+        Code::PortTaken, "PortTaken", Impact::PodAnew,
+        "A TCP port cannot be had: one that the job names (MASTER_PORT, NCCL_COMM_ID) is taken, mostly by a "
+        "rest of an earlier job, or is below 1024; or those of ip_local_port_range are used up.",
+        "End what holds the port (ss -ltnp), or name another one above 1023. Where none is named, widen "
+        "net.ipv4.ip_local_port_range, or use fewer connections (no NCCL_PXN_DISABLE, fewer "
+        "NCCL_NSOCKS_PERTHREAD)."),
     of_pod(Code::FabricPeer, "FabricPeer", Impact::Node,
            "libfabric cannot add or reach a peer: on EFA most often its security group lacks a rule for all "
            "traffic from and to itself, outbound too.",

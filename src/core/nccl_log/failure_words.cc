@@ -257,6 +257,20 @@ constexpr NearWords kNearWords[] = {
      "of the fabric's RoCE v2 and traffic class.",
      "Name the row of RoCE v2 with the rail's address in UCX_IB_GID_INDEX (show_gids), and the traffic class "
      "that the switches expect in UCX_IB_TRAFFIC_CLASS."},
+    {Code::StrangerConnected,
+     "[Rem Allocator]",
+     {},
+     "NCCL's helper for other ranks' memory was asked for more than there is: before 2.17.1 a connection of "
+     "a "
+     "stranger (a port scan) can ask so; else that GPU's memory is full.",
+     "Use NCCL 2.17.1 or later, and keep scanners off the pods' ports; look at the GPU's memory."},
+    {Code::ConnectFailed,
+     "Unable to create ah",
+     {},
+     "NVSHMEM's IBGDA could not make an address handle: its GID row (NVSHMEM_IB_GID_INDEX) does not fit the "
+     "link, or this NVSHMEM's IBGDA does not work with this driver.",
+     "Compare NVSHMEM_IB_GID_INDEX with show_gids; if NVSHMEM_IB_ENABLE_IBGDA=0 works with the same row, use "
+     "a later NVSHMEM, built against this driver."},
     {Code::NoTransport,
      "mlx5dv_devx_uar",
      {},

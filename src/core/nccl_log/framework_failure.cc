@@ -111,9 +111,12 @@ std::optional<NcclFailure> read_store(string_view line) {
     // Ranks that end after rank 0 warn of it.
     if (line.find(words) != line.npos && !is_torch_warning(line)) return told(Code::PeerClosed, line, words);
   }
-  const bool server = line.find("The server socket has failed to") != line.npos;
-  if (server && (line.find("errno: 98") != line.npos || line.find("EADDRINUSE") != line.npos))
+  const auto has = [&](string_view words) { return line.find(words) != line.npos; };
+  // 13: a port below 1024 and a process that is not root.
+  if (has("The server socket has failed to") && (has("errno: 98") || has("EADDRINUSE") || has("errno: 13 ")))
     return told(Code::PortTaken, line, "The server socket");
+  if (has("Address already in use") && (has("RuntimeError: ") || has("[Errno 98]") || has("EADDRINUSE")))
+    return told(Code::PortTaken, line);
   return std::nullopt;
 }
 
@@ -121,7 +124,8 @@ std::optional<NcclFailure> read_store(string_view line) {
 std::optional<NcclFailure> read_cuda(string_view line) {
   for (const string_view words :
        {string_view("CUDA out of memory"), string_view("HIP out of memory"), string_view("CUDA error: "),
-        string_view("HIP error: "), string_view("Test CUDA failure "), string_view("Test HIP failure ")}) {
+        string_view("HIP error: "), string_view("cuda runtime error ("), string_view("Test CUDA failure "),
+        string_view("Test HIP failure ")}) {
     if (line.find(words) == line.npos) continue;
     return told(code_of_warning(line.substr(line.find(words)), {}).value_or(Code::NotTheNetwork), line,
                 words);
@@ -169,6 +173,29 @@ std::optional<NcclFailure> read_end_of_process(string_view line) {
   return std::nullopt;
 }
 
+// PyTorch's "NCCL error in: FILE:LINE, remote process exited or there was a network error, NCCL
+// version 2.18.6" and "NCCL Error 6: …": a result in NCCL's words, where its name does not stand beside it.
+std::optional<NcclFailure> read_wrapped_result(string_view line) {
+  constexpr string_view kInWords[kLastResult + 1] = {"",
+                                                     "unhandled cuda error",
+                                                     "unhandled system error",
+                                                     "internal error",
+                                                     "invalid argument",
+                                                     "invalid usage",
+                                                     "remote process exited"};
+  const auto rest = text_behind(line, "NCCL error in: ");
+  const auto number = number_behind(line, "NCCL Error ");
+  if (!rest && !(number && *number >= 1 && *number <= kLastResult)) return std::nullopt;
+  int result = number ? static_cast<int>(*number) : 0;
+  for (int one = 1; rest && one <= kLastResult; ++one) {
+    if (rest->find(kInWords[one]) != rest->npos) result = one;
+  }
+  if (result == 0) return std::nullopt;
+  NcclFailure failure = failure_of_result(result);
+  failure.text = line.substr(0, kLongestLine);
+  return failure;
+}
+
 std::optional<NcclFailure> read_result(string_view line) {
   struct Result {
     string_view words;
@@ -187,7 +214,7 @@ std::optional<NcclFailure> read_result(string_view line) {
     failure.text = line.substr(0, kLongestLine);
     return failure;
   }
-  return std::nullopt;
+  return read_wrapped_result(line);
 }
 
 }  // namespace

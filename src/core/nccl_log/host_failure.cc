@@ -94,6 +94,7 @@ constexpr Phrase kPhrases[] = {
     {"process_vm_readv(", "Operation not permitted", Code::SharedMemory},
     {"process_vm_writev(", "Operation not permitted", Code::SharedMemory},
     {"set max locked memory", "ulimit -l", Code::MemoryLock},
+    {"UCX WARN network device", " not available", Code::DeviceNotAvailable},
     {"DataLoader worker", "Bus error", Code::SharedMemory},
     {"ProcessGroupNCCL is only supported with GPUs", "", Code::GpuNotUsable},
     {"waiting for remainder of ranks", "", Code::TimedOut},

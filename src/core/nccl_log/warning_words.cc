@@ -320,6 +320,7 @@ constexpr Words kWords[] = {
     {"error detected: malloc", Code::HostLimit},
     {"malloc of", Code::HostLimit},
     {"returned null", Code::HostLimit},
+    {"[Rem Allocator]", Code::StrangerConnected},
     {"Allocation failed", Code::HostLimit},
     {"Cannot allocate memory", Code::HostLimit},
     {"Thread creation failed", Code::HostLimit},

@@ -63,6 +63,19 @@ TEST(HostFailure, LinesOfTheLoaderTheDriverAndTheLauncherAreRead) {
        "MemoryLock"},
       {"NCCL WARN Bootstrap : no socket interface found", "NoInterface"},
       {"UCX  ERROR mlx5_0: ibv_create_cq(cqe=4096) failed: Cannot allocate memory", "MemoryLock"},
+      {"The server socket has failed to bind to [::]:80 (errno: 13 - Permission denied).", "PortTaken"},
+      {"RuntimeError: Address already in use", "PortTaken"},
+      {"OSError: [Errno 98] Address already in use", "PortTaken"},
+      {"torch.distributed.DistBackendError: NCCL error in: ../torch/x.cpp:1333, remote process exited or "
+       "there was a network error, NCCL version 2.18.6",
+       "GaveUp"},
+      {"torch.distributed.DistBackendError: NCCL error in: x.cpp:1, internal error, NCCL version 2.18.6",
+       "GaveUp"},
+      {"RuntimeError: NCCL Error 6: unknown", "GaveUp"},
+      {"UCX WARN network devices 'mlx5_0:1' are not available", "DeviceNotAvailable"},
+      {"RuntimeError: cuda runtime error (101) : invalid device ordinal at Module.cpp:33", "GpuNotUsable"},
+      {"n:1:1 [0] x.cc:1 NCCL WARN [Rem Allocator] Allocation failed (segment 0, fd 126)",
+       "StrangerConnected"},
   };
   for (const auto& [line, code] : lines) EXPECT_EQ(first_code(line), code) << line;
 }
