@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
@@ -53,6 +55,15 @@ CLI::Validator node_name() {
             return read ? std::string() : read.error().message;
           },
           "NAME"};
+}
+
+// CLI::Range takes "nan", and writes its bounds with six decimals.
+std::string read_seconds_problem(const std::string& text) {
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, seconds);
+  const bool good = error == std::errc() && last == end && seconds >= 0.1 && seconds <= 600;
+  return good ? "" : "must be a number from 0.1 to 600";
 }
 
 class AgentCommandLine {
@@ -199,7 +210,7 @@ class AgentCommandLine {
     app.add_option(
            "--read-seconds", to.read_seconds,
            "How long reading the devices may take; after it the file is empty, and NCCL decides alone")
-        ->check(CLI::Range(0.1, 600.0))
+        ->check(read_seconds_problem)
         ->capture_default_str()
         ->type_name("SECONDS");
     app.add_flag("--host-network", to.host_network, "The pod is on the node's own network");

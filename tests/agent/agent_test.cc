@@ -153,6 +153,8 @@ TEST_F(Agent, UsageIsTwo) {
         {"show", "--sysfs", path("absent")},
         {"show", "--node-name", "A_B"},
         {"resolve"},
+        {"resolve", "--out", path("nccl.conf"), "--read-seconds", "nan"},
+        {"resolve", "--out", path("nccl.conf"), "--read-seconds", "601"},
         {"run"},
         {"run", "--node-name", "n"},
         {"run", "--node-name", "n", "--store", "etcd"},
