@@ -9,7 +9,9 @@
 
 namespace nccl_env::agent {
 
-int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const program::Terminal& terminal) {
+int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const program::Terminal& streams) {
+  program::Terminal terminal = streams;
+  terminal.program = "nccl-env-agent";
   const ParsedAgentOptions parsed = parse_agent_options(argc, argv);
   if (!parsed.arguments) return parsed.exit_code;
   switch (parsed.arguments->command) {

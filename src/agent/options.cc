@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
@@ -55,6 +57,15 @@ CLI::Validator node_name() {
           "NAME"};
 }
 
+// CLI::Range takes "nan", and writes its bounds with six decimals.
+std::string read_seconds_problem(const std::string& text) {
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, seconds);
+  const bool good = error == std::errc() && last == end && seconds >= 0.1 && seconds <= 600;
+  return good ? "" : "must be a number from 0.1 to 600";
+}
+
 class AgentCommandLine {
  public:
   AgentCommandLine() {
@@ -80,11 +91,11 @@ class AgentCommandLine {
  private:
   using Command = AgentArguments::Command;
 
-  // Errors of show and resolve are read by a person, or in the pod's output; all others are read as a log.
+  // Only run writes a log. Errors of show and resolve are read by a person, or in the pod's output, and a
+  // person left the command out or misspelt it.
   int refuse(const std::vector<std::string>& words, const CLI::ParseError& error) {
-    const bool by_person = app_.got_subcommand("show") || app_.got_subcommand("resolve");
     return program::refuse_usage(program::usage_problem(app_, words, error.what()),
-                                 by_person ? program::Reader::Person : program::Reader::Log);
+                                 app_.got_subcommand("run") ? program::Reader::Log : program::Reader::Person);
   }
 
   CLI::App& command(const std::string& name, const std::string& description, Command value) {
@@ -129,7 +140,9 @@ class AgentCommandLine {
                    "table: for people; json, yaml: the NodeFabric, or with --policy the verdicts")
         ->check(program::one_of({"table", "json", "yaml"}))
         ->capture_default_str();
-    app.footer("Exit codes: 0 there are devices, 1 an input was refused, 2 usage, 3 no devices.");
+    app.footer(
+        "Exit codes: 0 there are devices, 2 usage, 3 no devices, 4 --policy cannot be\n"
+        "read, or is refused.");
   }
 
   void add_run() {
@@ -197,12 +210,14 @@ class AgentCommandLine {
     app.add_option(
            "--read-seconds", to.read_seconds,
            "How long reading the devices may take; after it the file is empty, and NCCL decides alone")
-        ->check(CLI::Range(0.1, 600.0))
+        ->check(read_seconds_problem)
         ->capture_default_str()
         ->type_name("SECONDS");
     app.add_flag("--host-network", to.host_network, "The pod is on the node's own network");
     app.add_flag("--strict", to.strict, "Exit 1 where a value is missing for a reason of the node");
-    app.footer("Exit codes: 0, with --strict 1 where anything is missing, 2 usage.");
+    app.footer(
+        "Exit codes: 0, with --strict 1 where a value is missing, 2 usage, 4 --out cannot\n"
+        "be written, or --table cannot be read.");
   }
 
   CLI::App app_{"Reads a node's RDMA devices and keeps its NodeFabric true.", "nccl-env-agent"};

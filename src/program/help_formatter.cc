@@ -18,9 +18,15 @@ bool takes_several(const CLI::Option& option) {
   return option.get_expected_max() >= CLI::detail::expected_max_vector_size;
 }
 
-// Returns a word for the value. CLI11 appends a check's description to its name, or to the C++ type where it
+std::string wrapped(const std::string& text, std::size_t width) {
+  return join(wrap(text, width), "\n");
+}
+
+}  // namespace
+
+// CLI11 appends a check's description to its name, or to the C++ type where it
 // has none: "TEXT:{text,json}", "INT:INT in [0 - 256]", "LINES:POSITIVE".
-std::string type_of(const CLI::Option& option) {
+std::string value_name(const CLI::Option& option) {
   std::string type = option.get_type_name();
   const std::size_t colon = type.find(':');
   const std::string check = colon == type.npos ? "" : type.substr(colon + 1);
@@ -40,12 +46,6 @@ std::string type_of(const CLI::Option& option) {
   if (!is_plain(named)) return named;
   return named.empty() ? "" : named == "TEXT" ? "WORD" : "N";
 }
-
-std::string wrapped(const std::string& text, std::size_t width) {
-  return join(wrap(text, width), "\n");
-}
-
-}  // namespace
 
 std::string first_sentence(const std::string& text) {
   for (std::size_t dot = text.find('.'); dot != text.npos; dot = text.find('.', dot + 1)) {
@@ -74,7 +74,7 @@ std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_p
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (option->get_type_size() == 0) return {};  // a flag
-  const std::string type = type_of(*option);
+  const std::string type = value_name(*option);
   return (type.empty() ? "" : " " + type) + (takes_several(*option) ? "..." : "");
 }
 

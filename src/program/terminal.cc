@@ -14,7 +14,7 @@ ExitCode code_of(const std::vector<Finding>& findings, Severity least) {
 }
 
 int stop(const Terminal& terminal, ExitCode code, const std::string& message) {
-  terminal.err << "nccl-env: " << printable(message) << '\n';
+  terminal.err << terminal.program << ": " << printable(message) << '\n';
   return code;
 }
 

@@ -4,13 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iostream>
+#include <optional>
+#include <string_view>
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/program/choice.h"
+#include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/terminal.h"
 
 namespace nccl_env::program {
@@ -52,6 +56,56 @@ std::string problem_of_option(const CLI::App& app, const std::string& title, con
   return "there is no option " + name + suggestion(name, option_names(app));
 }
 
+// CLI11's sentence: {0}, `first`, {1}, `second`, {2}. {0} is an option's name, or empty.
+struct Rewording {
+  std::string_view first, second, ours;
+};
+
+// The library's versions differ in how they write a range.
+constexpr std::array kRewordings{
+    Rewording{": Value ", " not in range [", "{0}: \"{1}\" is not a number in [{2}"},
+    Rewording{": Value ", " not in range ", "{0}: \"{1}\" is not a number from {2}"},
+    Rewording{": At Most ", " required but received ", "{0} takes at most {1}, and {2} are given"},
+    Rewording{": At least ", " required but received ", "{0} needs at least {1}, and {2} are given"},
+    Rewording{": Directory does not exist: ", "", "{0}: there is no directory {2}"},
+    Rewording{": Directory is actually a file: ", "", "{0}: {2} is a file, not a directory"},
+    Rewording{"The following argument was not expected: ", "", "{2} is one word too many"},
+    Rewording{"The following arguments were not expected: ", "", "these words are too many: {2}"},
+    Rewording{"Could not convert: ", " = ", "{1}: \"{2}\" is not a number"},
+};
+
+std::optional<std::array<std::string, 3>> parts_of(const std::string& sentence, const Rewording& rewording) {
+  const std::size_t first = sentence.find(rewording.first);
+  if (first == sentence.npos || sentence.find(' ') < first) return std::nullopt;
+  const std::size_t begin = first + rewording.first.size();
+  const std::size_t second = sentence.find(rewording.second, begin);
+  if (second == sentence.npos) return std::nullopt;
+  return std::array{sentence.substr(0, first), sentence.substr(begin, second - begin),
+                    sentence.substr(second + rewording.second.size())};
+}
+
+// Returns the library's own sentence where no other is known.
+std::string in_our_words(const CLI::App& app, const std::string& sentence) {
+  for (const Rewording& rewording : kRewordings) {
+    const auto parts = parts_of(sentence, rewording);
+    if (!parts) continue;
+    std::string ours;
+    for (std::size_t at = 0; at < rewording.ours.size(); ++at) {
+      if (rewording.ours[at] != '{') {
+        ours += rewording.ours[at];
+      } else {
+        ours += parts->at(static_cast<std::size_t>(rewording.ours[at + 1] - '0'));
+        at += 2;
+      }
+    }
+    return ours;
+  }
+  const auto missing = parts_of(sentence, {": ", " required ", ""});
+  const CLI::Option* option = missing ? app.get_option_no_throw(missing->front()) : nullptr;
+  if (!option || !sentence.ends_with(" missing")) return sentence;
+  return missing->front() + " needs a value: " + value_name(*option);
+}
+
 }  // namespace
 
 Usage usage_problem(const CLI::App& root, const std::vector<std::string>& words, const std::string& refusal) {
@@ -72,7 +126,7 @@ Usage usage_problem(const CLI::App& root, const std::vector<std::string>& words,
   }
   if (problem.empty() && !refusal.empty()) {
     const std::vector<std::string> commands = command_names(*app);
-    problem = refusal;
+    problem = in_our_words(*app, refusal);
     if (!commands.empty())
       problem = (path.empty() ? "" : path.substr(1) + " ") + "needs one of: " + join(commands);
   }

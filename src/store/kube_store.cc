@@ -183,7 +183,8 @@ struct KubernetesStore::Body {
             static_cast<std::uint64_t>(health.since_contact.count()),
             health.relists,
             objects,
-            refused};
+            refused,
+            health.problem};
   }
 
   const std::shared_ptr<Logger> log;

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Capture>> Capture::open(std::filesystem::path directory, 
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (!error) std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
-  if (error) return Error{"--capture " + directory.string() + ": " + error.message()};
+  if (error) return Error{directory.string() + ": " + error.message()};
   return std::unique_ptr<Capture>(new Capture(std::move(directory), std::move(log)));
 }
 

@@ -40,6 +40,11 @@ class Webhook {
 
   // Prepares everything that needs no port.
   Status prepare() {
+    if (!options_.capture.empty()) {
+      auto capture = Capture::open(options_.capture, log_);
+      if (!capture) return program::at_option("--capture", capture.error());
+      capture_ = std::move(*capture);
+    }
     const auto client = connect(options_, log_);
     if (!client) return client.error();
     auto store = open_store(options_, *client, log_);
@@ -56,7 +61,7 @@ class Webhook {
     const auto end = std::chrono::steady_clock::now() + kLongestRead;
     while (!store_->ready()) {
       if (std::chrono::steady_clock::now() >= end || stop.comes_within(kSignalStep))
-        return program::at_option("--store kubernetes", Error{std::string(kStoreNotRead)});
+        return program::at_option("--store kubernetes", Error{std::string(kStoreNotRead) + why_not_read()});
     }
     if (const store::StoreStats stats = store_->stats(); stats.files_refused > 0)
       return program::at_option(
@@ -68,11 +73,6 @@ class Webhook {
 
   Status start() {
     if (Status prepared = prepare(); !prepared) return prepared;
-    if (!options_.capture.empty()) {
-      auto capture = Capture::open(options_.capture, log_);
-      if (!capture) return program::at_option("--capture", capture.error());
-      capture_ = std::move(*capture);
-    }
     if (const std::string& image = options_.resolver.image; !image.empty() && !program::is_pinned(image))
       log_->warn("--resolver-image names no digest: what pods get is what the tag points to when they start",
                  {{"image", image}});
@@ -138,6 +138,9 @@ class Webhook {
   Status load_certificate() {
     const CertificateOptions& options = options_.certificates;
     if (options.managed()) return done();
+    // On its own, so that the option that has to change is named.
+    if (const auto client_ca = net::read_client_ca(options.client_ca); !client_ca)
+      return program::at_option("--client-ca", client_ca.error());
     net::TlsFiles files{options.tls_cert, options.tls_key, options.client_ca};
     if (!options.self_signed.empty()) {
       const auto made =
@@ -147,7 +150,7 @@ class Webhook {
       files.key = made->key;
     }
     auto tls = net::TlsSource::load(files);
-    if (!tls) return program::at_option("--tls-cert, --tls-key, --client-ca", tls.error());
+    if (!tls) return program::at_option("--tls-cert, --tls-key", tls.error());
     tls_ = std::move(*tls);
     log_certificate("certificate loaded");
     tls_watch_ = std::make_unique<net::FileWatch>(tls_->directories(), [this] { reload_certificate(); });
@@ -226,6 +229,14 @@ class Webhook {
     if (!ready_) return "draining";
     if (!store_->ready()) return kStoreNotRead;
     if (!services_.ready()) return "no certificate yet";
+    return {};
+  }
+
+  // Returns ": " and the first problem of a watch that has not read its list; "" if there is none.
+  [[nodiscard]] std::string why_not_read() const {
+    for (const store::WatchStats& watch : store_->stats().watches) {
+      if (!watch.synced && !watch.problem.empty()) return ": " + watch.problem;
+    }
     return {};
   }
 

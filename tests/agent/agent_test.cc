@@ -21,6 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 const std::string kFilePolicy =
     R"({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p"},
@@ -96,7 +97,37 @@ TEST_F(Agent, ShowByAPolicy) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("mlx5_1 port 1: not fabric"), HasSubstr("=mlx5_2")));
   EXPECT_EQ(nlohmann::json::parse(show({"--policy", policy, "-o", "json"}).out)["values"]["NCCL_IB_HCA"],
             "=mlx5_2");
-  EXPECT_EQ(show({"--policy", path("absent.yaml")}).code, 4);
+  const CliResult absent = show({"--policy", path("absent.yaml")});
+  EXPECT_EQ(absent.code, 4);
+  EXPECT_THAT(absent.err, StartsWith("nccl-env-agent: " + path("absent.yaml")));
+}
+
+TEST_F(Agent, HelpNamesTheExitCodesThatThereAre) {
+  const std::pair<const char*, const char*> codes[] = {{"show", "4 --policy"}, {"resolve", "4 --out"}};
+  for (const auto& [command, code] : codes) {
+    ::testing::internal::CaptureStdout();
+    EXPECT_EQ(run({command, "--help"}).code, 0);
+    EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr(code));
+  }
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"resolve", "--out", path("absent/nccl.conf")},
+        {"resolve", "--out", path("nccl.conf"), "--table", path("absent.yaml")}}) {
+    const CliResult result = run(arguments);
+    EXPECT_EQ(result.code, 4);
+    EXPECT_THAT(result.err, StartsWith("nccl-env-agent: "));
+  }
+}
+
+TEST_F(Agent, OnlyRunTellsWrongUsageAsALog) {
+  const auto told = [&](const std::vector<std::string>& arguments) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(run(arguments).code, 2);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(told({}), "nccl-env-agent: needs one of: show, run, resolve (see nccl-env-agent --help)\n");
+  EXPECT_EQ(told({"shwo"}),
+            "nccl-env-agent: there is no command shwo: do you mean show? (see nccl-env-agent --help)\n");
+  EXPECT_THAT(told({"run"}), StartsWith("{"));
 }
 
 TEST_F(Agent, ShowWithoutDevicesIsThree) {
@@ -122,6 +153,8 @@ TEST_F(Agent, UsageIsTwo) {
         {"show", "--sysfs", path("absent")},
         {"show", "--node-name", "A_B"},
         {"resolve"},
+        {"resolve", "--out", path("nccl.conf"), "--read-seconds", "nan"},
+        {"resolve", "--out", path("nccl.conf"), "--read-seconds", "601"},
         {"run"},
         {"run", "--node-name", "n"},
         {"run", "--node-name", "n", "--store", "etcd"},

@@ -129,6 +129,16 @@ TEST_F(WebhookInCluster, WithoutAnApiServerItListensIsNotReadyAndPassesNothingAs
   EXPECT_FALSE(environment_of(pod_review()).empty());
 }
 
+TEST_F(WebhookInCluster, ACheckWithoutAnApiServerNamesTheReason) {
+  stop_api();
+  Child check(command({"--check", "--store", "kubernetes", "--kubeconfig", path("kubeconfig")}), path("log"));
+  ASSERT_TRUE(eventually([&] { return !log("API server: watch disturbed").empty(); }));
+  check.signal(SIGTERM);  // it would wait for 30 s
+  EXPECT_EQ(check.wait(), 1);
+  EXPECT_THAT(log("could not start", 1).front()["problem"],
+              AllOf(HasSubstr("have not been read yet: "), HasSubstr("Connection refused")));
+}
+
 TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {
   fill();
   tell_api("hold " + kTables);

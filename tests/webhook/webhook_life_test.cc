@@ -104,7 +104,7 @@ TEST_F(WebhookLife, TheLastLineNamesTheOptionThatKeepsItFromStarting) {
   EXPECT_THAT(bad_certificate.problem(), AllOf(StartsWith("--tls-cert, "), HasSubstr("bad.pem")));
 
   const Ended silent = run(command({"--capture", path("bad.pem"), "--log-level", "off"}));
-  EXPECT_THAT(silent.problem(), StartsWith("--capture: "));
+  EXPECT_THAT(silent.problem(), StartsWith("--capture: " + path("bad.pem") + ": "));
 
   start();
   const std::string taken = "127.0.0.1:" + std::to_string(port_);
@@ -128,7 +128,11 @@ TEST_F(WebhookLife, ACheckEndsBeforeItListensAndTellsWhatKeepsItFromStarting) {
   std::ofstream(path("bad.pem")) << "garbage";
   const Ended bad = run(command({"--check", "--client-ca", path("bad.pem")}));
   EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.problem(), AllOf(StartsWith("--tls-cert, "), HasSubstr("client CA: no PEM certificate")));
+  EXPECT_THAT(bad.problem(), StartsWith("--client-ca: " + path("bad.pem") + ": no PEM certificate"));
+
+  const Ended capture = run(command({"--check", "--capture", path("bad.pem")}));
+  EXPECT_EQ(capture.code, 1);
+  EXPECT_THAT(capture.problem(), StartsWith("--capture: " + path("bad.pem") + ": "));
 
   store("broken.yaml", "spec: [");
   const Ended refused = run(command({"--check"}));

@@ -15,7 +15,8 @@ struct Terminal {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  std::size_t width = 0;  // columns, where `out` is a terminal
+  std::size_t width = 0;             // columns, where `out` is a terminal
+  const char* program = "nccl-env";  // begins the line of an error
 };
 
 // Exit code of a command.

@@ -16,8 +16,8 @@ struct Usage {
 };
 
 // Names the first word that is not known, with a known one that is similar. `refusal` is CLI11's own
-// sentence, for any other problem. The problem is "" if all words are known and `refusal` is empty.
-// `words`: the command line without the program's name.
+// sentence, for any other problem; it is put into our words. The problem is "" if all words are known and
+// `refusal` is empty. `words`: the command line without the program's name.
 Usage usage_problem(const CLI::App& root, const std::vector<std::string>& words, const std::string& refusal);
 
 enum class Reader { Person, Log };

@@ -35,6 +35,7 @@ struct WatchStats {
   std::uint64_t relists = 0;                // times that all of it had to be read again
   std::uint64_t objects = 0;
   std::uint64_t refused = 0;  // objects whose newest form is not usable
+  std::string problem{};      // why it is not in contact; "" if it is
 };
 
 // How reads of single tables ended.

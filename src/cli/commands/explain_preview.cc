@@ -9,6 +9,7 @@
 #include "cluster/objects.h"
 #include "commands/explain.h"
 #include "commands/pod_preview.h"
+#include "nccl_env/base/yaml.h"
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -358,10 +359,19 @@ int inject_pods(const ExplainArguments& arguments, const Console& terminal) {
   return program::code_of(findings_of(preview.pods));
 }
 
+// The webhook's sentence tells no line. The reader of manifests does, where it refuses the text, too.
+std::string not_a_review(const std::string& file, const std::string& text, const std::string& problem) {
+  const auto documents = parse_documents(text, file);
+  return documents ? file + ": not a captured AdmissionReview: " + problem : documents.error().message;
+}
+
 int replay_review(const ExplainArguments& arguments, const Console& terminal) {
   const auto& [target, cluster, policy, tables, pod, claims, node, nccl, at, file, manifests, resolver,
                no_resolver] = arguments;
   const auto path = program::store_path(manifests);
+  if (!path && !manifests.empty())
+    return stop(terminal, program::kUsage,
+                "--store " + manifests + ": must be dir:PATH, as in dir:" + manifests);
   if (!path)
     return stop(terminal, program::kUsage,
                 "--review needs --store dir:PATH, the webhook's directory of manifests");
@@ -390,7 +400,7 @@ int replay_review(const ExplainArguments& arguments, const Console& terminal) {
   // The store is a directory, which knows its tables and postpones nothing.
   const auto answer = webhook::Admission(options).answer(*(*store)->snapshots().get(), *review, false);
   if (const auto* malformed = std::get_if<webhook::Malformed>(&answer))
-    return stop(terminal, program::kNotSeen, file + ": " + malformed->problem);
+    return stop(terminal, program::kNotSeen, not_a_review(file, *review, malformed->problem));
   terminal.out << std::get<webhook::Answered>(answer).response;
   return program::kDone;
 }

@@ -2,8 +2,10 @@
 #include "nccl_env/core/fabric/gid_row.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
 
@@ -11,6 +13,7 @@ namespace nccl_env {
 namespace {
 
 constexpr std::size_t kMaxRow = 128;  // the longest row that is written has 103
+constexpr std::array kTypes{GidType::IB, GidType::RoCEv1, GidType::RoCEv2};
 
 // The first word; the rest begins behind the blank that follows it.
 std::string_view take_word(std::string_view& rest) {
@@ -41,7 +44,7 @@ Result<GidRow> parse_gid_row(std::string_view text) {
   if (!index || *index < 0 || *index > kMaxGidIndex)
     return Error{in_quotes(first) + " is not an index from 0 to " + std::to_string(kMaxGidIndex)};
   row.index = static_cast<int>(*index);
-  for (const GidType type : {GidType::IB, GidType::RoCEv1, GidType::RoCEv2}) {
+  for (const GidType type : kTypes) {
     if (!row.type && take_word(text, to_string(type))) row.type = type;
   }
   if (take_word(text, "gid")) {
@@ -49,7 +52,12 @@ Result<GidRow> parse_gid_row(std::string_view text) {
     if (!gid) return gid.error();
     row.gid = *gid;
   } else {
-    const auto address = parse_ip(take_word(text));
+    const std::string_view word = take_word(text);
+    const auto address = parse_ip(word);
+    const bool is_type = !row.type && !word.empty() && word.find_first_of(".:") == word.npos;
+    if (!address && is_type)
+      return Error{in_quotes(word) + " is not a type of GID, only " +
+                   join(kTypes, ", ", [](GidType type) { return to_string(type); })};
     if (!address) return address.error();
     row.gid = {address->bytes};
     row.address = *address;

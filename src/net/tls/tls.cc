@@ -170,7 +170,9 @@ Result<std::string> read_client_ca(const std::filesystem::path& file) {
   auto pem = read_file(file, kMaxPemFile);
   // An empty file must not mean that no certificate is asked for.
   if (pem && pem->empty()) return Error{file.string() + ": is empty"};
-  return pem;
+  if (!pem) return pem.error();
+  const auto authorities = parse_certificates(*pem, file.string());
+  return authorities ? pem : authorities.error();
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::make(const TlsPem& pem) {

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using namespace std::chrono_literals;
 
 const SystemTime kNow = std::chrono::system_clock::now();
@@ -86,6 +87,9 @@ TEST(Tls, ReloadSwapsOnlyWhatChangedAndIsGood) {
   write_text(files.certificate, one.leaf.certificate);
   write_text(files.key, one.leaf.key);
   EXPECT_THAT(TlsSource::load(files).error().message, HasSubstr("client.crt: can't open"));
+  write_text(files.client_ca, "garbage");
+  EXPECT_THAT(TlsSource::load(files).error().message,
+              StartsWith(files.client_ca.string() + ": no PEM certificate"));
   write_text(files.client_ca, one.ca.certificate);
   const auto source = TlsSource::load(files);
   ASSERT_TRUE(source.ok()) << source.error().message;

@@ -42,7 +42,7 @@ std::optional<std::string> validity_warning(const CertificateInfo& info,
                                             std::chrono::system_clock::time_point now);
 
 // Returns the content for TlsPem::client_ca: "" only if `file` is an empty path. Fails for a file without
-// content.
+// a certificate.
 Result<std::string> read_client_ca(const std::filesystem::path& file);
 
 struct TlsPem {
