@@ -36,9 +36,7 @@ std::string takes(const Variable& variable) {
     case ValueKind::Enum:
       return kind + ": " + join(variable.choices);
     default:
-      return kind + (variable.max > 0
-                         ? ", at most " + count_of(static_cast<std::size_t>(variable.max), "entry")
-                         : "");
+      return kind + (variable.max > 0 ? ", at most " + std::to_string(variable.max) : "");
   }
 }
 
@@ -69,6 +67,15 @@ class Answer {
     add("variable", {variable.name, meaning, {}, Impact::None, "docs/reference/variables.md"},
         {meaning, std::string(variable.note)});
     found_.back()["note"] = text_or_null(std::string(variable.note));
+  }
+  void add(const Engine& engine) {
+    const std::string meaning = "In spec.engines: " + std::string(engine.used_by) + ".";
+    std::vector<std::string_view> names;
+    for (const EngineVariable& variable : engine.variables) {
+      if (variable.render) names.push_back(variable.row.name);
+    }
+    add("engine", {engine.name, meaning, {}, Impact::None, "docs/use/policy.md#engines"},
+        {meaning, names.empty() ? std::string() : "Variables: " + join(names) + "."});
   }
   void add(const DescribedField& field) {
     add("field of " + std::string(field.object), {field.path, field.means, {}, Impact::None, field.document},
@@ -128,6 +135,9 @@ void look_up(std::string_view name, bool also_words, Answer& into) {
     return is_asked(path) || (path.size() > name.size() && path[path.size() - name.size() - 1] == '.' &&
                               equal_ignoring_case(path.substr(path.size() - name.size()), name));
   };
+  for (const Engine* engine : other_engines()) {
+    if (is_asked(engine->name)) into.add(*engine);
+  }
   for (const DescribedField& field : described_fields()) {
     if (ends_path(field.path) || std::ranges::any_of(field.words, is_asked)) into.add(field);
   }
@@ -177,7 +187,7 @@ std::string near_to(const std::string& name) {
   }
   for (const DescribedField& field : fields)
     names.push_back(std::string_view(field.path).substr(field.path.rfind('.') + 1));
-  const std::string_view found = nearest(name, names, 3);
+  const std::string_view found = nearest(name, names, name.size() / 5 + 1);
   return found.empty() ? "; without a name it lists all reasons and findings"
                        : ": do you mean " + std::string(found) + "?";
 }

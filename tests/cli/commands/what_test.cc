@@ -53,6 +53,12 @@ TEST(What, ReasonsFindingsAndVariablesAreToldInAnyCase) {
                                ::testing::HasSubstr("\"document\": \"docs/use/reasons.md\"")));
 }
 
+TEST(What, AnEngineIsToldWithItsVariables) {
+  EXPECT_THAT(run_cli({"what", "mooncake"}).out,
+              ::testing::AllOf(::testing::HasSubstr("MC_TE_FILTERS"), ::testing::HasSubstr("spec.engines")));
+  EXPECT_THAT(run_cli({"what", "NCCL_FOO"}).err, ::testing::Not(::testing::HasSubstr("do you mean")));
+}
+
 TEST(What, WordsAndFieldsAreToldFromTheirOnePlace) {
   using ::testing::HasSubstr;
   for (const Term& term : glossary()) {
