@@ -28,6 +28,7 @@ constexpr EngineWords kUcxWords[] = {
     {"Destination is unreachable", Code::NoTransport},
     {"Transport retry count exceeded", Code::NoAnswer},
     {"Endpoint timeout", Code::NoAnswer},
+    {"address version mismatch", Code::LibraryMismatch},
     {"Remote access error", Code::RemoteAccess},
     {"Local protection error", Code::GpuMemory},
     {"Local access error", Code::GpuMemory},

@@ -181,6 +181,44 @@ constexpr NearWords kNearWords[] = {
      "A process was killed from outside (SIGKILL): by the kernel where memory ran out, or by a person or "
      "launcher. The log does not tell which.",
      "Look at the pod's last state (OOMKilled), at dmesg on the node, and at the other ranks' logs."},
+    {Code::GaveUp,
+     "exitcode: -9",
+     {},
+     "A process was killed from outside (SIGKILL): by the kernel where memory ran out, or by a person or "
+     "launcher. The log does not tell which.",
+     "Look at the pod's last state (OOMKilled), at dmesg on the node, and at the other ranks' logs."},
+    {Code::GaveUp,
+     "SignalException: Process ",
+     {},
+     "The launcher was ended by a signal from outside: 1 where its terminal went away, 15 by a scheduler, "
+     "the kubelet or a person.",
+     "Start it by nohup, tmux or a job; else look at the pod's events and the scheduler's log for who ended "
+     "it."},
+    {Code::LibraryMismatch,
+     "mlx5dv_devx_",
+     {},
+     "The image's libmlx5 asks the kernel's mlx5 driver for what it does not have: user space and driver are "
+     "of different releases.",
+     "Compare the releases (ofed_info -s on the node, ibv_devinfo --version in the image) and bring the "
+     "older "
+     "one up."},
+    {Code::LibraryMismatch,
+     "address version mismatch",
+     {},
+     "Processes of two versions of UCX meet, which do not understand each other's addresses.",
+     "Use one UCX everywhere: ucx_info -v on each side; look at LD_LIBRARY_PATH and pip's own copies."},
+    {Code::GpuNotUsable,
+     "not supported in the installed CUDA driver",
+     {},
+     "The node's CUDA driver is older than the CUDA that this NCCL was built with, and lacks a call that it "
+     "makes. Not the network.",
+     "Use a newer driver (nvidia-smi shows it), or an NCCL built for the driver's CUDA."},
+    {Code::PluginFailed,
+     "queue pair number (QPN)",
+     {},
+     "The peer's queue pair is gone: most often its process ended first, killed for memory or crashed; this "
+     "line is an echo.",
+     "Look at the peer's pod (OOMKilled, its log) and raise its memory limit if that is so."},
     {Code::UnknownWarning,
      "(SIGBUS)",
      {},

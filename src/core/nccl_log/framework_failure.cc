@@ -228,7 +228,8 @@ std::optional<NcclFailure> read_framework_failure(std::string_view line) {
   }
   if (auto failure = read_watchdog(line)) return failure;
   for (const string_view words :
-       {string_view("Heartbeat monitor timed out"), string_view("watchdog got stuck for")}) {
+       {string_view("Heartbeat monitor timed out"), string_view("watchdog got stuck for"),
+        string_view("milliseconds before timing out")}) {
     if (line.find(words) != line.npos) return told(Code::TimedOut, line, words);
   }
   constexpr string_view kMismatch = "Detected mismatch between collectives on ranks";

@@ -41,7 +41,8 @@ constexpr string_view kSymbols[] = {"nccl", "pnccl",   "nvshmem", "ucp_", "uct_"
 // that only tries a plugin says the last of these, too, and goes on.
 std::optional<NcclFailure> read_loader(string_view line) {
   for (const string_view mark : {string_view("undefined symbol: "), string_view("symbol not found: ")}) {
-    const auto symbol = text_behind(line, mark);
+    auto symbol = text_behind(line, mark);
+    if (symbol && symbol->starts_with('"')) symbol->remove_prefix(1);
     if (symbol &&
         std::ranges::any_of(kSymbols, [&](string_view begin) { return symbol->starts_with(begin); }))
       return failure_in(Code::LibraryMismatch, line);
@@ -95,11 +96,16 @@ constexpr Phrase kPhrases[] = {
     {"process_vm_writev(", "Operation not permitted", Code::SharedMemory},
     {"set max locked memory", "ulimit -l", Code::MemoryLock},
     {"UCX WARN network device", " not available", Code::DeviceNotAvailable},
+    {"mlx5dv_devx_", "Protocol not supported", Code::LibraryMismatch},
+    {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=", " does not exist", Code::NoInterface},
+    {" in ncclShmOpen(", "", Code::SharedMemory},
     {"DataLoader worker", "Bus error", Code::SharedMemory},
     {"ProcessGroupNCCL is only supported with GPUs", "", Code::GpuNotUsable},
     {"waiting for remainder of ranks", "", Code::TimedOut},
     {"Signal 7 (SIGBUS)", "", Code::UnknownWarning},
     {"Signal 9 (SIGKILL)", "", Code::GaveUp},
+    {"(exitcode: -9)", "", Code::GaveUp},
+    {"SignalException: Process ", "", Code::GaveUp},
     {"Signal 11 (SIGSEGV)", "", Code::UnknownWarning},
     {"was unable to complete a TCP connection", "", Code::NoConnection},
     {"ssh: connect to host ", " port ", Code::NoConnection},

@@ -166,6 +166,7 @@ constexpr Words kWords[] = {
     {"CUDA missing symbol", Code::GpuNotUsable},
     {"cuDriverGetVersion failed", Code::GpuNotUsable},
     {"CUDA driver is older", Code::GpuNotUsable},
+    {"not supported in the installed CUDA driver", Code::GpuNotUsable},
     {"Cuda failure", Code::NotTheNetwork},
     {"CUDA failure", Code::NotTheNetwork},
     {"HIP failure", Code::NotTheNetwork},

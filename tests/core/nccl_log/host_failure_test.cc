@@ -74,6 +74,18 @@ TEST(HostFailure, LinesOfTheLoaderTheDriverAndTheLauncherAreRead) {
       {"RuntimeError: NCCL Error 6: unknown", "GaveUp"},
       {"UCX WARN network devices 'mlx5_0:1' are not available", "DeviceNotAvailable"},
       {"RuntimeError: cuda runtime error (101) : invalid device ordinal at Module.cpp:33", "GpuNotUsable"},
+      {"undefined symbol: \"ncclCommWindowRegister\"", "LibraryMismatch"},
+      {"mlx5dv_devx_create_event_channel() failed: Protocol not supported", "LibraryMismatch"},
+      {"WARNING: NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=eth7 does not exist", "NoInterface"},
+      {"0x0000 in ncclShmOpen(char*, unsigned long, void**) () from /x/xla_extension.so", "SharedMemory"},
+      {"api: [ERROR] failed (exitcode: -9) local_rank: 1 (pid: 4711) of binary: x", "GaveUp"},
+      {"torch.distributed.elastic.multiprocessing.api.SignalException: Process 4711 got sigval: 1", "GaveUp"},
+      {"  ran for 721595 milliseconds before timing out", "TimedOut"},
+      {"n:1:1 [0] enqueue.cc:802 NCCL WARN Cuda failure 'API call is not supported in the installed CUDA "
+       "driver'",
+       "GpuNotUsable"},
+      {"[161.7] [h:1:0] address.c:917  UCX  ERROR address version mismatch: expected 0, actual 12",
+       "LibraryMismatch"},
       {"n:1:1 [0] x.cc:1 NCCL WARN [Rem Allocator] Allocation failed (segment 0, fd 126)",
        "StrangerConnected"},
   };
