@@ -145,6 +145,26 @@ std::optional<IpAddress> own_address() {
   return address ? std::optional(*address) : std::nullopt;
 }
 
+// Checks the folder and the address; a copy of /sys has none.
+program::Failure read_address(const MachineArguments& machine, std::optional<IpAddress>& into) {
+  const auto& [sysfs, address, ignore_environment, engines] = machine;
+  if (sysfs.empty() && address.empty()) {
+    into = own_address();
+    return {};
+  }
+  if (!sysfs.empty() && !address.empty())
+    return {program::kUsage, "--address: a copy of /sys has no addresses; leave it or --sysfs out"};
+  if (!sysfs.empty()) {
+    if (std::filesystem::is_directory(sysfs + "/class")) return {};
+    return {program::kUsage,
+            "--sysfs: " + sysfs + " has no class/; give the folder that holds class/infiniband"};
+  }
+  const auto parsed = parse_ip(address);
+  if (!parsed) return {program::kUsage, "--address " + address + ": " + parsed.error().message};
+  into = *parsed;
+  return {};
+}
+
 node::ProbeResult read_machine(const MachineArguments& machine, const std::optional<IpAddress>& address) {
   const auto sysfs = node::open_sysfs(machine.sysfs.empty() ? "/sys" : machine.sysfs);
   node::ProbeOptions options;
@@ -217,20 +237,10 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
                                     MachineEnv& into) {
   const auto version = program::read_nccl_version(nccl_version);
   if (!version) return {program::kUsage, version.error().message};
-  if (!machine.sysfs.empty() && !machine.address.empty())
-    return {program::kUsage, "--address: a copy of /sys has no addresses; leave it or --sysfs out"};
-  if (!machine.sysfs.empty() && !std::filesystem::is_directory(machine.sysfs + "/class"))
-    return {program::kUsage, "--sysfs: " + machine.sysfs +
-                                 " has no class/; give the folder that holds "
-                                 "class/infiniband"};
+  if (policy.file.empty() && !policy.name.empty())
+    return {program::kUsage, "--policy-name: only with --policy"};
   std::optional<IpAddress> address;
-  if (!machine.address.empty()) {
-    const auto parsed = parse_ip(machine.address);
-    if (!parsed) return {program::kUsage, "--address " + machine.address + ": " + parsed.error().message};
-    address = *parsed;
-  } else if (machine.sysfs.empty()) {
-    address = own_address();
-  }
+  if (program::Failure failure = read_address(machine, address)) return failure;
   std::shared_ptr<const NcclPolicy> given;
   if (!policy.file.empty()) {
     if (program::Failure failure = program::read_chosen_policy(policy, in, given)) return failure;

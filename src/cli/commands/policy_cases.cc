@@ -214,6 +214,11 @@ class CaseRunner {
     const auto documents = program::read_documents(file_, in_);
     if (!documents) return documents.error();
     if (documents->size() != 1) return refused("must hold one document");
+    const std::string kind = text_of(member(documents->front(), "kind"));
+    if (!kind.empty())
+      return refused("holds an object of kind " + kind +
+                     ", and no test cases; `nccl-env policy check` reads "
+                     "policies");
     CaseFields fields(documents->front(), "",
                       {"policy", "policyName", "tables", "claims", "at", "ncclVersion", "cases"});
     const Status read = read_situation(fields);

@@ -140,6 +140,7 @@ TEST_F(Machine, ACopyOfSysIsCheckedBeforeItIsCalledEmpty) {
   std::filesystem::create_directories(sysfs + "/class");
   EXPECT_EQ(env().code, 3);
   EXPECT_THAT(env({"--address", "10.0.0.1"}).err, HasSubstr("a copy of /sys has no addresses"));
+  EXPECT_THAT(env({"--policy-name", "p"}).err, HasSubstr("--policy-name: only with --policy"));
 }
 
 // The command takes the place of the process: in a child, which prints into a file.

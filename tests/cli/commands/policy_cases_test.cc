@@ -67,7 +67,7 @@ TEST_F(PolicyCases, AFileThatIsNotUnderstoodIsRefusedWithItsPath) {
         "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {reason: Nope}}]\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {values: {NCCL_IB_TIMEOUT: 20}}}]\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml, template: Job/x, expect: {decision: inject}}]\n",
-        "policy: absent.yaml\ncases: []\n", "- 1\n"}) {
+        "policy: absent.yaml\ncases: []\n", "- 1\n", "kind: NcclPolicy\nspec: {}\n"}) {
     const CliResult result = run_file(text);
     EXPECT_EQ(result.code, 4) << text;
     EXPECT_EQ(result.out, "");
