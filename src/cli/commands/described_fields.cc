@@ -2,6 +2,7 @@
 #include "commands/described_fields.h"
 
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <tuple>
 
@@ -45,6 +46,7 @@ class Walk {
   template <class Words>
   static std::vector<std::string_view> names_of(const Words& words) {
     std::vector<std::string_view> names;
+    names.reserve(std::size(words));
     for (const auto& [word, meaning] : words) names.push_back(word);
     return names;
   }
