@@ -88,8 +88,8 @@ class Given:
         return {"UCX_NET_DEVICES": f"{self.ports},{self.interface if host_network else 'eth0'}", **CLASS_LINE}
 
     def neutral(self, host_network):
-        return {"FABRIC_HCAS": self.devices, "FABRIC_PORTS": self.ports,
-                "FABRIC_INTERFACE": self.interface if host_network else "eth0", **NEUTRAL_CLASS}
+        interface = {"FABRIC_INTERFACE": self.interface} if host_network else {}
+        return {"FABRIC_HCAS": self.devices, "FABRIC_PORTS": self.ports, **interface, **NEUTRAL_CLASS}
 
 
 def without(values, left):
@@ -207,8 +207,7 @@ def without_table(session, pods, before):
         has = process.variables(PREFIXES)
         expect(f"{namespace} without a table", has, {**FOLDER, **constants, **before[name]})
         expect(f"{namespace} without a table: ucx.conf", process.file("/nccl-env/ucx.conf"), lines)
-        expect(f"{namespace} without a table: fabric.env", process.file("/nccl-env/fabric.env"),
-               {"FABRIC_INTERFACE": "eth0", **neutral})
+        expect(f"{namespace} without a table: fabric.env", process.file("/nccl-env/fabric.env"), neutral)
 
 
 def bound(session, namespace, template, variable, wanted):

@@ -192,10 +192,11 @@ TEST(EngineValues, NeutralNamesHaveAFileForShells) {
   policy.engines.push_back(find_engine("Neutral"));
   const NodeFabric table = two_rails();
   EXPECT_EQ(annotation(bound(policy, &table), "host.nccl-env.io/fabric.env"),
-            "FABRIC_HCAS=mlx5_1,mlx5_2\nFABRIC_PORTS=mlx5_1:1,mlx5_2:1\nFABRIC_INTERFACE=eth0\n"
-            "FABRIC_TRAFFIC_CLASS=106\n");
+            "FABRIC_HCAS=mlx5_1,mlx5_2\nFABRIC_PORTS=mlx5_1:1,mlx5_2:1\nFABRIC_TRAFFIC_CLASS=106\n");
+  EXPECT_THAT(annotation(bound(policy, &table), "hostnetwork.nccl-env.io/fabric.env"),
+              HasSubstr("\nFABRIC_INTERFACE=bond0\n"));
   EXPECT_EQ(annotation(bound(policy, nullptr), "podowned.nccl-env.io/fabric.env"),
-            "FABRIC_INTERFACE=eth0\nFABRIC_TRAFFIC_CLASS=106\n");
+            "FABRIC_TRAFFIC_CLASS=106\n");
   const Json own = container("c", {env_literal("UCX_TLS", "rc_gda")});
   const Json made = admit(pod({own, container("d", {env_literal("FABRIC_ENV_DIR", "/mine")})}), policy).pod;
   EXPECT_EQ(told(made, "c", "UCX_NET_DEVICES"), "UserSetGroup");

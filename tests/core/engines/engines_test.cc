@@ -49,7 +49,7 @@ TEST(Engines, NeutralNamesAreNothingToAShell) {
   EngineChoice choice;
   for (const char* name : {"$(id)", "a;b", "a b", "`a`", "a\nb", "~", "a|b", "a'b"}) {
     choice.ports = {{name, 1}};
-    choice.tcp_interface = name;
+    choice.interface = name;
     for (const char* variable : {"FABRIC_HCAS", "FABRIC_PORTS", "FABRIC_INTERFACE"}) {
       EXPECT_EQ(value_of(variable, choice).text, "") << name;
       EXPECT_THAT(value_of(variable, choice).refusal, HasSubstr("shell")) << name;

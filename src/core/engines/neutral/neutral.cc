@@ -35,7 +35,7 @@ EngineValue ports(const EngineChoice& choice) {
 }
 
 EngineValue interface(const EngineChoice& choice) {
-  return word(choice.tcp_interface);
+  return word(choice.interface);
 }
 
 EngineValue index(const EngineChoice& choice) {
