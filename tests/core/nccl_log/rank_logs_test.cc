@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of a job side by side: who is told first, and what sets a rank apart.
 #include "nccl_env/core/nccl_log/rank_logs.h"
+#include "nccl_env/core/nccl_log/log_verify.h"
 
 #include <gmock/gmock.h>
 
