@@ -116,7 +116,8 @@ TEST(EnginesAnswer, AChoiceThatNoModelReadsIsNamed) {
             "The container's argument --disaggregation-ib-device decides the devices of Mooncake.");
 }
 
-// Of each engine's list that the user wrote, as of NCCL's; a list in which nothing is missing is no finding.
+// UserListShort is of each engine's list that the user wrote; a list in which nothing is missing is no
+// finding.
 TEST(EnginesAnswer, AUsersListOfFewerDevicesIsToldForEachEngine) {
   const NcclPolicy policy = with_engines();
   const NodeFabric node = table();
