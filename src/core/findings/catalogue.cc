@@ -442,6 +442,21 @@ constexpr std::array kRows{
            "NCCL began to initialise, and the log does not tell that it finished.",
            "If the job hangs: `nccl-env verify job/NAME` tells which rank is missing or odd. Without a "
            "restart, from 2.24 on: `ncclras -v` in a pod of the job."),
+    of_pod(Code::MixedNetworks, "MixedNetworks", Impact::PodAnew,
+           "Ranks of the job use unlike networks or plugins, which do not understand each other.",
+           "Give all nodes the same image, plugin (LD_LIBRARY_PATH) and devices; NCCL_NET on all ranks names "
+           "one "
+           "network, NCCL_NET_PLUGIN=none leaves plugins out."),
+    of_pod(Code::ProgramError, "ProgramError", Impact::None,
+           "The program or its settings end the job, not the network.",
+           "Read that line and the traceback above it."),
+    of_pod(Code::LaunchFailed, "LaunchFailed", Impact::None,
+           "The launcher or scheduler did not start all processes of the job.",
+           "Read the lines around that one, and start it by hand on the host that it names."),
+    of_pod(Code::Killed, "Killed", Impact::None, "A process of the job was killed from outside.",
+           "Look at the pod's last state (OOMKilled) and at dmesg on the node."),
+    of_pod(Code::Crashed, "Crashed", Impact::None, "A process of the job crashed.",
+           "Read the backtrace near that line, or a core file's."),
     of_pod(Code::UnknownWarning, "UnknownWarning", Impact::None,
            "The log warns of something that is not known here.",
            "Read that line and those around it; it may be the cause."),

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/nccl_log/line_finder.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -166,6 +167,8 @@ std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text,
     if (const auto index = number_behind(text, "sgix ")) failure.gid_index = static_cast<int>(*index % 256);
     return failure;
   }
+  if (const KnownLine* known = find_known_line(text))
+    return known->kind == LineKind::Harmless ? std::nullopt : std::optional(failure_of_line(*known, text));
   if (level != "WARN") return failure_of(Code::UnknownWarning, text);
   note(into.unjudged, text, line);
   return std::nullopt;

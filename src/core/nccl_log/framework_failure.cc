@@ -166,8 +166,7 @@ std::optional<NcclFailure> read_gloo(string_view line) {
 
 // The process's or its job's end, as the system tells it.
 std::optional<NcclFailure> read_end_of_process(string_view line) {
-  if (line.find("Segmentation fault") != line.npos)
-    return told(Code::UnknownWarning, line, "Segmentation fault");
+  if (line.find("Segmentation fault") != line.npos) return told(Code::Crashed, line, "Segmentation fault");
   if (line.find("CANCELLED AT ") != line.npos && line.find("DUE TO TIME LIMIT") != line.npos)
     return told(Code::TimedOut, line);
   return std::nullopt;

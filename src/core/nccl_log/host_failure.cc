@@ -80,63 +80,13 @@ std::optional<NcclFailure> read_link(string_view line) {
   return failure;
 }
 
-struct Phrase {
-  string_view words, also;  // "": one phrase is enough
-  Code code;
-};
-constexpr Phrase kPhrases[] = {
-    // RCCL, and HIP's runtime below it.
-    {"HSA_NO_SCRATCH_RECLAIM=1", "must be set", Code::GpuNotUsable},
-    {"Failed to create memory for IPC", "", Code::GpuPeer},
-    {"IPC memory creation failed", "", Code::GpuPeer},
-    {"hipIpcGetMemHandle", "-> ", Code::GpuPeer},
-    {"hipIpcOpenMemHandle", "-> ", Code::GpuPeer},
-    // UCX, as Open MPI, a person's excerpt or an older release prints it.
-    {"process_vm_readv(", "Operation not permitted", Code::SharedMemory},
-    {"process_vm_writev(", "Operation not permitted", Code::SharedMemory},
-    {"set max locked memory", "ulimit -l", Code::MemoryLock},
-    {"UCX WARN network device", " not available", Code::DeviceNotAvailable},
-    {"mlx5dv_devx_", "Protocol not supported", Code::LibraryMismatch},
-    {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=", " does not exist", Code::NoInterface},
-    {" in ncclShmOpen(", "", Code::SharedMemory},
-    {"DataLoader worker", "Bus error", Code::SharedMemory},
-    {"ProcessGroupNCCL is only supported with GPUs", "", Code::GpuNotUsable},
-    {"waiting for remainder of ranks", "", Code::TimedOut},
-    {"Signal 7 (SIGBUS)", "", Code::UnknownWarning},
-    {"Signal 9 (SIGKILL)", "", Code::GaveUp},
-    {"(exitcode: -9)", "", Code::GaveUp},
-    {"SignalException: Process ", "", Code::GaveUp},
-    {"Signal 11 (SIGSEGV)", "", Code::UnknownWarning},
-    {"was unable to complete a TCP connection", "", Code::NoConnection},
-    {"ssh: connect to host ", " port ", Code::NoConnection},
-};
-
-// Lines of runs that end well: PyTorch's advice at exit, a verbs provider for a device that nobody has, the
-// addresses that a client tries before the one that works.
-constexpr Phrase kHarmlessLines[] = {
-    {"process group has NOT been destroyed", "", {}},
-    {"libibverbs: Warning: couldn't load driver", "", {}},
-    {"[c10d] The client socket has failed to connect to", "", {}},
-    {"No device id is provided via `init_process_group` or `barrier `", "", {}},
-    {"using GPU ", "to perform barrier as devices used by this process are currently unknown", {}},
-};
-
-bool fits(const Phrase& each, string_view line) {
-  return has(line, each.words) && (each.also.empty() || has(line, each.also));
-}
-
 }  // namespace
 
 std::optional<NcclFailure> read_host_failure(string_view line) {
   if (auto failure = read_loader(line)) return failure;
   if (auto failure = read_driver(line)) return failure;
   if (auto failure = read_link(line)) return failure;
-  const auto found = std::ranges::find_if(kPhrases, [&](const Phrase& each) { return fits(each, line); });
-  return found == std::end(kPhrases) ? std::nullopt : std::optional(failure_in(found->code, line));
-}
-
-bool is_harmless_line(string_view line) {
-  return std::ranges::any_of(kHarmlessLines, [&](const Phrase& each) { return fits(each, line); });
+  return std::nullopt;
 }
 
 }  // namespace nccl_env

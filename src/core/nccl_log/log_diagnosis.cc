@@ -104,6 +104,15 @@ std::string networks_text(const NcclLog& log) {
   return names_in(log.local_transports);
 }
 
+// A lead for a job that hangs though all its ranks met: the GPUs of a node exchange memory over PCIe.
+std::string hang_text(const NcclLog& log) {
+  return log.local_transports.contains("P2P") && log.initialising.empty()
+             ? " If it hangs where GPUs exchange data, try NCCL_P2P_DISABLE=1 once: if it runs then, PCIe "
+               "ACS or "
+               "the IOMMU breaks P2P."
+             : std::string();
+}
+
 std::string values_sentence(const LogVerification& verification, const NcclLog& log) {
   std::size_t used = 0;
   std::vector<std::string> bad, foreign;
@@ -124,9 +133,14 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
   if (used > 0)
     return "NCCL uses " + std::to_string(used) + " of " + count_of(all, "value") +
            ", and tells nothing of the others yet, which is not a fault. Nothing to do.";
-  if (log.nccl_lines == 0) return engines_sentence(log);
   const bool silent =
       log.networks.empty() && log.transports.empty() && log.devices.empty() && log.local_transports.empty();
+  if (silent && all == 0 && log.ucx.lines + log.nvshmem.lines == 0 &&
+      (!log.warnings.empty() || log.table_rows > 0))
+    return std::string("The log tells no failure") +
+           (log.warnings.empty() ? ", nor" : ": its warnings are harmless. It does not tell") +
+           " which network NCCL uses: for that, run the job with NCCL_DEBUG=INFO.";
+  if (log.nccl_lines == 0) return engines_sentence(log);
   if (silent || all > 0)
     return std::string(all > 0 ? "The log proves nothing of the values"
                                : "The log does not tell which network NCCL uses") +
@@ -136,7 +150,8 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
          (log.ended || !log.completed.empty() || log.table_rows > 0
               ? " Nothing to do."
               : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
-                "ranks' logs may tell more (`nccl-env verify job/NAME`).");
+                "ranks' logs may tell more (`nccl-env verify job/NAME`)." +
+                    hang_text(log));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <set>
 
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -20,7 +22,47 @@ bool is_no_ib(std::string_view value) {
   return value.size() < 2 || (value[0] != 'I' && value[0] != 'i') || (value[1] != 'B' && value[1] != 'b');
 }
 
+using Hosts = std::set<std::string>;
+
+Hosts hosts_with_fact(const LogFact& fact, const NcclLog& log) {
+  Hosts hosts;
+  for (const std::uint32_t process : fact.processes) {
+    const std::string& name = log.process_names[process];
+    hosts.insert(name.substr(0, name.rfind(':')));
+  }
+  return hosts;
+}
+
+bool has_common(const Hosts& left, const Hosts& right) {
+  return std::ranges::any_of(left, [&](const std::string& host) { return right.contains(host); });
+}
+
+// "IB on gpu-1; Socket on gpu-2": two facts of hosts that have not both; "" if there are none.
+std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
+  for (const auto& [first, of_first] : facts) {
+    for (const auto& [second, of_second] : facts) {
+      const Hosts left = hosts_with_fact(of_first, log), right = hosts_with_fact(of_second, log);
+      if (first >= second || left.empty() || right.empty() || has_common(left, right)) continue;
+      return first + " on " + join_some(left, 3) + "; " + second + " on " + join_some(right, 3);
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+std::optional<NcclFailure> mixed_networks(const NcclLog& log) {
+  for (const NcclLog::Facts* facts : {&log.networks, &log.plugins}) {
+    const std::string unlike = unlike_text(*facts, log);
+    if (unlike.empty()) continue;
+    NcclFailure failure;
+    failure.code = Code::MixedNetworks;
+    failure.text = unlike;
+    failure.line = first_line(*facts);
+    return failure;
+  }
+  return std::nullopt;
+}
 
 std::string names_in(const NcclLog::Facts& facts) {
   return join(facts, ", ", [](const auto& fact) -> const std::string& { return fact.first; });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ std::uint64_t first_line(const NcclLog::Facts& facts);  // 0 where there are non
 std::string by_processes(const LogFact& fact,
                          const NcclLog& log);  // " (2 of 8 processes)"; "" where one tells all
 std::string line_text(std::uint64_t line);     // "line 4: "; "" without one
+// The failure of hosts that use unlike networks or plugins, of which no line tells; nothing where they agree.
+std::optional<NcclFailure> mixed_networks(const NcclLog& log);
 // True if NCCL reads a value of the variable that matches.
 bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view));
 bool is_index(std::string_view value);  // of a GID: not one that leaves the choice to NCCL

@@ -51,7 +51,11 @@ LogVerification verify_log(const NcclLog& log, const std::vector<Value>& spec) {
   const bool follows = follows_gids(log, verification.values);
   for (const NcclFailure& failure : log.failures)
     verification.failures.push_back(verify_failure(seen_in(log, failure), log, follows, verification.values));
-  if (uses_sockets(log)) note_sockets(log, verification);
+  if (const auto mixed = mixed_networks(log)) {
+    verification.failures.push_back(verify_failure(*mixed, log, follows, verification.values));
+  } else if (uses_sockets(log)) {
+    note_sockets(log, verification);
+  }
   for (const auto& [version, fact] : log.versions) {
     const auto number = logged_version(version);
     if (number && !is_newer_than_known(*number)) continue;

@@ -400,6 +400,7 @@ std::string_view blamed_variable(Code code) {
 }
 
 Nearness NcclFailure::nearness() const {
+  if (known && known->kind == LineKind::Echo) return Nearness::Consequence;
   switch (code) {
     case Code::GaveUp:
       return Nearness::End;
@@ -409,6 +410,7 @@ Nearness NcclFailure::nearness() const {
       return Nearness::Consequence;
     case Code::NoVerbsLibrary:
     case Code::UnknownVariable:
+    case Code::NoGpuDirect:
       return Nearness::Slows;
     case Code::UnknownWarning:
       return Nearness::Unknown;
@@ -426,6 +428,9 @@ Nearness NcclFailure::nearness() const {
     case Code::PluginFailed:
     case Code::GidTypeUnreadable:
     case Code::DeviceNotOpened:
+    case Code::LaunchFailed:
+    case Code::Killed:
+    case Code::Crashed:
       return Nearness::Symptom;
     default:
       return Nearness::Cause;
@@ -448,6 +453,13 @@ bool NcclFailure::is_of_transfer() const {
 
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning, std::string_view file) {
   return with_text(read_any(message, warning, file), message);
+}
+
+NcclFailure failure_of_line(const KnownLine& known, std::string_view line) {
+  NcclFailure failure = of_code(known.code);
+  failure.known = &known;
+  failure.text = line.substr(0, kLongestText);
+  return failure;
 }
 
 Code code_of_connect_error(int error) {

@@ -7,9 +7,10 @@
 
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/nccl_log/framework_failure.h"
+#include "nccl_env/core/nccl_log/line_finder.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
-#include "nccl_log/host_failure.h"
+#include "nccl_log/unknown_failure.h"
 
 namespace nccl_env {
 namespace {
@@ -237,6 +238,7 @@ struct NcclLogReader::Message {
   std::string_view thread;  // "gpu-1:984:1357"
   std::string_view before;  // what stands before it in its line
   std::string_view file;    // "transport/nvls.cc:244", of warnings
+  const KnownLine* known = nullptr;
   bool warning = false;
   bool cut = false;  // its end may be missing
   std::uint64_t line = 0;
@@ -283,6 +285,10 @@ NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::siz
   }
   message.file = file_of(message.before);
   message.text = trimmed_text(text.substr(begin, end - begin));
+  // With the source file, where the line names it: "transport/p2p.cc:275 NCCL WARN Cuda failure …".
+  const std::size_t whole =
+      message.file.empty() ? begin : static_cast<std::size_t>(message.file.data() - text.data());
+  message.known = find_known_line(text.substr(whole, end - whole));
   // NCCL up to 2.28 cuts its lines, prefix included, at 1023 bytes.
   constexpr std::size_t kNcclLine = 1023;
   message.cut = end - begin + message.thread.size() + 20 >= kNcclLine || end != text.size();
@@ -315,12 +321,23 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   }
   if (messages == 0) {
     message.text = text;
-    if (!read_table(text) && !read_engine(message))
-      ours = read_bare(message) || read_framework(message) || read_beside(message) || ours;
+    message.known = find_known_line(text);
+    ours = read_unmarked(message) || ours;
   }
   log_.nccl_lines += ours ? 1 : 0;
   log_.processes = processes_.size();
   log_.hosts = hosts_.size();
+}
+
+// A line without NCCL's mark: another program's, or one of NCCL's that lost it. Tables and engines count
+// their own lines.
+bool NcclLogReader::read_unmarked(const Message& message) {
+  if (message.known && message.known->kind == LineKind::Harmless) {
+    message.note(log_.warnings, message.text);
+    return true;
+  }
+  if (read_table(message.text) || read_engine(message)) return false;
+  return read_bare(message) || read_framework(message) || read_gloo_rest(message) || read_unknown(message);
 }
 
 // PyTorch tells "2.14.3" of the library that tells "2.14.3+cuda11.7".
@@ -393,19 +410,24 @@ bool NcclLogReader::read_bare(const Message& message) {
   return true;
 }
 
-// Lines of other programs that go on with a failure of theirs, or look like one.
-bool NcclLogReader::read_beside(const Message& message) {
+// A line that goes on where Gloo's failure was told.
+bool NcclLogReader::read_gloo_rest(const Message& message) {
   constexpr std::uint64_t kNear = 3;  // lines that one of Gloo's is broken into
-  if (is_harmless_line(message.text)) {
-    message.note(log_.warnings, message.text);
-    return true;
-  }
   const auto remote = read_gloo_remote(message.text);
   if (!remote || log_.failures.empty() || message.line - log_.failures.back().line > kNear) return false;
   NcclFailure& failure = log_.failures.back();
   if (failure.code != Code::NoConnection || failure.text.find("Gloo ") == std::string::npos) return false;
   if (failure.peer.empty()) failure.peer = *remote;
   if (remote->starts_with("127.") || *remote == "::1") failure.code = Code::UnreachableInterface;
+  return true;
+}
+
+// An error that nobody knows counts where nothing failed before it: else it most likely followed.
+bool NcclLogReader::read_unknown(const Message& message) {
+  if (!log_.failures.empty()) return false;
+  auto failure = read_unknown_failure(message.text);
+  if (!failure) return false;
+  add_failure(message, *std::move(failure));
   return true;
 }
 
@@ -429,13 +451,14 @@ bool NcclLogReader::read_framework(const Message& message) {
   }
   if (const auto completed = read_completed_collective(text)) {
     if (log_.completed.size() < kMostFacts) log_.completed.insert(*completed);
-    return true;
+    if (!message.known) return true;
   }
   if (near && text.ends_with(kLastError)) {
     last_error_ = text.substr(0, std::min(text.size() - kLastError.size(), kLongestFact));
     return true;
   }
   auto failure = read_framework_failure(text);
+  if (!failure && message.known) failure = failure_of_line(*message.known, text);
   if (!failure) return false;
   framework_line_ = message.line;
   const bool repeated = text.find("Last error: ") != text.npos || text.find("Last NCCL warning") != text.npos;
@@ -449,8 +472,8 @@ void NcclLogReader::read_message(const Message& message) {
   if (message.text.find("cuMem host allocations do not appear to be working") != message.text.npos)
     return message.note(log_.cumem_fallbacks, message.text);
   if (read_failure(message)) return;
-  if (message.warning) {
-    if (!message.thread.empty()) message.note(warned_, message.thread);
+  if (message.warning || message.known) {
+    if (message.warning && !message.thread.empty()) message.note(warned_, message.thread);
     return message.note(log_.warnings, message.text);
   }
   if (read_value(message) || read_network(message)) return;
@@ -593,6 +616,15 @@ bool NcclLogReader::read_network(const Message& message) {
     message.note(log_.networks, network);
     return true;
   }
+  if (text.find("sing internal network plugin") != text.npos ||
+      text.find("sing internal net plugin") != text.npos) {
+    message.note(log_.plugins, "NCCL's own plugin");
+    return true;
+  }
+  if (const auto plugin = text_behind(text, "Plugin Path : ")) {
+    message.note(log_.plugins, plugin->substr(plugin->rfind('/') + 1));
+    return true;
+  }
   if (const auto via = name_after(text, " via NET/", "/"); !via.empty()) {
     message.note(log_.transports, "NET/" + std::string(via));
     return true;
@@ -679,7 +711,9 @@ void NcclLogReader::read_bootstrap(const Message& message, std::string_view inte
 }
 
 bool NcclLogReader::read_failure(const Message& message) {
+  if (message.known && message.known->kind == LineKind::Harmless) return false;
   auto failure = read_nccl_failure(message.text, message.warning, message.file);
+  if (!failure && message.known) failure = failure_of_line(*message.known, message.text);
   if (!failure) return false;
   const bool closed = failure->code == Code::PeerClosed && !failure->peer.empty();
   const std::size_t before = log_.failures.size();
@@ -705,6 +739,8 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
   if (repeated &&
       std::ranges::any_of(log_.failures, [&](const NcclFailure& each) { return each.text == failure.text; }))
     return;
+  if (!failure.known) failure.known = message.known;
+  if (failure.known) failure.code = failure.known->code;
   const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
   if (of_sockets && failure.device.empty()) {
     for (const auto& [interface, fact] : log_.bootstrap) {
@@ -716,6 +752,7 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
                    std::to_string(failure.gid_index.value_or(-1)) + " " + failure.local_gid + " " +
                    std::to_string(failure.error.value_or(0));
   if (failure.code == Code::UnknownWarning) of += failure.text;
+  if (failure.known) of += failure.known->words;
   const std::string time = clock_in(message.before);
   const auto known = failures_.find(of);
   if (known == failures_.end()) {

@@ -56,7 +56,7 @@ TEST(HostFailure, LinesOfTheLoaderTheDriverAndTheLauncherAreRead) {
        "remote=[m]:29500): Connection reset by "
        "peer",
        "PeerClosed"},
-      {"  traceback : Signal 9 (SIGKILL) received by PID 4711", "GaveUp"},
+      {"  traceback : Signal 9 (SIGKILL) received by PID 4711", "Killed"},
       {"Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_1:1", "NoRoute"},
       {"[rank1]: Error while creating shared memory segment /dev/shm/nccl-a1 (size 9637888)", "SharedMemory"},
       {"(Worker pid=7, ip=10.0.0.2) Call to ibv_create_cq failed with error Cannot allocate memory",
@@ -78,8 +78,8 @@ TEST(HostFailure, LinesOfTheLoaderTheDriverAndTheLauncherAreRead) {
       {"mlx5dv_devx_create_event_channel() failed: Protocol not supported", "LibraryMismatch"},
       {"WARNING: NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=eth7 does not exist", "NoInterface"},
       {"0x0000 in ncclShmOpen(char*, unsigned long, void**) () from /x/xla_extension.so", "SharedMemory"},
-      {"api: [ERROR] failed (exitcode: -9) local_rank: 1 (pid: 4711) of binary: x", "GaveUp"},
-      {"torch.distributed.elastic.multiprocessing.api.SignalException: Process 4711 got sigval: 1", "GaveUp"},
+      {"api: [ERROR] failed (exitcode: -9) local_rank: 1 (pid: 4711) of binary: x", "Killed"},
+      {"torch.distributed.elastic.multiprocessing.api.SignalException: Process 4711 got sigval: 1", "Killed"},
       {"  ran for 721595 milliseconds before timing out", "TimedOut"},
       {"n:1:1 [0] enqueue.cc:802 NCCL WARN Cuda failure 'API call is not supported in the installed CUDA "
        "driver'",

@@ -45,7 +45,8 @@ enum class Code {
   NoAlgorithm, GraphFile, TopologyFile, NoPath, OpenFiles, HostLimit, CommId, PortTaken,
   FabricPeer, PluginFailed, WrongCall, StrangerConnected, BootstrapClosed, ConnectionBroken, SizesDiffer,
   DeviceNotAvailable, NoTransport, RendezvousFailed, CallsDiffer, NcclVersionsDiffer,
-  LibraryMismatch, NoGpuDirect, InitNotEnded, UnknownWarning, PeerClosed, TimedOut,
+  LibraryMismatch, NoGpuDirect, InitNotEnded, MixedNetworks, ProgramError, LaunchFailed, Killed, Crashed,
+  UnknownWarning, PeerClosed, TimedOut,
   GaveUp,  // a call of NCCL's ended with an error, for whatever reason
   // nccl-env check: an installation, before it, when leaving
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,

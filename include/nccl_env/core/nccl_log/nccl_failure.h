@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "nccl_env/core/findings/catalogue.h"
+#include "nccl_env/core/nccl_log/known_line.h"
 
 namespace nccl_env {
 
@@ -27,6 +28,7 @@ struct NcclFailure {
   bool retried = false;               // NCCL says that it tries again
   std::string text;                   // its own words, at most 512 bytes
   std::string summary;                // of a framework's long line: what it says in short; else ""
+  const KnownLine* known = nullptr;   // the row that its line fits, if any
   std::uint64_t line = 0;             // of the first, from 1
   std::uint64_t times = 1;            // lines that say the same of the same port and row
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
@@ -56,6 +58,8 @@ struct NcclFailure {
 // it is on the short list of harmless ones. `file`: NCCL's source file that says so, or "".
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning,
                                              std::string_view file = {});
+// Returns the failure of a line that is known as such.
+NcclFailure failure_of_line(const KnownLine& known, std::string_view line);
 // Returns the failure of a queue pair that cannot be connected: ibv_modify_qp's error.
 Code code_of_connect_error(int error);
 // Returns the failure of a call that ended with this ncclResult_t, from 1 to 6.

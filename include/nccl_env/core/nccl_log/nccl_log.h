@@ -41,6 +41,7 @@ struct NcclLog {
   Facts gdr_on, gdr_off;                              // devices with GPUDirect RDMA, and without
   Facts links;                                        // "InfiniBand", "RoCE" of such a line
   Facts networks;                                     // "IB", "Socket", "AWS Libfabric", of "Using network"
+  Facts plugins;                                      // "NCCL's own plugin", "libnccl-net.so"
   Facts transports;                                   // "NET/IB", "NET/Socket", of channels
   Facts local_transports;                             // "P2P", "SHM"
   Facts mtus;                                         // of ports, as queue pairs tell: "5", ibv_mtu's number
@@ -52,7 +53,7 @@ struct NcclLog {
       gpu_ranks;                  // of channels by P2P: GPU -> ranks; at most 256
   Facts cumem_fallbacks;          // processes in which cuMem gives no host memory
   Facts no_device;                // "NET/IB : No device found."
-  Facts warnings;                 // texts of NCCL WARN that are harmless
+  Facts warnings;                 // lines that look like a failure and are harmless
   Facts initialising;             // communicators that began and have not ended that
   std::uint64_t initialised = 0;  // communicators that did
   std::uint64_t table_line = 0;   // of the head of nccl-tests' table; 0: none
@@ -68,7 +69,7 @@ struct NcclLog {
   int ranks = 0;
 
   // False of a log without a line that is known here.
-  [[nodiscard]] bool speaks() const { return nccl_lines + ucx.lines + nvshmem.lines > 0; }
+  [[nodiscard]] bool speaks() const { return nccl_lines + ucx.lines + nvshmem.lines + table_rows > 0; }
   // Whether all ranks of the job are on one node. False where the log does not tell.
   [[nodiscard]] bool is_of_one_node() const {
     return nodes > 0 ? nodes == 1 : ranks > 0 && hosts == 1 && processes >= static_cast<std::size_t>(ranks);
@@ -97,7 +98,9 @@ class NcclLogReader {
   bool read_engine(const Message& message);
   bool read_framework(const Message& message);
   bool read_bare(const Message& message);
-  bool read_beside(const Message& message);
+  bool read_unmarked(const Message& message);
+  bool read_gloo_rest(const Message& message);
+  bool read_unknown(const Message& message);
   bool read_table(std::string_view text);
   void note_version(const Message& message, std::string_view version);
   void note_gpus(std::string_view text);
