@@ -182,6 +182,8 @@ Result<Kubectl::Context> Kubectl::read_context() const {
 
 // No answer came: names context and server unless the complaint names them.
 Error Kubectl::failed(const std::string& complaint) const {
+  constexpr std::string_view kNoFile = "stat ";  // "stat /nope: no such file or directory"
+  if (complaint.starts_with(kNoFile)) return Error{"--kubeconfig " + complaint.substr(kNoFile.size())};
   const auto& found = context();
   if (!found && complaint.find("localhost:8080") == complaint.npos && !complaint.empty())
     return Error{"kubectl: " + complaint};

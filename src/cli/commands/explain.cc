@@ -79,6 +79,13 @@ Result<Target> read_target(const std::vector<std::string>& words) {
     std::error_code ignored;
     if (!words.empty() && std::filesystem::is_regular_file(words.front(), ignored))
       return Error{"TARGET " + words.front() + ": is a file, which stands behind -f"};
+    constexpr std::string_view kOfPods[] = {"deployment", "deploy", "statefulset", "sts",
+                                            "daemonset",  "ds",     "replicaset",  "pytorchjob",
+                                            "mpijob",     "jobset", "rayjob",      "lws"};
+    if (!target.name.empty() && std::ranges::find(kOfPods, kind) != std::end(kOfPods))
+      return Error{"TARGET " + kind + "/" + target.name +
+                   ": name one of its pods, pod/NAME (kubectl get pods), or preview its template: nccl-env "
+                   "explain -f FILE"};
     const bool is_name = words.size() == 1 && target.name.empty() && is_dns_subdomain(kind);
     return Error{"TARGET " + kind + kTargets + (is_name ? ": do you mean pod/" + kind + "?" : "")};
   }

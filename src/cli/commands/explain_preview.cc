@@ -116,6 +116,12 @@ void silence_launchers(std::vector<ExplainedPod>& pods) {
   }
 }
 
+std::string no_pods_in(const std::string& file, const std::vector<Json>& documents) {
+  const std::vector<std::string> others = passed_over(documents);
+  return file + ": holds neither a pod nor a pod template: nothing in it has containers" +
+         (others.empty() ? "" : " (" + some_of(others) + ")");
+}
+
 program::Failure preview_all(const std::string& file, const std::vector<Json>& documents,
                              const Situation& situation, std::vector<std::string>& remarks,
                              std::vector<ExplainedPod>& into) {
@@ -140,10 +146,6 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
     }
   }
   const std::vector<std::string> others = passed_over(documents);
-  if (into.empty())
-    return {program::kNotSeen, file +
-                                   ": holds neither a pod nor a pod template: nothing in it has containers" +
-                                   (others.empty() ? "" : " (" + some_of(others) + ")")};
   if (!others.empty())
     remarks.push_back(file + ": passed over, as nothing in them has containers: " + some_of(others));
   if (!unrendered.empty())
@@ -276,6 +278,8 @@ program::Failure read_preview(const ExplainArguments& arguments, ChooseResolver 
   auto documents = program::read_manifests(pod, in, into.remarks);
   if (!documents) return {program::kNotSeen, documents.error().message};
   into.documents = *std::move(documents);
+  if (std::ranges::all_of(into.documents, [](const Json& each) { return find_pod_templates(each).empty(); }))
+    return {program::kNotSeen, no_pods_in(pod, into.documents)};
   auto claims = read_claims(into.documents, of_claims, in);
   if (!claims) return {program::kNotSeen, claims.error().message};
   Situation& situation = into.situation;

@@ -155,7 +155,13 @@ program::Failure read_address(const MachineArguments& machine, std::optional<IpA
   if (!sysfs.empty() && !address.empty())
     return {program::kUsage, "--address: a copy of /sys has no addresses; leave it or --sysfs out"};
   if (!sysfs.empty()) {
-    if (std::filesystem::is_directory(sysfs + "/class")) return {};
+    std::error_code ignored;
+    const std::filesystem::path devices = sysfs + "/class/infiniband";
+    if (std::filesystem::is_directory(devices, ignored) && std::filesystem::is_empty(devices, ignored))
+      return {program::kUsage,
+              "--sysfs: " + devices.string() +
+                  " is empty, a machine without HCAs; copy it with its links followed (cp -rL)"};
+    if (std::filesystem::is_directory(sysfs + "/class", ignored)) return {};
     return {program::kUsage,
             "--sysfs: " + sysfs + " has no class/; give the folder that holds class/infiniband"};
   }

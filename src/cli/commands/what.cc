@@ -187,9 +187,26 @@ std::string near_to(const std::string& name) {
   }
   for (const DescribedField& field : fields)
     names.push_back(std::string_view(field.path).substr(field.path.rfind('.') + 1));
-  const std::string_view found = nearest(name, names, name.size() / 5 + 1);
+  const std::string last = name.substr(name.rfind('.') + 1);
+  const std::string_view found = nearest(last, names, last.size() / 5 + 1);
   return found.empty() ? "; without a name it lists all reasons and findings"
                        : ": do you mean " + std::string(found) + "?";
+}
+
+// Several names, each a word of the command line: says which of them are not known. A pasted line has other
+// words.
+void tell_unknown(const std::vector<std::string>& words, std::ostream& err) {
+  const auto is_name = [](const std::string& word) { return std::ranges::all_of(word, is_of_name); };
+  if (words.size() < 2 || !std::ranges::all_of(words, is_name)) return;
+  std::vector<std::string> unknown;
+  for (const std::string& word : words) {
+    Answer answer;
+    look_up(word, true, answer);
+    if (answer.empty()) unknown.push_back(word + near_to(word));
+  }
+  for (const std::string& each : unknown) {
+    if (unknown.size() < words.size()) err << "nccl-env: what: not known: " << each << '\n';
+  }
 }
 
 // The whole text first, then names in it, words of the glossary last: "alert" or "port" may stand beside one.
@@ -214,6 +231,7 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
                     " is neither a reason nor a finding, a variable, a field or a word of ours" +
                     near_to(asked));
   answer.print(terminal);
+  tell_unknown(words, terminal.err);
   return program::kDone;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "nccl_env/core/policy/description.h"
+#include "nccl_env/core/text/spelling.h"
 #include "policy/constants.h"
 #include "policy/fields.h"
 #include "policy/rules.h"
@@ -52,7 +53,9 @@ void read_word(const PolicyInput& in, std::string_view name, const Words& words,
   }
   std::array<std::string_view, std::tuple_size_v<Words>> accepted;
   for (std::size_t i = 0; i < words.size(); ++i) accepted[i] = words[i].first;
-  in.expected(name, json::one_of(accepted));
+  const std::string_view meant = nearest(text, accepted);
+  in.expected(name,
+              json::one_of(accepted) + (meant.empty() ? "" : " (do you mean " + std::string(meant) + "?)"));
 }
 template <class Enum, class Member>
 void read_as(const PolicyInput& in, std::string_view name, Word<Enum> /*kind*/, Member& member) {
