@@ -82,6 +82,10 @@ std::string subnet_of(const std::string& gid) {
 
 std::string route_context(const NcclFailure& failure) {
   const std::string local = subnet_of(failure.local_gid), remote = subnet_of(failure.remote_gid);
+  if (failure.local_gid.empty() && failure.code == Code::NoRoute)
+    return "The line does not tell the GID: a GID index (NCCL_IB_GID_INDEX) whose row is link-local or of "
+           "another "
+           "subnet fails so, too.";
   if (local.empty() || remote.empty() || local == remote) return {};
   return "If " + local + ".* and " + remote +
          ".* are two rails that are not connected with each other, NCCL_CROSS_NIC=0 keeps each to its own.";

@@ -189,8 +189,8 @@ std::optional<NcclFailure> read_wrapped_result(string_view line) {
   for (int one = 1; rest && one <= kLastResult; ++one) {
     if (rest->find(kInWords[one]) != rest->npos) result = one;
   }
-  if (result == 0) return std::nullopt;
-  NcclFailure failure = failure_of_result(result);
+  if (result == 0 && !rest) return std::nullopt;
+  NcclFailure failure = result > 0 ? failure_of_result(result) : NcclFailure();
   failure.text = line.substr(0, kLongestLine);
   return failure;
 }

@@ -148,6 +148,17 @@ void add_table(const NcclLog& log, std::vector<Finding>& into) {
                                  : "")));
 }
 
+void add_tests_apart(const NcclLog& log, std::vector<Finding>& into) {
+  if (log.tests_apart == 0) return;
+  into.push_back(
+      of_log(Code::LaunchFailed, Severity::Warning,
+             line_text(log.tests_apart) +
+                 "processes of nccl-tests print a head and a summary each, so each ran for itself, "
+                 "and nothing went between them"));
+  into.back().remedy =
+      "Build nccl-tests with MPI=1 and start it with the mpirun of that MPI, or name the MPI in srun --mpi.";
+}
+
 void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
   if (log.initialising.empty()) return;
   std::string bridges = bridges_text(log);
@@ -183,6 +194,7 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
   add_unequal(log, findings);
   add_versions(log, findings);
   add_no_gpu_direct(log, findings);
+  add_tests_apart(log, findings);
   if (!verification.cause) {
     add_initialising(log, findings);
     add_table(log, findings);

@@ -312,6 +312,7 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   if (mark.at == text.npos) mark = find_old_mark(text);
   for (; mark.at != text.npos && messages < 16; ++messages) {
     const std::size_t end = end_of_message(text, mark.begin);
+    unmarked_.clear();
     message = message_of(text, mark.at, mark.begin, end);
     message.warning = mark.warning;
     message.cut = message.cut || (cut && end == text.size());
@@ -337,7 +338,40 @@ bool NcclLogReader::read_unmarked(const Message& message) {
     return true;
   }
   if (read_table(message.text) || read_engine(message)) return false;
-  return read_bare(message) || read_framework(message) || read_gloo_rest(message) || read_unknown(message);
+  const bool known =
+      read_bare(message) || read_framework(message) || read_gloo_rest(message) || read_broken(message);
+  unmarked_ = known ? "" : std::string(message.text.substr(0, kLongestFact));
+  return known || read_unknown(message);
+}
+
+// A line that a person's editor or terminal broke: known only together with the line before.
+bool NcclLogReader::read_broken(const Message& message) {
+  if (unmarked_.empty()) return false;
+  const std::string both = unmarked_ + " " + std::string(message.text.substr(0, kLongestFact));
+  Message whole = message;
+  whole.text = both;
+  whole.known = find_known_line(both);
+  if (!whole.known) return false;
+  if (whole.known->kind == LineKind::Harmless) {
+    whole.note(log_.warnings, both);
+    return true;
+  }
+  NcclFailure failure = failure_of_line(*whole.known, both);
+  // Its first part alone was not known, and was quoted.
+  if (!log_.failures.empty() && log_.failures.back().line + 1 == message.line && log_.failures.back().known &&
+      log_.failures.back().known->words.empty()) {
+    failure.line = message.line - 1;
+    log_.failures.back() = std::move(failure);
+  } else {
+    add_failure(whole, std::move(failure));
+  }
+  return true;
+}
+
+// nccl-tests' processes that know of each other print one head and one summary.
+void NcclLogReader::note_tests(bool begin) {
+  if (tests_ == begin && log_.tests_apart == 0) log_.tests_apart = log_.lines;
+  tests_ = begin;
 }
 
 // PyTorch tells "2.14.3" of the library that tells "2.14.3+cuda11.7".
@@ -363,6 +397,8 @@ bool NcclLogReader::read_table(std::string_view text) {
   };
   const std::string_view first = next_word();
   if (first == "#") {
+    if (text.find(" Avg bus bandwidth") == 0) note_tests(false);
+    if (text.find(" nThread ") == 0) note_tests(true);
     log_.ended =
         log_.ended || text.find(" Avg bus bandwidth") == 0 || text.find(" Out of bounds values") == 0;
     if (next_word() != "size" || next_word() != "count") return false;
@@ -459,6 +495,7 @@ bool NcclLogReader::read_framework(const Message& message) {
   }
   auto failure = read_framework_failure(text);
   if (!failure && message.known) failure = failure_of_line(*message.known, text);
+  if (!failure) failure = read_process_end(text);
   if (!failure) return false;
   framework_line_ = message.line;
   const bool repeated = text.find("Last error: ") != text.npos || text.find("Last NCCL warning") != text.npos;
@@ -612,7 +649,10 @@ bool NcclLogReader::read_network(const Message& message) {
     return true;
   }
   // A plugin's name may hold blanks: "AWS Libfabric".
-  if (const auto network = name_after(text, "Using network ", {}); !network.empty()) {
+  for (const std::string_view mark :
+       {std::string_view("Using network "), std::string_view("Using internal Network ")}) {
+    const std::string_view network = name_after(text, mark, {});
+    if (network.empty()) continue;
     message.note(log_.networks, network);
     return true;
   }

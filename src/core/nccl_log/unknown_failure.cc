@@ -11,15 +11,59 @@ namespace {
 
 using std::string_view;
 
-constexpr KnownLine kError = [] {
+constexpr KnownLine row_of(LineKind kind, Code code, string_view meaning, string_view remedy) {
   KnownLine row;
-  row.meaning =
-      "A program tells an error that is not known here, and nothing before it in the log failed: most likely "
-      "it "
-      "is the cause.";
-  row.remedy = "Read it, the lines above it, and that process's log.";
+  row.kind = kind;
+  row.code = code;
+  row.meaning = meaning;
+  row.remedy = remedy;
   return row;
-}();
+}
+
+constexpr KnownLine kError = row_of(LineKind::Failure, Code::UnknownWarning,
+                                    "A program tells an error that is not known here, the first in the log.",
+                                    "Read it, the lines above it, and that process's log.");
+constexpr KnownLine kTimeout =
+    row_of(LineKind::Echo, Code::TimedOut,
+           "A program waited in vain for another process or an answer, and this line does not tell why.",
+           "Look for that process's first error, in its log and above this line.");
+
+// How a process ended, by the number of the signal: shells and containers tell 128 more, Python its negative.
+struct ProcessEnd {
+  int signal;
+  KnownLine row;
+};
+constexpr ProcessEnd kEnds[] = {
+    {9,
+     row_of(LineKind::Failure, Code::Killed,
+            "A process was killed from outside (SIGKILL): most often the kernel, where the host's or "
+            "container's memory ran out, else a person or launcher.",
+            "Look at the pod's last state (OOMKilled) and at dmesg on that node; raise the memory limit, or "
+            "load less in each process.")},
+    {7,
+     row_of(LineKind::Failure, Code::Crashed,
+            "A process got a bus error (SIGBUS): most often /dev/shm has no room (64 MiB by default in a "
+            "container).",
+            "Look at df /dev/shm in the container; give it an emptyDir with medium: Memory, or --shm-size.")},
+    {11, row_of(LineKind::Failure, Code::Crashed,
+                "A process crashed (segmentation fault), and this line does not tell why.",
+                "Read the backtrace near it, or a core file's (python -X faulthandler).")},
+    {6,
+     row_of(
+         LineKind::Echo, Code::Crashed,
+         "A process aborted (SIGABRT) after an error that it told before: an uncaught exception, CUDA's, or "
+         "PyTorch's watchdog.",
+         "Read the lines of that process above this one.")},
+    {15,
+     row_of(LineKind::Echo, Code::Killed,
+            "A process was asked to end (SIGTERM): by its launcher after another process failed, else by a "
+            "scheduler or person.",
+            "Look for the process that failed before it; else at the pod's events.")}};
+
+constexpr string_view kNumbersBehind[] = {"exit code",   "exitcode",   "exit_code",     "exit status",
+                                          "return code", "returncode", "returned code", "exited with code",
+                                          "Exit code",   "Exit Code",  "exited with"};
+constexpr int kShells = 128;
 
 constexpr std::size_t kLongestName = 96, kLongestQuote = 300;
 
@@ -33,6 +77,7 @@ constexpr string_view kEchoes[] = {"ChildFailedError",       "ProcessExitedExcep
                                    "ModuleNotFoundError",    "ImportError",
                                    "DistBackendError",       "DistStoreError",
                                    "ActorDiedError",         "ActorUnavailableError"};
+constexpr string_view kTimeouts[] = {"timed out", "Timed out", "timeout", "Timeout", "time out"};
 constexpr string_view kFatal[] = {
     "what():  ", "Fatal error: ", "fatal error: ", "[FATAL]", "FATAL: ", "panic: "};
 
@@ -63,13 +108,36 @@ std::size_t error_at(string_view line) {
   return line.npos;
 }
 
+// The signal of "exit code: -9", "exited with code 137", "return code = -11"; 0 if the text names none.
+int signal_in(string_view text) {
+  text = text.substr(std::min(text.find_first_not_of(" :=(\"'"), text.size()));
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  const auto number = number_behind(text, "");
+  if (!number || *number > 2 * kShells) return 0;
+  return negative ? static_cast<int>(*number) : static_cast<int>(*number) - kShells;
+}
+
 }  // namespace
+
+std::optional<NcclFailure> read_process_end(std::string_view line) {
+  for (const string_view mark : kNumbersBehind) {
+    const auto rest = text_behind(line, mark);
+    const int signal = rest ? signal_in(*rest) : 0;
+    const auto end = std::ranges::find(kEnds, signal, &ProcessEnd::signal);
+    if (end != std::end(kEnds)) return failure_of_line(end->row, line);
+  }
+  return std::nullopt;
+}
 
 std::optional<NcclFailure> read_unknown_failure(std::string_view line) {
   const std::size_t at = error_at(line);
   if (at == line.npos) return std::nullopt;
-  NcclFailure failure = failure_of_line(kError, line);
-  failure.summary = line.substr(at, kLongestQuote);
+  const string_view error = line.substr(at);
+  const bool waited =
+      std::ranges::any_of(kTimeouts, [&](string_view words) { return error.find(words) != error.npos; });
+  NcclFailure failure = failure_of_line(waited ? kTimeout : kError, line);
+  failure.summary = error.substr(0, kLongestQuote);
   return failure;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors in lines that no row knows, by the form that languages and libraries give an error.
+// Failures in lines that no row knows, by the forms that shells, launchers and languages give them.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,11 @@
 
 namespace nccl_env {
 
+// Returns Killed or Crashed for a line that tells an exit code of a signal: "exit code: -9", "status 137".
+std::optional<NcclFailure> read_process_end(std::string_view line);
 // Returns UnknownWarning with the line's own words for an exception's last line and for an error that a
-// program calls fatal; nothing for other lines, and for exceptions that only tell of another process's end.
+// program calls fatal, and TimedOut where the program waited; nothing for other lines, and for exceptions
+// that only tell of another process's end.
 std::optional<NcclFailure> read_unknown_failure(std::string_view line);
 
 }  // namespace nccl_env

@@ -17,6 +17,14 @@
 namespace nccl_env {
 namespace {
 
+// True if the plugin failed, and no connection did: an interface that reaches no other host did no harm yet.
+bool is_of_plugin(const NcclLog& log) {
+  const auto has = [&](Code code) {
+    return std::ranges::find(log.failures, code, &NcclFailure::code) != log.failures.end();
+  };
+  return has(Code::PluginFailed) && !has(Code::NoConnection) && !has(Code::NoInterface);
+}
+
 // True if NCCL ends, hangs or is slow because of the failure. `follows`: follows_gids().
 bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   // UCX names variables that it does not know, such as those of another of its releases.
@@ -37,7 +45,7 @@ bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
   // Ranks that met over an interface reach each other by it.
   if (failure.code == Code::UnreachableInterface)
-    return !failure.peer.empty() || (log.initialised == 0 && !log.is_of_one_node());
+    return !failure.peer.empty() || (log.initialised == 0 && !log.is_of_one_node() && !is_of_plugin(log));
   if (failure.nearness() < Nearness::Consequence) return true;
   // A failure that names the cause says more.
   return std::ranges::none_of(log.failures, [&](const NcclFailure& other) {

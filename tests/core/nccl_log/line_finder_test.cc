@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 LogVerification verify_lines(const std::string& text) {
@@ -104,6 +105,36 @@ TEST(UnknownFailure, AnExceptionIsQuotedWhereNothingFailedBefore) {
   EXPECT_THAT(verify_lines(closed + exception).sentence, StartsWith("PeerClosed: "));
   EXPECT_THAT(verify_lines("terminate called after throwing\n  what():  no room\n").sentence,
               HasSubstr("Line 2: what():  no room."));
+}
+
+TEST(UnknownFailure, AnExitCodeOfASignalIsRead) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"Rank 0 scheduler died (exit code: -9)", "Killed: "},
+      {"worker exited with code 137", "Killed: "},
+      {"subprocess returned non-zero exit status 135.", "Crashed: "},
+      {"[launch] main process exited with return code = -11", "Crashed: "},
+      {"RuntimeError: engine timed out after 300 s", "TimedOut: "}};
+  for (const auto& [line, begin] : lines) EXPECT_THAT(verify_lines(line).sentence, StartsWith(begin)) << line;
+  for (const char* line :
+       {"exited with code 0", "exit status 1", "exit code 256", "exit code: ", "return code 9"})
+    EXPECT_TRUE(verify_lines(line).failures.empty()) << line;
+}
+
+TEST(BrokenLine, IsKnownWithTheLineBefore) {
+  EXPECT_THAT(
+      verify_lines("ValueError: Free memory on device cuda:0 (1/2 GiB) on startup is\nless than desired GPU "
+                   "memory utilization (0.9, 1 GiB)\n")
+          .sentence,
+      StartsWith("GpuOutOfMemory: "));
+  EXPECT_THAT(verify_lines("is\nn:1:1 [0] NCCL INFO x\nless than desired GPU memory utilization").sentence,
+              Not(HasSubstr("GpuOutOfMemory")));
+}
+
+TEST(NcclTests, ProcessesThatRunForThemselvesAreTold) {
+  const std::string head = "# nThread 1 nGpus 1 minBytes 8\n", end = "# Avg bus bandwidth    : 3.9\n";
+  EXPECT_THAT(verify_lines(head + head + end + end).sentence, StartsWith("LaunchFailed, line 2: "));
+  EXPECT_THAT(verify_lines(end + end).sentence, StartsWith("LaunchFailed, line 2: "));
+  EXPECT_TRUE(verify_lines(head + end + head + end).findings.empty()) << "one after the other";
 }
 
 TEST(UnknownFailure, OthersEndsAndOrdinaryWordsAreNone) {

@@ -58,6 +58,7 @@ struct NcclLog {
   std::uint64_t initialised = 0;  // communicators that did
   std::uint64_t table_line = 0;   // of the head of nccl-tests' table; 0: none
   std::uint64_t table_rows = 0;
+  std::uint64_t tests_apart = 0;    // the line that shows nccl-tests' processes each run for itself; 0: none
   bool ended = false;               // the job came to its end: a communicator's, or nccl-tests' last line
   std::uint64_t gloo_loopback = 0;  // the line in which Gloo takes the loopback address
   std::uint64_t driver = 0;         // CUDA's: 12020 is 12.2
@@ -69,7 +70,9 @@ struct NcclLog {
   int ranks = 0;
 
   // False of a log without a line that is known here.
-  [[nodiscard]] bool speaks() const { return nccl_lines + ucx.lines + nvshmem.lines + table_rows > 0; }
+  [[nodiscard]] bool speaks() const {
+    return nccl_lines + ucx.lines + nvshmem.lines + table_rows + tests_apart > 0;
+  }
   // Whether all ranks of the job are on one node. False where the log does not tell.
   [[nodiscard]] bool is_of_one_node() const {
     return nodes > 0 ? nodes == 1 : ranks > 0 && hosts == 1 && processes >= static_cast<std::size_t>(ranks);
@@ -101,6 +104,8 @@ class NcclLogReader {
   bool read_unmarked(const Message& message);
   bool read_gloo_rest(const Message& message);
   bool read_unknown(const Message& message);
+  bool read_broken(const Message& message);
+  void note_tests(bool begin);
   bool read_table(std::string_view text);
   void note_version(const Message& message, std::string_view version);
   void note_gpus(std::string_view text);
@@ -124,6 +129,8 @@ class NcclLogReader {
   NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
   // The failure of a closed connection, and its thread, as long as only its trace follows.
   std::optional<std::pair<std::size_t, std::string>> closed_;
+  std::string unmarked_;                   // the line before, where it has no mark of NCCL's
+  std::optional<bool> tests_;              // nccl-tests printed its head last (true) or its summary
   std::uint64_t framework_line_ = 0;       // of a framework's last words on NCCL
   std::optional<std::string> last_error_;  // what stands before "Last error:" of the line before
 };
