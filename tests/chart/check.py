@@ -22,6 +22,7 @@ SAME = [
     ("default", [], []),
     ("cert-manager", [], ["certificates.mode=cert-manager"]),
     ("default", ["monitoring"], ["monitoring.enabled=true"]),
+    ("default", ["three-nodes"], ["webhook.replicas=3", "webhook.spread=DoNotSchedule"]),
     *((overlay, [component], [*mode, *values])
       for overlay, mode in (("default", []), ("cert-manager", ["certificates.mode=cert-manager"]))
       for component, values in (("without-resolver", ["resolver.enabled=false"]),
