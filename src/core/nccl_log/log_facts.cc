@@ -24,15 +24,6 @@ bool is_no_ib(std::string_view value) {
 
 using Hosts = std::set<std::string>;
 
-Hosts hosts_with_fact(const LogFact& fact, const NcclLog& log) {
-  Hosts hosts;
-  for (const std::uint32_t process : fact.processes) {
-    const std::string& name = log.process_names[process];
-    hosts.insert(name.substr(0, name.rfind(':')));
-  }
-  return hosts;
-}
-
 bool has_common(const Hosts& left, const Hosts& right) {
   return std::ranges::any_of(left, [&](const std::string& host) { return right.contains(host); });
 }
@@ -41,7 +32,7 @@ bool has_common(const Hosts& left, const Hosts& right) {
 std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
   for (const auto& [first, of_first] : facts) {
     for (const auto& [second, of_second] : facts) {
-      const Hosts left = hosts_with_fact(of_first, log), right = hosts_with_fact(of_second, log);
+      const Hosts left = hosts_that_tell(of_first, log), right = hosts_that_tell(of_second, log);
       if (first >= second || left.empty() || right.empty() || has_common(left, right)) continue;
       return first + " on " + join_some(left, 3) + "; " + second + " on " + join_some(right, 3);
     }
@@ -50,6 +41,15 @@ std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
 }
 
 }  // namespace
+
+std::set<std::string> hosts_that_tell(const LogFact& fact, const NcclLog& log) {
+  Hosts hosts;
+  for (const std::uint32_t process : fact.processes) {
+    const std::string& name = log.process_names[process];
+    hosts.insert(name.substr(0, name.rfind(':')));
+  }
+  return hosts;
+}
 
 std::optional<NcclFailure> mixed_networks(const NcclLog& log) {
   for (const NcclLog::Facts* facts : {&log.networks, &log.plugins}) {

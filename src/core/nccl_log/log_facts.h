@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,8 @@ std::uint64_t first_line(const NcclLog::Facts& facts);  // 0 where there are non
 std::string by_processes(const LogFact& fact,
                          const NcclLog& log);  // " (2 of 8 processes)"; "" where one tells all
 std::string line_text(std::uint64_t line);     // "line 4: "; "" without one
+// The hosts whose processes tell the fact.
+std::set<std::string> hosts_that_tell(const LogFact& fact, const NcclLog& log);
 // The failure of hosts that use unlike networks or plugins, of which no line tells; nothing where they agree.
 std::optional<NcclFailure> mixed_networks(const NcclLog& log);
 // True if NCCL reads a value of the variable that matches.

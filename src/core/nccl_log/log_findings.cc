@@ -93,7 +93,13 @@ void add_unequal(const NcclLog& log, std::vector<Finding>& into) {
   }
   std::map<std::size_t, std::vector<std::string>> by_number;
   for (const auto& [process, number] : hcas) by_number[number].push_back(log.process_names[process]);
-  if (by_number.size() < 2 || log.device_line_cut) return;
+  if (log.device_line_cut) by_number.clear();
+  for (const auto& [number, fact] : log.efa_nics) {
+    for (const std::uint32_t process : fact.processes)
+      by_number[static_cast<std::size_t>(nccl_integer(number).value_or(0))].push_back(
+          log.process_names[process]);
+  }
+  if (by_number.size() < 2) return;
   const std::string numbers = join(by_number, "; ", [](const auto& each) {
     return count_of(each.first, "HCA") + ": " + join_some(each.second, 3);
   });
@@ -125,6 +131,19 @@ void add_versions(const NcclLog& log, std::vector<Finding>& into) {
       std::ranges::any_of(into, [](const Finding& each) { return each.code == Code::NcclVersionsDiffer; });
   if (log.versions.size() > 1 && !told)
     into.push_back(of_log(Code::NcclVersionsDiffer, Severity::Warning, names_in(log.versions)));
+}
+
+// Hosts with GPUDirect RDMA on a channel at least, beside hosts without.
+void add_one_sided(const NcclLog& log, std::vector<Finding>& into) {
+  const auto with = log.gdr_channels.find("with"), without = log.gdr_channels.find("without");
+  if (with == log.gdr_channels.end() || without == log.gdr_channels.end()) return;
+  const std::set<std::string> direct = hosts_that_tell(with->second, log);
+  std::set<std::string> others = hosts_that_tell(without->second, log);
+  std::erase_if(others, [&](const std::string& host) { return direct.contains(host); });
+  if (direct.empty() || others.empty()) return;
+  into.push_back(of_log(Code::NoGpuDirect, Severity::Warning,
+                        line_text(without->second.line) + "channels of " + join_some(others, 3) +
+                            " are without GPU Direct RDMA, those of " + join_some(direct, 3) + " have it"));
 }
 
 // Sums up the lines on GPUDirect: it is off on every adapter.
@@ -194,6 +213,7 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
   add_unequal(log, findings);
   add_versions(log, findings);
   add_no_gpu_direct(log, findings);
+  add_one_sided(log, findings);
   add_tests_apart(log, findings);
   if (!verification.cause) {
     add_initialising(log, findings);

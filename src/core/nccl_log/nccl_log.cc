@@ -661,12 +661,18 @@ bool NcclLogReader::read_network(const Message& message) {
     message.note(log_.plugins, "NCCL's own plugin");
     return true;
   }
+  if (text.find("NET/OFI Selected") != text.npos) {
+    const std::string_view nics = word_after(text, "(found ");
+    if (is_digits(nics)) message.note(log_.efa_nics, nics.substr(0, kLongestNetwork));
+    return true;
+  }
   if (const auto plugin = text_behind(text, "Plugin Path : ")) {
     message.note(log_.plugins, plugin->substr(plugin->rfind('/') + 1));
     return true;
   }
   if (const auto via = name_after(text, " via NET/", "/"); !via.empty()) {
     message.note(log_.transports, "NET/" + std::string(via));
+    message.note(log_.gdr_channels, text.find("/GDRDMA") == text.npos ? "without" : "with");
     return true;
   }
   for (const std::string_view local : {std::string_view("P2P"), std::string_view("SHM")}) {

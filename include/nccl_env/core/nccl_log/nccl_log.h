@@ -39,6 +39,8 @@ struct NcclLog {
   Facts devices;                                      // "mlx5_0:1" of lines "NET/IB : Using"
   bool device_line_cut = false;                       // such a line may name fewer devices than there are
   Facts gdr_on, gdr_off;                              // devices with GPUDirect RDMA, and without
+  Facts gdr_channels;                                 // channels to other nodes: "with", "without"
+  Facts efa_nics;                                     // numbers of EFA devices that the plugin finds
   Facts links;                                        // "InfiniBand", "RoCE" of such a line
   Facts networks;                                     // "IB", "Socket", "AWS Libfabric", of "Using network"
   Facts plugins;                                      // "NCCL's own plugin", "libnccl-net.so"

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors in lines that no row knows.
+#include <gmock/gmock.h>
+
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "nccl_env/core/nccl_log/log_verify.h"
+#include "nccl_env/core/nccl_log/nccl_log.h"
+
+namespace nccl_env::unknown_failure_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+LogVerification verify_lines(const std::string& text) {
+  NcclLogReader reader;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) reader.read_line(line);
+  return verify_log(reader.log(), {});
+}
+
+TEST(UnknownFailure, AnExceptionIsQuotedWhereNothingFailedBefore) {
+  const std::string exception = "[rank3]: ValueError: Tokenizer has no padding token\n";
+  const std::string answer = verify_lines("loading\n" + exception).sentence;
+  EXPECT_THAT(answer, StartsWith("UnknownWarning: "));
+  EXPECT_THAT(answer, HasSubstr("Line 2: ValueError: Tokenizer has no padding token."));
+  const std::string closed = "n:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer b<1>\n";
+  EXPECT_THAT(verify_lines(exception + closed).sentence, HasSubstr("Tokenizer"));
+  EXPECT_THAT(verify_lines(closed + exception).sentence, StartsWith("PeerClosed: "));
+  EXPECT_THAT(verify_lines("terminate called after throwing\n  what():  no room\n").sentence,
+              HasSubstr("Line 2: what():  no room."));
+}
+
+TEST(UnknownFailure, AnExitCodeOfASignalIsRead) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"Rank 0 scheduler died (exit code: -9)", "Killed: "},
+      {"worker exited with code 137", "Killed: "},
+      {"subprocess returned non-zero exit status 135.", "Crashed: "},
+      {"[launch] main process exited with return code = -11", "Crashed: "},
+      {"RuntimeError: engine timed out after 300 s", "TimedOut: "}};
+  for (const auto& [line, begin] : lines) EXPECT_THAT(verify_lines(line).sentence, StartsWith(begin)) << line;
+  for (const char* line :
+       {"exited with code 0", "exit status 1", "exit code 256", "exit code: ", "return code 9"})
+    EXPECT_TRUE(verify_lines(line).failures.empty()) << line;
+}
+
+TEST(UnknownFailure, OthersEndsAndOrdinaryWordsAreNone) {
+  for (const char* line :
+       {"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", "KeyboardInterrupt: ",
+        "INFO: Error: 0 of 5", "ModuleNotFoundError: No module named 'flash_attn'", "handled ValueErrors: 5",
+        "see https://x/Error: y", "ConnectionResetError: [Errno 104] Connection reset by peer"})
+    EXPECT_TRUE(verify_lines(line).failures.empty()) << line;
+}
+
+}  // namespace
+}  // namespace nccl_env::unknown_failure_test
