@@ -8,6 +8,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/nccl_log/framework_failure.h"
 #include "nccl_env/core/nccl_log/line_finder.h"
+#include "nccl_env/core/nccl_log/log_mark.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_log/unknown_failure.h"
@@ -20,139 +21,6 @@ constexpr std::size_t kMostFacts = 256;
 constexpr std::size_t kLongestFact = 2048;
 constexpr std::size_t kLongestNetwork = 64;  // of a network
 constexpr std::size_t kLongestProcess = 256;
-
-constexpr std::string_view kMarks[] = {" NCCL INFO ", " NCCL WARN "};
-
-// NCCL up to 2.2 does not say its name: "HOST:PID:TID [0] INFO …", "HOST:PID:TID [0] file.cu:61 WARN …".
-constexpr std::string_view kOldMarks[] = {" INFO ", " WARN "};
-
-struct Mark {
-  std::size_t at = std::string_view::npos;
-  bool warning = false;
-  std::size_t begin = 0;  // of the message
-};
-
-Mark find_mark(std::string_view text, std::size_t from) {
-  // At the beginning of a line where what stood before it was left out.
-  for (const std::string_view mark : kMarks) {
-    if (from == 0 && text.starts_with(mark.substr(1))) return {0, mark == kMarks[1], mark.size() - 1};
-  }
-  const std::size_t info = text.find(kMarks[0], from);
-  const std::size_t warn = text.find(kMarks[1], from);
-  const std::size_t at = std::min(info, warn);
-  return {at, warn < info, at == text.npos ? 0 : at + kMarks[0].size()};
-}
-
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, is_digit);
-}
-
-// Finds HOST:PID:TID in the text before a mark. Between HOST:PID:TID and the mark stand "[0]" and, in
-// warnings, "file.cc:12 (function)"; text that loggers put before HOST:PID:TID is left out.
-std::string_view prefix_of(std::string_view before) {
-  // "[0]", "file.cc:12" and "(function" are all the words that stand between.
-  for (int words = 0; words < 6 && !before.empty(); ++words) {
-    const std::size_t blank = before.find_last_of(" \t");
-    const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
-    const std::size_t last = word.rfind(':');
-    const std::size_t middle = last == word.npos || last == 0 ? word.npos : word.rfind(':', last - 1);
-    if (middle != word.npos && middle > 0 && is_digits(word.substr(last + 1)) &&
-        is_digits(word.substr(middle + 1, last - middle - 1)))
-      return word;
-    if (blank == before.npos) break;
-    before = before.substr(0, blank);
-  }
-  return {};
-}
-
-// "transport/nvls.cc:244" of the text before a mark; "" where it names no source file.
-std::string_view file_of(std::string_view before) {
-  for (int words = 0; words < 4 && !before.empty(); ++words) {
-    const std::size_t blank = before.find_last_of(" \t");
-    const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
-    const std::size_t colon = word.rfind(':');
-    const std::size_t dot = word.rfind('.', colon);
-    if (colon != word.npos && dot != word.npos && dot < colon && is_digits(word.substr(colon + 1)) &&
-        dot + 1 < colon && std::string_view("ch").find(word[dot + 1]) != std::string_view::npos)
-      return word;
-    if (blank == before.npos) break;
-    before = before.substr(0, blank);
-  }
-  return {};
-}
-
-// The mark of NCCL up to 2.2; only behind "HOST:PID:TID [0]", since other programs write INFO, too.
-Mark find_old_mark(std::string_view text) {
-  for (const std::string_view words : kOldMarks) {
-    const std::size_t at = text.find(words);
-    if (at == text.npos) continue;
-    std::string_view before = text.substr(0, at);
-    if (const std::string_view file = file_of(before); !file.empty() && before.ends_with(file))
-      before.remove_suffix(std::min(file.size() + 1, before.size()));
-    const std::size_t open = before.rfind(" [");
-    if (open == before.npos || !before.ends_with(']') ||
-        !is_digits(before.substr(open + 2, before.size() - open - 3)) || prefix_of(before).empty())
-      continue;
-    return {at, words == kOldMarks[1], at + words.size()};
-  }
-  return {};
-}
-
-// Beginnings of NCCL's messages, for lines that lost what stands before them: people post excerpts, and
-// PyTorch prints the last error alone.
-constexpr std::string_view kBareInfo[] = {
-    "NET/IB : ",          "NET/IB: ",          "NET/Socket : ",  "NET/OFI ",
-    "Bootstrap : Using ", "Bootstrap: Using ", "Using network ", "socketPollConnect: connect to "};
-constexpr std::string_view kBareWarnings[] = {"Call to ibv_",
-                                              "Call to connect to ",
-                                              "Call to recv from ",
-                                              "socketStartConnect: Connect to ",
-                                              "socketPollConnect: connect to ",
-                                              "Net : Connect to ",
-                                              "Error while attaching to shared memory segment ",
-                                              "Error while creating shared memory segment ",
-                                              "Error: failed to extend /dev/shm/",
-                                              "Cuda failure ",
-                                              "HIP failure ",
-                                              "NET/IB : Got ",
-                                              "Got completion ",
-                                              "NET/OFI aws-ofi-nccl initialization failed",
-                                              "NET/OFI No eligible providers",
-                                              "Bootstrap : no socket interface found",
-                                              "Bootstrap: no socket interface found",
-                                              "No socket interface found",
-                                              "Duplicate GPU detected ",
-                                              "NCCL version mismatch",
-                                              "Mismatched NCCL version",
-                                              "Message truncated "};
-
-template <class Words>
-bool begins_with_one_of(std::string_view text, const Words& all) {
-  return std::ranges::any_of(all, [&](std::string_view words) { return text.starts_with(words); });
-}
-
-// The text behind "[rank1]: ", "[1,0]<stderr>:" and "(RayWorkerWrapper pid=1061, ip=10.0.0.2) ".
-std::string_view behind_rank(std::string_view text) {
-  if (const std::size_t close = text.find(") "); text.starts_with('(') && close != text.npos) {
-    if (text.substr(0, close).find("pid=") != text.npos) text = trimmed_text(text.substr(close + 2));
-  }
-  for (int marks = 0; marks < 2 && text.starts_with('['); ++marks) {
-    const std::size_t close = text.find(']');
-    if (close == text.npos) return text;
-    std::string_view rest = text.substr(close + 1);
-    if (rest.starts_with('<')) rest = rest.substr(std::min(rest.find('>'), rest.size() - 1) + 1);
-    text = trimmed_text(rest.substr(rest.starts_with(':') ? 1 : 0));
-  }
-  return text;
-}
-
-// End of a message; if another process wrote into the message, the place where that process's prefix begins.
-std::size_t end_of_message(std::string_view text, std::size_t begin) {
-  const Mark next = find_mark(text, begin);
-  if (next.at == text.npos) return text.size();
-  const std::string_view prefix = prefix_of(text.substr(begin, next.at - begin));
-  return prefix.empty() ? next.at : static_cast<std::size_t>(prefix.data() - text.data());
-}
 
 bool is_nccl_variable(std::string_view text) {
   return text.starts_with("NCCL_") && text.size() <= 64 && is_variable_name(text);
@@ -187,22 +55,6 @@ std::string_view name_after(std::string_view text, std::string_view mark, std::s
   if (at == text.npos) return {};
   text = text.substr(at + mark.size());
   return trimmed_text(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
-}
-
-// The first "15:16:23" of the text that stands alone or behind a date's T; "" if there is none.
-// "gpu-a07:41:388" is a host and two numbers.
-std::string clock_in(std::string_view text) {
-  constexpr std::string_view kForm = "00:00:00";
-  const auto joins = [](char c) { return is_alphanumeric(c) || c == ':'; };
-  for (std::size_t at = 0; at + kForm.size() <= text.size(); ++at) {
-    if (at > 0 && text[at - 1] != 'T' && joins(text[at - 1])) continue;
-    std::size_t i = 0;
-    while (i < kForm.size() && (kForm[i] == ':' ? text[at + i] == ':' : is_digit(text[at + i]))) ++i;
-    if (i < kForm.size()) continue;
-    const std::size_t end = at + i;
-    if (end == text.size() || text[end] == 'Z' || !joins(text[end])) return std::string(text.substr(at, i));
-  }
-  return {};
 }
 
 // The number that the first `size` characters are, digits of at most seven.
@@ -308,7 +160,7 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   }
   // When processes write into each other's lines, a line holds a few messages, not thousands.
   int messages = 0;
-  Mark mark = find_mark(text, 0);
+  LogMark mark = find_mark(text, 0);
   if (mark.at == text.npos) mark = find_old_mark(text);
   for (; mark.at != text.npos && messages < 16; ++messages) {
     const std::size_t end = end_of_message(text, mark.begin);
@@ -434,14 +286,14 @@ bool NcclLogReader::read_bare(const Message& message) {
   if (last_error_) return false;
   Message bare = message;
   bare.text = behind_rank(message.text);
-  if (begins_with_one_of(bare.text, kBareWarnings)) {
+  if (begins_like_warning(bare.text)) {
     auto failure = read_nccl_failure(bare.text, true);
     if (failure && failure->code != Code::UnknownWarning) {
       add_failure(bare, *std::move(failure), true);
       return true;
     }
   }
-  if (!begins_with_one_of(bare.text, kBareInfo)) return false;
+  if (!begins_like_info(bare.text)) return false;
   read_message(bare);
   return true;
 }

@@ -2,10 +2,13 @@
 // Parts of a log's line.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 
@@ -23,6 +26,10 @@ inline std::optional<std::uint64_t> number_behind(std::string_view text, std::st
   if (!rest || std::from_chars(rest->data(), rest->data() + rest->size(), number).ec != std::errc())
     return std::nullopt;
   return number;
+}
+
+inline bool is_digits(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_digit);
 }
 
 // The text without blanks and line ends around it.
