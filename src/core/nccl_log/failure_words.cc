@@ -24,7 +24,8 @@ std::string rank_counts(const NcclFailure& failure) {
 FailureWords words_of(const NcclFailure& failure, const NcclLog& log, std::string_view variable) {
   const Named& code = words_of(failure.code);
   const KnownLine* row = failure.known;
-  if (!row || row->meaning.empty()) row = refine_line(failure.code, failure.text);
+  if (!row || row->meaning.empty() || row->code != failure.code)
+    row = refine_line(failure.code, failure.text);
   if (row) return {std::string(row->meaning), std::string(row->remedy)};
   if (const std::string counts = rank_counts(failure); failure.code == Code::CallsDiffer && !counts.empty())
     return {

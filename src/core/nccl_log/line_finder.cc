@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bitset>
 #include <cstddef>
+#include <iterator>
+#include <string>
 
 #include "nccl_log/known_lines/text.h"
 
@@ -18,6 +20,17 @@ using Triples = std::bitset<8192>;
 std::size_t triple_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
   return (byte(0) * 961u + byte(1) * 31u + byte(2)) % Triples{}.size();
+}
+
+// The text with one blank for each run of them, as a pasted line has lost them; "" where it has none.
+std::string with_single_blanks(std::string_view text) {
+  constexpr std::string_view kTwo = "  ";
+  if (text.find(kTwo) == text.npos) return {};
+  std::string out;
+  out.reserve(text.size());
+  std::ranges::unique_copy(text, std::back_inserter(out),
+                           [](char left, char right) { return left == ' ' && right == ' '; });
+  return out;
 }
 
 struct FindingRow {
@@ -53,6 +66,8 @@ const std::vector<KnownLine>& known_lines() {
 const KnownLine* find_known_line(std::string_view line) {
   static const std::vector<FindingRow> rows = finding_rows();
   line = line.substr(0, kLongestFitted);
+  const std::string squeezed = with_single_blanks(line);
+  if (!squeezed.empty()) line = squeezed;
   Triples there;
   for (std::size_t at = 0; at + 3 <= line.size(); ++at) there.set(triple_at(line, at));
   const auto row = std::ranges::find_if(

@@ -638,7 +638,8 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
       std::ranges::any_of(log_.failures, [&](const NcclFailure& each) { return each.text == failure.text; }))
     return;
   if (!failure.known) failure.known = message.known;
-  if (failure.known) failure.code = failure.known->code;
+  // A number that the line tells says more than its words.
+  if (failure.known && !failure.error) failure.code = failure.known->code;
   const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
   if (of_sockets && failure.device.empty()) {
     for (const auto& [interface, fact] : log_.bootstrap) {

@@ -121,6 +121,8 @@ int signal_in(string_view text) {
 }  // namespace
 
 std::optional<NcclFailure> read_process_end(std::string_view line) {
+  // A shell's own word, alone or behind the process's number.
+  if (line == "Killed" || line.find(" Killed  ") != line.npos) return failure_of_line(kEnds[0].row, line);
   for (const string_view mark : kNumbersBehind) {
     const auto rest = text_behind(line, mark);
     const int signal = rest ? signal_in(*rest) : 0;

@@ -111,7 +111,8 @@ TEST(NvshmemLog, ReadsTheErrorOfAQueuePair) {
       "\n/w/transport_ib_common.h 103 NVSHMEM_IB_GID_INDEX set by environment to 3\n");
   ASSERT_THAT(log.failures, SizeIs(2));
   EXPECT_EQ(log.failures[0].code, Code::NoRoute);
-  EXPECT_EQ(log.failures[1].code, Code::GaveUp);
+  EXPECT_EQ(log.failures[1].code, Code::NoTransport);
+  EXPECT_EQ(log.failures[1].nearness(), Nearness::Consequence);
   EXPECT_EQ(log.nvshmem.values.at("NVSHMEM_IB_GID_INDEX"), "3");
 }
 

@@ -40,6 +40,8 @@ TEST(LineFinder, RowsAreSentencesAndNoneStandsTwice) {
       EXPECT_TRUE(row.meaning.empty());
     }
     if (row.kind == LineKind::Refines) continue;
+    EXPECT_EQ((std::string(row.words) + "\n" + std::string(row.also)).find("  "), std::string::npos)
+        << "runs of blanks in a line count as one";
     EXPECT_GE(row.words.size() + row.also.size(), 8u) << "so short a text stands in other lines";
     EXPECT_TRUE(seen.insert(std::string(row.words) + "\n" + std::string(row.also)).second) << "twice";
   }

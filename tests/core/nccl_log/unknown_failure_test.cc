@@ -38,6 +38,8 @@ TEST(UnknownFailure, AnExitCodeOfASignalIsRead) {
   const std::pair<const char*, const char*> lines[] = {
       {"Rank 0 scheduler died (exit code: -9)", "Killed: "},
       {"worker exited with code 137", "Killed: "},
+      {"Killed", "Killed: "},
+      {"run.sh: line 7:  4711 Killed                  python train.py", "Killed: "},
       {"subprocess returned non-zero exit status 135.", "Crashed: "},
       {"[launch] main process exited with return code = -11", "Crashed: "},
       {"RuntimeError: engine timed out after 300 s", "TimedOut: "}};
