@@ -309,9 +309,9 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
   if (failure) return stop(terminal, failure);
   const NcclLog& log = reader.log();
   if (!log.speaks())
-    return stop(terminal, program::kNothing,
-                arguments.logs.front() + ": none of " + count_of(log.lines, "line") +
-                    " is NCCL's or tells a failure; " + kNeeds);
+    return stop(
+        terminal, program::kNothing,
+        arguments.logs.front() + ": none of " + count_of(log.lines, "line") + " is known here; " + kNeeds);
   const LogVerification verification = verify_log(log, values);
   print_answer(terminal, verification, log);
   return program::code_of(verification.findings);

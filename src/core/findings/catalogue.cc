@@ -293,11 +293,12 @@ constexpr std::array kRows{
            "NCCL's segments in /dev/shm need more space than there is (64 MiB by default), or a right.",
            "Mount an emptyDir with medium Memory at /dev/shm. Its sizeLimit and the memory limit of the pod "
            "count."),
-    of_pod(Code::GpuMemory, "GpuMemory", Impact::Node,
-           "The HCA may not access the memory that it was given: peer memory (nvidia-peermem, DMA-BUF), "
-           "PCIe ACS or the IOMMU, or the memory lock limit.",
-           "Try NCCL_NET_GDR_LEVEL=LOC once: if the job runs, load nvidia-peermem on the node, and turn ACS "
-           "and the IOMMU off for these devices."),
+    of_pod(
+        Code::GpuMemory, "GpuMemory", Impact::Node,
+        "The HCA may not access the memory that it was given: peer memory (nvidia-peermem, DMA-BUF), a GPU "
+        "without GPUDirect RDMA (GeForce), PCIe ACS or the IOMMU, or the memory lock limit.",
+        "Try NCCL_NET_GDR_LEVEL=LOC once: if the job runs, load nvidia-peermem on the node, and turn ACS "
+        "and the IOMMU off for these devices."),
     of_pod(Code::RemoteAccess, "RemoteAccess", Impact::Node,
            "One end refused the other's access to its memory, and the log does not tell why: a rank freed it "
            "or ended, the two ports differ in MTU, or peer memory.",
@@ -412,7 +413,9 @@ constexpr std::array kRows{
            "Correct UCX_NET_DEVICES, UCX_TLS or NVSHMEM_HCA_LIST (names without '='), or give the pod all of "
            "its devices; UCX names here what it has."),
     of_pod(Code::NoTransport, "NoTransport", Impact::PodAnew,
-           "UCX or NVSHMEM has no transport left to use: no device of its list is there and active.",
+           "UCX or NVSHMEM finds no transport to another process: devices of its list are not there or not "
+           "active, "
+           "or do not reach each other.",
            "Look at its list (UCX_NET_DEVICES, UCX_TLS, NVSHMEM_HCA_LIST), and for /dev/infiniband and "
            "active ports in the pod."),
     of_pod(Code::RendezvousFailed, "RendezvousFailed", Impact::None,

@@ -74,6 +74,27 @@ bool has_lost_host(string_view line) {
          line.find("errno: 113 ") != line.npos;
 }
 
+constexpr KnownLine kLeftOver = [] {
+  KnownLine row;
+  row.code = Code::RendezvousFailed;
+  row.meaning =
+      "More workers are counted in PyTorch's store than the job has: the store, mostly a file, is left over "
+      "from an "
+      "earlier run, or two jobs share it.";
+  row.remedy = "Remove the file of init_method=file://…, or give each run one of its own (or another port).";
+  return row;
+}();
+
+// "Waiting in store based barrier to initialize process group for rank: 0, key: store_based_barrier_key:1
+// (world_size=6, worker_count=287, timeout=0:30:00)".
+std::optional<NcclFailure> read_barrier(string_view line) {
+  const auto barrier = text_behind(line, "store based barrier");
+  const auto size = number_behind(barrier.value_or(""), "world_size=");
+  const auto workers = number_behind(barrier.value_or(""), "worker_count=");
+  if (!size || !workers || *workers <= *size) return std::nullopt;
+  return failure_of_line(kLeftOver, line);
+}
+
 // PyTorch, where ranks meet before NCCL does: "[1] is setting up NCCL communicator and retrieving
 // ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: …"; TCPStore's
 // and torchrun's "Timed out after 601 seconds waiting for clients. 1/2 clients joined."
@@ -233,6 +254,7 @@ std::optional<NcclFailure> read_framework_failure(std::string_view line) {
   }
   constexpr string_view kMismatch = "Detected mismatch between collectives on ranks";
   if (line.find(kMismatch) != line.npos) return told(Code::CallsDiffer, line, "Rank ");
+  if (auto failure = read_barrier(line)) return failure;
   if (auto failure = read_rendezvous(line)) return failure;
   if (auto failure = read_store(line)) return failure;
   if (auto failure = read_cuda(line)) return failure;

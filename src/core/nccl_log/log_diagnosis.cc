@@ -135,11 +135,11 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
            ", and tells nothing of the others yet, which is not a fault. Nothing to do.";
   const bool silent =
       log.networks.empty() && log.transports.empty() && log.devices.empty() && log.local_transports.empty();
-  if (silent && all == 0 && log.ucx.lines + log.nvshmem.lines == 0 &&
-      (!log.warnings.empty() || log.table_rows > 0))
-    return std::string("The log tells no failure") +
-           (log.warnings.empty() ? ", nor" : ": its warnings are harmless. It does not tell") +
-           " which network NCCL uses: for that, run the job with NCCL_DEBUG=INFO.";
+  const bool ran = log.ended || log.table_rows > 0;
+  if (silent && all == 0 && log.ucx.lines + log.nvshmem.lines == 0 && (!log.warnings.empty() || ran))
+    return std::string("The log tells no failure") + (ran ? ", and its run came to results" : "") +
+           (log.warnings.empty() ? ". " : ": its warnings are harmless. ") +
+           "It does not tell which network NCCL uses: for that, run the job with NCCL_DEBUG=INFO.";
   if (log.nccl_lines == 0) return engines_sentence(log);
   if (silent || all > 0)
     return std::string(all > 0 ? "The log proves nothing of the values"

@@ -17,6 +17,11 @@
 namespace nccl_env {
 namespace {
 
+// A run that came to its end, and of which the log shows one host: most likely nothing went over a network.
+bool ended_on_one_host(const NcclLog& log) {
+  return (log.ended || log.table_rows > 0) && log.hosts <= 1 && log.transports.empty();
+}
+
 // True if the plugin failed, and no connection did: an interface that reaches no other host did no harm yet.
 bool is_of_plugin(const NcclLog& log) {
   const auto has = [&](Code code) {
@@ -42,7 +47,7 @@ bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   if (failure.code == Code::RendezvousFailed && (log.initialised > 0 || !log.completed.empty())) return false;
   if (failure.code == Code::GidTableChanged) return !follows;
   if (failure.code == Code::NoVerbsLibrary)
-    return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
+    return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node() && !ended_on_one_host(log);
   // Ranks that met over an interface reach each other by it.
   if (failure.code == Code::UnreachableInterface)
     return !failure.peer.empty() || (log.initialised == 0 && !log.is_of_one_node() && !is_of_plugin(log));

@@ -49,6 +49,14 @@ TEST(Efa, UnequalNumbersOfAdaptersAreTold) {
   EXPECT_TRUE(verify_lines(a + " (found 32 nics)\n" + b + " (found 32 nics)\n").findings.empty());
 }
 
+TEST(NcclTests, ARunThatEndedOnOneHostNeedsNoVerbs) {
+  const std::string missing = "gpu-1:7:7 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]\n",
+                    end = "# Out of bounds values : 0 OK\n";
+  EXPECT_TRUE(is_good(verify_lines(missing + end).findings));
+  EXPECT_FALSE(is_good(verify_lines(missing).findings));
+  EXPECT_FALSE(is_good(verify_lines(missing + "gpu-2:7:7 [0] NCCL INFO x\n" + end).findings));
+}
+
 TEST(NcclTests, ProcessesThatRunForThemselvesAreTold) {
   const std::string head = "# nThread 1 nGpus 1 minBytes 8\n", end = "# Avg bus bandwidth    : 3.9\n";
   EXPECT_THAT(verify_lines(head + head + end + end).sentence, StartsWith("LaunchFailed, line 2: "));

@@ -49,6 +49,15 @@ TEST(UnknownFailure, AnExitCodeOfASignalIsRead) {
     EXPECT_TRUE(verify_lines(line).failures.empty()) << line;
 }
 
+TEST(Barrier, MoreWorkersThanTheJobHasAreOfAnEarlierRun) {
+  const std::string begin =
+      "INFO Waiting in store based barrier to initialize process group for rank: 0, key: k (world_size=6, "
+      "worker_count=";
+  EXPECT_THAT(verify_lines(begin + "287, timeout=0:30:00)").sentence,
+              HasSubstr("left over from an earlier run"));
+  EXPECT_TRUE(verify_lines(begin + "5, timeout=0:30:00)").failures.empty());
+}
+
 TEST(UnknownFailure, OthersEndsAndOrdinaryWordsAreNone) {
   for (const char* line :
        {"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", "KeyboardInterrupt: ",
