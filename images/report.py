@@ -45,16 +45,16 @@ def main(out, version, repository, commit=None):
               "`scripts/in-root arm64 sh -c 'apt-get update && apt-get upgrade'`, make them even:\n  " + "\n  ".join(sorted(uneven)))
     (out / "digests").write_text("".join(digests))
     del images["cli"]  # no manifest names it
-    (out / "values.yaml").write_text("image:\n" + "".join(
-        f"  {name}: {{repository: {repository}/nccl-env-{name}, digest: \"{image.digest}\"}}\n"
+    (out / "values.yaml").write_text(f"image:\n  registry: {repository}\n" + "".join(
+        f"  {name}: {{repository: nccl-env-{name}, digest: \"{image.digest}\"}}\n"
         for name, image in images.items()))
     (out / "kustomization.yaml").write_text(
         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nimages:\n" + "".join(
             f"- {{name: nccl-env-{name}, newName: {repository}/nccl-env-{name}, digest: \"{image.digest}\"}}\n"
             for name, image in images.items()))
     print("""By digest, once they are pushed there (docs/operate/install.md):
-  helm install … --values build/image/values.yaml
-  kustomization.yaml of yours: `components: [PATH/build/image]`""")
+  helm install … --values build/image/values.yaml, without --set image.registry
+  kustomization.yaml of yours: `components: [../build/image]`, in place of `images`""")
     for architecture, image in images["webhook"].images.items():
         if image.unpacked > MOST_BYTES:
             sys.exit(f"nccl-env-webhook for {architecture} is larger than {MOST_BYTES / 1e6:.0f} MB")

@@ -66,6 +66,9 @@ EFFECTS = [
     ("resolver.enabled=false,webhook.args[0]=--threads=4", WEBHOOK, CONTAINER + "args.3", "--threads=4"),
     ("image.pullSecrets[0].name=mine,webhook.args[0]=--threads=4", WEBHOOK, CONTAINER + "args.3", "--threads=4"),
     ("image.pullSecrets[0].name=mine,resolver.enabled=true", WEBHOOK, CONTAINER + "args.3", RESOLVES),
+    ("webhook.carrier=EnvFile", WEBHOOK, CONTAINER + "args.3", "--carrier=EnvFile"),
+    ("webhook.carrier=EnvFile,image.pullSecrets[0].name=mine,resolver.enabled=true", WEBHOOK, CONTAINER + "args.3",
+     "--carrier=EnvFile"),
     ("resolver.cpu=100m", WEBHOOK, CONTAINER + "args.4", "--resolver-cpu=100m"),
     ("resolver.memory=64Mi", WEBHOOK, CONTAINER + "args.4", "--resolver-memory=64Mi"),
     ("resolver.ephemeralStorage=1Gi", WEBHOOK, CONTAINER + "args.4", "--resolver-ephemeral-storage=1Gi"),
@@ -93,6 +96,8 @@ EFFECTS = [
 # Value, and what the refusal says of it.
 REFUSED = [
     ("webhook.apiServerCidrs={10.0.0.10}", "/webhook/apiServerCidrs/0"), ("rbac.readPods=maybe", "/rbac/readPods"),
+    ("webhook.carrier=EnvFile,resolver.enabled=false", "/resolver/enabled"),
+    ("webhook.carrier=EnvFile,image.pullSecrets[0].name=mine", "/image/pullSecrets"),
     ("webhook.spread=never", "/webhook/spread"), ("webhook.replicas=0", "/webhook/replicas"), ("webhook.replica=3", "'replica' not allowed"),
     ("certificates.mode=self-signed", "'managed', 'cert-manager'"),
     ("certificates.mode=files", "/certificates/caBundle"), ("certificates.caBundle=Y2E=", "/certificates/caBundle"),

@@ -94,7 +94,8 @@ def check_registry(dist, registry):
             yield f"nccl-env-{image} was not pushed"
             continue
         digest = "sha256:" + hashlib.sha256(index).hexdigest()
-        if image in named and named[image] != {"repository": f"{registry.host}/team/nccl-env-{image}", "digest": digest}:
+        if image in named and (named["registry"], named[image]) != (
+                f"{registry.host}/team", {"repository": f"nccl-env-{image}", "digest": digest}):
             yield f"values.yaml names {named[image]}, and the registry has {digest}"
         for entry in json.loads(index)["manifests"]:
             manifest = json.loads(registry.manifests[f"team/nccl-env-{image}", entry["digest"]])

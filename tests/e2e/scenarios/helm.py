@@ -105,14 +105,15 @@ def check_hooks(cluster, change):
 
 def check_changes(cluster, helm):
     """Every pod made during an upgrade and a rollback has its values."""
-    upgrade, rollback = blocks("Upgrade")[-1].split("helm rollback")
+    upgrade = blocks("Upgrade")[-1]
+    rollback = next(line for line in blocks("Rollback")[-1].splitlines() if line.startswith("helm rollback"))
     creates, draining = Creates(cluster.api), []
     creates.start()
     try:
         helm(upgrade, "--set webhook.logLevel=debug")
         check_hooks(cluster, "upgrade")
         roll(cluster, creates, draining, 2, "--log-level=debug")
-        helm("helm rollback" + rollback)
+        helm(rollback)
         check_hooks(cluster, "rollback")
         roll(cluster, creates, draining, 3)
     finally:
