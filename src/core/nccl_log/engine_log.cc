@@ -30,13 +30,16 @@ constexpr EngineWords kUcxWords[] = {
     {"Transport retry count exceeded", Code::NoAnswer},
     {"Endpoint timeout", Code::NoAnswer},
     {"address version mismatch", Code::LibraryMismatch},
-    {"Remote access error", Code::RemoteAccess},
-    {"Local protection error", Code::GpuMemory},
-    {"Local access error", Code::GpuMemory},
+    {"ransport retry counter exceeded", Code::NoAnswer},
+    {"Remote access ", Code::RemoteAccess},
+    {"emote invalid request", Code::RemoteAccess},
+    {"ocal protection ", Code::GpuMemory},
+    {"Local access ", Code::GpuMemory},
     {"Receive-no-ready retry count exceeded", Code::TransferFailed},
-    {"Local length error", Code::TransferFailed},
-    {"Local QP operation error", Code::TransferFailed},
-    {"Remote operation error", Code::TransferFailed},
+    {"Local length ", Code::TransferFailed},
+    {"Local QP operation ", Code::TransferFailed},
+    {"Remote operation ", Code::TransferFailed},
+    {"Remote QP on ", Code::TransferFailed},
     {"Remote side aborted", Code::TransferFailed},
     {"process_vm_", Code::SharedMemory},
     {"open(file_name=/proc/", Code::SharedMemory},
@@ -151,8 +154,9 @@ void read_lanes(string_view text, std::uint64_t line, EngineLog& into) {
   }
 }
 
-std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text, std::uint64_t line,
-                                            EngineLog& into) {
+// `whole`: the line with what stands before the text.
+std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text, string_view whole,
+                                            std::uint64_t line, EngineLog& into) {
   for (const auto& [words, code] : kUcxWords) {
     if (text.find(words) == text.npos) continue;
     NcclFailure failure = failure_of(code, text);
@@ -167,7 +171,7 @@ std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text,
     if (const auto index = number_behind(text, "sgix ")) failure.gid_index = static_cast<int>(*index % 256);
     return failure;
   }
-  if (const KnownLine* known = find_known_line(text))
+  if (const KnownLine* known = find_known_line(whole))
     return known->kind == LineKind::Harmless ? std::nullopt : std::optional(failure_of_line(*known, text));
   if (level != "WARN") return failure_of(Code::UnknownWarning, text);
   note(into.unjudged, text, line);
@@ -203,7 +207,27 @@ std::optional<EngineLine> read_ucx_line(std::string_view text, std::uint64_t lin
     read_lanes(message, line, into);
   }
   if (level == "WARN" || level == "ERROR" || level == "FATAL")
-    read.failure = read_ucx_problem(level, message, line, into);
+    read.failure = read_ucx_problem(level, message, text, line, into);
+  return read;
+}
+
+// "[gpu-1:2330856:0:2330856] ib_mlx5_log.c:177  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15 …)":
+// the line with which UCX ends a process, without its name.
+std::optional<EngineLine> read_ucx_end(std::string_view text, std::uint64_t line, EngineLog& into) {
+  const std::size_t close = text.find("] ");
+  if (!text.starts_with('[') || close == text.npos) return std::nullopt;
+  const string_view place = text.substr(1, close - 1);
+  const string_view rest = trimmed_text(text.substr(close + 2));
+  const string_view file = rest.substr(0, rest.find(' '));
+  constexpr string_view kFiles[] = {
+      "ib_mlx5_log.c:", "rc_verbs_iface.c:", "ud_iface.c:", "ud_ep.c:", "rc_mlx5_iface.c:"};
+  if (std::ranges::count(place, ':') != 3 ||
+      std::ranges::none_of(kFiles, [&](string_view each) { return file.starts_with(each); }))
+    return std::nullopt;
+  EngineLine read;
+  read.process = place.substr(0, place.find(':', place.find(':') + 1));
+  ++into.lines;
+  read.failure = read_ucx_problem("FATAL", trimmed_text(rest.substr(file.size())), text, line, into);
   return read;
 }
 

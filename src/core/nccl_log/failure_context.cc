@@ -125,6 +125,30 @@ std::string mtu_context(const NcclLog& log) {
          ". Give both the same.";
 }
 
+// Two ranks of one group that wait in unlike calls; nothing where all that tell theirs agree.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> out_of_step(const NcclLog& log) {
+  for (const auto& [rank, call] : log.waiting) {
+    for (const auto& [other, of_other] : log.waiting) {
+      if (call.group == of_other.group && call != of_other)
+        return call.number <= of_other.number ? std::pair(rank, other) : std::pair(other, rank);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string step_context(const NcclLog& log) {
+  const auto two = out_of_step(log);
+  if (!two) return {};
+  const auto text = [&](std::uint64_t rank) {
+    const WaitingRank& call = log.waiting.at(rank);
+    return "rank " + std::to_string(rank) + " waits in number " + std::to_string(call.number) +
+           (call.operation.empty() ? "" : " (" + call.operation + ")");
+  };
+  const bool behind = log.waiting.at(two->first).number < log.waiting.at(two->second).number;
+  return "Of one group, " + text(two->first) + ", " + text(two->second) +
+         (behind ? ": rank " + std::to_string(two->first) + " is behind." : ".");
+}
+
 std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
   if (std::string bridges = bridges_text(log); !bridges.empty()) return bridges;
   if (!failure.sequence) return {};
@@ -295,6 +319,8 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
   if (exchange && has_several_versions(log)) failure.code = Code::NcclVersionsDiffer;
   if (failure.text.find("Gloo ") != std::string::npos && log.gloo_loopback > 0)
     failure.code = Code::UnreachableInterface;
+  if (failure.code == Code::TimedOut && failure.sequence && out_of_step(log))
+    failure.code = Code::CallsDiffer;
   // NCCL's result 1 alone: CUDA failed, and nothing says how.
   if (failure.code == Code::GaveUp && failure.error == 1 && std::ranges::none_of(log.failures, is_other))
     failure.code = Code::NotTheNetwork;
@@ -317,6 +343,8 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log) {
       return mtu_context(log);
     case Code::TimedOut:
       return timeout_context(failure, log);
+    case Code::CallsDiffer:
+      return step_context(log);
     case Code::CumemHost:
       return fallback_context(log);
     case Code::NvlinkFabric:

@@ -187,6 +187,8 @@ std::optional<NcclFailure> read_gloo(string_view line) {
 
 // The process's or its job's end, as the system tells it.
 std::optional<NcclFailure> read_end_of_process(string_view line) {
+  // A container's hook that goes on, in enroot's log.
+  if (line.find("pyxis: ") != line.npos) return std::nullopt;
   if (line.find("Segmentation fault") != line.npos) return told(Code::Crashed, line, "Segmentation fault");
   if (line.find("CANCELLED AT ") != line.npos && line.find("DUE TO TIME LIMIT") != line.npos)
     return told(Code::TimedOut, line);
@@ -203,7 +205,9 @@ std::optional<NcclFailure> read_wrapped_result(string_view line) {
                                                      "invalid argument",
                                                      "invalid usage",
                                                      "remote process exited"};
-  const auto rest = text_behind(line, "NCCL error in: ");
+  auto rest = text_behind(line, "NCCL error in: ");
+  if (!rest) rest = text_behind(line, "NCCL error: ");
+  if (!rest) rest = text_behind(line, "Failed, NCCL error ");
   const auto number = number_behind(line, "NCCL Error ");
   if (!rest && !(number && *number >= 1 && *number <= kLastResult)) return std::nullopt;
   int result = number ? static_cast<int>(*number) : 0;

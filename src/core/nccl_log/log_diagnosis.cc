@@ -106,6 +106,10 @@ std::string networks_text(const NcclLog& log) {
 
 // A lead for a job that hangs though all its ranks met: the GPUs of a node exchange memory over PCIe.
 std::string hang_text(const NcclLog& log) {
+  const auto warns = [](const auto& each) { return each.first.find("iommu=pt") != std::string::npos; };
+  if (std::ranges::any_of(log.warnings, warns))
+    return " If it hangs, RCCL's warning is the first lead: boot with iommu=pt, and try NCCL_P2P_DISABLE=1 "
+           "once.";
   return log.local_transports.contains("P2P") && log.initialising.empty()
              ? " If it hangs where GPUs exchange data, try NCCL_P2P_DISABLE=1 once: if it runs then, PCIe "
                "ACS or "
@@ -135,6 +139,12 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
            ", and tells nothing of the others yet, which is not a fault. Nothing to do.";
   const bool silent =
       log.networks.empty() && log.transports.empty() && log.devices.empty() && log.local_transports.empty();
+  if (all == 0 && uses_sockets(log) && !turned_off(log) && !log.is_of_one_node() && may_be_one_host(log) &&
+      log.local_transports.empty())
+    return "NCCL finds no HCA and has sockets as its network; its log tells no failure. It shows one host: "
+           "inside "
+           "it nothing goes over sockets, to other hosts all would, many times slower." +
+           hang_text(log);
   const bool ran = log.ended || log.table_rows > 0;
   if (silent && all == 0 && log.ucx.lines + log.nvshmem.lines == 0 && (!log.warnings.empty() || ran))
     return std::string("The log tells no failure") + (ran ? ", and its run came to results" : "") +

@@ -42,6 +42,17 @@ std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
 
 }  // namespace
 
+bool may_be_one_host(const NcclLog& log) {
+  constexpr int kMostOnOneHost = 8;  // GPUs
+  const auto of_sockets = [](const NcclFailure& each) {
+    return each.code == Code::NoConnection || each.code == Code::NoInterface || !each.peer.empty();
+  };
+  const auto is_ib = [](const auto& each) { return each.second.starts_with("ib"); };
+  return log.hosts <= 1 && log.nodes <= 1 && log.ranks <= kMostOnOneHost && log.transports.empty() &&
+         log.devices.empty() && !log.values.contains(variable::kIbHca) &&
+         std::ranges::none_of(log.interfaces, is_ib) && std::ranges::none_of(log.failures, of_sockets);
+}
+
 std::set<std::string> hosts_that_tell(const LogFact& fact, const NcclLog& log) {
   Hosts hosts;
   for (const std::uint32_t process : fact.processes) {

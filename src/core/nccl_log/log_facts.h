@@ -19,6 +19,9 @@ std::uint64_t first_line(const NcclLog::Facts& facts);  // 0 where there are non
 std::string by_processes(const LogFact& fact,
                          const NcclLog& log);  // " (2 of 8 processes)"; "" where one tells all
 std::string line_text(std::uint64_t line);     // "line 4: "; "" without one
+// True if nothing in the log shows a second host, nor that one is wanted: its job may be of one node, where
+// NCCL needs no network.
+bool may_be_one_host(const NcclLog& log);
 // The hosts whose processes tell the fact.
 std::set<std::string> hosts_that_tell(const LogFact& fact, const NcclLog& log);
 // The failure of hosts that use unlike networks or plugins, of which no line tells; nothing where they agree.

@@ -94,6 +94,8 @@ LogMark find_old_mark(std::string_view text) {
     const std::size_t at = text.find(words);
     if (at == text.npos) continue;
     std::string_view before = text.substr(0, at);
+    if (!before.empty() && file_of(before) == before && words == kOldMarks[1])
+      return {at, true, at + words.size()};  // what stood before the source file was left out
     if (const std::string_view file = file_of(before); !file.empty() && before.ends_with(file))
       before.remove_suffix(std::min(file.size() + 1, before.size()));
     const std::size_t open = before.rfind(" [");

@@ -14,6 +14,7 @@
 #include "nccl_env/core/nccl_log/failure_words.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/verified_failure.h"
 
@@ -95,6 +96,8 @@ std::string failures_text(const LogVerification& verification, const NcclLog& lo
     columns.add({std::string(to_string(failure.code)),
                  line_text(failure.line) + (cause || described == failure.text ? quoted : described) +
                      (cause ? "" : how_often(failure)) + (failure.retried ? "; NCCL tries again" : "")});
+    if (cause && failure.known && !failure.known->source.empty())
+      columns.add({"", "Others met it: " + std::string(failure.known->source)});
     if (cause) continue;
     const FailureWords words = words_of(failure, log, verified.variable);
     columns.add({"", words.meaning});
@@ -127,7 +130,7 @@ std::string render_text(const LogVerification& verification, const NcclLog& log)
     if (verification.sentence.find(note) == std::string::npos) text += "\n" + paragraph(note);
   }
   return text + "\n" + std::to_string(log.nccl_lines) + " of " + std::to_string(log.lines) +
-         (log.lines == 1 ? " line is" : " lines are") + " NCCL's, of " + std::to_string(log.processes) +
+         (log.lines == 1 ? " line is" : " lines are") + " known here, of " + std::to_string(log.processes) +
          (log.processes == 1 ? " process" : " processes") + engine_lines(log) + "\n" + facts_text(log);
 }
 
@@ -150,6 +153,8 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
   for (const VerifiedFailure& verified : verification.failures) {
     OrderedJson failure = to_json(verified.failure);
     failure["counts"] = verified.counts;
+    failure["source"] =
+        text_or_null(std::string(verified.failure.known ? verified.failure.known->source : ""));
     failure["cause"] =
         verified.variable.empty()
             ? OrderedJson()

@@ -31,6 +31,8 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
     into.notes.emplace_back(
         "NCCL has sockets as its network, and each channel of the log is inside a node: nothing goes over "
         "it.");
+  } else if (may_be_one_host(log) && into.values.empty()) {
+    return;  // the diagnosis says so
   } else {
     const std::uint64_t line =
         first_line(log.no_device.empty() ? (log.networks.contains("Socket") ? log.networks : log.transports)

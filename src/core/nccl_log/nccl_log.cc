@@ -84,6 +84,13 @@ std::set<std::uint32_t> NcclLog::processes_of(std::string_view peer) const {
   return of_host;
 }
 
+bool NcclLog::is_of_one_node() const {
+  if (nodes > 0) return nodes == 1;
+  std::set<int> local;  // ranks whose channels are inside a node
+  for (const auto& [gpu, of_gpu] : gpu_ranks) local.insert(of_gpu.begin(), of_gpu.end());
+  return ranks > 0 && hosts == 1 && std::max(processes, local.size()) >= static_cast<std::size_t>(ranks);
+}
+
 struct NcclLogReader::Message {
   std::string_view text;
   std::optional<std::uint32_t> process;
@@ -268,6 +275,7 @@ bool NcclLogReader::read_table(std::string_view text) {
 bool NcclLogReader::read_engine(const Message& message) {
   const std::size_t before = log_.ucx.values.size() + log_.nvshmem.values.size();
   auto read = read_ucx_line(message.text, message.line, log_.ucx);
+  if (!read) read = read_ucx_end(message.text, message.line, log_.ucx);
   if (!read) read = read_nvshmem_line(message.text, message.line, log_.nvshmem);
   if (!read) return false;
   if (log_.ucx.values.size() + log_.nvshmem.values.size() > before) {
@@ -350,9 +358,22 @@ bool NcclLogReader::read_framework(const Message& message) {
   if (!failure) failure = read_process_end(text);
   if (!failure) return false;
   framework_line_ = message.line;
+  note_waiting(*failure, text);
   const bool repeated = text.find("Last error: ") != text.npos || text.find("Last NCCL warning") != text.npos;
   add_failure(message, *std::move(failure), repeated);
   return true;
+}
+
+// "[Rank 3] Watchdog caught …", "[PG ID 1 PG GUID 2 Rank 3] Watchdog caught …".
+void NcclLogReader::note_waiting(const NcclFailure& failure, std::string_view text) {
+  if (!failure.sequence || log_.waiting.size() >= kMostFacts) return;
+  auto rank = number_behind(text, "[Rank ");
+  if (!rank) rank = number_behind(text, " Rank ");
+  if (!rank) return;
+  std::string_view group = text_behind(text, "[PG ").value_or("");
+  group = group.substr(0, std::min(group.find(" Rank "), group.size()));
+  log_.waiting.emplace(*rank, WaitingRank{std::string(group.substr(0, kLongestNetwork)), *failure.sequence,
+                                          failure.operation});
 }
 
 void NcclLogReader::read_message(const Message& message) {

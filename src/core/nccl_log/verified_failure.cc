@@ -17,9 +17,11 @@
 namespace nccl_env {
 namespace {
 
-// A run that came to its end, and of which the log shows one host: most likely nothing went over a network.
-bool ended_on_one_host(const NcclLog& log) {
-  return (log.ended || log.table_rows > 0) && log.hosts <= 1 && log.transports.empty();
+// A run of which the log shows one host alone, and that it came to channels inside it or to its end: most
+// likely nothing went over a network.
+bool ran_on_one_host(const NcclLog& log) {
+  return log.hosts <= 1 && log.transports.empty() &&
+         (log.ended || log.table_rows > 0 || !log.local_transports.empty());
 }
 
 // True if the plugin failed, and no connection did: an interface that reaches no other host did no harm yet.
@@ -47,10 +49,11 @@ bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   if (failure.code == Code::RendezvousFailed && (log.initialised > 0 || !log.completed.empty())) return false;
   if (failure.code == Code::GidTableChanged) return !follows;
   if (failure.code == Code::NoVerbsLibrary)
-    return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node() && !ended_on_one_host(log);
+    return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node() && !ran_on_one_host(log);
   // Ranks that met over an interface reach each other by it.
   if (failure.code == Code::UnreachableInterface)
-    return !failure.peer.empty() || (log.initialised == 0 && !log.is_of_one_node() && !is_of_plugin(log));
+    return !failure.peer.empty() ||
+           (log.initialised == 0 && !log.is_of_one_node() && !is_of_plugin(log) && !ran_on_one_host(log));
   if (failure.nearness() < Nearness::Consequence) return true;
   // A failure that names the cause says more.
   return std::ranges::none_of(log.failures, [&](const NcclFailure& other) {

@@ -136,7 +136,7 @@ constexpr Words kWords[] = {
     {"OutOfMemory", Code::GpuOutOfMemory},
     {"Failed to CUDA host alloc", Code::HostLimit},
     {"Failed to CUDA ", Code::GpuOutOfMemory},
-    {"Cuda failure", Code::CumemHost, "shm"},
+    {"Cuda failure", Code::CumemHost, "shm.c"},
     {"ncclP2pImportShareableBuffer", Code::GpuPeer},
     {"peer access", Code::GpuPeer},
     {"peer mapping", Code::GpuPeer},

@@ -58,7 +58,9 @@ TEST_F(Verify, TellsOfEachValueWhatTheLogProves) {
 }
 
 TEST_F(Verify, AFallBackIsCode1AlsoWithoutAPod) {
-  expect_shown(run_cli({"verify", "-"}, "a:1:1 [0] NCCL INFO Using network Socket\n"), 1);
+  const std::string socket = "a:1:1 [0] NCCL INFO Using network Socket\n";
+  expect_shown(run_cli({"verify", "-"}, socket + "b" + socket.substr(1)), 1);
+  expect_shown(run_cli({"verify", "-"}, socket), 0);
   EXPECT_EQ(run_cli({"verify", "-"}, kGood).code, 0);
 }
 

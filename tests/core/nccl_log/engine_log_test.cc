@@ -104,6 +104,19 @@ TEST(UcxLog, WithoutAnHcaSaysSo) {
               ::testing::Not(HasSubstr("no HCA at all")));
 }
 
+TEST(UcxLog, ItsLastWordsAreReadWithoutItsName) {
+  const NcclLog log = read(
+      "[gpu-1:2330856:0:2330857] ib_mlx5_log.c:177  Transport retry count exceeded on mlx5_2:1/IB (synd "
+      "0x15)\n"
+      "[gpu-1:2330856:0:2330857] rc_verbs_iface.c:63   FATAL: send completion with error: local protection "
+      "error\n");
+  ASSERT_THAT(log.failures, SizeIs(2));
+  EXPECT_EQ(log.failures[0].code, Code::NoAnswer);
+  EXPECT_EQ(log.failures[0].device, "mlx5_2");
+  EXPECT_EQ(log.failures[1].code, Code::GpuMemory);
+  EXPECT_FALSE(read("[a:1:0:1] main.c:7 Transport retry count\n").speaks());
+}
+
 TEST(NvshmemLog, ReadsTheErrorOfAQueuePair) {
   const NcclLog log = read(
       "/w/nvshmem_src/src/modules/transport/ibrc/ibrc.cpp:418: non-zero status: 110 ibv_modify_qp failed "

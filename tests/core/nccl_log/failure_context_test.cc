@@ -85,7 +85,10 @@ TEST(FailureContext, OfAHangNamesBridgesThatSocketsTake) {
                               kInfo + "Using network Socket\n";
   const std::string start = kInfo + "comm 0x5 rank 0 nranks 2 cudaDev 0 busId 1 - Init START\n";
   const std::string takes = "sockets also take br-05ab815fa14e";
-  EXPECT_THAT(diagnosis(sockets + start), HasSubstr("FellBack")) << "which is the first thing to say";
+  EXPECT_THAT(diagnosis(sockets + start), HasSubstr(takes))
+      << "a job that may be of one host did not fall back";
+  EXPECT_THAT(diagnosis(kInfo + "NCCL_IB_HCA set by environment to mlx5\n" + sockets + start),
+              HasSubstr("FellBack"));
   EXPECT_THAT(diagnosis(kInfo + "NCCL_IB_DISABLE set by environment to 1.\n" + sockets + start),
               HasSubstr(takes));
   EXPECT_THAT(diagnosis(sockets + kInfo + "comm 0x5 rank 0 nRanks 2 nNodes 1 localRanks 2\n" + start),

@@ -84,7 +84,7 @@ TEST(FailureWords, OfUnlikeVersionsComeBeforeWhatTheyExchange) {
   EXPECT_THAT(diagnosis(one + family), StartsWith("NoInterface: "));
   const std::string full = kWarn + "Error: failed to extend /dev/shm/nccl-x to 9 bytes\n";
   EXPECT_THAT(diagnosis(two + full), StartsWith("SharedMemory: "));
-  EXPECT_EQ(verify(one).findings.size(), 0u) << "PyTorch tells its NCCL without CUDA's version";
+  EXPECT_EQ(verify(one).findings.size(), 1u) << "PyTorch tells its NCCL without CUDA's version";
 }
 
 TEST(FailureWords, OfUcxKnowALinkLocalRowOfRoceAlone) {
@@ -99,7 +99,8 @@ TEST(FailureWords, OfUcxKnowALinkLocalRowOfRoceAlone) {
 TEST(Sockets, AreNoFallBackWhereEachChannelIsInsideTheNode) {
   const std::string none = kInfo + "NET/IB : No device found.\n";
   const std::string local = kInfo + "Channel 00 : 0[0] -> 1[1] via P2P/IPC\n";
-  EXPECT_THAT(diagnosis(none), StartsWith("FellBack: "));
+  EXPECT_THAT(diagnosis(none), HasSubstr("It shows one host"));
+  EXPECT_THAT(diagnosis(none + kInfo + "NCCL_IB_HCA set by environment to mlx5\n"), StartsWith("FellBack: "));
   EXPECT_FALSE(verify(none + local).fell_back);
   EXPECT_TRUE(verify(none + local + kInfo + "Channel 00 : 1[1] -> 2[0] via NET/Socket/0\n").fell_back);
   EXPECT_TRUE(verify(none + local + "m:1:1 [0] NCCL INFO Using network Socket\n").fell_back) << "two hosts";

@@ -49,6 +49,43 @@ TEST(Efa, UnequalNumbersOfAdaptersAreTold) {
   EXPECT_TRUE(verify_lines(a + " (found 32 nics)\n" + b + " (found 32 nics)\n").findings.empty());
 }
 
+TEST(OneHost, NeedsNoNetwork) {
+  const std::string info = "gpu-1:7:7 [0] NCCL INFO ", socket = info + "Using network Socket\n",
+                    missing = "gpu-1:7:7 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]\n",
+                    channel = info + "Channel 00 : 0[0] -> 1[1] via P2P/IPC\n";
+  EXPECT_TRUE(is_good(verify_lines(missing + socket + channel).findings));
+  EXPECT_FALSE(is_good(verify_lines(missing + socket).findings)) << "which may go to other hosts";
+  EXPECT_TRUE(is_good(verify_lines(info + "NET/IB : No device found.\n" + socket).findings));
+  EXPECT_FALSE(is_good(verify_lines(socket + info + "NCCL_IB_HCA set by environment to mlx5\n").findings));
+  EXPECT_FALSE(is_good(verify_lines(socket + "gpu-2:7:7 [0] NCCL INFO Using network Socket\n").findings));
+  EXPECT_THAT(verify_lines(socket + channel +
+                           "gpu-1:7:7 [0] x.cc:1 NCCL WARN Missing \"iommu=pt\" from kernel command line "
+                           "which can lead to system instablity or hang!\n")
+                  .sentence,
+              HasSubstr("boot with iommu=pt"));
+}
+
+TEST(Watchdogs, RanksThatWaitInUnlikeCallsAreNamed) {
+  const auto waits = [](int rank, int number, const std::string& call, const std::string& group) {
+    return "[rank" + std::to_string(rank) + "]:[E ProcessGroupNCCL.cpp:607] [" + group + "Rank " +
+           std::to_string(rank) +
+           "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + std::to_string(number) +
+           ", OpType=" + call +
+           ", NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600017 milliseconds before timing out.\n";
+  };
+  EXPECT_THAT(verify_lines(waits(1, 1517, "ALLREDUCE", "") + waits(0, 1516, "ALLREDUCE", "")).sentence,
+              HasSubstr("rank 0 waits in number 1516 (ALLREDUCE), rank 1 waits in number 1517 (ALLREDUCE): "
+                        "rank 0 is behind."));
+  EXPECT_THAT(verify_lines(waits(0, 7, "ALLREDUCE", "") + waits(1, 7, "BROADCAST", "")).sentence,
+              StartsWith("CallsDiffer: "));
+  EXPECT_THAT(verify_lines(waits(0, 7, "ALLREDUCE", "") + waits(1, 7, "ALLREDUCE", "")).sentence,
+              StartsWith("TimedOut: "));
+  EXPECT_THAT(
+      verify_lines(waits(0, 7, "ALLREDUCE", "PG ID 1 ") + waits(1, 9, "ALLREDUCE", "PG ID 2 ")).sentence,
+      StartsWith("TimedOut: "))
+      << "two groups";
+}
+
 TEST(NcclTests, ARunThatEndedOnOneHostNeedsNoVerbs) {
   const std::string missing = "gpu-1:7:7 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]\n",
                     end = "# Out of bounds values : 0 OK\n";

@@ -37,6 +37,8 @@ struct EngineLine {
 
 // Reads a line of UCX, or of NVSHMEM; nothing if it is another program's.
 std::optional<EngineLine> read_ucx_line(std::string_view text, std::uint64_t line, EngineLog& into);
+// Reads the line with which UCX ends a process, which lacks its name.
+std::optional<EngineLine> read_ucx_end(std::string_view text, std::uint64_t line, EngineLog& into);
 std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t line, EngineLog& into);
 
 // True if an entry of a list of devices, "mlx5_0" or "mlx5_0:1", names the device.

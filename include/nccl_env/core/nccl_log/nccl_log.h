@@ -24,6 +24,14 @@ struct LogFact {
 };
 inline constexpr std::size_t kMaxProcesses = 4096;
 
+// A collective that a rank waited in until its time-out, as PyTorch's watchdog tells it.
+struct WaitingRank {
+  std::string group;  // "ID 1 PG GUID 2"; "" where the line names none
+  std::uint64_t number = 0;
+  std::string operation;
+  bool operator==(const WaitingRank&) const = default;
+};
+
 struct NcclLog {
   using Facts = std::map<std::string, LogFact, std::less<>>;  // by what was said; at most 256
 
@@ -66,7 +74,8 @@ struct NcclLog {
   std::uint64_t driver = 0;         // CUDA's: 12020 is 12.2
   std::set<std::uint64_t>
       completed;  // collectives, as PyTorch's watchdog counts them in each group; at most 256
-  std::vector<NcclFailure> failures;  // in the order of their lines; at most 256
+  std::vector<NcclFailure> failures;             // in the order of their lines; at most 256
+  std::map<std::uint64_t, WaitingRank> waiting;  // by rank, the first of each; at most 256
   // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on
   int ranks = 0;
@@ -76,9 +85,7 @@ struct NcclLog {
     return nccl_lines + ucx.lines + nvshmem.lines + table_rows + tests_apart > 0;
   }
   // Whether all ranks of the job are on one node. False where the log does not tell.
-  [[nodiscard]] bool is_of_one_node() const {
-    return nodes > 0 ? nodes == 1 : ranks > 0 && hosts == 1 && processes >= static_cast<std::size_t>(ranks);
-  }
+  [[nodiscard]] bool is_of_one_node() const;
   // The processes that a completion's peer is among, by address or host ("10.0.0.2<4711>", "node-a<4711>");
   // none where the log does not tell.
   [[nodiscard]] std::set<std::uint32_t> processes_of(std::string_view peer) const;
@@ -108,6 +115,7 @@ class NcclLogReader {
   bool read_unknown(const Message& message);
   bool read_broken(const Message& message);
   void note_tests(bool begin);
+  void note_waiting(const NcclFailure& failure, std::string_view text);
   bool read_table(std::string_view text);
   void note_version(const Message& message, std::string_view version);
   void note_gpus(std::string_view text);
