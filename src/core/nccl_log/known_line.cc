@@ -15,6 +15,7 @@ bool has_words(std::string_view line, std::string_view words) {
 constexpr std::pair<std::string_view, LineKind> kLineKinds[] = {{"failure", LineKind::Failure},
                                                                 {"echo", LineKind::Echo},
                                                                 {"refines", LineKind::Refines},
+                                                                {"hint", LineKind::Hint},
                                                                 {"harmless", LineKind::Harmless}};
 constexpr std::pair<std::string_view, std::string_view KnownLine::*> kRowFields[] = {
     {"words", &KnownLine::words},     {"also", &KnownLine::also},     {"without", &KnownLine::without},

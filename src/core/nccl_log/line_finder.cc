@@ -42,7 +42,7 @@ std::vector<FindingRow> finding_rows() {
   std::vector<FindingRow> all;
   all.reserve(known_lines().size());
   for (const KnownLine& each : known_lines()) {
-    if (each.kind != LineKind::Refines && each.words.size() >= 3)
+    if (each.kind != LineKind::Refines && each.kind != LineKind::Hint && each.words.size() >= 3)
       all.push_back({&each, triple_at(each.words, 0)});
   }
   return all;
@@ -73,6 +73,20 @@ const KnownLine* find_known_line(std::string_view line) {
   const auto row = std::ranges::find_if(
       rows, [&](const FindingRow& each) { return there.test(each.first) && each.line->fits(line); });
   return row == rows.end() ? nullptr : row->line;
+}
+
+const KnownLine* find_hint(std::string_view line) {
+  line = line.substr(0, kLongestFitted);
+  constexpr std::string_view kErrors[] = {"rror",   "ailed",          "ERROR",    "FATAL",
+                                          "atal",   "annot ",         "ould not", "ouldn't",
+                                          "Unable", "left on device", "xception"};
+  constexpr std::string_view kGoesOn[] = {"retry",   "Retry",   "WARN",        "[W",
+                                          "warning", "Warning", "trying again"};
+  const auto has = [&](std::string_view words) { return line.find(words) != line.npos; };
+  if (std::ranges::none_of(kErrors, has) || std::ranges::any_of(kGoesOn, has)) return nullptr;
+  const auto row = std::ranges::find_if(
+      known_lines(), [&](const KnownLine& each) { return each.kind == LineKind::Hint && each.fits(line); });
+  return row == known_lines().end() ? nullptr : &*row;
 }
 
 const KnownLine* refine_line(Code code, std::string_view text) {

@@ -141,7 +141,7 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
       log.networks.empty() && log.transports.empty() && log.devices.empty() && log.local_transports.empty();
   if (all == 0 && uses_sockets(log) && !turned_off(log) && !log.is_of_one_node() && may_be_one_host(log) &&
       log.local_transports.empty())
-    return "NCCL finds no HCA and has sockets as its network; its log tells no failure. It shows one host: "
+    return "NCCL has sockets as its network, and its log tells no failure. It shows one host: "
            "inside "
            "it nothing goes over sockets, to other hosts all would, many times slower." +
            hang_text(log);

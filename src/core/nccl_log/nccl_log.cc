@@ -321,7 +321,9 @@ bool NcclLogReader::read_gloo_rest(const Message& message) {
 // An error that nobody knows counts where nothing failed before it: else it most likely followed.
 bool NcclLogReader::read_unknown(const Message& message) {
   if (!log_.failures.empty()) return false;
-  auto failure = read_unknown_failure(message.text);
+  const KnownLine* hint = find_hint(message.text);
+  auto failure =
+      hint ? std::optional(failure_of_line(*hint, message.text)) : read_unknown_failure(message.text);
   if (!failure) return false;
   add_failure(message, *std::move(failure));
   return true;

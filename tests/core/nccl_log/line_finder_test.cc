@@ -59,7 +59,7 @@ TEST(LineFinder, EachRowIsReadAndFindsALineAsItsLibraryPrintsIt) {
   for (const KnownLine& row : known_lines()) {
     if (row.kind == LineKind::Refines) continue;
     SCOPED_TRACE(std::string(row.example));
-    EXPECT_EQ(find_known_line(row.example), &row);
+    EXPECT_EQ(row.kind == LineKind::Hint ? find_hint(row.example) : find_known_line(row.example), &row);
     const LogVerification verification = verify_lines(std::string(row.example));
     const bool harmless = row.kind == LineKind::Harmless;
     EXPECT_EQ(is_good(verification.findings), harmless);
@@ -84,6 +84,17 @@ TEST(LineFinder, AFailureOfItsCodeIsRefinedByItsWords) {
   ASSERT_NE(refine_line(Code::GpuFault, "NVRM: Xid (PCI:0000:3b:00): 79"), nullptr);
   EXPECT_EQ(refine_line(Code::LinkDown, "NVRM: Xid (PCI:0000:3b:00): 79"), nullptr);
   EXPECT_EQ(find_known_line("NVRM: Xid (PCI:0000:3b:00): 79"), nullptr) << "its number decides the code";
+}
+
+TEST(Hint, CountsInALineThatTellsAnErrorAndWhereNothingFailedBefore) {
+  const std::string refused = "ERROR: rpc to 10.0.0.2:5000 failed: Connection refused\n",
+                    closed = "n:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer b<1>\n";
+  EXPECT_THAT(verify_lines(refused).sentence,
+              StartsWith("NoConnection: A host answers, and nobody listens there"));
+  EXPECT_THAT(verify_lines(closed + refused).sentence, StartsWith("PeerClosed: "));
+  for (const char* line : {"rpc failed: Connection refused, retrying in 5 s",
+                           "WARNING: failed: Connection refused", "the words Connection refused alone"})
+    EXPECT_TRUE(verify_lines(line).failures.empty()) << line;
 }
 
 TEST(BrokenLine, IsKnownWithTheLineBefore) {

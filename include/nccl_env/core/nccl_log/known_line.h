@@ -14,6 +14,7 @@ enum class LineKind {
   Failure,   // tells one, wherever it stands
   Echo,      // tells one that most often followed another process's
   Refines,   // says more of a failure that has this code already
+  Hint,      // tells one where its line tells an error, and nothing failed before
   Harmless,  // looks like a failure, and runs go well beneath it
 };
 
