@@ -163,7 +163,7 @@ def check_verify(cluster, ask, nobody):
         cluster.kubectl("label", "namespace", "asked", "pod-security.kubernetes.io/enforce-")
         cluster.api.create(pod("asked", "train", nodeName="node-k"))
         code, text = ask("verify", "pod/train", "-n", "asked", "--previous")
-        expect_in("verify pod/train", text, "3 of 5 lines are NCCL's", 'used NCCL_IB_HCA="=mlx5_1,mlx5_2"', "line 3")
+        expect_in("verify pod/train", text, "3 of 5 lines are known here", 'used NCCL_IB_HCA="=mlx5_1,mlx5_2"', "line 3")
         expect("its exit code", code, 0)
         path, query = kubelet.asked[-1]
         expect("what the kubelet was asked", (path, query.get("limitBytes"), query.get("previous")),

@@ -86,6 +86,6 @@ def run(cluster):
     expect("annotations after all", ours(cluster.bound("leaving", "after")), {})
     left = cluster.kubectl("get", "-o", "name", "crds,clusterroles,clusterrolebindings,validatingadmissionpolicies,"
                            "validatingadmissionpolicybindings,priorityclasses,namespaces")
-    check(cluster, 0, "ok Hooks none", "ok Crds none", "info OptedIn", "leaving")
+    check(cluster, 0, "ok Hooks none", "ok Crds none", "ok OptedIn none")
     if "nccl-env" in left:
         raise Failed(f"left behind: {left}")
