@@ -4,9 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include <sstream>
-
-#include "nccl_env/core/nccl_log/log_verify.h"
+#include "core/nccl_log/verify_lines.h"
 
 namespace nccl_env::failure_words_test {
 namespace {
@@ -15,16 +13,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-LogVerification verify(const std::string& text) {
-  NcclLogReader reader;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) reader.read_line(line);
-  return verify_log(reader.log(), {});
-}
+using tests::verify_lines;
 
 std::string diagnosis(const std::string& text) {
-  return verify(text).sentence;
+  return verify_lines(text).sentence;
 }
 
 const std::string kInfo = "n:1:1 [0] NCCL INFO ", kWarn = "n:1:1 [0] x.cc:1 NCCL WARN ";
@@ -42,7 +34,7 @@ TEST(FailureWords, OfMulticastBlameTheFabricOnlyForErrorsOfIts) {
 TEST(FailureWords, OfRegisteredMemoryBlameNoLimitThatIsNotShown) {
   const std::string registers = "ibv_reg_mr_iova2 failed with error Cannot allocate memory\n";
   EXPECT_THAT(diagnosis(kWarn + "Call to " + registers), HasSubstr("or the kernel has none to give"));
-  EXPECT_THAT(std::string(remedy_of(verify(kWarn + "Call to " + registers).findings.at(0))),
+  EXPECT_THAT(std::string(remedy_of(verify_lines(kWarn + "Call to " + registers).findings.at(0))),
               HasSubstr("/proc/meminfo"));
   EXPECT_THAT(diagnosis(kWarn + "Call to ibv_create_cq failed with error Cannot allocate memory\n"),
               HasSubstr("most often the memory lock limit"));
@@ -84,7 +76,7 @@ TEST(FailureWords, OfUnlikeVersionsComeBeforeWhatTheyExchange) {
   EXPECT_THAT(diagnosis(one + family), StartsWith("NoInterface: "));
   const std::string full = kWarn + "Error: failed to extend /dev/shm/nccl-x to 9 bytes\n";
   EXPECT_THAT(diagnosis(two + full), StartsWith("SharedMemory: "));
-  EXPECT_EQ(verify(one).findings.size(), 1u) << "PyTorch tells its NCCL without CUDA's version";
+  EXPECT_EQ(verify_lines(one).findings.size(), 1u) << "PyTorch tells its NCCL without CUDA's version";
 }
 
 TEST(FailureWords, OfUcxKnowALinkLocalRowOfRoceAlone) {
@@ -101,9 +93,10 @@ TEST(Sockets, AreNoFallBackWhereEachChannelIsInsideTheNode) {
   const std::string local = kInfo + "Channel 00 : 0[0] -> 1[1] via P2P/IPC\n";
   EXPECT_THAT(diagnosis(none), HasSubstr("It shows one host"));
   EXPECT_THAT(diagnosis(none + kInfo + "NCCL_IB_HCA set by environment to mlx5\n"), StartsWith("FellBack: "));
-  EXPECT_FALSE(verify(none + local).fell_back);
-  EXPECT_TRUE(verify(none + local + kInfo + "Channel 00 : 1[1] -> 2[0] via NET/Socket/0\n").fell_back);
-  EXPECT_TRUE(verify(none + local + "m:1:1 [0] NCCL INFO Using network Socket\n").fell_back) << "two hosts";
+  EXPECT_FALSE(verify_lines(none + local).fell_back);
+  EXPECT_TRUE(verify_lines(none + local + kInfo + "Channel 00 : 1[1] -> 2[0] via NET/Socket/0\n").fell_back);
+  EXPECT_TRUE(verify_lines(none + local + "m:1:1 [0] NCCL INFO Using network Socket\n").fell_back)
+      << "two hosts";
 }
 
 TEST(TestTable, WithoutARowIsACollectiveThatHasNotEnded) {

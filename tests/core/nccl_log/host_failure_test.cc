@@ -2,11 +2,9 @@
 // Lines of programs beside NCCL, and NCCL's own that lost what stands before them.
 #include <gmock/gmock.h>
 
-#include <sstream>
 #include <string>
 
-#include "nccl_env/core/nccl_log/log_verify.h"
-#include "nccl_env/core/nccl_log/nccl_log.h"
+#include "core/nccl_log/verify_lines.h"
 
 namespace nccl_env::host_failure_test {
 namespace {
@@ -14,16 +12,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-LogVerification verify(const std::string& text) {
-  NcclLogReader reader;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) reader.read_line(line);
-  return verify_log(reader.log(), {});
-}
+using tests::verify_lines;
 
 std::string first_code(const std::string& text) {
-  const LogVerification verification = verify(text);
+  const LogVerification verification = verify_lines(text);
   return verification.findings.empty() ? "" : std::string(to_string(verification.findings.front().code));
 }
 
@@ -119,8 +111,9 @@ TEST(HostFailure, LinesThatOnlyLookLikeOneAreNone) {
 
 TEST(HostFailure, PluginsAndNvshmemTellWhatTheirDevicesLack) {
   EXPECT_THAT(
-      verify("n:1:1 [0] nccl_net_ofi_rdma_init:7978 NCCL WARN NET/OFI OFI fi_getinfo() call failed: No data "
-             "available\n")
+      verify_lines(
+          "n:1:1 [0] nccl_net_ofi_rdma_init:7978 NCCL WARN NET/OFI OFI fi_getinfo() call failed: No data "
+          "available\n")
           .sentence,
       AllOf(StartsWith("PluginFailed: "), HasSubstr("no EFA device in the container")));
   EXPECT_EQ(
@@ -141,17 +134,17 @@ TEST(HostFailure, AStoreThatAnsweredLaterIsNoFailure) {
       "out).\n";
   EXPECT_EQ(first_code(lost), "RendezvousFailed");
   const LogVerification later =
-      verify(lost + "n:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 - Init COMPLETE\n");
+      verify_lines(lost + "n:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 - Init COMPLETE\n");
   EXPECT_TRUE(is_good(later.findings)) << later.sentence;
 }
 
 TEST(GpuDirect, IsToldWhereNoAdapterHasIt) {
   const std::string off = "n:1:1 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'\n",
                     on = "n:1:1 [0] NCCL INFO NET/IB : GPU Direct RDMA Enabled for HCA 1 'mlx5_1'\n";
-  EXPECT_THAT(verify(off).sentence, StartsWith("NoGpuDirect: "));
-  EXPECT_TRUE(is_good(verify(off).findings)) << "GPUs without it are in order";
+  EXPECT_THAT(verify_lines(off).sentence, StartsWith("NoGpuDirect: "));
+  EXPECT_TRUE(is_good(verify_lines(off).findings)) << "GPUs without it are in order";
   EXPECT_EQ(first_code(off + on), "");
-  EXPECT_THAT(verify(off).sentence, HasSubstr("Line 1: GPU Direct RDMA is off on mlx5_0."));
+  EXPECT_THAT(verify_lines(off).sentence, HasSubstr("Line 1: GPU Direct RDMA is off on mlx5_0."));
 }
 
 }  // namespace

@@ -6,11 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 
-#include "nccl_env/core/nccl_log/log_verify.h"
-#include "nccl_env/core/nccl_log/nccl_log.h"
+#include "core/nccl_log/verify_lines.h"
 
 namespace nccl_env::line_finder_test {
 namespace {
@@ -19,13 +17,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-LogVerification verify_lines(const std::string& text) {
-  NcclLogReader reader;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) reader.read_line(line);
-  return verify_log(reader.log(), {});
-}
+using tests::verify_lines;
 
 TEST(LineFinder, RowsAreSentencesAndNoneStandsTwice) {
   std::set<std::string> seen;

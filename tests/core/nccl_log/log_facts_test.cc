@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lines of a whole log tell together.
+// Facts that the lines of a whole log tell together.
 #include <gmock/gmock.h>
 
-#include <sstream>
 #include <string>
 
-#include "nccl_env/core/nccl_log/log_verify.h"
-#include "nccl_env/core/nccl_log/nccl_log.h"
+#include "core/nccl_log/verify_lines.h"
 
 namespace nccl_env::log_facts_test {
 namespace {
@@ -14,13 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-LogVerification verify_lines(const std::string& text) {
-  NcclLogReader reader;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) reader.read_line(line);
-  return verify_log(reader.log(), {});
-}
+using tests::verify_lines;
 
 TEST(MixedNetworks, HostsWithUnlikeNetworksOrPluginsAreTold) {
   const std::string a = "gpu-1:7:8 [0] NCCL INFO ", b = "gpu-2:7:8 [0] NCCL INFO ";

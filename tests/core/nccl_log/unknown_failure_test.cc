@@ -2,25 +2,17 @@
 // Errors in lines that no row knows.
 #include <gmock/gmock.h>
 
-#include <sstream>
 #include <string>
 #include <utility>
 
-#include "nccl_env/core/nccl_log/log_verify.h"
-#include "nccl_env/core/nccl_log/nccl_log.h"
+#include "core/nccl_log/verify_lines.h"
 
 namespace nccl_env::unknown_failure_test {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-LogVerification verify_lines(const std::string& text) {
-  NcclLogReader reader;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) reader.read_line(line);
-  return verify_log(reader.log(), {});
-}
+using tests::verify_lines;
 
 TEST(UnknownFailure, AnExceptionIsQuotedWhereNothingFailedBefore) {
   const std::string exception = "[rank3]: ValueError: Tokenizer has no padding token\n";
