@@ -238,6 +238,7 @@ def check_ha(tools):
     own, ha = tools.rendered([]), tools.rendered([], more=["--values", HA])
     found = [f"{key[2]}{one}" for key, some in own.items() for one in differences(some, ha[key])]
     wanted = ["nccl-env-webhook.spec.replicas: 3 of the chart instead of 2",
+              "nccl-env-webhook.spec.template.spec.topologySpreadConstraints.0.minDomains: 3 of the chart instead of None",
               "nccl-env-webhook.spec.template.spec.topologySpreadConstraints.0.whenUnsatisfiable: "
               "'DoNotSchedule' of the chart instead of 'ScheduleAnyway'"]
     if found != wanted:
