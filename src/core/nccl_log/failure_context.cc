@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -114,11 +115,7 @@ std::string mtu_context(const NcclLog& log) {
   return "The ports differ in MTU: " +
          join(log.mtus, ", ",
               [&](const auto& each) {
-                std::set<std::string> hosts;
-                for (const std::uint32_t process : each.second.processes) {
-                  const std::string& name = log.process_names[process];
-                  hosts.insert(name.substr(0, name.rfind(':')));
-                }
+                const std::set<std::string> hosts = log.hosts_of(each.second.processes);
                 return bytes_of_mtu(each.first) +
                        (hosts.empty() ? "" : " on " + join_some(hosts, kMostHosts));
               }) +
@@ -127,11 +124,12 @@ std::string mtu_context(const NcclLog& log) {
 
 // Two ranks of one group that wait in unlike calls; nothing where all that tell theirs agree.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> out_of_step(const NcclLog& log) {
+  std::map<string_view, std::uint64_t> first;  // rank of each group
   for (const auto& [rank, call] : log.waiting) {
-    for (const auto& [other, of_other] : log.waiting) {
-      if (call.group == of_other.group && call != of_other)
-        return call.number <= of_other.number ? std::pair(rank, other) : std::pair(other, rank);
-    }
+    const std::uint64_t other = first.emplace(call.group, rank).first->second;
+    const WaitingRank& of_other = log.waiting.at(other);
+    if (call != of_other)
+      return call.number < of_other.number ? std::pair(rank, other) : std::pair(other, rank);
   }
   return std::nullopt;
 }
@@ -196,10 +194,6 @@ std::string stranger_text(const NcclFailure& failure) {
   return {};
 }
 
-std::string host_of(string_view process) {
-  return std::string(process.substr(0, process.rfind(':')));
-}
-
 // "NCCL 2.26.2+cuda12.2, CUDA driver 12.2": beside what may be a fault of theirs.
 std::string versions_context(const NcclLog& log) {
   std::string text = log.versions.empty() ? "" : "NCCL " + versions_in(log);
@@ -216,9 +210,7 @@ std::string mixed_context(const NcclLog& log) {
   return text + (text.empty() ? "" : " ") + "Networks differ: " +
          join(log.networks, ", ",
               [&](const auto& each) {
-                std::set<std::string> hosts;
-                for (const std::uint32_t process : each.second.processes)
-                  hosts.insert(host_of(log.process_names[process]));
+                const std::set<std::string> hosts = log.hosts_of(each.second.processes);
                 return each.first + (hosts.empty() ? "" : " on " + join_some(hosts, kMostHosts));
               }) +
          ".";
@@ -260,10 +252,9 @@ std::string bridges_text(const NcclLog& log) {
 std::string hosts_with(std::string_view peer, const NcclLog& log) {
   // Each host has such an address.
   if (begins_with_one_of(peer, {"127.", "169.254.", "fe80:", "FE80:", "[fe80:"})) return {};
-  std::set<std::string> hosts;
-  if (const auto own = log.addresses.find(address_of_peer(peer)); own != log.addresses.end())
-    for (const std::uint32_t process : own->second.processes)
-      hosts.insert(host_of(log.process_names[process]));
+  const auto own = log.addresses.find(address_of_peer(peer));
+  if (own == log.addresses.end()) return {};
+  const std::set<std::string> hosts = log.hosts_of(own->second.processes);
   return hosts.size() < 2 ? "" : join_some(hosts, kMostHosts);
 }
 
@@ -383,13 +374,7 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log) {
 }
 
 std::string hosts_of(const NcclFailure& failure, const NcclLog& log) {
-  std::set<std::string> hosts;
-  for (const std::uint32_t process : failure.processes) {
-    if (process >= log.process_names.size()) continue;
-    const std::string& name = log.process_names[process];
-    hosts.insert(name.substr(0, name.rfind(':')));
-  }
-  return join_some(hosts, kMostHosts);
+  return join_some(log.hosts_of(failure.processes), kMostHosts);
 }
 
 }  // namespace nccl_env

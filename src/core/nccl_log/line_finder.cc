@@ -77,6 +77,7 @@ const KnownLine* find_known_line(std::string_view line) {
 
 const KnownLine* find_hint(std::string_view line) {
   line = line.substr(0, kLongestFitted);
+  // Without their first letters, which may be capital.
   constexpr std::string_view kErrors[] = {"rror",   "ailed",          "ERROR",    "FATAL",
                                           "atal",   "annot ",         "ould not", "ouldn't",
                                           "Unable", "left on device", "xception"};

@@ -139,13 +139,11 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
            ", and tells nothing of the others yet, which is not a fault. Nothing to do.";
   const bool silent =
       log.networks.empty() && log.transports.empty() && log.devices.empty() && log.local_transports.empty();
-  if (all == 0 && uses_sockets(log) && !turned_off(log) && !log.is_of_one_node() && may_be_one_host(log) &&
-      log.local_transports.empty())
-    return "NCCL has sockets as its network, and its log tells no failure. It shows one host: "
-           "inside "
+  if (verification.one_host)
+    return "NCCL has sockets as its network, and its log tells no failure. It shows one host: inside "
            "it nothing goes over sockets, to other hosts all would, many times slower." +
            hang_text(log);
-  const bool ran = log.ended || log.table_rows > 0;
+  const bool ran = log.came_to_results();
   if (silent && all == 0 && log.ucx.lines + log.nvshmem.lines == 0 && (!log.warnings.empty() || ran))
     return std::string("The log tells no failure") + (ran ? ", and its run came to results" : "") +
            (log.warnings.empty() ? ". " : ": its warnings are harmless. ") +
@@ -157,7 +155,7 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
   return "NCCL runs over " + networks_text(log) + ", and its log tells no failure." +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
-         (log.ended || !log.completed.empty() || log.table_rows > 0
+         (log.came_to_results() || !log.completed.empty()
               ? " Nothing to do."
               : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
                 "ranks' logs may tell more (`nccl-env verify job/NAME`)." +

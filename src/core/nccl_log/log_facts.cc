@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <set>
 
 #include "nccl_env/core/engines/nccl/name_list.h"
@@ -22,20 +21,17 @@ bool is_no_ib(std::string_view value) {
   return value.size() < 2 || (value[0] != 'I' && value[0] != 'i') || (value[1] != 'B' && value[1] != 'b');
 }
 
-using Hosts = std::set<std::string>;
-
-bool has_common(const Hosts& left, const Hosts& right) {
-  return std::ranges::any_of(left, [&](const std::string& host) { return right.contains(host); });
-}
-
-// "IB on gpu-1; Socket on gpu-2": two facts of hosts that have not both; "" if there are none.
+// "IB on gpu-1; Socket on gpu-2": the first fact, and one of hosts that have not the first; "" if there is
+// none.
 std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
-  for (const auto& [first, of_first] : facts) {
-    for (const auto& [second, of_second] : facts) {
-      const Hosts left = hosts_that_tell(of_first, log), right = hosts_that_tell(of_second, log);
-      if (first >= second || left.empty() || right.empty() || has_common(left, right)) continue;
-      return first + " on " + join_some(left, 3) + "; " + second + " on " + join_some(right, 3);
-    }
+  if (facts.size() < 2) return {};
+  const auto& [first, of_first] = *facts.begin();
+  const std::set<std::string> left = log.hosts_of(of_first.processes);
+  for (const auto& [second, of_second] : facts) {
+    const std::set<std::string> right = log.hosts_of(of_second.processes);
+    const auto is_common = [&](const std::string& host) { return left.contains(host); };
+    if (left.empty() || right.empty() || std::ranges::any_of(right, is_common)) continue;
+    return first + " on " + join_some(left, 3) + "; " + second + " on " + join_some(right, 3);
   }
   return {};
 }
@@ -51,15 +47,6 @@ bool may_be_one_host(const NcclLog& log) {
   return log.hosts <= 1 && log.nodes <= 1 && log.ranks <= kMostOnOneHost && log.transports.empty() &&
          log.devices.empty() && !log.values.contains(variable::kIbHca) &&
          std::ranges::none_of(log.interfaces, is_ib) && std::ranges::none_of(log.failures, of_sockets);
-}
-
-std::set<std::string> hosts_that_tell(const LogFact& fact, const NcclLog& log) {
-  Hosts hosts;
-  for (const std::uint32_t process : fact.processes) {
-    const std::string& name = log.process_names[process];
-    hosts.insert(name.substr(0, name.rfind(':')));
-  }
-  return hosts;
 }
 
 std::optional<NcclFailure> mixed_networks(const NcclLog& log) {

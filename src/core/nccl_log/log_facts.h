@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -22,8 +21,6 @@ std::string line_text(std::uint64_t line);     // "line 4: "; "" without one
 // True if nothing in the log shows a second host, nor that one is wanted: its job may be of one node, where
 // NCCL needs no network.
 bool may_be_one_host(const NcclLog& log);
-// The hosts whose processes tell the fact.
-std::set<std::string> hosts_that_tell(const LogFact& fact, const NcclLog& log);
 // The failure of hosts that use unlike networks or plugins, of which no line tells; nothing where they agree.
 std::optional<NcclFailure> mixed_networks(const NcclLog& log);
 // True if NCCL reads a value of the variable that matches.

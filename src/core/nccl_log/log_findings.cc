@@ -137,8 +137,8 @@ void add_versions(const NcclLog& log, std::vector<Finding>& into) {
 void add_one_sided(const NcclLog& log, std::vector<Finding>& into) {
   const auto with = log.gdr_channels.find("with"), without = log.gdr_channels.find("without");
   if (with == log.gdr_channels.end() || without == log.gdr_channels.end()) return;
-  const std::set<std::string> direct = hosts_that_tell(with->second, log);
-  std::set<std::string> others = hosts_that_tell(without->second, log);
+  const std::set<std::string> direct = log.hosts_of(with->second.processes);
+  std::set<std::string> others = log.hosts_of(without->second.processes);
   std::erase_if(others, [&](const std::string& host) { return direct.contains(host); });
   if (direct.empty() || others.empty()) return;
   into.push_back(of_log(Code::NoGpuDirect, Severity::Warning,
@@ -156,7 +156,7 @@ void add_no_gpu_direct(const NcclLog& log, std::vector<Finding>& into) {
 
 // nccl-tests that printed the head of its table, and no row below it.
 void add_table(const NcclLog& log, std::vector<Finding>& into) {
-  if (log.table_line == 0 || log.table_rows > 0 || log.initialised == 0 || log.ended) return;
+  if (log.table_line == 0 || log.initialised == 0 || log.came_to_results()) return;
   const bool p2p = log.local_transports.contains("P2P") && log.transports.empty();
   into.push_back(of_log(Code::TimedOut, Severity::Warning,
                         line_text(log.table_line) +

@@ -15,11 +15,6 @@
 namespace nccl_env {
 namespace {
 
-// True if the log has channels, all by P2P or SHM, and tells of no second node.
-bool is_inside_node(const NcclLog& log) {
-  return !log.local_transports.empty() && log.transports.empty() && log.nodes < 2 && log.hosts < 2;
-}
-
 void note_sockets(const NcclLog& log, LogVerification& into) {
   if (turned_off(log)) {
     into.notes.emplace_back(
@@ -27,12 +22,12 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
   } else if (log.is_of_one_node()) {
     into.notes.emplace_back(
         "NCCL has sockets as its network, and all ranks are on one node: nothing goes over it.");
-  } else if (is_inside_node(log)) {
+  } else if (log.is_inside_node()) {
     into.notes.emplace_back(
         "NCCL has sockets as its network, and each channel of the log is inside a node: nothing goes over "
         "it.");
   } else if (may_be_one_host(log) && into.values.empty()) {
-    return;  // the diagnosis says so
+    into.one_host = true;
   } else {
     const std::uint64_t line =
         first_line(log.no_device.empty() ? (log.networks.contains("Socket") ? log.networks : log.transports)

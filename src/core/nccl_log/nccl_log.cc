@@ -91,6 +91,16 @@ bool NcclLog::is_of_one_node() const {
   return ranks > 0 && hosts == 1 && std::max(processes, local.size()) >= static_cast<std::size_t>(ranks);
 }
 
+std::set<std::string> NcclLog::hosts_of(const std::set<std::uint32_t>& of) const {
+  std::set<std::string> names;
+  for (const std::uint32_t process : of) {
+    if (process >= process_names.size()) continue;
+    const std::string& name = process_names[process];
+    names.insert(name.substr(0, name.rfind(':')));
+  }
+  return names;
+}
+
 struct NcclLogReader::Message {
   std::string_view text;
   std::optional<std::uint32_t> process;

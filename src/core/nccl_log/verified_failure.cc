@@ -20,8 +20,8 @@ namespace {
 // A run of which the log shows one host alone, and that it came to channels inside it or to its end: most
 // likely nothing went over a network.
 bool ran_on_one_host(const NcclLog& log) {
-  return log.hosts <= 1 && log.transports.empty() &&
-         (log.ended || log.table_rows > 0 || !log.local_transports.empty());
+  return log.is_inside_node() ||
+         (log.came_to_results() && log.hosts <= 1 && log.nodes < 2 && log.transports.empty());
 }
 
 // True if the plugin failed, and no connection did: an interface that reaches no other host did no harm yet.
@@ -43,7 +43,7 @@ bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
     return false;
   // UCX asks each adapter at its start, also one that nothing needs.
   if (failure.code == Code::MemoryLock && failure.text.find("ulimit -l") != std::string::npos &&
-      (log.table_rows > 0 || log.ended))
+      log.came_to_results())
     return false;
   // A store that answered later.
   if (failure.code == Code::RendezvousFailed && (log.initialised > 0 || !log.completed.empty())) return false;

@@ -47,6 +47,9 @@ TEST(OneHost, NeedsNoNetwork) {
                     channel = info + "Channel 00 : 0[0] -> 1[1] via P2P/IPC\n";
   EXPECT_TRUE(is_good(verify_lines(missing + socket + channel).findings));
   EXPECT_FALSE(is_good(verify_lines(missing + socket).findings)) << "which may go to other hosts";
+  const std::string two = info + "comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8\n";
+  EXPECT_FALSE(is_good(verify_lines(missing + two + socket + channel).findings))
+      << "two nodes, one of them here";
   EXPECT_TRUE(is_good(verify_lines(info + "NET/IB : No device found.\n" + socket).findings));
   EXPECT_FALSE(is_good(verify_lines(socket + info + "NCCL_IB_HCA set by environment to mlx5\n").findings));
   EXPECT_FALSE(is_good(verify_lines(socket + "gpu-2:7:7 [0] NCCL INFO Using network Socket\n").findings));

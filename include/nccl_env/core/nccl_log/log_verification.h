@@ -44,6 +44,7 @@ struct LogVerification {
   std::vector<VerifiedFailure> failures;  // in the order of the log's lines
   std::optional<std::size_t> cause;       // of `failures`: the one that is nearest to the cause
   bool fell_back = false;                 // to sockets, though nobody turned the fabric off
+  bool one_host = false;                  // sockets, and nothing shows that the job has a second host
   std::vector<Finding> findings;   // the cause, the other failures, what halves or hangs a job, the values
   std::vector<std::string> notes;  // the fall-back, what else is worth knowing; a sentence each
   std::string sentence;            // the diagnosis: what it all means, and what to do

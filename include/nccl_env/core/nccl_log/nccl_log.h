@@ -86,6 +86,14 @@ struct NcclLog {
   }
   // Whether all ranks of the job are on one node. False where the log does not tell.
   [[nodiscard]] bool is_of_one_node() const;
+  // Whether the log has channels, all of them inside a node, and tells of no second one.
+  [[nodiscard]] bool is_inside_node() const {
+    return !local_transports.empty() && transports.empty() && nodes < 2 && hosts < 2;
+  }
+  // Whether the job came to its end, or nccl-tests to a row of its table.
+  [[nodiscard]] bool came_to_results() const { return ended || table_rows > 0; }
+  // The hosts of these processes: "gpu-1".
+  [[nodiscard]] std::set<std::string> hosts_of(const std::set<std::uint32_t>& of) const;
   // The processes that a completion's peer is among, by address or host ("10.0.0.2<4711>", "node-a<4711>");
   // none where the log does not tell.
   [[nodiscard]] std::set<std::uint32_t> processes_of(std::string_view peer) const;
