@@ -158,7 +158,7 @@ program::Failure read_address(const MachineArguments& machine, std::optional<IpA
     std::error_code ignored;
     const std::filesystem::path devices = sysfs + "/class/infiniband";
     if (std::filesystem::is_directory(devices, ignored) && std::filesystem::is_empty(devices, ignored))
-      return {program::kUsage,
+      return {program::kNothing,
               "--sysfs: " + devices.string() +
                   " is empty, a machine without HCAs; copy it with its links followed (cp -rL)"};
     if (std::filesystem::is_directory(sysfs + "/class", ignored)) return {};

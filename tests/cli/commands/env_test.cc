@@ -139,6 +139,10 @@ TEST_F(Machine, ACopyOfSysIsCheckedBeforeItIsCalledEmpty) {
   EXPECT_THAT(told.err, HasSubstr("has no class/; give the folder that holds class/infiniband"));
   std::filesystem::create_directories(sysfs + "/class");
   EXPECT_EQ(env().code, 3);
+  std::filesystem::create_directories(sysfs + "/class/infiniband");
+  const CliResult empty = env();
+  EXPECT_EQ(empty.code, 3);
+  EXPECT_THAT(empty.err, HasSubstr("class/infiniband is empty, a machine without HCAs"));
   EXPECT_THAT(env({"--address", "10.0.0.1"}).err, HasSubstr("a copy of /sys has no addresses"));
   EXPECT_THAT(env({"--policy-name", "p"}).err, HasSubstr("--policy-name: only with --policy"));
 }

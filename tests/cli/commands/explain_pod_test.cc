@@ -206,6 +206,7 @@ TEST_F(ExplainPod, WrongUsageIsCode2) {
                                   std::string("pod/a/b"),
                                   std::string("pod/.."),
                                   std::string("node/a"),
+                                  std::string("deployment/a"),
                                   std::string("a"),
                                   std::string("pod a b"),
                                   "pod/a -f " + file,
@@ -222,6 +223,12 @@ TEST_F(ExplainPod, WrongUsageIsCode2) {
     EXPECT_THAT(result.out, IsEmpty());
     expect_shown(result, 2);
   }
+  EXPECT_THAT(asked(), IsEmpty());
+}
+
+TEST_F(ExplainPod, AFileWithoutAPodIsToldBeforeAClusterIsAsked) {
+  const std::string file = write("policy.json", R"({"kind": "NcclPolicy", "metadata": {"name": "p"}})");
+  expect_shown(run({"explain", "-f", file}), 4);
   EXPECT_THAT(asked(), IsEmpty());
 }
 

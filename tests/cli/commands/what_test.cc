@@ -37,6 +37,17 @@ TEST(ReasonsDoc, EveryEntrySaysWhatToDo) {
   EXPECT_THAT(silent, ::testing::IsEmpty());
 }
 
+TEST(What, OfSeveralNamesThoseThatAreNotKnownAreTold) {
+  const CliResult two = run_cli({"what", "NoRoute", "NoRoutes"});
+  EXPECT_EQ(two.code, 0);
+  EXPECT_THAT(two.out, ::testing::StartsWith("NoRoute  "));
+  EXPECT_THAT(two.err, ::testing::HasSubstr("not known: NoRoutes: do you mean NoRoute?"));
+  EXPECT_THAT(run_cli({"what", "!", "gpu-3", "NoRoute"}).err, ::testing::IsEmpty()) << "a pasted line";
+  const CliResult path = run_cli({"what", "spec.fabric.expectPort"});
+  EXPECT_EQ(path.code, 2);
+  EXPECT_THAT(path.err, ::testing::HasSubstr("do you mean expectPorts?"));
+}
+
 TEST(What, ReasonsFindingsAndVariablesAreToldInAnyCase) {
   const CliResult one = run_cli({"what", "gidnotuniform"});
   EXPECT_EQ(one.code, 0);
