@@ -134,6 +134,11 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> out_of_step(const NcclLog
   return std::nullopt;
 }
 
+// False where the group's name is a number that each rank counts for itself, or is not told.
+bool is_one_group(const WaitingRank& call) {
+  return call.group.find("GUID ") != std::string::npos || call.group.find("default_pg") != std::string::npos;
+}
+
 std::string step_context(const NcclLog& log) {
   const auto two = out_of_step(log);
   if (!two) return {};
@@ -143,12 +148,16 @@ std::string step_context(const NcclLog& log) {
            (call.operation.empty() ? "" : " (" + call.operation + ")");
   };
   const bool behind = log.waiting.at(two->first).number < log.waiting.at(two->second).number;
-  return "Of one group, " + text(two->first) + ", " + text(two->second) +
-         (behind ? ": rank " + std::to_string(two->first) + " is behind." : ".");
+  const std::string both = text(two->first) + ", " + text(two->second);
+  const std::string odd = behind ? "rank " + std::to_string(two->first) + " is behind" : "their calls differ";
+  return is_one_group(log.waiting.at(two->first))
+             ? "Of one group, " + both + ": " + odd + "."
+             : "If these are of one process group (" + both + "), " + odd + ".";
 }
 
 std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
   if (std::string bridges = bridges_text(log); !bridges.empty()) return bridges;
+  if (std::string step = step_context(log); !step.empty()) return step;
   if (!failure.sequence) return {};
   if (*failure.sequence <= 1) {
     if (log.is_of_one_node() && log.local_transports.contains("P2P"))
@@ -310,7 +319,8 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
   if (exchange && has_several_versions(log)) failure.code = Code::NcclVersionsDiffer;
   if (failure.text.find("Gloo ") != std::string::npos && log.gloo_loopback > 0)
     failure.code = Code::UnreachableInterface;
-  if (failure.code == Code::TimedOut && failure.sequence && out_of_step(log))
+  const auto two = out_of_step(log);
+  if (failure.code == Code::TimedOut && failure.sequence && two && is_one_group(log.waiting.at(two->first)))
     failure.code = Code::CallsDiffer;
   // NCCL's result 1 alone: CUDA failed, and nothing says how.
   if (failure.code == Code::GaveUp && failure.error == 1 && std::ranges::none_of(log.failures, is_other))

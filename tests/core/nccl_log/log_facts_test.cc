@@ -68,11 +68,18 @@ TEST(Watchdogs, RanksThatWaitInUnlikeCallsAreNamed) {
            ", OpType=" + call +
            ", NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600017 milliseconds before timing out.\n";
   };
-  EXPECT_THAT(verify_lines(waits(1, 1517, "ALLREDUCE", "") + waits(0, 1516, "ALLREDUCE", "")).sentence,
+  const std::string one = "PG ID 1 PG GUID 4(dp) ";
+  EXPECT_THAT(verify_lines(waits(1, 1517, "ALLREDUCE", one) + waits(0, 1516, "ALLREDUCE", one)).sentence,
               HasSubstr("rank 0 waits in number 1516 (ALLREDUCE), rank 1 waits in number 1517 (ALLREDUCE): "
                         "rank 0 is behind."));
-  EXPECT_THAT(verify_lines(waits(0, 7, "ALLREDUCE", "") + waits(1, 7, "BROADCAST", "")).sentence,
+  EXPECT_THAT(verify_lines(waits(0, 7, "ALLREDUCE", one) + waits(1, 7, "BROADCAST", one)).sentence,
               StartsWith("CallsDiffer: "));
+  for (const char* group : {"", "PG 1 ", "PG ID 1 "}) {
+    const std::string told =
+        verify_lines(waits(0, 7, "ALLREDUCE", group) + waits(1, 9, "ALLREDUCE", group)).sentence;
+    EXPECT_THAT(told, StartsWith("TimedOut: ")) << "ranks of two groups may have the same number for theirs";
+    EXPECT_THAT(told, HasSubstr("If these are of one process group"));
+  }
   EXPECT_THAT(verify_lines(waits(0, 7, "ALLREDUCE", "") + waits(1, 7, "ALLREDUCE", "")).sentence,
               StartsWith("TimedOut: "));
   EXPECT_THAT(
