@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Right values of a pod, from what the fixture wrote and when it did. Nothing of ours is asked: the shapes of fleet.py
 say what is right for their nodes, and the API server's audit log says which hooks answered."""
+import contextlib
 import json
 import math
 import os
+import re
 import threading
 import time
 
@@ -84,6 +86,7 @@ class History:
 class Audit(threading.Thread):
     """Follows the API server's audit log: reason of a hook's answer, or OPEN where none answered, by pod and request."""
     OPEN = "failed open"
+    EVENT = '{"kind":"Event",'
 
     def __init__(self, path):
         super().__init__(daemon=True)
@@ -104,7 +107,15 @@ class Audit(threading.Thread):
                 time.sleep(0.1)
             *lines, rest = (rest + text).split("\n")
             for line in lines:
-                self.take(json.loads(line))
+                self.take_line(line)
+
+    def take_line(self, line):
+        """An API server that is killed while it writes leaves part of an event, and the next one writes on behind it."""
+        *cut, last = re.split(f"(?={self.EVENT})", line)
+        for event in cut:
+            with contextlib.suppress(ValueError):
+                self.take(json.loads(event))
+        self.take(json.loads(last))
 
     def take(self, event):
         if event.get("responseStatus", {}).get("code", 500) >= 300:
