@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of one pod that a policy matches: what each container gets and by which carrier, the file, its
+// volume and the init container.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decide/conf_delivery.h"
+#include "decide/container_env.h"
+#include "decide/match.h"
+#include "decide/resolver_container.h"
+#include "decide/wanted.h"
+#include "decide/warnings.h"
+#include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/engines/engine.h"
+
+namespace nccl_env {
+
+// Plans the containers of one pod that a policy matches, and the volume and init container that bring
+// nccl.conf to them. Keeps references to its constructor's arguments.
+class PodPlanner {
+ public:
+  // `resolver`: as in PlanOptions; absent also where a switch says Binding.
+  PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::optional<Resolver>& resolver,
+             const PodMatch& match, Plan& plan);
+
+  // Fills in the plan's form, containers, file, volume, resolver and warnings.
+  void run();
+
+ private:
+  void look_for_nvshmem();
+  [[nodiscard]] bool wants_nvshmem(const Container& container) const;
+  [[nodiscard]] std::vector<Value> wishes_for(Finder finder, const Rails& rails,
+                                              bool by_env_file = false) const;
+  void prepare(const std::optional<Resolver>& resolver);
+  void prepare_start(const Resolver& resolver);
+  [[nodiscard]] std::optional<Reason> reason_for_file() const;
+  void prepare_env_file(const Resolver& resolver);
+  [[nodiscard]] std::string key_of(const Value& wish) const;
+  [[nodiscard]] bool may_add_resolver();
+  [[nodiscard]] const Container& served() const;
+  [[nodiscard]] bool is_resolver(std::size_t position) const;
+  [[nodiscard]] bool is_before_resolver(std::size_t position) const;
+  [[nodiscard]] Form form() const;
+  [[nodiscard]] bool reads_conf(const Container& container) const;
+  [[nodiscard]] FileKeys engine_keys() const;
+  void leave_out_engines();
+  [[nodiscard]] std::optional<Value> objection_to_engine_file(const Engine& engine,
+                                                              const Container& container, const UserEnv& user,
+                                                              bool too_early) const;
+  // Engines whose file a container does not get, and why.
+  using WithoutFile = std::vector<std::pair<const Engine*, Value>>;
+  [[nodiscard]] WithoutFile mount_engine_files(const Container& container, const UserEnv& user,
+                                               ContainerPlan& plan);
+  void add_to_engine_file(const Value& wish, const UserEnv& user, const WithoutFile& without,
+                          ContainerPlan& plan) const;
+  [[nodiscard]] std::string file_key(const std::vector<Value>& wishes) const;
+  void list_file();
+  [[nodiscard]] std::optional<Value> objection_to_file(const Container& container, const UserEnv& user) const;
+  [[nodiscard]] bool may_name_conf(const Container& container, const UserEnv& user) const;
+  [[nodiscard]] Value too_early() const;
+  ContainerPlan plan_container(std::size_t position);
+  void fill(const Container& container, ContainerPlan& plan);
+  // True also for a constant that differs by kind of node.
+  [[nodiscard]] bool is_policys(const Value& wish) const;
+  void add(const Value& wish, const Container& container, const UserEnv& user,
+           const std::optional<Value>& no_file, ContainerPlan& plan);
+  void warn(NoResolver why) { add_warnings(Moment::Resolver, {pod_, &policy_, match_, why}, plan_.warnings); }
+  void warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan);
+  void plan_carriers();
+  [[nodiscard]] std::size_t resolver_index() const;
+
+  const Pod& pod_;
+  const NcclPolicy& policy_;
+  const PodMatch& match_;
+  const OwnEntries own_;
+  OwnEntries::Literals literals_;  // the values that this plan would set as literals
+  Plan& plan_;
+  std::vector<Value> wishes_;
+  std::optional<ResolverContainer> start_;  // finds the values inside the pod; absent: nothing does
+  std::vector<Value> unresolved_;           // the wishes of containers that start before it
+  bool wants_resolver_ = false;             // a container could read a file that start_ writes
+  bool looks_ = false;                      // start_ looks at the pod's own devices
+  bool env_file_ = false;                   // what a node gives comes by fileKeyRef
+  bool nvshmem_ = false;                    // a container asks for NVSHMEM, and the policy leaves it to us
+  bool nvshmem_in_file_ = false;            // and no container that shares the file decides about it itself
+  std::optional<std::size_t> first_consumer_;         // of nccl.conf
+  std::optional<std::size_t> first_engine_consumer_;  // of an engine's file
+};
+
+}  // namespace nccl_env
