@@ -2,16 +2,13 @@
 #include "nccl_env/core/explain/pod_record.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "decide/container_env.h"
 #include "decide/engine_values.h"
 #include "engines/nccl/ports.h"
-#include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
@@ -22,11 +19,9 @@
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reasons.h"
-#include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
-#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 
@@ -102,193 +97,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A text that Binding writes is smaller (docs/operate/operations.md, Sizing); the kubelet keeps 4 KiB of a
-// message (MaxContainerTerminationMessageLength).
-constexpr std::size_t kMaxText = 64u << 10;
-constexpr std::size_t kMaxMessage = 4096;
-constexpr std::size_t kMaxName = 128;
-constexpr std::size_t kMaxDetail = 512;
-constexpr std::string_view kFirstFact = "{\"v\":1}\n";
-constexpr std::string_view kNotReadable = "not readable: ";  // about one device: the rest is still read
-
-// Reasons of the kubelet for a container that it cannot start (pkg/kubelet/images/types.go,
-// pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
-constexpr std::array<std::string_view, 9> kStuck{
-    "ImagePullBackOff",           "ErrImagePull",      "ErrImageNeverPull",
-    "InvalidImageName",           "ImageInspectError", "CreateContainerError",
-    "CreateContainerConfigError", "RunContainerError", "CrashLoopBackOff"};
-
-// Words of the pod's status: short and printable, whoever wrote them.
-std::string word_of(const Json& value) {
-  return value.is_string() ? printable(value.get_ref<const std::string&>().substr(0, kMaxDetail))
-                           : std::string();
-}
-
-bool is_name(std::string_view text) {
-  return text.size() <= kMaxName && has_known_prefix(text) && is_variable_name(text);
-}
-
-// NAME=VALUE; false for any other line.
-bool add_line(std::string_view line, GivenFile& into) {
-  const std::size_t equals = line.find('=');
-  if (equals == line.npos || !is_name(line.substr(0, equals)) || !is_printable_ascii(line)) return false;
-  into.lines.insert_or_assign(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
-  return true;
-}
-
-bool add_omission(std::string_view name, std::string_view reason, std::string_view detail, GivenFile& into) {
-  if (!is_name(name) || !parse_reason(reason) || !is_printable_ascii(detail)) return false;
-  into.reasons.insert_or_assign(std::string(name), std::string(reason));
-  into.details.insert_or_assign(std::string(name), std::string(detail.substr(0, kMaxDetail)));
-  return true;
-}
-
-// NAME: Reason: sentence
-bool add_reason(std::string_view line, GivenFile& into) {
-  constexpr std::string_view kColon = ": ";
-  const std::size_t first = line.find(kColon);
-  const std::size_t second = first == line.npos ? first : line.find(kColon, first + kColon.size());
-  if (second == line.npos) return false;
-  const std::size_t reason = first + kColon.size();
-  return add_omission(line.substr(0, first), line.substr(reason, second - reason),
-                      line.substr(second + kColon.size()), into);
-}
-
-// Gives each complete line to `take`. Returns the text behind the last line feed, or nothing if `take`
-// refuses a line.
-template <class Take>
-std::optional<std::string_view> take_lines(std::string_view text, Take take) {
-  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
-    if (!take(text.substr(0, end))) return std::nullopt;
-    text.remove_prefix(end + 1);
-  }
-  return text;
-}
-
-void set_foreign(GivenFile& into) {
-  into = {into.at_start, GivenFile::State::Foreign, false, {}, {}, {}, {}, false};
-}
-
-void read_annotation(std::string_view text, GivenFile& into) {
-  into.state = GivenFile::State::Known;
-  const auto rest = text.size() > kMaxText
-                        ? std::nullopt
-                        : take_lines(text, [&](std::string_view line) { return add_line(line, into); });
-  if (!rest || !rest->empty()) set_foreign(into);
-}
-
-// A line of render_message (core/decide/start.h); false for one that it never writes.
-bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
-  const Json fact = parse_json(line);
-  if (!fact.is_object() || !is_printable_ascii(line)) return false;
-  const std::string name = text_at(fact, "set");
-  if (!name.empty()) return add_line(name + "=" + text_at(fact, "to"), into);
-  if (const Json& limit = member(fact, "memoryLock"); limit.is_number_integer())
-    into.memory_lock = limit.get<std::int64_t>();
-  const std::string found = text_at(fact, "problem");
-  if (!is_printable_ascii(found)) return false;  // escapes are decoded
-  if (problem.empty()) problem = found.substr(0, kMaxDetail);
-  return !fact.contains("omitted") ||
-         add_omission(text_at(fact, "omitted"), text_at(fact, "reason"), text_at(fact, "detail"), into);
-}
-
-// True for a line in which an earlier release says why the file stays empty. A write error begins with the
-// file's path.
-bool is_problem(std::string_view line) {
-  return is_printable_ascii(line) && (line.starts_with("PolicyInvalid: ") || line.starts_with('/') ||
-                                      line.ends_with("; the file stays empty"));
-}
-
-// Reads what render_message writes, or the text for people that earlier releases wrote.
-void read_message(std::string_view text, GivenFile& into) {
-  into.state = GivenFile::State::Known;
-  std::string problem;
-  const bool facts = text.starts_with(kFirstFact);
-  const auto take = [&](std::string_view line) {
-    if (facts) return add_fact(line, problem, into);
-    if (add_line(line, into) || add_reason(line, into)) return true;
-    if (line.starts_with(kNotReadable)) return is_printable_ascii(line);
-    if (!is_problem(line)) return false;
-    if (problem.empty()) problem = line.substr(0, kMaxDetail);
-    return true;
-  };
-  const auto rest = text.size() > kMaxMessage ? std::nullopt : take_lines(text, take);
-  // The kubelet cuts where it likes: all messages of a pod share 12 KiB.
-  into.cut = rest && (!rest->empty() || text.size() == kMaxMessage);
-  if (!rest || !is_printable_ascii(*rest)) return set_foreign(into);
-  if (problem.empty()) return;
-  into.lines.clear();
-  into.state = GivenFile::State::Failed;
-  into.detail = problem;
-}
-
-void read_end(const Json& terminated, GivenFile& into) {
-  const Json& code = member(terminated, "exitCode");
-  if (code == 0) {
-    const Json& message = member(terminated, "message");
-    if (message.is_string() && message != "")
-      return read_message(message.get_ref<const std::string&>(), into);
-    into.state = GivenFile::State::Foreign;
-    into.detail = "it left no termination message, which it always writes where it can";
-    return;
-  }
-  into.state = GivenFile::State::Failed;
-  into.stuck = true;
-  into.detail = "exit code " + (code.is_number_integer() ? code.dump() : "not known");
-  const std::string reason = word_of(member(terminated, "reason"));
-  if (!reason.empty()) into.detail += ", " + reason;
-}
-
-void read_resolver(const Json& object, GivenFile& into) {
-  into.state = GivenFile::State::Waiting;
-  const Json& all = items_at(member(object, "status"), "initContainerStatuses");
-  const auto found = std::ranges::find_if(
-      all, [](const Json& status) { return member(status, "name") == conf_file::kResolver; });
-  if (found == all.end()) return;
-  const Json& state = member(*found, "state");
-  if (member(state, "terminated").is_object()) return read_end(member(state, "terminated"), into);
-  const Json& last = member(member(*found, "lastState"), "terminated");
-  into.detail = word_of(member(member(state, "waiting"), "reason"));
-  into.stuck = std::ranges::find(kStuck, into.detail) != kStuck.end();
-  if (into.stuck && into.detail.find("Image") != std::string::npos)
-    into.detail += ": " + word_of(member(*found, "image"));
-  if (!into.stuck || !last.is_object()) return;
-  const Json& code = member(last, "exitCode");
-  if (code.is_number_integer()) into.detail += ", exit code " + code.dump();
-}
-
-// True if our file is mounted there.
-bool mounts_file_at(const Container& container, std::string_view path) {
-  return container.name != conf_file::kResolver &&
-         std::ranges::any_of(container.mounts, [&](const VolumeMount& mount) {
-           return mount.volume == conf_file::kVolume && mount.mount_path == path &&
-                  mount.sub_path == conf_file::kName;
-         });
-}
-
-// True if NCCL reads it: at its own place, or where NCCL_CONF_FILE names it.
-bool mounts_given_file(const Container& container) {
-  return mounts_file_at(container, conf_file::kPath) || mounts_file_at(container, conf_file::kNamedPath);
-}
-
-// Returns nothing where no container reads a file of ours. A template has no status, so a file that is
-// written inside the pod counts as not written yet.
-std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
-  if (!pod.own_volume) return std::nullopt;
-  if (!reads_env_file(pod) && std::ranges::none_of(pod.containers, mounts_given_file)) return std::nullopt;
-  GivenFile file;
-  if (pod.own_volume->empty_dir) {
-    file.at_start = true;
-    read_resolver(object, file);
-    return file;
-  }
-  const VolumeItem* item = pod.own_volume->item_at(conf_file::kName);
-  const std::string_view key = item ? annotation_of(item->field_path) : std::string_view();
-  if (!keys_of_text(key)) return std::nullopt;
-  if (const auto text = pod.annotation(key); text && !text->empty()) read_annotation(*text, file);
-  return file;
-}
-
 // Limits of a pod's texts: larger annotations are not read. A status of 60 containers with all variables is
 // under 32 KiB.
 constexpr std::size_t kMaxNoteBytes = 64u << 10;
@@ -321,12 +129,6 @@ Json note_of(const Pod& pod, std::string_view key, std::vector<std::string>& unr
   return {};
 }
 
-// True once the init container has said all that it wrote.
-bool is_written(const GivenFile& file) {
-  return !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
-         (file.state == GivenFile::State::Failed && !file.stuck);
-}
-
 // A reference to the file of EnvFile has the value that the init container says it wrote.
 Value resolve_file_key(std::string_view name, const PodRecord& record) {
   Value given{.name = std::string(name),
@@ -340,7 +142,7 @@ Value resolve_file_key(std::string_view name, const PodRecord& record) {
   if (line != record.file->lines.end() && read) {
     given.value = line->second;
     given.state = State::Given;
-  } else if (is_written(*record.file)) {
+  } else if (record.file->is_written()) {
     given.state = State::LeftOut;
   }
   return given;
@@ -378,22 +180,12 @@ void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContaine
   for (const auto& [name, value] : file.lines) {
     if (!is_engine_line(name, set)) into.file.push_back({name, value, source, State::Given, false, true});
   }
-  const bool written = is_written(file);
+  const bool written = file.is_written();
   for (const auto& [name, by] : set) {
     if (is_engine_line(name, set)) continue;
     if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name))
       into.file.push_back({name, {}, source, written ? State::LeftOut : State::Later});
   }
-}
-
-// The text of an engine's file: of its annotation, or as the init container says that it wrote it.
-GivenFile engine_file_of(const Pod& pod, const Engine& engine, const PodRecord& record) {
-  GivenFile file;
-  if (pod.own_volume->empty_dir) return record.file ? *record.file : file;
-  const VolumeItem* item = pod.own_volume->item_at(engine.file);
-  const auto text = item ? pod.annotation(annotation_of(item->field_path)) : std::nullopt;
-  if (text && !text->empty()) read_annotation(*text, file);
-  return file;
 }
 
 void add_engine_files(const Pod& pod, const Container& container, const NodeNote::Omitted& set,
@@ -404,13 +196,13 @@ void add_engine_files(const Pod& pod, const Container& container, const NodeNote
       return mount.volume == conf_file::kVolume && mount.sub_path == engine->file;
     };
     if (!engine || !pod.own_volume || std::ranges::none_of(container.mounts, is_mount)) continue;
-    const GivenFile file = engine_file_of(pod, *engine, record);
+    const GivenFile file = read_engine_file(pod, *engine, record.file);
     const Source source = by == to_string(Source::Pod) ? Source::Pod : Source::File;
     const auto line = file.lines.find(name);
     if (line != file.lines.end())
       into.engine_lines.push_back({name, line->second, source, State::Given, false, true});
     else
-      into.engine_lines.push_back({name, {}, source, is_written(file) ? State::LeftOut : State::Later});
+      into.engine_lines.push_back({name, {}, source, file.is_written() ? State::LeftOut : State::Later});
   }
 }
 

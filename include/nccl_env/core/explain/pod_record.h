@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/explain/given_file.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
@@ -39,28 +40,6 @@ struct GivenContainer {
   [[nodiscard]] const Value* find_in_env(std::string_view variable) const;
   // The env's values, and those lines of the file that it does not beat.
   [[nodiscard]] std::vector<const Value*> effective() const;
-};
-
-// nccl.conf, where a volume of ours holds it. One for all containers that read it.
-struct GivenFile {
-  enum class State {
-    Known,
-    Missing,  // the annotation of its text is empty or not there, and so is the file
-    Waiting,  // the init container that writes it has not ended
-    Failed,   // the init container ended with an error, or wrote no lines
-    Foreign,  // nccl-env did not write the text, or the init container said nothing
-  };
-  using Texts = std::map<std::string, std::string, std::less<>>;
-  bool at_start = false;  // written inside the pod; else the text of an annotation
-  State state = State::Missing;
-  bool stuck = false;  // Waiting, Failed: the pod does not start, and will not by itself
-  // Waiting: a reason of the kubelet, or ""; Failed: what happened; Foreign: "" if there is a text
-  std::string detail;
-  Texts lines;
-  Texts reasons;     // for values that the init container did not find: variable -> reason
-  Texts details;     // for the same values: variable -> sentence
-  bool cut = false;  // the init container said more than the kubelet keeps
-  std::optional<std::int64_t> memory_lock = {};  // the limit that it had, in bytes; -1: none
 };
 
 // The annotation nccl-env.io/status, written at CREATE.

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that a pod's containers read, as the pod shows them: an annotation's text, or the termination
+// message of the init container that wrote them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/core/engines/engine.h"
+#include "nccl_env/core/pod/review.h"
+
+namespace nccl_env {
+
+// nccl.conf, where a volume of ours holds it. One for all containers that read it.
+struct GivenFile {
+  enum class State {
+    Known,
+    Missing,  // the annotation of its text is empty or not there, and so is the file
+    Waiting,  // the init container that writes it has not ended
+    Failed,   // the init container ended with an error, or wrote no lines
+    Foreign,  // nccl-env did not write the text, or the init container said nothing
+  };
+  using Texts = std::map<std::string, std::string, std::less<>>;
+  bool at_start = false;  // written inside the pod; else the text of an annotation
+  State state = State::Missing;
+  bool stuck = false;  // Waiting, Failed: the pod does not start, and will not by itself
+  // Waiting: a reason of the kubelet, or ""; Failed: what happened; Foreign: "" if there is a text
+  std::string detail;
+  Texts lines;
+  Texts reasons;     // for values that the init container did not find: variable -> reason
+  Texts details;     // for the same values: variable -> sentence
+  bool cut = false;  // the init container said more than the kubelet keeps
+  std::optional<std::int64_t> memory_lock = {};  // the limit that it had, in bytes; -1: none
+
+  // True once the init container has said all that it wrote.
+  [[nodiscard]] bool is_written() const;
+};
+
+// Returns nothing where no container reads a file of ours. `object` is the pod as the API server gives it,
+// which is untrusted. A template has no status, so a file that is written inside the pod counts as not
+// written yet.
+std::optional<GivenFile> read_given_file(const Pod& pod, const nlohmann::json& object);
+// Returns the file of another engine. `conf` is what read_given_file gave for the pod: all that the init
+// container wrote.
+GivenFile read_engine_file(const Pod& pod, const Engine& engine, const std::optional<GivenFile>& conf);
+
+// True if our nccl.conf is mounted there.
+bool mounts_file_at(const Container& container, std::string_view path);
+// True if NCCL reads it: at its own place, or where NCCL_CONF_FILE names it.
+bool mounts_given_file(const Container& container);
+
+}  // namespace nccl_env
