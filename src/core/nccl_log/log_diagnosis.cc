@@ -66,6 +66,7 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   std::vector<std::string> others;
   for (const VerifiedFailure& other : verification.failures) {
     if (other.failure.code == failure.code || other.failure.retried) continue;
+    if (other.failure.nearness() == Nearness::Slows) continue;
     // A failure that stands before it and is as near to a cause did not follow.
     if (other.failure.line < failure.line && other.failure.nearness() <= failure.nearness()) continue;
     if (bond_of(failure, other.failure, log) != Bond::None || is_of_another_port(failure, other.failure))

@@ -73,6 +73,19 @@ int number_after(std::string_view text, std::string_view mark) {
 
 }  // namespace
 
+// "eth0:10.1.2.3<0>", of a list "[1]eth0:10.1.2.3<0>".
+struct NcclLogReader::NamedAddress {
+  std::string_view name;
+  std::string_view address;
+
+  explicit NamedAddress(std::string_view word) {
+    if (word.starts_with('[')) word.remove_prefix(std::min(word.find(']') + 1, word.size()));
+    const std::size_t colon = std::min(word.find(':'), word.size());
+    name = word.substr(0, colon);
+    address = address_of_peer(word.substr(std::min(colon + 1, word.size())));
+  }
+};
+
 std::set<std::uint32_t> NcclLog::processes_of(std::string_view peer) const {
   peer = address_of_peer(peer);
   if (const auto found = addresses.find(peer); found != addresses.end()) return found->second.processes;
@@ -611,31 +624,28 @@ bool NcclLogReader::read_interfaces(const Message& message) {
   for (int words = 0; words < 64 && !text.empty(); ++words) {
     const std::string_view word = text.substr(0, text.find(' '));
     note_interface(word);
+    // The first one is the bootstrap's.
+    if (words > 0) note_unreachable(message, NamedAddress(word));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
   }
   return true;
 }
 
 void NcclLogReader::note_interface(std::string_view interface) {
-  if (interface.starts_with('['))
-    interface.remove_prefix(std::min(interface.find(']') + 1, interface.size()));
-  const std::size_t colon = interface.find(':');
-  if (colon == interface.npos || colon == 0 || log_.interfaces.size() >= kMostFacts) return;
-  const std::string_view address = address_of_peer(interface.substr(colon + 1)).substr(0, kLongestNetwork);
-  if (!address.empty())
-    log_.interfaces.emplace(address, interface.substr(0, std::min(colon, kLongestNetwork)));
+  const NamedAddress named(interface);
+  if (named.name.empty() || named.address.empty() || log_.interfaces.size() >= kMostFacts) return;
+  log_.interfaces.emplace(named.address.substr(0, kLongestNetwork), named.name.substr(0, kLongestNetwork));
 }
 
-// "eth0:10.1.2.3<0>", up to 2.5 "[0]eth0:10.1.2.3<0>".
 void NcclLogReader::read_bootstrap(const Message& message, std::string_view interface) {
-  if (interface.starts_with('['))
-    interface.remove_prefix(std::min(interface.find(']') + 1, interface.size()));
-  const std::size_t colon = std::min(interface.find(':'), interface.size());
-  const std::string_view name = interface.substr(0, colon);
-  const std::string_view address = address_of_peer(interface.substr(std::min(colon + 1, interface.size())));
-  message.note(log_.bootstrap, name);
-  if (!address.empty()) message.note(log_.addresses, address);
-  auto failure = read_unreachable(name, address);
+  const NamedAddress named(interface);
+  message.note(log_.bootstrap, named.name);
+  if (!named.address.empty()) message.note(log_.addresses, named.address);
+  note_unreachable(message, named);
+}
+
+void NcclLogReader::note_unreachable(const Message& message, const NamedAddress& interface) {
+  auto failure = read_unreachable(interface.name, interface.address);
   if (!failure) return;
   failure->text = message.text.substr(0, kLongestFact / 4);
   add_failure(message, *std::move(failure));

@@ -24,6 +24,13 @@ bool ran_on_one_host(const NcclLog& log) {
          (log.came_to_results() && log.hosts <= 1 && log.nodes < 2 && log.transports.empty());
 }
 
+bool has_failed_connection(const NcclLog& log) {
+  return std::ranges::any_of(log.failures, [](const NcclFailure& failure) {
+    return failure.code == Code::NoConnection ||
+           (failure.code == Code::UnreachableInterface && !failure.peer.empty());
+  });
+}
+
 // True if the plugin failed, and no connection did: an interface that reaches no other host did no harm yet.
 bool is_of_plugin(const NcclLog& log) {
   const auto has = [&](Code code) {
@@ -50,10 +57,12 @@ bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   if (failure.code == Code::GidTableChanged) return !follows;
   if (failure.code == Code::NoVerbsLibrary)
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node() && !ran_on_one_host(log);
-  // Ranks that met over an interface reach each other by it.
+  // Ranks that met over an interface reach each other by it. One beside the first is the lead where no
+  // connection failed.
   if (failure.code == Code::UnreachableInterface)
     return !failure.peer.empty() ||
-           (log.initialised == 0 && !log.is_of_one_node() && !is_of_plugin(log) && !ran_on_one_host(log));
+           (log.initialised == 0 && !log.is_of_one_node() && !is_of_plugin(log) && !ran_on_one_host(log) &&
+            !(failure.text.starts_with("NET/Socket") && has_failed_connection(log)));
   if (failure.nearness() < Nearness::Consequence) return true;
   // A failure that names the cause says more.
   return std::ranges::none_of(log.failures, [&](const NcclFailure& other) {

@@ -46,6 +46,22 @@ TEST(FailureContext, OfAConnectionKnowsTheHostsOwnBridges) {
               HasSubstr("NoConnection: "));
 }
 
+TEST(FailureContext, AnInterfaceBesideTheFirstIsTheLeadOfAJobThatHangs) {
+  const std::string sockets =
+      kInfo + "NET/Socket : Using [0]ens5:10.40.3.18<0> [1]veth61c:fe80::18ab%veth61c<0>\n";
+  const std::string network = kInfo + "Using network Socket\n";
+  const std::string across = kInfo + "Channel 00 : 1[1e0] -> 0[1e0] [receive] via NET/Socket/0\n";
+  const std::string hangs = kInfo + "comm 0x5 rank 0 nranks 2 - Init START\n" + sockets + network + across;
+  EXPECT_THAT(diagnosis(hangs), StartsWith("UnreachableInterface: "));
+  EXPECT_THAT(diagnosis(hangs), HasSubstr("veth61c"));
+  const std::string verbs = kWarn + "Failed to open libibverbs.so[.1]\n";
+  EXPECT_THAT(diagnosis(verbs + hangs), Not(HasSubstr("led to NoVerbsLibrary")));
+  const std::string met = kInfo + "comm 0x5 rank 0 nranks 2 cudaDev 0 busId 1 - Init COMPLETE\n";
+  EXPECT_THAT(diagnosis(hangs + met), Not(HasSubstr("UnreachableInterface: ")));
+  EXPECT_THAT(diagnosis(hangs + kWarn + "Net : Connect to 10.40.3.19<4> failed : Connection refused\n"),
+              StartsWith("NoConnection: "));
+}
+
 TEST(FailureContext, OfATimeOutTellsWhatEndedBefore) {
   const auto timed_out = [](const std::string& number) {
     return "[rank0]:[E1] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + number +

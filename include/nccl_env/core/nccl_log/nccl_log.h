@@ -112,6 +112,7 @@ class NcclLogReader {
 
  private:
   struct Message;
+  struct NamedAddress;
   Message message_of(std::string_view text, std::size_t mark, std::size_t begin, std::size_t end);
   void read_message(const Message& message);
   std::optional<std::uint32_t> process_of(std::string_view process);
@@ -131,6 +132,7 @@ class NcclLogReader {
   void read_bootstrap(const Message& message, std::string_view interface);
   bool read_interfaces(const Message& message);
   void note_interface(std::string_view interface);
+  void note_unreachable(const Message& message, const NamedAddress& interface);
   void read_trace(const Message& message);
   bool read_value(const Message& message);
   void read_devices(const Message& message);
