@@ -49,21 +49,33 @@ class LogLines {
  public:
   explicit LogLines(NcclLogReader& reader) : reader_(reader) {}
 
+  // A carriage return parts a line, as progress bars write it: editors count both parts as one.
   void feed(std::string_view part) {
-    for (std::size_t end = part.find('\n'); end != part.npos; end = part.find('\n')) {
+    constexpr std::string_view kEnds = "\r\n";
+    for (std::size_t end = part.find_first_of(kEnds); end != part.npos; end = part.find_first_of(kEnds)) {
       add(part.substr(0, end));
-      reader_.read_line(line_, cut_);
-      line_.clear();
-      cut_ = false;
+      const bool whole = part[end] == '\n';
+      if (!line_.empty() || (whole && !begun_)) read(cut_);
+      begun_ = begun_ && !whole;
       part.remove_prefix(end + 1);
     }
     add(part);
   }
   void finish() {
-    if (!line_.empty()) reader_.read_line(line_, true);  // without its end it may be cut
+    if (!line_.empty()) read(true);  // without its end it may be cut
   }
 
  private:
+  void read(bool cut) {
+    if (begun_) {
+      reader_.read_rest(line_, cut);
+    } else {
+      reader_.read_line(line_, cut);
+    }
+    begun_ = true;
+    line_.clear();
+    cut_ = false;
+  }
   void add(std::string_view part) {
     const std::size_t room = NcclLogReader::kMaxLine - line_.size();
     cut_ = cut_ || part.size() > room;
@@ -73,6 +85,7 @@ class LogLines {
   NcclLogReader& reader_;
   std::string line_;
   bool cut_ = false;
+  bool begun_ = false;  // a part of the line was read
 };
 
 // `head`: the first bytes.
@@ -242,8 +255,10 @@ program::Failure read_rank_files(const VerifyArguments& arguments, const Console
                                  std::vector<RankLog>& into) {
   for (const std::string& file : arguments.logs) {
     NcclLogReader reader;
-    if (program::Failure failure = read_log(file, terminal.in, reader)) return failure;
-    into.push_back(rank_of(file, {}, reader, {}));
+    const program::Failure failure = read_log(file, terminal.in, reader);
+    // A rank that wrote nothing may be the odd one.
+    if (failure && failure.code != program::kNothing) return failure;
+    into.push_back(rank_of(file, failure, reader, {}));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/nccl_log/line_finder.h"
+#include "nccl_env/core/nccl_log/log_mark.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -85,6 +86,15 @@ void note(EngineLog::Lines& lines, string_view what, std::uint64_t line) {
   if (!what.empty() && (lines.size() < kMost || lines.contains(what))) lines.emplace(what, line);
 }
 
+void note_value(EngineLog& into, string_view name, string_view value, std::uint64_t line) {
+  constexpr std::size_t kMostValues = 8;  // of one variable
+  name = name.substr(0, kLongest);
+  value = value.substr(0, 1024);
+  if (into.values.size() >= kMost && !into.values.contains(name)) return;
+  EngineLog::Lines& values = into.values[std::string(name)];
+  if (values.size() < kMostValues) values.emplace(value, line);
+}
+
 bool is_device_text(string_view text) {
   return !text.empty() && text.size() <= kLongest && std::ranges::all_of(text, [](char c) {
     return is_alphanumeric(c) || c == '_' || c == '-' || c == '.' || c == ':';
@@ -124,12 +134,12 @@ void read_lacking(string_view text, std::uint64_t line, EngineLog& into) {
 }
 
 // "UCX_* env variables: UCX_TLS=rc UCX_NET_DEVICES=mlx5_0:1".
-void read_environment(string_view text, EngineLog& into) {
+void read_environment(string_view text, std::uint64_t line, EngineLog& into) {
   for (int words = 0; words < 64 && !text.empty(); ++words) {
     const string_view word = text.substr(0, text.find(' '));
     const std::size_t equals = word.find('=');
-    if (equals != word.npos && word.starts_with("UCX_") && into.values.size() < kMost)
-      into.values.emplace(word.substr(0, std::min(equals, kLongest)), word.substr(equals + 1, 1024));
+    if (equals != word.npos && word.starts_with("UCX_"))
+      note_value(into, word.substr(0, equals), word.substr(equals + 1), line);
     text.remove_prefix(std::min(word.size() + 1, text.size()));
   }
 }
@@ -202,7 +212,7 @@ std::optional<EngineLine> read_ucx_line(std::string_view text, std::uint64_t lin
     note(into.versions, version->substr(0, version->find(' ')), line);
   } else if (const auto variables = text_behind(message, "env variable")) {
     if (const auto list = text_behind(*variables, ": "); list && level == "INFO")
-      read_environment(*list, into);
+      read_environment(*list, line, into);
   } else if (message.find("cfg#") != message.npos || message.find("ep_cfg[") != message.npos) {
     read_lanes(message, line, into);
   }
@@ -241,7 +251,7 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
     const std::size_t at = text.find(mark);
     if (at == text.npos) continue;
     ours = true;
-    const string_view whole = text.substr(0, text.find(' '));
+    const string_view whole = prefix_of(text.substr(0, at));
     if (const std::size_t last = whole.rfind(':'); last != whole.npos) read.process = whole.substr(0, last);
     if (mark == " NVSHMEM WARN ") note(into.unjudged, trimmed_text(text.substr(at + mark.size())), line);
   }
@@ -254,8 +264,9 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
   if (const auto ordered = text_behind(text, "Ordered list of devices for assignment - idx=")) {
     const auto id = text_behind(*ordered, "device id="), port = text_behind(*ordered, "port_num=");
     const auto name = id ? into.names.find(number_in(*id)) : into.names.end();
-    if (port && name != into.names.end())
-      note(into.devices, name->second + ":" + std::to_string(number_in(*port)), line);
+    const int number = port ? number_in(*port) : -1;
+    if (number > 0 && name != into.names.end())
+      note(into.devices, name->second + ":" + std::to_string(number), line);
     ours = true;
   }
   if (const auto version = text_behind(text, " NVSHMEM INFO NVSHMEM version: "))
@@ -303,8 +314,7 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
       value && text.find(" NVSHMEM_") != text.npos) {
     string_view name = text.substr(0, text.find(" set by environment to "));
     name = name.substr(name.rfind(' ') + 1);
-    if (name.starts_with("NVSHMEM_") && into.values.size() < kMost)
-      into.values.emplace(name.substr(0, kLongest), trimmed_text(*value).substr(0, 1024));
+    if (name.starts_with("NVSHMEM_")) note_value(into, name, trimmed_text(*value), line);
     ours = true;
   }
   if (!ours) return std::nullopt;

@@ -39,6 +39,13 @@ bool is_older(const NcclLog& log, NcclVersion than) {
   });
 }
 
+// True if the versions have different numbers.
+bool has_several_versions(const NcclLog& log) {
+  std::set<string_view> numbers;
+  for (const auto& [version, fact] : log.versions) numbers.insert(version_number(version));
+  return numbers.size() > 1;
+}
+
 std::string versions_in(const NcclLog& log) {
   return join(log.versions, ", ", [](const auto& each) -> const std::string& { return each.first; });
 }
@@ -282,11 +289,8 @@ bool shares_host_name(const NcclLog& log) {
          }) != numbers.end();
 }
 
-bool has_several_versions(const NcclLog& log) {
-  std::set<std::string> numbers;
-  for (const auto& [version, fact] : log.versions)
-    numbers.insert(version.substr(0, version.find_first_of("+-")));
-  return numbers.size() > 1;
+std::string_view version_number(std::string_view version) {
+  return version.substr(0, version.find_first_of("+-"));
 }
 
 NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
@@ -317,7 +321,8 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
   // Versions exchange other structures, of other sizes.
   const bool exchange = no_family || failure.code == Code::CallsDiffer || failure.code == Code::SizesDiffer;
   if (exchange && has_several_versions(log)) failure.code = Code::NcclVersionsDiffer;
-  if (failure.text.find("Gloo ") != std::string::npos && log.gloo_loopback > 0)
+  const bool own = failure.peer.empty() || failure.peer.starts_with("127.") || failure.peer == "::1";
+  if (own && failure.text.find("Gloo ") != std::string::npos && log.gloo_loopback > 0)
     failure.code = Code::UnreachableInterface;
   const auto two = out_of_step(log);
   if (failure.code == Code::TimedOut && failure.sequence && two && is_one_group(log.waiting.at(two->first)))

@@ -189,7 +189,12 @@ std::optional<NcclFailure> read_gloo(string_view line) {
 std::optional<NcclFailure> read_end_of_process(string_view line) {
   // A container's hook that goes on, in enroot's log.
   if (line.find("pyxis: ") != line.npos) return std::nullopt;
-  if (line.find("Segmentation fault") != line.npos) return told(Code::Crashed, line, "Segmentation fault");
+  // A text that names it, and a handler that waits for it.
+  const std::size_t fault = line.find("Segmentation fault");
+  const bool named =
+      fault != line.npos && fault > 0 && std::string_view("\"'`").find(line[fault - 1]) != line.npos;
+  if (fault != line.npos && !named && line.find("faulthandler") == line.npos)
+    return told(Code::Crashed, line, "Segmentation fault");
   if (line.find("CANCELLED AT ") != line.npos && line.find("DUE TO TIME LIMIT") != line.npos)
     return told(Code::TimedOut, line);
   return std::nullopt;
@@ -209,12 +214,12 @@ std::optional<NcclFailure> read_wrapped_result(string_view line) {
   if (!rest) rest = text_behind(line, "NCCL error: ");
   if (!rest) rest = text_behind(line, "Failed, NCCL error ");
   const auto number = number_behind(line, "NCCL Error ");
-  if (!rest && !(number && *number >= 1 && *number <= kLastResult)) return std::nullopt;
-  int result = number ? static_cast<int>(*number) : 0;
+  const bool ranged = number && *number >= 1 && *number <= kLastResult;
+  if (!rest && !ranged) return std::nullopt;
+  int result = ranged ? static_cast<int>(*number) : 0;
   for (int one = 1; rest && one <= kLastResult; ++one) {
     if (rest->find(kInWords[one]) != rest->npos) result = one;
   }
-  if (result == 0 && !rest) return std::nullopt;
   NcclFailure failure = result > 0 ? failure_of_result(result) : NcclFailure();
   failure.text = line.substr(0, kLongestLine);
   return failure;

@@ -67,8 +67,10 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   for (const VerifiedFailure& other : verification.failures) {
     if (other.failure.code == failure.code || other.failure.retried) continue;
     if (other.failure.nearness() == Nearness::Slows) continue;
-    // A failure that stands before it and is as near to a cause did not follow.
-    if (other.failure.line < failure.line && other.failure.nearness() <= failure.nearness()) continue;
+    // One that stands before it did not follow, unless it is a consequence: processes write side by side.
+    const bool of_port = failure.is_port_event() && other.failure.is_of_transfer();
+    if (other.failure.line < failure.line && other.failure.nearness() < Nearness::Consequence && !of_port)
+      continue;
     if (bond_of(failure, other.failure, log) != Bond::None || is_of_another_port(failure, other.failure))
       continue;
     if (other.counts || other.failure.nearness() >= Nearness::Consequence)
@@ -118,7 +120,17 @@ std::string hang_text(const NcclLog& log) {
              : std::string();
 }
 
+// "tells no failure", or which ones ended nothing.
+std::string no_failure_text(const LogVerification& verification) {
+  if (verification.failures.empty()) return "tells no failure";
+  return "tells no failure that ended it: it went on after " +
+         join_some(verification.failures, 3, [](const VerifiedFailure& each) {
+           return std::string(to_string(each.failure.code)) + " in line " + std::to_string(each.failure.line);
+         });
+}
+
 std::string values_sentence(const LogVerification& verification, const NcclLog& log) {
+  const std::string no_failure = no_failure_text(verification);
   std::size_t used = 0;
   std::vector<std::string> bad, foreign;
   for (const VerifiedValue& value : verification.values) {
@@ -141,20 +153,22 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
   const bool silent =
       log.networks.empty() && log.transports.empty() && log.devices.empty() && log.local_transports.empty();
   if (verification.one_host)
-    return "NCCL has sockets as its network, and its log tells no failure. It shows one host: inside "
-           "it nothing goes over sockets, to other hosts all would, many times slower." +
+    return "NCCL has sockets as its network, and its log " + no_failure +
+           ". It shows one host: inside it nothing goes over sockets, to other hosts all would, many times "
+           "slower." +
            hang_text(log);
   const bool ran = log.came_to_results();
   if (silent && all == 0 && log.ucx.lines + log.nvshmem.lines == 0 && (!log.warnings.empty() || ran))
-    return std::string("The log tells no failure") + (ran ? ", and its run came to results" : "") +
+    return "The log " + no_failure + (ran ? ", and its run came to results" : "") +
            (log.warnings.empty() ? ". " : ": its warnings are harmless. ") +
            "It does not tell which network NCCL uses: for that, run the job with NCCL_DEBUG=INFO.";
+  if (silent && all == 0 && !verification.failures.empty()) return "The log " + no_failure + ".";
   if (log.nccl_lines == 0) return engines_sentence(log);
   if (silent || all > 0)
     return std::string(all > 0 ? "The log proves nothing of the values"
                                : "The log does not tell which network NCCL uses") +
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
-  return "NCCL runs over " + networks_text(log) + ", and its log tells no failure." +
+  return "NCCL runs over " + networks_text(log) + ", and its log " + no_failure + "." +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
          (log.came_to_results() || !log.completed.empty()
               ? " Nothing to do."

@@ -114,10 +114,11 @@ void add_ucx_over_tcp(const NcclLog& log, const std::vector<VerifiedValue>& valu
   constexpr std::string_view kList = "UCX_NET_DEVICES";
   const auto names_hca = [](std::string_view list) { return list.find(':') != list.npos; };
   const auto read = log.ucx.values.find(kList);
-  const bool wanted = (read != log.ucx.values.end() && names_hca(read->second)) ||
-                      std::ranges::any_of(values, [&](const VerifiedValue& value) {
-                        return value.name == kList && names_hca(*value.value);
-                      });
+  const bool wanted =
+      (read != log.ucx.values.end() &&
+       std::ranges::any_of(read->second, [&](const auto& each) { return names_hca(each.first); })) ||
+      std::ranges::any_of(
+          values, [&](const VerifiedValue& value) { return value.name == kList && names_hca(*value.value); });
   if (!wanted) return;
   const auto& [interface, line] = *log.ucx.interfaces.begin();
   into.push_back(of_log(Code::FellBack, Severity::Error,

@@ -58,6 +58,15 @@ LogMark find_mark(std::string_view text, std::size_t from) {
   return {at, warn < info, at == text.npos ? 0 : at + kMarks[0].size()};
 }
 
+// "gpu-1:984:990" of "[1,0]<stdout>:gpu-1:984:990": a launcher's mark is no part of the host's name. `host`:
+// the size of what stands before the process.
+std::string_view without_mark(std::string_view word, std::size_t host) {
+  const auto is_of_name = [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
+  std::size_t begin = host;
+  while (begin > 0 && is_of_name(word[begin - 1])) --begin;
+  return begin < host ? word.substr(begin) : word;
+}
+
 std::string_view prefix_of(std::string_view before) {
   // "[0]", "file.cc:12" and "(function" are all the words that stand between.
   for (int words = 0; words < 6 && !before.empty(); ++words) {
@@ -67,11 +76,16 @@ std::string_view prefix_of(std::string_view before) {
     const std::size_t middle = last == word.npos || last == 0 ? word.npos : word.rfind(':', last - 1);
     if (middle != word.npos && middle > 0 && is_digits(word.substr(last + 1)) &&
         is_digits(word.substr(middle + 1, last - middle - 1)))
-      return word;
+      return without_mark(word, middle);
     if (blank == before.npos) break;
     before = before.substr(0, blank);
   }
   return {};
+}
+
+bool is_source(std::string_view ending) {
+  constexpr std::string_view kEndings[] = {"c", "cc", "cpp", "cu", "cxx", "h", "hpp"};
+  return std::ranges::find(kEndings, ending) != std::end(kEndings);
 }
 
 std::string_view file_of(std::string_view before) {
@@ -81,7 +95,7 @@ std::string_view file_of(std::string_view before) {
     const std::size_t colon = word.rfind(':');
     const std::size_t dot = word.rfind('.', colon);
     if (colon != word.npos && dot != word.npos && dot < colon && is_digits(word.substr(colon + 1)) &&
-        dot + 1 < colon && std::string_view("ch").find(word[dot + 1]) != std::string_view::npos)
+        is_source(word.substr(dot + 1, colon - dot - 1)))
       return word;
     if (blank == before.npos) break;
     before = before.substr(0, blank);
@@ -94,7 +108,8 @@ LogMark find_old_mark(std::string_view text) {
     const std::size_t at = text.find(words);
     if (at == text.npos) continue;
     std::string_view before = text.substr(0, at);
-    if (!before.empty() && file_of(before) == before && words == kOldMarks[1])
+    if (!before.empty() && file_of(before) == before &&
+        (before.find(".cu:") != before.npos || before.starts_with("include/")) && words == kOldMarks[1])
       return {at, true, at + words.size()};  // what stood before the source file was left out
     if (const std::string_view file = file_of(before); !file.empty() && before.ends_with(file))
       before.remove_suffix(std::min(file.size() + 1, before.size()));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "nccl_env/core/nccl_log/failure_context.h"
 #include "nccl_log/log_diagnosis.h"
@@ -38,6 +40,15 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
         "): " + (log.no_device.empty() ? "its log says network Socket, not IB." : "it found no device."));
   }
 }
+
+// What the log tells as the rest of it shows it, and what only the whole of it tells.
+std::vector<NcclFailure> failures_seen(const NcclLog& log) {
+  std::vector<NcclFailure> all;
+  all.reserve(log.failures.size() + 1);
+  for (const NcclFailure& failure : log.failures) all.push_back(seen_in(log, failure));
+  if (auto mixed = mixed_networks(log)) all.push_back(*std::move(mixed));
+  return all;
+}
 }  // namespace
 
 LogVerification verify_log(const NcclLog& log, const std::vector<Value>& spec) {
@@ -46,13 +57,10 @@ LogVerification verify_log(const NcclLog& log, const std::vector<Value>& spec) {
     if (value.state != State::Users) verification.values.push_back(judge_value(log, value));
   }
   const bool follows = follows_gids(log, verification.values);
-  for (const NcclFailure& failure : log.failures)
-    verification.failures.push_back(verify_failure(seen_in(log, failure), log, follows, verification.values));
-  if (const auto mixed = mixed_networks(log)) {
-    verification.failures.push_back(verify_failure(*mixed, log, follows, verification.values));
-  } else if (uses_sockets(log)) {
-    note_sockets(log, verification);
-  }
+  const std::vector<NcclFailure> failures = failures_seen(log);
+  for (const NcclFailure& failure : failures)
+    verification.failures.push_back(verify_failure(failure, log, failures, follows, verification.values));
+  if (uses_sockets(log) && !mixed_networks(log)) note_sockets(log, verification);
   for (const auto& [version, fact] : log.versions) {
     const auto number = logged_version(version);
     if (number && !is_newer_than_known(*number)) continue;

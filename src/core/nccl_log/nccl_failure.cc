@@ -487,7 +487,7 @@ std::optional<NcclFailure> read_unreachable(std::string_view interface, std::str
                                         "flannel", "ip6tnl", "lxc", "podman", "vxlan"});
   const bool link_local = is_of(address, {"fe80:", "FE80:"});
   if (!(interface == "lo" || address.starts_with("127.") || address.starts_with("169.254.") ||
-        (inside && link_local) || is_of(interface, {"docker", "virbr", "cni0"})))
+        (inside && link_local) || is_of(interface, {"docker", "virbr"})))
     return std::nullopt;
   NcclFailure failure = of_code(Code::UnreachableInterface);
   failure.device = interface.substr(0, kLongestWord);

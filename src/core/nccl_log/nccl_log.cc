@@ -11,6 +11,8 @@
 #include "nccl_env/core/nccl_log/log_mark.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_log/job_progress.h"
+#include "nccl_log/log_version.h"
 #include "nccl_log/unknown_failure.h"
 
 namespace nccl_env {
@@ -36,17 +38,6 @@ std::string_view word_after(std::string_view text, std::string_view mark) {
   if (at == text.npos) return {};
   text = text.substr(at + mark.size());
   return text.substr(0, text.find_first_of(" \t,"));
-}
-
-// "NCCL version 2.21.5+cuda12.4"; "RCCL version : 2.22.3-HEAD:6bfc0dd", before 6.2 without the colon.
-std::string version_in(std::string_view text) {
-  for (const std::string_view mark : {std::string_view("NCCL version "), std::string_view("RCCL version : "),
-                                      std::string_view("RCCL version ")}) {
-    const std::string_view version = word_after(text, mark);
-    if (!version.empty() && version.front() == '2')
-      return (mark.front() == 'R' ? "RCCL " : "") + std::string(version);
-  }
-  return {};
 }
 
 // The text behind `mark`: up to the first character of `ends` in it, or all of it.
@@ -136,7 +127,10 @@ struct NcclLogReader::Message {
   }
   void note(std::map<std::string, NcclLog::Facts, std::less<>>& of, std::string_view name,
             std::string_view what) const {
-    if (of.size() < kMostFacts || of.contains(name)) note(of[std::string(name)], what);
+    constexpr std::size_t kMostValues = 8;  // of one variable
+    if (of.size() >= kMostFacts && !of.contains(name)) return;
+    NcclLog::Facts& values = of[std::string(name)];
+    if (values.size() < kMostValues || values.contains(what.substr(0, kLongestFact))) note(values, what);
   }
 };
 
@@ -179,6 +173,10 @@ NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::siz
 
 void NcclLogReader::read_line(std::string_view text, bool cut) {
   ++log_.lines;
+  read_rest(text, cut);
+}
+
+void NcclLogReader::read_rest(std::string_view text, bool cut) {
   text = trimmed_text(text);
   Message message;
   message.line = log_.lines;
@@ -215,6 +213,8 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
 // A line without NCCL's mark: another program's, or one of NCCL's that lost it. Tables and engines count
 // their own lines.
 bool NcclLogReader::read_unmarked(const Message& message) {
+  if (is_sample(message.text)) return false;
+  read_progress(message.text);
   if (message.known && message.known->kind == LineKind::Harmless) {
     message.note(log_.warnings, message.text);
     return true;
@@ -224,6 +224,17 @@ bool NcclLogReader::read_unmarked(const Message& message) {
       read_bare(message) || read_framework(message) || read_gloo_rest(message) || read_broken(message);
   unmarked_ = known ? "" : std::string(message.text.substr(0, kLongestFact));
   return known || read_unknown(message);
+}
+
+// What shows that the job works, and what takes a failure back.
+void NcclLogReader::read_progress(std::string_view text) {
+  if (text.starts_with("Traceback (most recent call last)")) log_.progress = 0;
+  if (shows_work(text)) ++log_.progress;
+  if (const std::string_view words = taken_back_by(text); !words.empty()) {
+    for (NcclFailure& failure : log_.failures) {
+      failure.retried = failure.retried || failure.text.find(words) != std::string::npos;
+    }
+  }
 }
 
 // A line that a person's editor or terminal broke: known only together with the line before.
@@ -250,9 +261,15 @@ bool NcclLogReader::read_broken(const Message& message) {
   return true;
 }
 
-// nccl-tests' processes that know of each other print one head and one summary.
+// nccl-tests' processes that know of each other print one head and one summary. One summary after two heads
+// is of a run behind one that was cut.
 void NcclLogReader::note_tests(bool begin) {
-  if (tests_ == begin && log_.tests_apart == 0) log_.tests_apart = log_.lines;
+  if (tests_ == begin) {
+    if (tests_met_ == 0) tests_met_ = log_.lines;
+    log_.tests_apart = tests_met_;
+  } else if (!begin) {
+    log_.tests_apart = 0;
+  }
   tests_ = begin;
 }
 
@@ -288,24 +305,24 @@ bool NcclLogReader::read_table(std::string_view text) {
     return true;
   }
   if (log_.table_line == 0 || !is_digits(first) || !is_digits(next_word())) return false;
-  const std::string_view type = next_word();
-  if (type.empty() || !is_alphanumeric(type.front()) || is_digit(type.front())) return false;
+  constexpr std::string_view kTypes[] = {"int8",   "uint8",  "int32",    "uint32",   "int64", "uint64",
+                                         "half",   "float",  "double",   "bfloat16", "char",  "int",
+                                         "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"};
+  if (std::ranges::find(kTypes, next_word()) == std::end(kTypes)) return false;
+  for (int columns = 0; columns < 3; ++columns) {
+    if (next_word().empty()) return false;
+  }
   ++log_.table_rows;
+  ++log_.progress;
   return true;
 }
 
 // UCX and NVSHMEM, in a job that has them beside NCCL or alone.
 bool NcclLogReader::read_engine(const Message& message) {
-  const std::size_t before = log_.ucx.values.size() + log_.nvshmem.values.size();
   auto read = read_ucx_line(message.text, message.line, log_.ucx);
   if (!read) read = read_ucx_end(message.text, message.line, log_.ucx);
   if (!read) read = read_nvshmem_line(message.text, message.line, log_.nvshmem);
   if (!read) return false;
-  if (log_.ucx.values.size() + log_.nvshmem.values.size() > before) {
-    for (const EngineLog* engine : {&log_.ucx, &log_.nvshmem}) {
-      for (const auto& [name, value] : engine->values) message.note(log_.values, name, value);
-    }
-  }
   Message of_process = message;
   if (!read->process.empty()) of_process.process = process_of(read->process);
   if (read->failure) add_failure(of_process, *std::move(read->failure));
@@ -677,6 +694,7 @@ void NcclLogReader::read_closed(const Message& message) {
 // Failures of one kind, port and row are one: a job that fails prints them for each channel and rank.
 // `repeated`: a framework repeats NCCL's last warning, which counts once.
 void NcclLogReader::add_failure(const Message& message, NcclFailure failure, bool repeated) {
+  log_.progress = 0;
   if (repeated &&
       std::ranges::any_of(log_.failures, [&](const NcclFailure& each) { return each.text == failure.text; }))
     return;
@@ -684,7 +702,8 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
   // A number that the line tells says more than its words.
   if (failure.known && !failure.error) failure.code = failure.known->code;
   const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
-  if (of_sockets && failure.device.empty()) {
+  const bool of_gloo = failure.text.find("Gloo ") != std::string::npos;
+  if (of_sockets && failure.device.empty() && !of_gloo) {
     for (const auto& [interface, fact] : log_.bootstrap) {
       if (!message.process || fact.processes.contains(*message.process)) failure.device = interface;
     }

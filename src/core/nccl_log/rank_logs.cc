@@ -10,7 +10,9 @@
 #include <tuple>
 
 #include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/nccl_log/failure_context.h"
 #include "nccl_env/core/nccl_log/log_print.h"
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
@@ -29,6 +31,13 @@ std::string listed(const NcclLog::Facts& facts) {
   return facts.empty() ? "-" : join(facts, ",", [](const auto& fact) { return fact.first; });
 }
 
+// "2.21.5": PyTorch tells it without the build, which NCCL's own line has.
+std::string version_numbers(const NcclLog& log) {
+  std::set<std::string_view> numbers;
+  for (const auto& [version, fact] : log.versions) numbers.insert(version_number(version));
+  return join(numbers, ",");
+}
+
 // The usual among what ranks have, and who has something else. Nothing if all have the same, or
 // none is that frequent.
 struct Odd {
@@ -39,7 +48,9 @@ struct Odd {
 std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, NcclLog::Facts NcclLog::*facts) {
   std::map<std::string, std::vector<std::size_t>> of;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (speaks(ranks[i]) && !(ranks[i].log.*facts).empty()) of[listed(ranks[i].log.*facts)].push_back(i);
+    if (!speaks(ranks[i]) || (ranks[i].log.*facts).empty()) continue;
+    of[facts == &NcclLog::versions ? version_numbers(ranks[i].log) : listed(ranks[i].log.*facts)].push_back(
+        i);
   }
   if (of.size() < 2) return std::nullopt;
   // The longest of equally frequent ones: a rank lacks rather than has too much.
@@ -50,6 +61,20 @@ std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, NcclLog::Facts Nccl
   Odd odd{most->first, of, 2 * most->second.size() > ranks.size()};
   odd.others.erase(odd.usual);
   return odd;
+}
+
+// Compares times of a day, "23:59:58" and "00:00:10", of which logs tell no date: the way round that is
+// shorter counts.
+bool is_later(std::string_view left, std::string_view right) {
+  constexpr int kDay = 24 * 3600;
+  const auto seconds = [](std::string_view clock) {
+    int total = 0;
+    for (std::size_t at = 0; at + 2 <= clock.size(); at += 3)
+      total = total * 60 + (clock[at] - '0') * 10 + (clock[at + 1] - '0');
+    return total;
+  };
+  const int after = (seconds(left) - seconds(right) + kDay) % kDay;
+  return after > 0 && after < kDay / 2;
 }
 
 // The finding that a rank's log begins with, unless it is in order.
@@ -161,7 +186,7 @@ class RankJudge {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       const NcclFailure* error = cause_of(rank);
       if (!error || !error->is_of_transfer()) continue;
-      const auto at = by_address.find(error->peer.substr(0, error->peer.find_first_of("%<")));
+      const auto at = by_address.find(address_of_peer(error->peer));
       if (at == by_address.end()) continue;
       std::vector<std::size_t> peers = at->second;
       std::erase(peers, rank);
@@ -169,7 +194,7 @@ class RankJudge {
         const NcclFailure* event = cause_of(peer);
         if (!event || !event->is_port_event()) continue;
         const bool timed = !event->first_time.empty() && !error->first_time.empty();
-        if (!timed || event->first_time <= error->first_time) led_to_[peer].push_back(rank);
+        if (!timed || !is_later(event->first_time, error->first_time)) led_to_[peer].push_back(rank);
       }
       if (peers.size() == 1) peers_[rank] = peers.front();
     }
@@ -232,7 +257,7 @@ class RankJudge {
     if (is_good(into_.findings))
       return "The logs of " +
              count_of(static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks)), "rank") +
-             " agree, and tell no failure." + unread();
+             (into_.findings.empty() ? " agree, and tell no failure." : " tell no failure.") + unread();
     std::string text;
     if (place < Place::Odd || place == Place::Consequence) {
       text = ranks_[rank].name + ": " + ranks_[rank].verification.sentence;

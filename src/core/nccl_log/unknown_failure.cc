@@ -97,6 +97,12 @@ std::size_t exception_at(string_view line, std::size_t end) {
   return begin == 0 || line[begin - 1] == ' ' ? begin : line.npos;
 }
 
+// True if a logger tells by the level that its program goes on.
+bool is_of_lower_level(string_view before) {
+  constexpr string_view kLevels[] = {"INFO", "WARN", "DEBUG", "Warning", "warning"};
+  return std::ranges::any_of(kLevels, [&](string_view level) { return before.find(level) != before.npos; });
+}
+
 std::size_t error_at(string_view line) {
   for (const string_view mark : kFatal) {
     if (const std::size_t at = line.find(mark); at != line.npos) return at;
@@ -123,6 +129,7 @@ int signal_in(string_view text) {
 std::optional<NcclFailure> read_process_end(std::string_view line) {
   // A shell's own word, alone or behind the process's number.
   if (line == "Killed" || line.find(" Killed  ") != line.npos) return failure_of_line(kEnds[0].row, line);
+  if (line.find("revious exit") != line.npos) return std::nullopt;
   for (const string_view mark : kNumbersBehind) {
     const auto rest = text_behind(line, mark);
     const int signal = rest ? signal_in(*rest) : 0;
@@ -134,7 +141,7 @@ std::optional<NcclFailure> read_process_end(std::string_view line) {
 
 std::optional<NcclFailure> read_unknown_failure(std::string_view line) {
   const std::size_t at = error_at(line);
-  if (at == line.npos) return std::nullopt;
+  if (at == line.npos || is_of_lower_level(line.substr(0, at))) return std::nullopt;
   const string_view error = line.substr(at);
   const bool waited =
       std::ranges::any_of(kTimeouts, [&](string_view words) { return error.find(words) != error.npos; });

@@ -98,9 +98,12 @@ class Judge {
                        : &log == &log_.ucx ? "no line of it; needs UCX_LOG_LEVEL=info"
                                            : "no line of it; needs NVSHMEM_DEBUG=INFO";
     if (const auto read = log.values.find(judged_.name); read != log.values.end()) {
-      const bool same = read->second == *judged_.value;
-      end(same ? LogVerdict::Used : LogVerdict::Overridden, first_line(log_.values.at(judged_.name)),
-          reader + " reads " + read->second + (same ? "" : ": an entrypoint, launcher or shell set it anew"));
+      const auto other =
+          std::ranges::find_if(read->second, [&](const auto& each) { return each.first != *judged_.value; });
+      const bool same = other == read->second.end();
+      const auto& [value, line] = same ? *read->second.begin() : *other;
+      end(same ? LogVerdict::Used : LogVerdict::Overridden, line,
+          reader + " reads " + value + (same ? "" : ": an entrypoint, launcher or shell set it anew"));
     }
     if (is("UCX_NET_DEVICES") || is("NVSHMEM_HCA_LIST")) judge_devices(log, reader);
     return std::move(judged_);

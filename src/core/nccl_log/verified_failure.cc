@@ -24,49 +24,67 @@ bool ran_on_one_host(const NcclLog& log) {
          (log.came_to_results() && log.hosts <= 1 && log.nodes < 2 && log.transports.empty());
 }
 
-bool has_failed_connection(const NcclLog& log) {
-  return std::ranges::any_of(log.failures, [](const NcclFailure& failure) {
-    return failure.code == Code::NoConnection ||
-           (failure.code == Code::UnreachableInterface && !failure.peer.empty());
-  });
+using Failures = std::vector<NcclFailure>;
+
+bool has(const Failures& all, Code code) {
+  return std::ranges::find(all, code, &NcclFailure::code) != all.end();
+}
+
+bool has_failed_connection(const Failures& all) {
+  return has(all, Code::NoConnection) || std::ranges::any_of(all, [](const NcclFailure& failure) {
+           return failure.code == Code::UnreachableInterface && !failure.peer.empty();
+         });
 }
 
 // True if the plugin failed, and no connection did: an interface that reaches no other host did no harm yet.
-bool is_of_plugin(const NcclLog& log) {
-  const auto has = [&](Code code) {
-    return std::ranges::find(log.failures, code, &NcclFailure::code) != log.failures.end();
-  };
-  return has(Code::PluginFailed) && !has(Code::NoConnection) && !has(Code::NoInterface);
+bool is_of_plugin(const Failures& all) {
+  return has(all, Code::PluginFailed) && !has(all, Code::NoConnection) && !has(all, Code::NoInterface);
 }
 
-// True if NCCL ends, hangs or is slow because of the failure. `follows`: follows_gids().
-bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
+// Ranks that met over an interface reach each other by it. One beside the first is the lead where no
+// connection failed.
+bool is_unreachable(const NcclFailure& failure, const NcclLog& log, const Failures& all) {
+  if (!failure.peer.empty()) return true;
+  if (log.initialised > 0 || log.is_of_one_node() || is_of_plugin(all) || ran_on_one_host(log)) return false;
+  return !failure.text.starts_with("NET/Socket") || !has_failed_connection(all);
+}
+
+// NCCL takes another network: where that is sockets, FellBack says so.
+bool is_of_left_plugin(const NcclFailure& failure, const Failures& all) {
+  return failure.code == Code::PluginFailed &&
+         (failure.text.find("initialization failed") != std::string::npos ||
+          failure.text.find("No eligible providers") != std::string::npos) &&
+         std::ranges::any_of(all, [](const NcclFailure& other) {
+           return other.code != Code::PluginFailed &&
+                  (other.code != Code::UnreachableInterface || !other.peer.empty());
+         });
+}
+
+// A run that came to its end met it and went on.
+bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures& all) {
+  if (log.went_on() && failure.nearness() != Nearness::Slows) return true;
+  if (!log.came_to_results()) return false;
+  // UCX asks each adapter at its start, also one that nothing needs.
+  if (failure.code == Code::MemoryLock) return failure.text.find("ulimit -l") != std::string::npos;
+  // The kernel tells of any port.
+  return failure.code == Code::LinkDown && std::ranges::none_of(all, &NcclFailure::is_of_transfer);
+}
+
+// True if NCCL ends, hangs or is slow because of the failure. `all`: of the log; `follows`: follows_gids().
+bool counts(const NcclFailure& failure, const NcclLog& log, const Failures& all, bool follows) {
   // UCX names variables that it does not know, such as those of another of its releases.
   if (failure.retried || failure.code == Code::UnknownVariable) return false;
-  // NCCL takes another network: where that is sockets, FellBack says so.
-  if (failure.code == Code::PluginFailed && log.failures.size() > 1 &&
-      (failure.text.find("initialization failed") != std::string::npos ||
-       failure.text.find("No eligible providers") != std::string::npos))
-    return false;
-  // UCX asks each adapter at its start, also one that nothing needs.
-  if (failure.code == Code::MemoryLock && failure.text.find("ulimit -l") != std::string::npos &&
-      log.came_to_results())
-    return false;
+  if (is_of_left_plugin(failure, all) || is_survived(failure, log, all)) return false;
   // A store that answered later.
   if (failure.code == Code::RendezvousFailed && (log.initialised > 0 || !log.completed.empty())) return false;
   if (failure.code == Code::GidTableChanged) return !follows;
   if (failure.code == Code::NoVerbsLibrary)
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node() && !ran_on_one_host(log);
-  // Ranks that met over an interface reach each other by it. One beside the first is the lead where no
-  // connection failed.
-  if (failure.code == Code::UnreachableInterface)
-    return !failure.peer.empty() ||
-           (log.initialised == 0 && !log.is_of_one_node() && !is_of_plugin(log) && !ran_on_one_host(log) &&
-            !(failure.text.starts_with("NET/Socket") && has_failed_connection(log)));
+  if (failure.code == Code::UnreachableInterface) return is_unreachable(failure, log, all);
   if (failure.nearness() < Nearness::Consequence) return true;
   // A failure that names the cause says more.
-  return std::ranges::none_of(log.failures, [&](const NcclFailure& other) {
-    return other.nearness() < Nearness::Slows && counts(other, log, follows);
+  return std::ranges::none_of(all, [&](const NcclFailure& other) {
+    return other.nearness() < Nearness::Slows && counts(other, log, all, follows);
   });
 }
 
@@ -101,9 +119,10 @@ bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) 
          !says(log, variable::kIbGidIndex, is_index) && std::ranges::none_of(values, forces);
 }
 
-VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, bool follows,
+VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
+                               const std::vector<NcclFailure>& all, bool follows,
                                std::vector<VerifiedValue>& values) {
-  VerifiedFailure verified{failure, counts(failure, log, follows), {}, {}, false};
+  VerifiedFailure verified{failure, counts(failure, log, all, follows), {}, {}, false};
   const std::string_view blamed = blamed_variable(failure.code);
   if (blamed.empty()) return verified;
   for (VerifiedValue& value : values) {

@@ -16,8 +16,9 @@ namespace nccl_env {
 
 // From 2.31 on NCCL reads its rows again when a port's GID table changes, unless an index is forced upon it.
 bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values);
-// `follows`: follows_gids(). A value that caused it has failed.
-VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, bool follows,
+// `all`: the log's; `follows`: follows_gids(). A value that caused it has failed.
+VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
+                               const std::vector<NcclFailure>& all, bool follows,
                                std::vector<VerifiedValue>& values);
 // The failure that is nearest to the cause, of these the first; of several ports' events the first that a
 // transfer's error belongs to.

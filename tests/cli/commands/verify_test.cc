@@ -81,6 +81,32 @@ TEST_F(Verify, SeveralLogsAreTheRanksOfAJob) {
   EXPECT_EQ(run_cli({"verify", good, bad, "-f", pod}).code, 2);
 }
 
+TEST_F(Verify, ARankThatWroteNothingStopsNoOther) {
+  const std::string lost = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
+  const std::string bad = write("a.log", kGood + lost), empty = write("b.log", "");
+  const CliResult result = run_cli({"verify", bad, empty});
+  EXPECT_EQ(result.code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("GpuOutOfMemory"));
+  EXPECT_THAT(result.out, HasSubstr("1 log could not be read."));
+  EXPECT_EQ(run_cli({"verify", empty}).code, 3);
+  EXPECT_EQ(run_cli({"verify", bad, bad + "x"}).code, 4) << "a name with a mistake";
+}
+
+TEST_F(Verify, CarriageReturnsPartALine) {
+  const std::string error =
+      "gpu-1:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<47> with status=12 opcode=0 "
+      "len=0 vendor err 129\n";
+  std::string bars;
+  for (int i = 0; i < 5000; ++i) bars += " 10%|#         | " + std::to_string(i) + "/5000 [00:10]\r";
+  const CliResult result = run_cli({"verify", write("bars.log", kGood + bars + error)});
+  EXPECT_EQ(result.code, 1) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("\n4: peer 10.0.0.2<47>"));
+  std::string windows = kBad;
+  for (std::size_t at = windows.find('\n'); at != windows.npos; at = windows.find('\n', at + 2))
+    windows.insert(at, "\r");
+  EXPECT_EQ(run(windows).out, run(kBad).out);
+}
+
 TEST_F(Verify, AsJson) {
   const Json json = Json::parse(run(kBad, {"-o", "json"}).out);
   EXPECT_EQ(json["good"], false);

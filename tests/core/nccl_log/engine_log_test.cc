@@ -58,6 +58,14 @@ TEST(UcxLog, GivesAVerdictOnTheValuesOfThePod) {
   EXPECT_EQ(verdict(environment, name, "mlx5_0:1").verdict, LogVerdict::Overridden);
   EXPECT_THAT(verdict(environment, name, "mlx5_0:1").evidence, HasSubstr("UCX reads mlx5_3:1"));
   EXPECT_EQ(verdict(environment, "UCX_TLS", "rc").verdict, LogVerdict::Used);
+  const std::string other = ucx("INFO ", "UCX_* env variables: UCX_TLS=tcp");
+  EXPECT_EQ(verdict(environment + other, "UCX_TLS", "rc").verdict, LogVerdict::Overridden);
+  EXPECT_EQ(verdict(other + environment, "UCX_TLS", "rc").verdict, LogVerdict::Overridden);
+  EXPECT_EQ(verdict(environment + other, "UCX_TLS", "rc").line, 2u);
+  std::string many;
+  for (int i = 0; i < 300; ++i)
+    many += "n:1:1 [0] NCCL INFO NCCL_X" + std::to_string(i) + " set by environment to a\n";
+  EXPECT_EQ(verdict(many + environment, "UCX_TLS", "rc").verdict, LogVerdict::Used);
   EXPECT_THAT(verdict("n:1:1 [0] NCCL INFO Using network IB\n", name, "mlx5_0:1").evidence,
               HasSubstr("no line of UCX's"));
 }
@@ -126,7 +134,16 @@ TEST(NvshmemLog, ReadsTheErrorOfAQueuePair) {
   EXPECT_EQ(log.failures[0].code, Code::NoRoute);
   EXPECT_EQ(log.failures[1].code, Code::NoTransport);
   EXPECT_EQ(log.failures[1].nearness(), Nearness::Consequence);
-  EXPECT_EQ(log.nvshmem.values.at("NVSHMEM_IB_GID_INDEX"), "3");
+  EXPECT_EQ(log.nvshmem.values.at("NVSHMEM_IB_GID_INDEX").count("3"), 1u);
+}
+
+TEST(NvshmemLog, IsOfItsProcessBehindALoggersPrefix) {
+  const auto names = [](const std::string& prefix) {
+    return read(prefix + "gpu-1:984:984 [0] NVSHMEM INFO NVSHMEM version: 3.2.5\n").process_names;
+  };
+  EXPECT_EQ(names("2026-11-20T08:00:00.123456789Z "), std::vector<std::string>{"gpu-1:984"});
+  EXPECT_EQ(names("[1,0]<stdout>:"), std::vector<std::string>{"gpu-1:984"});
+  EXPECT_EQ(names(""), std::vector<std::string>{"gpu-1:984"});
 }
 
 TEST(EngineLog, OfOtherProgramsIsNone) {
@@ -144,10 +161,10 @@ TEST(EngineLog, IsBounded) {
             "\n";
   }
   const NcclLog log = read(text);
-  EXPECT_LE(log.ucx.devices.size(), 256u);
-  EXPECT_LE(log.ucx.unjudged.size(), 256u);
-  EXPECT_LE(log.ucx.values.size(), 256u);
-  EXPECT_LE(log.nvshmem.names.size(), 256u);
+  EXPECT_EQ(log.ucx.devices.size(), 256u);
+  EXPECT_EQ(log.ucx.unjudged.size(), 256u);
+  EXPECT_EQ(log.ucx.values.size(), 256u);
+  EXPECT_EQ(log.nvshmem.names.size(), 256u);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/nccl_log/framework_failure.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include "core/nccl_log/verify_lines.h"
 
 namespace nccl_env::framework_failure_test {
 namespace {
@@ -75,6 +77,15 @@ TEST(FrameworkFailure, OfGlooIsOfItsPeersAddress) {
   const std::string full = "RuntimeError: Gloo connectFullMesh failed with [pair.cc:1] timed out, remote=[";
   EXPECT_EQ(told(full + "127.0.0.1]:21990"), "UnreachableInterface: peer 127.0.0.1");
   EXPECT_EQ(told(full + "10.1.2.3]:21990"), "NoConnection: peer 10.1.2.3");
+  const std::string loopback =
+      "[W] Unable to resolve hostname to a (local) address. Using the loopback address as fallback. Manually "
+      "set the network interface to bind to with GLOO_SOCKET_IFNAME.\n";
+  const std::string bootstrap = "a:1:1 [0] NCCL INFO Bootstrap : Using eth0:10.1.2.1<0>\n";
+  EXPECT_THAT(tests::verify_lines(bootstrap + loopback + full + "127.0.0.1]:2\n").sentence,
+              ::testing::StartsWith("UnreachableInterface: "));
+  const std::string of_peer = tests::verify_lines(bootstrap + loopback + full + "10.1.2.3]:2\n").sentence;
+  EXPECT_THAT(of_peer, ::testing::StartsWith("NoConnection: ")) << "another rank's address";
+  EXPECT_THAT(of_peer, ::testing::Not(::testing::HasSubstr("eth0"))) << "NCCL's interface";
 }
 
 TEST(CompletedCollective, IsTheLastThatTheWatchdogSaw) {

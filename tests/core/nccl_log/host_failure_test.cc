@@ -68,6 +68,8 @@ TEST(HostFailure, LinesOfTheLoaderTheDriverAndTheLauncherAreRead) {
       {"torch.distributed.DistBackendError: NCCL error in: x.cpp:1, internal error, NCCL version 2.18.6",
        "GaveUp"},
       {"RuntimeError: NCCL Error 6: unknown", "GaveUp"},
+      {"NCCL error in: x.cpp:1, NCCL Error 100000000: bad", "GaveUp"},
+      {"NCCL error: y, NCCL Error 7: bad", "GaveUp"},
       {"UCX WARN network devices 'mlx5_0:1' are not available", "DeviceNotAvailable"},
       {"RuntimeError: cuda runtime error (101) : invalid device ordinal at Module.cpp:33", "GpuNotUsable"},
       {"undefined symbol: \"ncclCommWindowRegister\"", "LibraryMismatch"},

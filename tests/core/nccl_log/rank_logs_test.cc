@@ -100,11 +100,34 @@ TEST(RankLogs, APortsEventIsTheCauseOfErrorsThatNameItsRankAsPeer) {
   tests::expect_golden(render_text(verify_ranks(ranks), ranks));
   ranks[2] = rank_of("r2", at("r2", 3) + down("r2", "10:00:20"));
   EXPECT_EQ(first_of(ranks), "r1") << "r2's came after the error";
+  ranks[0] = rank_of("r0", at("r0", 1) + warn("r0", "00:00:10", error.substr(error.find("Got"))));
+  ranks[2] = rank_of("r2", at("r2", 3) + down("r2", "23:59:58"));
+  EXPECT_EQ(first_of(ranks), "r2") << "it came before midnight";
   ranks[1] = rank_of("r1", at("r1", 2));
   ranks[2] = rank_of("r2", at("r2", 3));
   EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("The peer is r2."));
   ranks[1] = rank_of("r1", at("r1", 3));
   EXPECT_THAT(verify_ranks(ranks).sentence, Not(HasSubstr("The peer is"))) << "one of two, of one address";
+}
+
+TEST(RankLogs, AVersionWithoutItsBuildIsTheSame) {
+  std::vector<RankLog> ranks = three();
+  ranks[1] =
+      rank_of("r1", "RuntimeError: NCCL error in: a.cpp:1, unhandled system error, NCCL version 2.27.3\n");
+  for (const Finding& finding : verify_ranks(ranks).findings)
+    EXPECT_NE(finding.code, Code::NcclVersionsDiffer) << finding.sentence;
+  ranks[1] = rank_of("r1", "NCCL version 2.26.2+cuda12.8\n");
+  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("NcclVersionsDiffer"));
+}
+
+TEST(RankLogs, WithDifferencesDoNotAgree) {
+  const auto index = [](const std::string& name, const std::string& number) {
+    return rank_of(name,
+                   healthy(name) + line(name, "NET/IB: Dev 0 Port 1 qpn 47 mtu 5 GID " + number + " (0/1)"));
+  };
+  const RanksVerification verification = verify_ranks({index("r0", "3"), index("r1", "1"), index("r2", "3")});
+  EXPECT_TRUE(is_good(verification.findings));
+  EXPECT_EQ(verification.sentence, "The logs of 3 ranks tell no failure.");
 }
 
 TEST(RankLogs, ARankWithFewerHcasIsTold) {

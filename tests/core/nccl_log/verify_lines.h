@@ -10,11 +10,15 @@
 
 namespace nccl_env::tests {
 
-inline LogVerification verify_lines(const std::string& text) {
+inline NcclLog read_lines(const std::string& text) {
   NcclLogReader reader;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) reader.read_line(line);
-  return verify_log(reader.log(), {});
+  return reader.log();
+}
+
+inline LogVerification verify_lines(const std::string& text) {
+  return verify_log(read_lines(text), {});
 }
 
 }  // namespace nccl_env::tests

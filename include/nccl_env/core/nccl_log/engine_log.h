@@ -21,13 +21,13 @@ struct EngineLog {
       std::map<std::string, std::uint64_t, std::less<>>;  // what was said -> its first line; at most 256
 
   std::uint64_t lines = 0;
-  Lines versions;    // "1.19.0"
-  Lines devices;     // in use: "mlx5_0:1"
-  Lines interfaces;  // of UCX's TCP to other nodes
-  Lines lacking;     // named by a list, and not there: "mlx5_9:1", "mlx5_9"
-  Lines unjudged;    // warnings that are not known here
-  std::map<std::string, std::string, std::less<>> values;  // of the environment, as it was read; at most 256
-  std::map<int, std::string> names;  // of NVSHMEM: its device's number -> name; at most 256
+  Lines versions;                                    // "1.19.0"
+  Lines devices;                                     // in use: "mlx5_0:1"
+  Lines interfaces;                                  // of UCX's TCP to other nodes
+  Lines lacking;                                     // named by a list, and not there: "mlx5_9:1", "mlx5_9"
+  Lines unjudged;                                    // warnings that are not known here
+  std::map<std::string, Lines, std::less<>> values;  // variable -> value as a process read it; at most 256
+  std::map<int, std::string> names;                  // of NVSHMEM: its device's number -> name; at most 256
 };
 
 struct EngineLine {

@@ -26,8 +26,8 @@ std::string hosts_with(std::string_view peer, const NcclLog& log);
 // True if ranks of a node repeat GPUs, and processes of its one name have numbers that are far apart: these
 // may be two hosts of one name, which NCCL takes for one node.
 bool shares_host_name(const NcclLog& log);
-// True if the log has NCCL versions with different numbers.
-bool has_several_versions(const NcclLog& log);
+// "2.21.5" of "2.21.5+cuda12.4": what two logs have in common where one tells no build.
+std::string_view version_number(std::string_view version);
 // Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
 // 2.22.3-HEAD:6bfc0dd".
 std::optional<NcclVersion> logged_version(std::string_view text);

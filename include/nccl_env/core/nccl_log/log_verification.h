@@ -41,7 +41,7 @@ struct VerifiedFailure {
 
 struct LogVerification {
   std::vector<VerifiedValue> values;
-  std::vector<VerifiedFailure> failures;  // in the order of the log's lines
+  std::vector<VerifiedFailure> failures;  // in the order of lines, then what no line alone tells
   std::optional<std::size_t> cause;       // of `failures`: the one that is nearest to the cause
   bool fell_back = false;                 // to sockets, though nobody turned the fabric off
   bool one_host = false;                  // sockets, and nothing shows that the job has a second host

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of runs that go well, and failures that a run survived.
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "core/nccl_log/verify_lines.h"
+
+namespace nccl_env::ordinary_lines_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using tests::verify_lines;
+
+const std::string kInfo = "gpu-1:984:990 [0] NCCL INFO ";
+
+// A run on one node, from the version to the end of its communicator.
+std::string run(const std::string& between) {
+  return "NCCL version 2.21.5+cuda12.4\n" + kInfo + "NET/IB : No device found.\n" + kInfo +
+         "Using network Socket\n" + kInfo + "comm 0x5 rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0\n" +
+         between + kInfo + "comm 0x5 rank 0 nranks 2 cudaDev 0 busId 1 - Destroy COMPLETE\n";
+}
+
+TEST(OrdinaryLines, OfAGoodRunTellNoFailure) {
+  for (const std::string line :
+       {"WARNING wandb: CommError: could not reach the server, running offline",
+        "INFO: skipping file a.txt: UnicodeDecodeError: bad byte", "WARNING: this needs NCCL version 2.19.3",
+        "Using torch 2.3.0 (NCCL version 2.18.6)", "http_server.cc:91 WARN slow request",
+        "setup.cfg:91 WARN slow request", "previous exit code: 137 (restarted)",
+        "eval: expected \"Segmentation fault\" in the sample answer",
+        "INFO: enabling faulthandler: Segmentation fault will be printed",
+        R"({"text": "Why do I get: no kernel image is available?"})",
+        R"({"prompt": "OOMKilled, std::bad_alloc, CUDA out of memory"})",
+        "[ 9.1] NVRM: Xid (PCI:0000:1a:00): 63, pid=0, Row Remapper: New row marked for remapping",
+        "[ 9.1] NVRM: Xid (PCI:0000:1a:00): 154, GPU recovery action changed from 0x0 to 0x1",
+        "[ 9.1] mlx5_core 0000:3b:00.0 eth1: Link down"}) {
+    const LogVerification verification = verify_lines(run(line + "\n"));
+    EXPECT_TRUE(is_good(verification.findings)) << line << "\n" << verification.sentence;
+  }
+}
+
+TEST(OrdinaryLines, AFailureThatTheJobWorkedOnAfterEndedNothing) {
+  const std::string full = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
+  const std::string step = "{'loss': 2.31, 'epoch': 0.1}\n", bar = " 10%| | 10/100 [00:10<01:30, 1.02it/s]\n";
+  EXPECT_THAT(verify_lines(step + step + step + full).sentence, StartsWith("GpuOutOfMemory: "));
+  EXPECT_THAT(verify_lines(full + step + bar).sentence, StartsWith("GpuOutOfMemory: "))
+      << "other ranks write a line or two before they stop";
+  const LogVerification went_on = verify_lines(full + step + bar + "lm loss: 2.3E+00\n");
+  EXPECT_TRUE(is_good(went_on.findings));
+  EXPECT_THAT(went_on.sentence, HasSubstr("it went on after GpuOutOfMemory in line 1"));
+  EXPECT_THAT(verify_lines(full + step + step + step + "Traceback (most recent call last):\n").sentence,
+              StartsWith("GpuOutOfMemory: "));
+  EXPECT_THAT(verify_lines(full + step + step + step + full).sentence, StartsWith("GpuOutOfMemory: "));
+  EXPECT_THAT(verify_lines(full + "the loss of rank 3\nloss of data\n 0%| | 0/9 [00:00<?, ?it/s]\n").sentence,
+              StartsWith("GpuOutOfMemory: "))
+      << "words without numbers";
+}
+
+TEST(OrdinaryLines, AFailureThatItsProgramTakesBackIsNone) {
+  const std::string stuck =
+      "E rendezvous.cc:38] This thread has been waiting for `initialize clique` for 10 seconds and may be "
+      "stuck. Expected 8 threads to join the rendezvous, but not all of them arrived on time.\n";
+  EXPECT_FALSE(is_good(verify_lines(stuck).findings));
+  EXPECT_TRUE(is_good(
+      verify_lines(stuck + "E rendezvous.cc:42] Thread is unstuck! Warning above was a false-positive.\n")
+          .findings));
+}
+
+TEST(OrdinaryLines, ALinkThatWentDownIsTheCauseOfWhatFailedAfterIt) {
+  const std::string down = "[ 9.1] mlx5_core 0000:3b:00.0 eth1: Link down\n";
+  const std::string broken =
+      "gpu-1:984:990 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<47> with status=12 "
+      "opcode=0 "
+      "len=0 vendor err 129\n";
+  EXPECT_THAT(verify_lines(run(down + broken)).sentence, StartsWith("LinkDown: "));
+}
+
+TEST(NcclTests, RowsAreTheirsAlone) {
+  const std::string head = "#       size         count      type   redop    root     time   algbw\n";
+  const std::string row = "           8             2     float     sum      -1    12.30    0.00\n";
+  const auto rows = [](const std::string& text) { return tests::read_lines(text).table_rows; };
+  EXPECT_EQ(rows(head + row + row), 2u);
+  EXPECT_EQ(rows(head + "2026 11 Nov backup started at noon\n"), 0u);
+  EXPECT_EQ(rows(head + "8 2 float\n"), 0u);
+  EXPECT_EQ(rows(row), 0u);
+}
+
+TEST(NcclTests, ARunBehindOneThatWasCutIsNotBesideIt) {
+  const std::string head = "# nThread 1 nGpus 1 minBytes 8\n", end = "# Avg bus bandwidth    : 1.0\n";
+  const auto apart = [](const std::string& text) { return tests::read_lines(text).tests_apart; };
+  EXPECT_EQ(apart(head + end + head + end), 0u);
+  EXPECT_EQ(apart(head + head), 2u);
+  EXPECT_EQ(apart(head + head + end), 0u);
+  EXPECT_EQ(apart(head + head + end + end), 2u);
+}
+
+TEST(NcclVersion, IsWhatALibraryTells) {
+  const auto versions = [](const std::string& line) {
+    std::string all;
+    for (const auto& [version, fact] : tests::read_lines(line + "\n").versions) all += version + ";";
+    return all;
+  };
+  EXPECT_EQ(versions("NCCL version 2.21.5+cuda12.4"), "2.21.5+cuda12.4;");
+  EXPECT_EQ(versions("[1,0]<stdout>:NCCL version 2.21.5+cuda12.4"), "2.21.5+cuda12.4;");
+  EXPECT_EQ(versions("(Worker pid=7) NCCL version 2.21.5"), "2.21.5;");
+  EXPECT_EQ(versions("2026-11-20T08:00:00.1Z NCCL version 2.21.5"), "2.21.5;");
+  EXPECT_EQ(versions("RuntimeError: NCCL error in: a.cpp:1, unhandled system error, NCCL version 2.18.6."),
+            "2.18.6;");
+  EXPECT_EQ(versions("RCCL version : 2.22.3-HEAD:6bfc0dd"), "RCCL 2.22.3-HEAD:6bfc0dd;");
+  for (const std::string line : {"this needs NCCL version 2.19.3", "NCCL version 2.19.3 or later",
+                                 "(NCCL version 2.18.6)", "NCCL version 12.4", "NCCL version"})
+    EXPECT_EQ(versions(line), "") << line;
+}
+
+TEST(Prefix, OfALauncherIsNoPartOfAHostsName) {
+  const std::string plain = run("");
+  for (const std::string mark : {"[1,0]<stdout>:", "[default0]:", "[1,0]<stdout>: ", "0: ", "worker|"}) {
+    std::string text = plain;
+    for (std::size_t at = text.find("gpu-1:"); at != text.npos;
+         at = text.find("gpu-1:", at + mark.size() + 6))
+      text.insert(at, mark);
+    EXPECT_EQ(tests::read_lines(text).process_names, tests::read_lines(plain).process_names) << mark;
+    EXPECT_EQ(verify_lines(text).sentence, verify_lines(plain).sentence) << mark;
+  }
+}
+
+}  // namespace
+}  // namespace nccl_env::ordinary_lines_test
