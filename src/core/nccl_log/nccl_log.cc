@@ -702,8 +702,9 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
   // A number that the line tells says more than its words.
   if (failure.known && !failure.error) failure.code = failure.known->code;
   const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
-  const bool of_gloo = failure.text.find("Gloo ") != std::string::npos;
-  if (of_sockets && failure.device.empty() && !of_gloo) {
+  // Another program's has an interface of its own.
+  if (of_sockets && failure.device.empty() && !failure.known &&
+      failure.text.find("Gloo ") == std::string::npos) {
     for (const auto& [interface, fact] : log_.bootstrap) {
       if (!message.process || fact.processes.contains(*message.process)) failure.device = interface;
     }

@@ -83,7 +83,7 @@ TEST(UcxLog, OfAnErrorNamesThePort) {
 
 TEST(UcxLog, OfAWarningThatIsNotKnownIsNotJudged) {
   const NcclLog log =
-      read(ucx("WARN ", "object 0x1 was not returned to mpool ucp_requests") +
+      read(ucx("WARN ", "object 0x1 was left in a pool") +
            ucx("WARN ", "unused environment variable: UCX_NET_DEVICE (maybe: UCX_NET_DEVICES?)"));
   EXPECT_THAT(log.ucx.unjudged, SizeIs(1));
   EXPECT_TRUE(is_good(verify_log(log, {}).findings));
