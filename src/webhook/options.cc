@@ -109,6 +109,89 @@ std::string complete_certificate_options(CertificateOptions& options) {
   return {};
 }
 
+// Options whose text is read once all are there.
+struct OptionTexts {
+  std::string store, level = "info", carrier = "File", table_age, grace;
+};
+
+void add_source_options(CLI::App& app, WebhookOptions& options, OptionTexts& texts) {
+  app.add_option(
+         "--store", texts.store,
+         "Where policies, tables and namespaces come from: kubernetes, the API server; or dir:PATH, a "
+         "directory of manifests")
+      ->required()
+      ->check(program::store_directory(options.store));
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "Kubeconfig that names the API server [in a pod: its service account; else $KUBECONFIG]")
+      ->type_name("FILE");
+  app.add_option("--max-table-age", texts.table_age, "Older tables count as none [3h]")
+      ->check(program::duration(options.max_table_age));
+  app.add_flag(
+      "--allow-code-paths", options.policies.allow_code_paths,
+      "Accept policies whose constants name plugins or libraries to load, programs to run or files of "
+      "UCX to write");
+  app.add_option("--carrier", texts.carrier,
+                 "How what a node gives reaches pods whose policy has no delivery: File, nccl.conf; EnvFile, "
+                 "variables that are not set where there is no value (Kubernetes 1.35, --resolver-image)")
+      ->envname("NCCL_ENV_CARRIER")
+      ->check(program::one_of({"File", "EnvFile"}))
+      ->capture_default_str();
+}
+
+void add_serving_options(CLI::App& app, WebhookOptions& options, OptionTexts& texts) {
+  app.add_option("--listen", options.listen,
+                 "ADDR:PORT of the admission server (HTTPS); :PORT is all addresses, IPv4 and IPv6")
+      ->type_name("ADDR:PORT")
+      ->check(net::listen_problem)
+      ->capture_default_str();
+  app.add_option("--ops-listen", options.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
+      ->type_name("ADDR:PORT")
+      ->check(net::listen_problem)
+      ->capture_default_str();
+  app.add_option("--drain-grace", texts.grace,
+                 "After SIGTERM, idle connections are kept this long: the API server keeps them 90 s [95s]")
+      ->check(program::duration(options.drain_grace));
+  app.add_option("--threads", options.threads, "Server threads; 0: one per CPU that it may use, at most 8")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  app.add_option(
+         "--max-connections", options.max_connections,
+         "Connections to the admission server, a quarter of them from one address; each may take 150 KiB. "
+         "When all are taken, one that never finished a request is closed")
+      ->check(CLI::Range(16, 65536))
+      ->capture_default_str();
+}
+
+void add_log_options(CLI::App& app, WebhookOptions& options, OptionTexts& texts) {
+  app.add_option("--capture", options.capture,
+                 "Save each review and its answer in this directory. Reviews hold env values: secrets may be "
+                 "among them")
+      ->type_name("DIR");
+  app.add_option("--log-level", texts.level, "Least level of the lines to write")
+      ->capture_default_str()
+      ->check(program::one_of({"debug", "info", "warn", "error", "off"}));
+}
+
+void group_options(CLI::App& app) {
+  program::group_options(app, "Policies and tables",
+                         {"--store", "--kubeconfig", "--max-table-age", "--carrier", "--allow-code-paths"});
+  program::group_options(app, "Serving",
+                         {"--listen", "--ops-listen", "--drain-grace", "--threads", "--max-connections"});
+  program::group_options(app, "Certificate",
+                         {"--tls-cert", "--tls-key", "--self-signed", "--managed-certificates",
+                          "--webhook-configuration", "--tls-name", "--certificate-lifetime", "--client-ca"});
+  program::group_options(app, "Log", {"--log-level", "--capture"});
+}
+
+// Says why the options do not fit together, or "".
+std::string problem_of(const WebhookOptions& options, const OptionTexts& texts) {
+  if (texts.carrier != to_string(Carrier::File) && options.resolver.image.empty())
+    return "--carrier EnvFile needs --resolver-image: an init container writes the file";
+  if (!options.kubernetes && !options.certificates.managed() && !options.kubeconfig.empty())
+    return "--kubeconfig is for --store kubernetes and --managed-certificates";
+  return memory_problem(memory_input(options), container_limits().memory).value_or("");
+}
+
 int refused(const std::string& problem) {
   return program::refuse_usage({problem, "nccl-env-webhook --help"}, program::Reader::Log);
 }
@@ -127,7 +210,7 @@ MemoryInput memory_input(const WebhookOptions& options) {
 
 ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   WebhookOptions options;
-  std::string store, level = "info", carrier = "File", table_age, grace;
+  OptionTexts texts;
   CLI::App app{"Mutating admission webhook that gives RDMA pods the NCCL environment of their node.",
                "nccl-env-webhook"};
   app.footer("\nMemory, at most, with 8 threads: " + memory_formula({}) +
@@ -138,65 +221,12 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       "--check", options.check,
       "Only check whether it could start: options, store and certificate. Exit 1 if something is wrong; "
       "nothing listens, and nothing is written to the API server");
-  app.add_option(
-         "--store", store,
-         "Where policies, tables and namespaces come from: kubernetes, the API server; or dir:PATH, a "
-         "directory of manifests")
-      ->required()
-      ->check(program::store_directory(options.store));
-  app.add_option("--kubeconfig", options.kubeconfig,
-                 "Kubeconfig that names the API server [in a pod: its service account; else $KUBECONFIG]")
-      ->type_name("FILE");
-  app.add_option("--listen", options.listen,
-                 "ADDR:PORT of the admission server (HTTPS); :PORT is all addresses, IPv4 and IPv6")
-      ->type_name("ADDR:PORT")
-      ->check(net::listen_problem)
-      ->capture_default_str();
-  app.add_option("--ops-listen", options.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
-      ->type_name("ADDR:PORT")
-      ->check(net::listen_problem)
-      ->capture_default_str();
+  add_source_options(app, options, texts);
+  add_serving_options(app, options, texts);
   add_certificate_options(app, options.certificates);
-  app.add_option("--max-table-age", table_age, "Older tables count as none [3h]")
-      ->check(program::duration(options.max_table_age));
-  app.add_option("--drain-grace", grace,
-                 "After SIGTERM, idle connections are kept this long: the API server keeps them 90 s [95s]")
-      ->check(program::duration(options.drain_grace));
-  app.add_option("--threads", options.threads, "Server threads; 0: one per CPU that it may use, at most 8")
-      ->check(CLI::Range(0, 256))
-      ->capture_default_str();
-  app.add_option(
-         "--max-connections", options.max_connections,
-         "Connections to the admission server, a quarter of them from one address; each may take 150 KiB. "
-         "When all are taken, one that never finished a request is closed")
-      ->check(CLI::Range(16, 65536))
-      ->capture_default_str();
-  app.add_option("--capture", options.capture,
-                 "Save each review and its answer in this directory. Reviews hold env values: secrets may be "
-                 "among them")
-      ->type_name("DIR");
-  app.add_option("--log-level", level, "Least level of the lines to write")
-      ->capture_default_str()
-      ->check(program::one_of({"debug", "info", "warn", "error", "off"}));
-  app.add_flag(
-      "--allow-code-paths", options.policies.allow_code_paths,
-      "Accept policies whose constants name plugins or libraries to load, programs to run or files of "
-      "UCX to write");
-  app.add_option("--carrier", carrier,
-                 "How what a node gives reaches pods whose policy has no delivery: File, nccl.conf; EnvFile, "
-                 "variables that are not set where there is no value (Kubernetes 1.35, --resolver-image)")
-      ->envname("NCCL_ENV_CARRIER")
-      ->check(program::one_of({"File", "EnvFile"}))
-      ->capture_default_str();
+  add_log_options(app, options, texts);
   program::add_resolver_options(app, options.resolver);
-  program::group_options(app, "Policies and tables",
-                         {"--store", "--kubeconfig", "--max-table-age", "--carrier", "--allow-code-paths"});
-  program::group_options(app, "Serving",
-                         {"--listen", "--ops-listen", "--drain-grace", "--threads", "--max-connections"});
-  program::group_options(app, "Certificate",
-                         {"--tls-cert", "--tls-key", "--self-signed", "--managed-certificates",
-                          "--webhook-configuration", "--tls-name", "--certificate-lifetime", "--client-ca"});
-  program::group_options(app, "Log", {"--log-level", "--capture"});
+  group_options(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -205,21 +235,13 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
                               ? app.exit(error)
                               : refused(program::usage_problem(app, words, error.what()).problem)};
   }
-  if (const std::string problem = complete_certificate_options(options.certificates); !problem.empty()) {
+  if (const std::string problem = complete_certificate_options(options.certificates); !problem.empty())
     return {std::nullopt, refused(problem)};
-  }
-  options.kubernetes = store == "kubernetes";
-  if (carrier != to_string(Carrier::File) && options.resolver.image.empty())
-    return {std::nullopt,
-            refused("--carrier EnvFile needs --resolver-image: an init container writes the file")};
-  if (!options.kubernetes && !options.certificates.managed() && !options.kubeconfig.empty()) {
-    return {std::nullopt, refused("--kubeconfig is for --store kubernetes and --managed-certificates")};
-  }
-  if (const auto problem = memory_problem(memory_input(options), container_limits().memory)) {
-    return {std::nullopt, refused(*problem)};
-  }
-  options.log_level = *parse_log_level(level);
-  if (carrier == to_string(Carrier::EnvFile)) options.policies.carrier = Carrier::EnvFile;
+  options.kubernetes = texts.store == "kubernetes";
+  if (const std::string problem = problem_of(options, texts); !problem.empty())
+    return {std::nullopt, refused(problem)};
+  options.log_level = *parse_log_level(texts.level);
+  if (texts.carrier == to_string(Carrier::EnvFile)) options.policies.carrier = Carrier::EnvFile;
   return {std::move(options), 0};
 }
 

@@ -66,13 +66,8 @@ constexpr EngineWords kUcxWords[] = {
 constexpr EngineWords kNvshmemWords[] = {
     {"user specified HCA name: ", Code::DeviceNotAvailable},
     {"found inactive port or port with non", Code::DeviceNotAvailable},
-    {"is not enumerated as an mlx5 device", Code::DeviceNotAvailable},
     {"no active IB device found, exiting", Code::NoTransport},
     {"init failed for transport: ", Code::NoTransport},
-    {"cannot allocate mlx5dv_devx_uar", Code::NoTransport},
-    {"NULL value Unable to create ah", Code::ConnectFailed},
-    {"NVSHMEM API called before NVSHMEM initialization", Code::GaveUp},
-    {"neither nv_peer_mem, or nvidia_peermem detected", Code::GpuMemory},
 };
 
 int number_in(string_view text) {
@@ -188,6 +183,82 @@ std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text,
   return std::nullopt;
 }
 
+// Each of the following returns whether the line is NVSHMEM's.
+
+// "…/ibrc.cpp 1571 Enumerated IB devices in the system - device id=0 (of 4), name=mlx5_0, num_ports=1", "…
+// Ordered list of devices for assignment - idx=0 (of 2), device id=0, port_num=1"; from 3.5 on "NVSHMEM INFO
+// NIC mlx5_0 selected for PE 0".
+bool read_nvshmem_devices(string_view text, std::uint64_t line, EngineLog& into) {
+  if (const auto device = text_behind(text, "Enumerated IB devices in the system - device id=")) {
+    const auto name = text_behind(*device, "name=");
+    const string_view word = name ? name->substr(0, name->find(',')) : string_view();
+    if (is_device_text(word) && into.names.size() < kMost) into.names[number_in(*device)] = word;
+    return true;
+  }
+  if (const auto ordered = text_behind(text, "Ordered list of devices for assignment - idx=")) {
+    const auto id = text_behind(*ordered, "device id="), port = text_behind(*ordered, "port_num=");
+    const auto name = id ? into.names.find(number_in(*id)) : into.names.end();
+    const int number = port ? number_in(*port) : -1;
+    if (number > 0 && name != into.names.end())
+      note(into.devices, name->second + ":" + std::to_string(number), line);
+    return true;
+  }
+  const auto nic = text_behind(text, " NVSHMEM INFO NIC ");
+  if (nic && nic->find(" selected for PE ") != nic->npos) {
+    if (const string_view name = nic->substr(0, nic->find(' ')); is_device_text(name))
+      note(into.devices, name, line);
+  }
+  return text.find("HCA list provided by user") != text.npos ||
+         text.find("Enumerating IB devices in the system") != text.npos;
+}
+
+// "non-zero status: 110 ibv_modify_qp failed": ibv_modify_qp returns an errno, a call of NVSHMEM's own a
+// number below 12.
+std::optional<NcclFailure> read_nvshmem_status(string_view text) {
+  const bool of_ib = text.find("/transport/ib") != text.npos;
+  const auto status = text_behind(text, "non-zero status: ");
+  if (!status || !(of_ib || text.find("vshmem") != text.npos)) return std::nullopt;
+  const bool multicast = text.find("nvls") != text.npos || text.find("ulticast") != text.npos ||
+                         text.find(" MC group ") != text.npos;
+  NcclFailure failure = failure_of(multicast ? Code::NvlinkFabric : Code::GaveUp, trimmed_text(text));
+  constexpr int kErrors[] = {19, 22, 61, 101, 110, 113};
+  const int error = number_in(*status);
+  if (!of_ib || std::ranges::find(kErrors, error) == std::end(kErrors)) return failure;
+  failure.code = code_of_connect_error(error);
+  failure.error = error;
+  failure.error_text = "of ibv_modify_qp, by NVSHMEM, whose GID index is NVSHMEM_IB_GID_INDEX";
+  return failure;
+}
+
+// "WARN: cound not find user specified HCA name: mlx5_9 port: -1, skipping" (its own spelling), "Unable to
+// open the libnvshmem_transport_ibrc.so.3 transport.".
+bool read_nvshmem_failure(string_view text, std::uint64_t line, EngineLog& into,
+                          std::optional<NcclFailure>& failure) {
+  for (const auto& [words, code] : kNvshmemWords) {
+    const auto rest = text_behind(text, words);
+    if (!rest) continue;
+    failure = failure_of(code, trimmed_text(text));
+    if (!words.ends_with("name: ")) continue;
+    const string_view name = rest->substr(0, rest->find(' '));
+    if (is_device_text(name.substr(name.starts_with('=') ? 1 : 0))) note(into.lacking, name, line);
+  }
+  const auto transport = text_behind(text, "Unable to open the ");
+  if (transport && transport->find(" transport.") != transport->npos)
+    failure = failure_of(Code::NoTransport, trimmed_text(text));
+  if (!failure) failure = read_nvshmem_status(text);
+  return failure.has_value();
+}
+
+bool read_nvshmem_value(string_view text, std::uint64_t line, EngineLog& into) {
+  constexpr string_view kSet = " set by environment to ";
+  const auto value = text_behind(text, kSet);
+  if (!value || text.find(" NVSHMEM_") == text.npos) return false;
+  string_view name = text.substr(0, text.find(kSet));
+  name = name.substr(name.rfind(' ') + 1);
+  if (name.starts_with("NVSHMEM_")) note_value(into, name, trimmed_text(*value), line);
+  return true;
+}
+
 }  // namespace
 
 // "[1700000000.123456] [gpu-1:984  :0]   ucp_context.c:1508 UCX  WARN  network device …".
@@ -241,9 +312,7 @@ std::optional<EngineLine> read_ucx_end(std::string_view text, std::uint64_t line
   return read;
 }
 
-// "gpu-1:984:984 [0] NVSHMEM INFO …", "…/ibrc.cpp 1571 Enumerated IB devices in the system - device id=0 (of
-// 4), name=mlx5_0, num_ports=1", "… Ordered list of devices for assignment - idx=0 (of 2), device id=0,
-// port_num=1", "WARN: cound not find user specified HCA name: mlx5_9 port: -1, skipping" (its own spelling).
+// "gpu-1:984:984 [0] NVSHMEM INFO …"; its transports print without its name.
 std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t line, EngineLog& into) {
   EngineLine read;
   bool ours = false;
@@ -255,68 +324,11 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
     if (const std::size_t last = whole.rfind(':'); last != whole.npos) read.process = whole.substr(0, last);
     if (mark == " NVSHMEM WARN ") note(into.unjudged, trimmed_text(text.substr(at + mark.size())), line);
   }
-  if (const auto device = text_behind(text, "Enumerated IB devices in the system - device id=")) {
-    const auto name = text_behind(*device, "name=");
-    const string_view word = name ? name->substr(0, name->find(',')) : string_view();
-    if (is_device_text(word) && into.names.size() < kMost) into.names[number_in(*device)] = word;
-    ours = true;
-  }
-  if (const auto ordered = text_behind(text, "Ordered list of devices for assignment - idx=")) {
-    const auto id = text_behind(*ordered, "device id="), port = text_behind(*ordered, "port_num=");
-    const auto name = id ? into.names.find(number_in(*id)) : into.names.end();
-    const int number = port ? number_in(*port) : -1;
-    if (number > 0 && name != into.names.end())
-      note(into.devices, name->second + ":" + std::to_string(number), line);
-    ours = true;
-  }
   if (const auto version = text_behind(text, " NVSHMEM INFO NVSHMEM version: "))
     note(into.versions, version->substr(0, version->find(' ')), line);
-  // From 3.5 on.
-  if (const auto nic = text_behind(text, " NVSHMEM INFO NIC ");
-      nic && nic->find(" selected for PE ") != nic->npos) {
-    if (const string_view name = nic->substr(0, nic->find(' ')); is_device_text(name))
-      note(into.devices, name, line);
-  }
-  ours = ours || text.find("HCA list provided by user") != text.npos ||
-         text.find("Enumerating IB devices in the system") != text.npos;
-  for (const auto& [words, code] : kNvshmemWords) {
-    const auto rest = text_behind(text, words);
-    if (!rest) continue;
-    read.failure = failure_of(code, trimmed_text(text));
-    if (words.ends_with("name: ")) {
-      const string_view name = rest->substr(0, rest->find(' '));
-      if (is_device_text(name.substr(name.starts_with('=') ? 1 : 0))) note(into.lacking, name, line);
-    }
-    ours = true;
-  }
-  const auto transport = text_behind(text, "Unable to open the ");
-  if (transport && transport->find(" transport.") != transport->npos) {
-    read.failure = failure_of(Code::NoTransport, trimmed_text(text));
-    ours = true;
-  }
-  if (const auto status = text_behind(text, "non-zero status: ");
-      status && !read.failure &&
-      (text.find("vshmem") != text.npos || text.find("/transport/ib") != text.npos)) {
-    const bool multicast = text.find("nvls") != text.npos || text.find("ulticast") != text.npos ||
-                           text.find(" MC group ") != text.npos;
-    read.failure = failure_of(multicast ? Code::NvlinkFabric : Code::GaveUp, trimmed_text(text));
-    // ibv_modify_qp returns an errno, a call of NVSHMEM's own a number below 12.
-    constexpr int kErrors[] = {19, 22, 61, 101, 110, 113};
-    if (const int error = number_in(*status);
-        std::ranges::find(kErrors, error) != std::end(kErrors) && text.find("/transport/ib") != text.npos) {
-      read.failure->code = code_of_connect_error(error);
-      read.failure->error = error;
-      read.failure->error_text = "of ibv_modify_qp, by NVSHMEM, whose GID index is NVSHMEM_IB_GID_INDEX";
-    }
-    ours = true;
-  }
-  if (const auto value = text_behind(text, " set by environment to ");
-      value && text.find(" NVSHMEM_") != text.npos) {
-    string_view name = text.substr(0, text.find(" set by environment to "));
-    name = name.substr(name.rfind(' ') + 1);
-    if (name.starts_with("NVSHMEM_")) note_value(into, name, trimmed_text(*value), line);
-    ours = true;
-  }
+  ours = read_nvshmem_devices(text, line, into) || ours;
+  ours = read_nvshmem_failure(text, line, into, read.failure) || ours;
+  ours = read_nvshmem_value(text, line, into) || ours;
   if (!ours) return std::nullopt;
   ++into.lines;
   return read;
