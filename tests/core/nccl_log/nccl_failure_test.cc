@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -195,6 +196,13 @@ TEST_P(FailureLine, CutAnywhereHasWordsAndBounds) {
     const NcclLog log = read(kWarn + GetParam().text.substr(0, end) + "\n");
     ASSERT_LE(log.failures.size(), 1u);
     for (const NcclFailure& failure : log.failures) EXPECT_THAT(describe(failure), Not(IsEmpty()));
+    const NcclLog longer = read(kWarn + GetParam().text.substr(0, end) + std::string(3000, 'x') + "\n");
+    for (const NcclFailure& failure : longer.failures) {
+      EXPECT_LE(failure.text.size(), 512u);
+      EXPECT_LE(std::max({failure.device.size(), failure.peer.size(), failure.network.size()}), 128u);
+      EXPECT_LE(std::max({failure.local_gid.size(), failure.remote_gid.size(), failure.operation.size()}),
+                128u);
+    }
   }
 }
 
