@@ -78,6 +78,12 @@ std::string names_of(const std::pair<const std::string, NamedPods>& some) {
          (hidden > 0 ? " and " + std::to_string(hidden) + " more" : "");
 }
 
+std::size_t count_of_pods(const PodsByNamespace& pods) {
+  std::size_t count = 0;
+  for (const auto& [name, named] : pods) count += named.count;
+  return count;
+}
+
 Judged judge_waiting(const Installation& found) {
   const std::string pods = count_of(count_of_pods(found.waiting), "pod");
   const std::string where = join_some(found.waiting, kMaxShown, names_of);
@@ -130,17 +136,14 @@ bool Installation::has_hook(std::string_view name) const {
   return std::ranges::find(hooks, name) != hooks.end();
 }
 
-std::size_t count_of_pods(const PodsByNamespace& pods) {
-  std::size_t count = 0;
-  for (const auto& [name, named] : pods) count += named.count;
-  return count;
-}
-
 bool waits_for_binding(const Json& pod) {
   const Json& spec = member(pod, "spec");
   return text_at(spec, "nodeName").empty() && !has_ended(pod) && reads_node_keys(spec, 0);
 }
 
+namespace {
+
+// The image of the pod's init container nccl-env-resolve; "" without one, and for a pod that has ended.
 std::string image_needed(const Json& pod) {
   if (has_ended(pod)) return {};
   for (const Json& init : items_at(member(pod, "spec"), "initContainers")) {
@@ -148,6 +151,8 @@ std::string image_needed(const Json& pod) {
   }
   return {};
 }
+
+}  // namespace
 
 Result<Installation> find_installation(kube::ApiServer& client) {
   Installation found;

@@ -25,7 +25,6 @@ struct NamedPods {
 };
 
 using PodsByNamespace = std::map<std::string, NamedPods>;
-std::size_t count_of_pods(const PodsByNamespace& pods);
 
 struct Installation {
   std::vector<std::string> hooks;       // of MutatingWebhookConfiguration nccl-env, by name
@@ -47,9 +46,6 @@ inline constexpr std::string_view kStrictBindingHook = "strict-binding.nccl-env.
 
 // True if the pod has no node yet, and one of its envs or volumes reads an annotation that Binding writes.
 bool waits_for_binding(const nlohmann::json& pod);
-
-// The image of the pod's init container nccl-env-resolve; "" without one, and for a pod that has ended.
-std::string image_needed(const nlohmann::json& pod);
 
 // Needs get of both webhook configurations and of CRDs, list of namespaces and pods.
 Result<Installation> find_installation(kube::ApiServer& client);

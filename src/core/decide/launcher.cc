@@ -71,8 +71,9 @@ bool policy_sets(const NcclPolicy& policy, string_view name) {
                                              policy.socket_interface.kind != SocketInterfaceRule::Kind::Omit);
 }
 
-}  // namespace
-
+// The names that a container's command and args export to ranks, each once, in their order: Open MPI's
+// `-x NAME[=VALUE]` and `--mca mca_base_env_list`, Hydra's (MPICH, Intel MPI) `-env`, `-genv NAME VALUE` or
+// `NAME=VALUE`, and `-envlist`, `-genvlist`; also inside a shell's `-c` string. Only NCCL_*.
 std::vector<std::string> exported_variables(const Container& container) {
   const std::vector<string_view> words = words_of(container);
   std::vector<std::string> names;
@@ -94,6 +95,8 @@ std::vector<std::string> exported_variables(const Container& container) {
   }
   return names;
 }
+
+}  // namespace
 
 namespace {
 

@@ -12,11 +12,6 @@
 
 namespace nccl_env {
 
-// The names that a container's command and args export to ranks, each once, in their order: Open MPI's
-// `-x NAME[=VALUE]` and `--mca mca_base_env_list`, Hydra's (MPICH, Intel MPI) `-env`, `-genv NAME VALUE` or
-// `NAME=VALUE`, and `-envlist`, `-genvlist`; also inside a shell's `-c` string. Only NCCL_*.
-std::vector<std::string> exported_variables(const Container& container);
-
 // True if it starts ranks that do not see its env. Its command or args, also inside a shell's `-c` string,
 // start sshd or slurmd: by a word that is one, or a path of one, or as service ssh. So do workers of an
 // MPIJob, whose image or script may start sshd. Slurm's ranks have the environment that srun brings.

@@ -149,8 +149,8 @@ void add_beside_users(const PodRecord& record, const NodeValues& node, const Nod
   }
 }
 
-}  // namespace
-
+// Returns the values that a pod of this shape would get differently today, by comparing the node's values of
+// today with those that the pod was given. Returns none if policy or table is not known.
 std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& surroundings) {
   std::vector<Change> changes;
   if (!record.status || record.node.empty() || !surroundings.policy) return changes;
@@ -161,6 +161,7 @@ std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings
   return changes;
 }
 
+// For PodAnswer::details.
 std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,
                                                               const PodSurroundings& surroundings) {
   std::map<std::string, std::string, std::less<>> details;
@@ -175,8 +176,6 @@ std::map<std::string, std::string, std::less<>> details_today(const PodRecord& r
   add_beside_users(record, *node, surroundings.table.get(), details);
   return details;
 }
-
-namespace {
 
 // Notes: sentences beside the answer.
 void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around,

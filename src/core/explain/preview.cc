@@ -280,8 +280,6 @@ std::string claim_text(const PodClaim& claim, std::string_view name_space, const
          (classes.empty() ? "" : " (" + join(classes) + ")");
 }
 
-}  // namespace
-
 PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
   PodDemands demands;
   for (const Container& container : pod.containers) {
@@ -300,6 +298,8 @@ PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
   for (const std::string_view resource : pod.misplaced) add_demand(resource, demands.misplaced);
   return demands;
 }
+
+}  // namespace
 
 Explanation explain(const ExplainInput& input) {
   Explanation explanation;

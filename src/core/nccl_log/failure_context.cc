@@ -19,15 +19,11 @@ using std::string_view;
 
 constexpr std::size_t kMostHosts = 3;
 
-bool begins_with_one_of(string_view text, std::initializer_list<string_view> beginnings) {
-  return std::ranges::any_of(beginnings, [&](string_view each) { return text.starts_with(each); });
-}
-
 // Bridges of containers and virtual machines with the same address on each host, and their ends. Those of a
 // cluster's network (cni0, flannel.1) have a subnet of their own on each node, and are routed.
 bool is_inside_host(string_view interface) {
   return interface == "lo" ||
-         begins_with_one_of(interface, {"br-", "docker", "virbr", "veth", "lxc", "lxdbr", "podman"});
+         begins_with_any(interface, {"br-", "docker", "virbr", "veth", "lxc", "lxdbr", "podman"});
 }
 
 // True if all versions that the log tells are older; false where it tells none.
@@ -267,7 +263,7 @@ std::string bridges_text(const NcclLog& log) {
 
 std::string hosts_with(std::string_view peer, const NcclLog& log) {
   // Each host has such an address.
-  if (begins_with_one_of(peer, {"127.", "169.254.", "fe80:", "FE80:", "[fe80:"})) return {};
+  if (begins_with_any(peer, {"127.", "169.254.", "fe80:", "FE80:", "[fe80:"})) return {};
   const auto own = log.addresses.find(address_of_peer(peer));
   if (own == log.addresses.end()) return {};
   const std::set<std::string> hosts = log.hosts_of(own->second.processes);

@@ -15,7 +15,6 @@ namespace {
 using std::string_view;
 
 constexpr std::size_t kLongestLine = 512, kLongestSummary = 160;
-constexpr int kLastResult = 6;  // of ncclResult_t that is an error
 
 // "rank 2: " of "[rank2]: …" and "… [Rank 2] …"; "" where the line names none.
 std::string rank_of(string_view line) {

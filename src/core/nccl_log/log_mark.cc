@@ -40,11 +40,6 @@ constexpr std::string_view kBareWarnings[] = {"Call to ibv_",
                                               "Mismatched NCCL version",
                                               "Message truncated "};
 
-template <class Words>
-bool begins_with_any(std::string_view text, const Words& all) {
-  return std::ranges::any_of(all, [&](std::string_view words) { return text.starts_with(words); });
-}
-
 }  // namespace
 
 LogMark find_mark(std::string_view text, std::size_t from) {

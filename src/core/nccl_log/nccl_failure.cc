@@ -74,10 +74,6 @@ bool is_link_local(const std::string& gid) {
   return gid.starts_with("fe80:") || gid.starts_with("FE80:");
 }
 
-bool is_of(string_view text, std::initializer_list<string_view> beginnings) {
-  return std::ranges::any_of(beginnings, [&](string_view each) { return text.starts_with(each); });
-}
-
 NcclFailure of_code(Code code) {
   NcclFailure failure;
   failure.code = code;
@@ -277,7 +273,7 @@ bool is_docker_bridge(string_view peer) {
 // established.
 std::optional<NcclFailure> read_broken(string_view text) {
   auto call = text_behind(text, "Call to ");
-  if (!call || !is_of(*call, {"recv", "send", "read", "write"})) return std::nullopt;
+  if (!call || !begins_with_any(*call, {"recv", "send", "read", "write"})) return std::nullopt;
   for (const string_view error : {string_view("Connection timed out"), string_view("No route to host"),
                                   string_view("Network is unreachable"), string_view("Host is down")}) {
     if (call->find(error) == call->npos) continue;
@@ -306,7 +302,8 @@ std::optional<NcclFailure> read_no_connection(string_view text) {
   if (peer->starts_with("address ")) peer->remove_prefix(8);
   failure.peer = up_to(*peer, " ,");
   // An address of this machine or link tells that the peer took an interface that reaches no other host.
-  if (is_of(failure.peer, {"127.", "fe80:", "FE80:", "[fe80:", "169.254."}) || is_docker_bridge(failure.peer))
+  if (begins_with_any(failure.peer, {"127.", "fe80:", "FE80:", "[fe80:", "169.254."}) ||
+      is_docker_bridge(failure.peer))
     failure.code = Code::UnreachableInterface;
   for (const string_view mark :
        {string_view(" failed : "), string_view(" returned "), string_view(" failed with error ")}) {
@@ -326,17 +323,15 @@ std::optional<NcclFailure> read_attempt(string_view text) {
   return failure && failure->code == Code::UnreachableInterface ? failure : std::nullopt;
 }
 
-constexpr int kResults = 7;  // of ncclResult_t; 7 is "in progress", which is not an error
-
 // "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]", "init.cc:1303 -> 2": the last
 // lines of an error that no caller handled. Other files' lines stand in good logs, too.
 std::optional<NcclFailure> read_end(string_view text) {
   const auto result = text_behind(text, "-> ");
   const auto number = result ? leading_number(*result) : std::nullopt;
-  if (!number || *number < 1 || *number >= kResults) return std::nullopt;
+  if (!number || *number < 1 || *number > kLastResult) return std::nullopt;
   string_view file = text.substr(0, text.find(':'));
   file.remove_prefix(std::min(file.find_last_of('/') + 1, file.size()));
-  if (!is_of(file, {"init.c", "group.c", "bootstrap.c", "enqueue.c"}) &&
+  if (!begins_with_any(file, {"init.c", "group.c", "bootstrap.c", "enqueue.c"}) &&
       !text.ends_with("Progress Thread]") && !text.ends_with("[Async thread]"))
     return std::nullopt;
   return failure_of_result(*number);
@@ -469,13 +464,13 @@ Code code_of_connect_error(int error) {
 }
 
 NcclFailure failure_of_result(int result) {
-  constexpr string_view kTexts[kResults] = {"",
-                                            "unhandled CUDA error",
-                                            "unhandled system error",
-                                            "internal error",
-                                            "invalid argument",
-                                            "invalid usage",
-                                            "remote process exited or network error"};
+  constexpr string_view kTexts[kLastResult + 1] = {"",
+                                                   "unhandled CUDA error",
+                                                   "unhandled system error",
+                                                   "internal error",
+                                                   "invalid argument",
+                                                   "invalid usage",
+                                                   "remote process exited or network error"};
   NcclFailure failure = of_code(Code::GaveUp);
   failure.error = result;
   failure.error_text = kTexts[result];
@@ -483,11 +478,11 @@ NcclFailure failure_of_result(int result) {
 }
 
 std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address) {
-  const bool inside = is_of(interface, {"veth", "tun", "tap", "br-", "virbr", "docker", "cni", "cali",
-                                        "flannel", "ip6tnl", "lxc", "podman", "vxlan"});
-  const bool link_local = is_of(address, {"fe80:", "FE80:"});
+  const bool inside = begins_with_any(interface, {"veth", "tun", "tap", "br-", "virbr", "docker", "cni",
+                                                  "cali", "flannel", "ip6tnl", "lxc", "podman", "vxlan"});
+  const bool link_local = begins_with_any(address, {"fe80:", "FE80:"});
   if (!(interface == "lo" || address.starts_with("127.") || address.starts_with("169.254.") ||
-        (inside && link_local) || is_of(interface, {"docker", "virbr"})))
+        (inside && link_local) || begins_with_any(interface, {"docker", "virbr"})))
     return std::nullopt;
   NcclFailure failure = of_code(Code::UnreachableInterface);
   failure.device = interface.substr(0, kLongestWord);

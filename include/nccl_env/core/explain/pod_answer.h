@@ -79,12 +79,4 @@ struct AnsweredPod {
 // `pod` and `record` are of one pod.
 PodAnswer answer_pod(const Pod& pod, const PodRecord& record, const PodSurroundings& surroundings);
 
-// Returns the values that a pod of this shape would get differently today, by comparing the node's values of
-// today with those that the pod was given. Returns none if policy or table is not known.
-std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& surroundings);
-
-// For PodAnswer::details.
-std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,
-                                                              const PodSurroundings& surroundings);
-
 }  // namespace nccl_env

@@ -55,7 +55,6 @@ struct PodDemands {
   std::vector<std::string> devices;    // host paths below /dev
   std::vector<std::string> misplaced;  // at spec.resources, where it has no effect
 };
-PodDemands demands_of(const Pod& pod, const PodClaims* claims);
 
 struct ExplainedContainer {
   std::string name;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -26,6 +27,11 @@ inline std::optional<std::uint64_t> number_behind(std::string_view text, std::st
   if (!rest || std::from_chars(rest->data(), rest->data() + rest->size(), number).ec != std::errc())
     return std::nullopt;
   return number;
+}
+
+template <class Words = std::initializer_list<std::string_view>>
+bool begins_with_any(std::string_view text, const Words& all) {
+  return std::ranges::any_of(all, [&](std::string_view words) { return text.starts_with(words); });
 }
 
 inline bool is_digits(std::string_view text) {

@@ -62,7 +62,9 @@ std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warn
 NcclFailure failure_of_line(const KnownLine& known, std::string_view line);
 // Returns the failure of a queue pair that cannot be connected: ibv_modify_qp's error.
 Code code_of_connect_error(int error);
-// Returns the failure of a call that ended with this ncclResult_t, from 1 to 6.
+// The last error of ncclResult_t; 7 is "in progress".
+inline constexpr int kLastResult = 6;
+// Returns the failure of a call that ended with this ncclResult_t, from 1 to kLastResult.
 NcclFailure failure_of_result(int result);
 // Returns the failure of an interface that reaches no other host ("lo", "docker0", a tunnel's link-local
 // address); nothing if it may reach one. `address` may be "": then only the name counts.
