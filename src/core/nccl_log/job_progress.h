@@ -6,7 +6,8 @@
 
 namespace nccl_env {
 
-// "'loss': 2.31", "lm loss: 2.3E+00", "loss=2.31", "1.2it/s", "310.4 tokens/s".
+// "'loss': 2.31", "lm loss: 2.3E+00", "loss=2.31": a step, in which all ranks take part. A rate (1.2it/s) may
+// be one rank's alone, which loads a model while another has failed.
 bool shows_work(std::string_view line);
 // True for data of a job that reads or writes texts, in which any words may stand: {"text": "…"}.
 bool is_sample(std::string_view line);

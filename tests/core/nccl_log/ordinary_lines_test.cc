@@ -43,19 +43,26 @@ TEST(OrdinaryLines, OfAGoodRunTellNoFailure) {
 
 TEST(OrdinaryLines, AFailureThatTheJobWorkedOnAfterEndedNothing) {
   const std::string full = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
-  const std::string step = "{'loss': 2.31, 'epoch': 0.1}\n", bar = " 10%| | 10/100 [00:10<01:30, 1.02it/s]\n";
-  EXPECT_THAT(verify_lines(step + step + step + full).sentence, StartsWith("GpuOutOfMemory: "));
-  EXPECT_THAT(verify_lines(full + step + bar).sentence, StartsWith("GpuOutOfMemory: "))
-      << "other ranks write a line or two before they stop";
-  const LogVerification went_on = verify_lines(full + step + bar + "lm loss: 2.3E+00\n");
+  const auto times = [](int number, const std::string& line) {
+    std::string text;
+    for (int i = 0; i < number; ++i) text += line;
+    return text;
+  };
+  const std::string few = times(9, "{'loss': 2.31, 'epoch': 0.1}\n"), last = "lm loss: 2.3E+00\n";
+  EXPECT_THAT(verify_lines(few + last + full).sentence, StartsWith("GpuOutOfMemory: "));
+  EXPECT_THAT(verify_lines(full + few).sentence, StartsWith("GpuOutOfMemory: "))
+      << "ranks write some steps before they miss another";
+  const LogVerification went_on = verify_lines(full + few + last);
   EXPECT_TRUE(is_good(went_on.findings));
   EXPECT_THAT(went_on.sentence, HasSubstr("it went on after GpuOutOfMemory in line 1"));
-  EXPECT_THAT(verify_lines(full + step + step + step + "Traceback (most recent call last):\n").sentence,
+  EXPECT_THAT(verify_lines(full + few + last + "Traceback (most recent call last):\n").sentence,
               StartsWith("GpuOutOfMemory: "));
-  EXPECT_THAT(verify_lines(full + step + step + step + full).sentence, StartsWith("GpuOutOfMemory: "));
-  EXPECT_THAT(verify_lines(full + "the loss of rank 3\nloss of data\n 0%| | 0/9 [00:00<?, ?it/s]\n").sentence,
+  EXPECT_THAT(verify_lines(full + few + last + full).sentence, StartsWith("GpuOutOfMemory: "));
+  EXPECT_THAT(verify_lines(full + times(20, "the loss of rank three\n")).sentence,
+              StartsWith("GpuOutOfMemory: "));
+  EXPECT_THAT(verify_lines(full + times(20, "Loading shards: 10%| | 1/8 [00:01<00:10, 1.52s/it]\n")).sentence,
               StartsWith("GpuOutOfMemory: "))
-      << "words without numbers";
+      << "one rank's work";
 }
 
 TEST(OrdinaryLines, AFailureThatItsProgramTakesBackIsNone) {

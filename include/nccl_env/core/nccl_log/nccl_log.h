@@ -95,7 +95,7 @@ struct NcclLog {
   [[nodiscard]] bool came_to_results() const { return ended || table_rows > 0; }
   // Whether the job worked on after all failures.
   [[nodiscard]] bool went_on() const {
-    constexpr std::uint64_t kEnough = 3;  // other ranks write a line or two before they stop
+    constexpr std::uint64_t kEnough = 10;  // ranks that gather gradients write some before they miss another
     return progress >= kEnough;
   }
   // The hosts of these processes: "gpu-1".
