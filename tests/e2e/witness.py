@@ -86,7 +86,7 @@ class History:
 class Audit(threading.Thread):
     """Follows the API server's audit log: reason of a hook's answer, or OPEN where none answered, by pod and request."""
     OPEN = "failed open"
-    EVENT = '{"kind":"Event",'
+    EVENT = '{"kind":"Event","apiVersion":"audit.k8s.io/'
 
     def __init__(self, path):
         super().__init__(daemon=True)

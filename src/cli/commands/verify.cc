@@ -49,7 +49,7 @@ class LogLines {
  public:
   explicit LogLines(NcclLogReader& reader) : reader_(reader) {}
 
-  // A carriage return parts a line, as progress bars write it: editors count both parts as one.
+  // Progress bars part a line by carriage returns: its parts keep its number.
   void feed(std::string_view part) {
     constexpr std::string_view kEnds = "\r\n";
     for (std::size_t end = part.find_first_of(kEnds); end != part.npos; end = part.find_first_of(kEnds)) {
@@ -253,14 +253,18 @@ program::Failure read_job(const VerifyArguments& arguments, const Console& termi
 
 program::Failure read_rank_files(const VerifyArguments& arguments, const Console& terminal,
                                  std::vector<RankLog>& into) {
+  program::Failure nothing;
+  bool any = false;
   for (const std::string& file : arguments.logs) {
     NcclLogReader reader;
     const program::Failure failure = read_log(file, terminal.in, reader);
-    // A rank that wrote nothing may be the odd one.
+    // A rank that wrote nothing stands beside the others as one that is silent.
     if (failure && failure.code != program::kNothing) return failure;
-    into.push_back(rank_of(file, failure, reader, {}));
+    if (failure && !nothing) nothing = failure;
+    any = any || !failure;
+    into.push_back(rank_of(file, {}, reader, {}));
   }
-  return {};
+  return any ? program::Failure() : nothing;
 }
 
 // Returns what is wrong with the command line; "" if nothing is.

@@ -2,7 +2,6 @@
 #include "decide/launcher.h"
 
 #include <algorithm>
-#include <array>
 
 #include "decide/wanted.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -95,10 +94,6 @@ std::vector<std::string> exported_variables(const Container& container) {
   }
   return names;
 }
-
-}  // namespace
-
-namespace {
 
 // By mpi-operator's labels (kubeflow/mpi-operator, v2beta1: pkg/controller/mpi_job_controller.go); it reaches
 // workers by ssh whatever their command is.

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"

@@ -183,11 +183,10 @@ std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text,
   return std::nullopt;
 }
 
-// Each of the following returns whether the line is NVSHMEM's.
-
 // "…/ibrc.cpp 1571 Enumerated IB devices in the system - device id=0 (of 4), name=mlx5_0, num_ports=1", "…
 // Ordered list of devices for assignment - idx=0 (of 2), device id=0, port_num=1"; from 3.5 on "NVSHMEM INFO
 // NIC mlx5_0 selected for PE 0".
+// Returns whether only NVSHMEM prints such a line, as the next two do.
 bool read_nvshmem_devices(string_view text, std::uint64_t line, EngineLog& into) {
   if (const auto device = text_behind(text, "Enumerated IB devices in the system - device id=")) {
     const auto name = text_behind(*device, "name=");

@@ -188,12 +188,13 @@ std::optional<NcclFailure> read_gloo(string_view line) {
 std::optional<NcclFailure> read_end_of_process(string_view line) {
   // A container's hook that goes on, in enroot's log.
   if (line.find("pyxis: ") != line.npos) return std::nullopt;
-  // A text that names it, and a handler that waits for it.
-  const std::size_t fault = line.find("Segmentation fault");
-  const bool named =
-      fault != line.npos && fault > 0 && std::string_view("\"'`").find(line[fault - 1]) != line.npos;
-  if (fault != line.npos && !named && line.find("faulthandler") == line.npos)
-    return told(Code::Crashed, line, "Segmentation fault");
+  // Not a text that names it, nor a handler that waits for it.
+  constexpr string_view kFault = "Segmentation fault";
+  const bool named = line.find("\"Segmentation fault\"") != line.npos ||
+                     line.find("'Segmentation fault'") != line.npos ||
+                     line.find("`Segmentation fault`") != line.npos;
+  if (line.find(kFault) != line.npos && !named && line.find("faulthandler") == line.npos)
+    return told(Code::Crashed, line, kFault);
   if (line.find("CANCELLED AT ") != line.npos && line.find("DUE TO TIME LIMIT") != line.npos)
     return told(Code::TimedOut, line);
   return std::nullopt;

@@ -60,8 +60,9 @@ std::optional<NcclFailure> read_loader(string_view line) {
 std::optional<NcclFailure> read_driver(string_view line) {
   if (const auto xid = text_behind(line, "NVRM: Xid (PCI:")) {
     const auto number = number_behind(*xid, "): ");
-    // Notices: a row that was remapped, many corrected errors, what the driver advises after another Xid.
-    if (!number || *number == 63 || *number == 92 || *number == 154) return std::nullopt;
+    // Notices: a row that was remapped, many corrected errors, nothing to do after another Xid.
+    if (!number || *number == 63 || *number == 92 || (*number == 154 && has(*xid, " to 0x0")))
+      return std::nullopt;
     return failure_in(*number == 74 ? Code::NvlinkFabric : Code::GpuFault, line);
   }
   if (has(line, "NV_ERR_FABRIC_STATE_OUT_OF_SYNC") || has(line, "NVLink fabric state cached by the driver"))

@@ -123,10 +123,13 @@ std::string hang_text(const NcclLog& log) {
 // "tells no failure", or which ones ended nothing.
 std::string no_failure_text(const LogVerification& verification) {
   if (verification.failures.empty()) return "tells no failure";
-  return "tells no failure that ended it: it went on after " +
-         join_some(verification.failures, 3, [](const VerifiedFailure& each) {
-           return std::string(to_string(each.failure.code)) + " in line " + std::to_string(each.failure.line);
-         });
+  return "tells no failure that ended it (" +
+         join_some(verification.failures, 3,
+                   [](const VerifiedFailure& each) {
+                     return std::string(to_string(each.failure.code)) + " in line " +
+                            std::to_string(each.failure.line);
+                   }) +
+         ")";
 }
 
 std::string values_sentence(const LogVerification& verification, const NcclLog& log) {

@@ -40,6 +40,20 @@ constexpr std::string_view kBareWarnings[] = {"Call to ibv_",
                                               "Mismatched NCCL version",
                                               "Message truncated "};
 
+// "gpu-1:984:990" of "[1,0]<stdout>:gpu-1:984:990": a launcher's mark is no part of the host's name. `host`:
+// the size of what stands before the process.
+std::string_view without_mark(std::string_view word, std::size_t host) {
+  const auto is_of_name = [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
+  std::size_t begin = host;
+  while (begin > 0 && is_of_name(word[begin - 1])) --begin;
+  return begin < host ? word.substr(begin) : word;
+}
+
+bool is_source(std::string_view ending) {
+  constexpr std::string_view kEndings[] = {"c", "cc", "cpp", "cu", "cxx", "h", "hpp"};
+  return std::ranges::find(kEndings, ending) != std::end(kEndings);
+}
+
 }  // namespace
 
 LogMark find_mark(std::string_view text, std::size_t from) {
@@ -51,15 +65,6 @@ LogMark find_mark(std::string_view text, std::size_t from) {
   const std::size_t warn = text.find(kMarks[1], from);
   const std::size_t at = std::min(info, warn);
   return {at, warn < info, at == text.npos ? 0 : at + kMarks[0].size()};
-}
-
-// "gpu-1:984:990" of "[1,0]<stdout>:gpu-1:984:990": a launcher's mark is no part of the host's name. `host`:
-// the size of what stands before the process.
-std::string_view without_mark(std::string_view word, std::size_t host) {
-  const auto is_of_name = [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
-  std::size_t begin = host;
-  while (begin > 0 && is_of_name(word[begin - 1])) --begin;
-  return begin < host ? word.substr(begin) : word;
 }
 
 std::string_view prefix_of(std::string_view before) {
@@ -76,11 +81,6 @@ std::string_view prefix_of(std::string_view before) {
     before = before.substr(0, blank);
   }
   return {};
-}
-
-bool is_source(std::string_view ending) {
-  constexpr std::string_view kEndings[] = {"c", "cc", "cpp", "cu", "cxx", "h", "hpp"};
-  return std::ranges::find(kEndings, ending) != std::end(kEndings);
 }
 
 std::string_view file_of(std::string_view before) {

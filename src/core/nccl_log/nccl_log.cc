@@ -11,7 +11,6 @@
 #include "nccl_env/core/nccl_log/log_mark.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
-#include "nccl_log/job_progress.h"
 #include "nccl_log/log_version.h"
 #include "nccl_log/unknown_failure.h"
 
@@ -38,6 +37,16 @@ std::string_view word_after(std::string_view text, std::string_view mark) {
   if (at == text.npos) return {};
   text = text.substr(at + mark.size());
   return text.substr(0, text.find_first_of(" \t,"));
+}
+
+// True for data of a job that reads or writes texts, in which any words may stand: {"text": "…"}. A logger's
+// own JSON has a level.
+bool is_sample(std::string_view text) {
+  constexpr std::string_view kKeys[] = {
+      "\"text\":", "\"prompt\":", "\"content\":", "\"messages\":", "\"question\":", "\"answer\":"};
+  constexpr std::string_view kLoggers[] = {"\"level\"", "\"record\"", "\"severity\"", "\"log\""};
+  const auto has = [&](std::string_view key) { return text.find(key) != text.npos; };
+  return text.starts_with('{') && std::ranges::any_of(kKeys, has) && std::ranges::none_of(kLoggers, has);
 }
 
 // The text behind `mark`: up to the first character of `ends` in it, or all of it.
@@ -205,7 +214,10 @@ void NcclLogReader::read_rest(std::string_view text, bool cut) {
     message.known = find_known_line(text);
     ours = read_unmarked(message) || ours;
   }
-  log_.nccl_lines += ours ? 1 : 0;
+  if (ours && counted_ != log_.lines) {
+    counted_ = log_.lines;
+    ++log_.nccl_lines;
+  }
   log_.processes = processes_.size();
   log_.hosts = hosts_.size();
 }
@@ -214,7 +226,6 @@ void NcclLogReader::read_rest(std::string_view text, bool cut) {
 // their own lines.
 bool NcclLogReader::read_unmarked(const Message& message) {
   if (is_sample(message.text)) return false;
-  read_progress(message.text);
   if (message.known && message.known->kind == LineKind::Harmless) {
     message.note(log_.warnings, message.text);
     return true;
@@ -224,17 +235,6 @@ bool NcclLogReader::read_unmarked(const Message& message) {
       read_bare(message) || read_framework(message) || read_gloo_rest(message) || read_broken(message);
   unmarked_ = known ? "" : std::string(message.text.substr(0, kLongestFact));
   return known || read_unknown(message);
-}
-
-// What shows that the job works, and what takes a failure back.
-void NcclLogReader::read_progress(std::string_view text) {
-  if (text.starts_with("Traceback (most recent call last)")) log_.progress = 0;
-  if (shows_work(text)) ++log_.progress;
-  if (const std::string_view words = taken_back_by(text); !words.empty()) {
-    for (NcclFailure& failure : log_.failures) {
-      failure.retried = failure.retried || failure.text.find(words) != std::string::npos;
-    }
-  }
 }
 
 // A line that a person's editor or terminal broke: known only together with the line before.
@@ -261,16 +261,13 @@ bool NcclLogReader::read_broken(const Message& message) {
   return true;
 }
 
-// nccl-tests' processes that know of each other print one head and one summary. One summary after two heads
-// is of a run behind one that was cut.
+// nccl-tests' processes that know of each other print one head and one summary. A head behind rows is of a
+// run behind one that was cut.
 void NcclLogReader::note_tests(bool begin) {
-  if (tests_ == begin) {
-    if (tests_met_ == 0) tests_met_ = log_.lines;
-    log_.tests_apart = tests_met_;
-  } else if (!begin) {
-    log_.tests_apart = 0;
-  }
+  const bool cut = begin && log_.table_rows > tests_rows_;
+  if (tests_ == begin && !cut && log_.tests_apart == 0) log_.tests_apart = log_.lines;
   tests_ = begin;
+  tests_rows_ = log_.table_rows;
 }
 
 // PyTorch tells "2.14.3" of the library that tells "2.14.3+cuda11.7".
@@ -313,7 +310,6 @@ bool NcclLogReader::read_table(std::string_view text) {
     if (next_word().empty()) return false;
   }
   ++log_.table_rows;
-  ++log_.progress;
   return true;
 }
 
@@ -694,7 +690,6 @@ void NcclLogReader::read_closed(const Message& message) {
 // Failures of one kind, port and row are one: a job that fails prints them for each channel and rank.
 // `repeated`: a framework repeats NCCL's last warning, which counts once.
 void NcclLogReader::add_failure(const Message& message, NcclFailure failure, bool repeated) {
-  log_.progress = 0;
   if (repeated &&
       std::ranges::any_of(log_.failures, [&](const NcclFailure& each) { return each.text == failure.text; }))
     return;

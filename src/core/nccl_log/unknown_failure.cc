@@ -97,10 +97,19 @@ std::size_t exception_at(string_view line, std::size_t end) {
   return begin == 0 || line[begin - 1] == ' ' ? begin : line.npos;
 }
 
-// True if a logger tells by the level that its program goes on.
-bool is_of_lower_level(string_view before) {
-  constexpr string_view kLevels[] = {"INFO", "WARN", "DEBUG", "Warning", "warning"};
-  return std::ranges::any_of(kLevels, [&](string_view level) { return before.find(level) != before.npos; });
+// True if a logger tells by its level, among the first words, that the program goes on.
+bool is_of_lower_level(string_view line) {
+  constexpr string_view kAround = "[]():,|";
+  constexpr string_view kLower[] = {"INFO", "WARN", "WARNING", "DEBUG", "Warning", "warning"};
+  for (int words = 0; words < 5 && !line.empty(); ++words) {
+    string_view word = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(word.size() + 1, line.size()));
+    word = word.substr(std::min(word.find_first_not_of(kAround), word.size()));
+    word = word.substr(0, word.find_last_not_of(kAround) + 1);
+    if (word == "ERROR" || word == "CRITICAL" || word == "FATAL") return false;
+    if (std::ranges::find(kLower, word) != std::end(kLower)) return true;
+  }
+  return false;
 }
 
 std::size_t error_at(string_view line) {
@@ -141,8 +150,9 @@ std::optional<NcclFailure> read_process_end(std::string_view line) {
 
 std::optional<NcclFailure> read_unknown_failure(std::string_view line) {
   const std::size_t at = error_at(line);
-  if (at == line.npos || is_of_lower_level(line.substr(0, at))) return std::nullopt;
+  if (at == line.npos) return std::nullopt;
   const string_view error = line.substr(at);
+  if (is_of_lower_level(line.substr(0, at)) && !begins_with_any(error, kFatal)) return std::nullopt;
   const bool waited =
       std::ranges::any_of(kTimeouts, [&](string_view words) { return error.find(words) != error.npos; });
   NcclFailure failure = failure_of_line(waited ? kTimeout : kError, line);

@@ -87,7 +87,8 @@ TEST_F(Verify, ARankThatWroteNothingStopsNoOther) {
   const CliResult result = run_cli({"verify", bad, empty});
   EXPECT_EQ(result.code, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("GpuOutOfMemory"));
-  EXPECT_THAT(result.out, HasSubstr("1 log could not be read."));
+  EXPECT_THAT(result.out, HasSubstr("no line of NCCL's,\n  though others wait or failed"));
+  EXPECT_EQ(run_cli({"verify", empty, empty}).code, 3);
   EXPECT_EQ(run_cli({"verify", empty}).code, 3);
   EXPECT_EQ(run_cli({"verify", bad, bad + "x"}).code, 4) << "a name with a mistake";
 }

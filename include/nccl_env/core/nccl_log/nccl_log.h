@@ -70,7 +70,6 @@ struct NcclLog {
   std::uint64_t table_rows = 0;
   std::uint64_t tests_apart = 0;    // the line that shows nccl-tests' processes each run for itself; 0: none
   bool ended = false;               // the job came to its end: a communicator's, or nccl-tests' last line
-  std::uint64_t progress = 0;       // lines since the last failure that show the job at work
   std::uint64_t gloo_loopback = 0;  // the line in which Gloo takes the loopback address
   std::uint64_t driver = 0;         // CUDA's: 12020 is 12.2
   std::set<std::uint64_t>
@@ -93,11 +92,6 @@ struct NcclLog {
   }
   // Whether the job came to its end, or nccl-tests to a row of its table.
   [[nodiscard]] bool came_to_results() const { return ended || table_rows > 0; }
-  // Whether the job worked on after all failures.
-  [[nodiscard]] bool went_on() const {
-    constexpr std::uint64_t kEnough = 10;  // ranks that gather gradients write some before they miss another
-    return progress >= kEnough;
-  }
   // The hosts of these processes: "gpu-1".
   [[nodiscard]] std::set<std::string> hosts_of(const std::set<std::uint32_t>& of) const;
   // The processes that a completion's peer is among, by address or host ("10.0.0.2<4711>", "node-a<4711>");
@@ -131,7 +125,6 @@ class NcclLogReader {
   bool read_gloo_rest(const Message& message);
   bool read_unknown(const Message& message);
   bool read_broken(const Message& message);
-  void read_progress(std::string_view text);
   void note_tests(bool begin);
   void note_waiting(const NcclFailure& failure, std::string_view text);
   bool read_table(std::string_view text);
@@ -160,7 +153,8 @@ class NcclLogReader {
   std::optional<std::pair<std::size_t, std::string>> closed_;
   std::string unmarked_;                   // the line before, where it has no mark of NCCL's
   std::optional<bool> tests_;              // nccl-tests printed its head last (true) or its summary
-  std::uint64_t tests_met_ = 0;            // the line in which two of its runs met; 0: none
+  std::uint64_t tests_rows_ = 0;           // rows of its table when the last head came
+  std::uint64_t counted_ = 0;              // the last line that counts as NCCL's
   std::uint64_t framework_line_ = 0;       // of a framework's last words on NCCL
   std::optional<std::string> last_error_;  // what stands before "Last error:" of the line before
 };
