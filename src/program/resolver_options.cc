@@ -44,7 +44,7 @@ std::string image_problem(const std::string& text) {
   const std::string digest = text.substr(name.size());
   if (name.empty() || text.size() > kLongest || !std::all_of(name.begin(), name.end(), is_image_character) ||
       name.front() == '-' || name.back() == ':' || name.back() == '/')
-    return "must be an image's name, such as registry.example/nccl-env-agent@sha256:…";
+    return "must be an image's name, such as registry.example/nccl-env-agent@sha256:...";
   if (digest.empty()) return {};
   const std::string hex = digest.starts_with(kDigest) ? digest.substr(kDigest.size()) : "";
   if (hex.size() != kDigits ||

@@ -151,7 +151,7 @@ constexpr std::array kRows{
         "Attach one network for each rail to the pod, or use hostNetwork."),
     of_pod(
         Code::UserListShort, "UserListShort", Impact::PodAnew,
-        "A user's own list (NCCL_IB_HCA, UCX_NET_DEVICES, …) takes fewer HCAs than the fabric of the pod's "
+        "A user's own list (NCCL_IB_HCA, UCX_NET_DEVICES, ...) takes fewer HCAs than the fabric of the pod's "
         "node has.",
         "Nothing, if it is meant so, equally on all ranks; else remove the variable from the container to "
         "have the node's list."),

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/nccl_log/verify_lines.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_log/known_lines/text.h"
 
 namespace nccl_env::line_finder_test {
@@ -24,6 +25,7 @@ TEST(LineFinder, RowsAreSentencesAndNoneStandsTwice) {
   for (const KnownLine& row : known_lines()) {
     SCOPED_TRACE(std::string(row.words));
     EXPECT_EQ(row.meaning.empty(), row.remedy.empty());
+    EXPECT_TRUE(is_printable_ascii(row.meaning) && is_printable_ascii(row.remedy)) << "shown as ???";
     if (!row.meaning.empty()) {
       EXPECT_THAT(std::string(row.meaning), EndsWith("."));
       EXPECT_THAT(std::string(row.remedy), EndsWith("."));

@@ -82,7 +82,7 @@ struct NcclLog {
 
   // False of a log without a line that is known here.
   [[nodiscard]] bool speaks() const {
-    return nccl_lines + ucx.lines + nvshmem.lines + table_rows + tests_apart > 0;
+    return nccl_lines + ucx.lines + nvshmem.lines + table_rows + tests_apart > 0 || ended;
   }
   // Whether all ranks of the job are on one node. False where the log does not tell.
   [[nodiscard]] bool is_of_one_node() const;

@@ -61,7 +61,7 @@ constexpr EngineVariable kVariables[] = {
              .kind = ValueKind::Text,
              .empty_is_unset = true,
              .ranks = Ranks::Node,
-             .note = "NAME:PORT:COUNT,…: how many ranks take which port, in their order"}},
+             .note = "NAME:PORT:COUNT,...: how many ranks take which port, in their order"}},
     {.row = {.name = "NVSHMEM_ENABLE_NIC_PE_MAPPING",
              .kind = ValueKind::Integer,
              .max = 1,

@@ -47,7 +47,7 @@ constexpr EngineVariable kVariables[] = {
           .kind = ValueKind::Text,
           .ranks = Ranks::Fabric,
           .note =
-              "ADDRESS/PREFIX,…: only rows inside one of them, and UCX stops where a device has none; from "
+              "ADDRESS/PREFIX,...: only rows inside one of them, and UCX stops where a device has none; from "
               "1.18 on"}},
     traffic_class_row("UCX_IB_TRAFFIC_CLASS", kAuto),
     service_level_row("UCX_IB_SL", kAuto),

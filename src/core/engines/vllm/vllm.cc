@@ -11,12 +11,12 @@ constexpr EngineVariable kVariables[] = {
              .kind = ValueKind::Text,
              .empty_is_unset = true,
              .ranks = Ranks::Node,
-             .note = "GPU=NIC,… by PCI address; stands with VLLM_NIC_SELECTION_VARS or not at all"}},
+             .note = "GPU=NIC,... by PCI address; stands with VLLM_NIC_SELECTION_VARS or not at all"}},
     {.row = {.name = "VLLM_NIC_SELECTION_VARS",
              .kind = ValueKind::Text,
              .empty_is_unset = true,
              .ranks = Ranks::Any,
-             .note = "VARIABLE[:PORT],…: lists in front of which vLLM writes the GPU's device"}},
+             .note = "VARIABLE[:PORT],...: lists in front of which vLLM writes the GPU's device"}},
 };
 
 EngineSelection select(const NodeFabric& /*table*/, const NcclEnv& /*env*/) {
