@@ -80,7 +80,8 @@ constexpr KnownLine kLeftOver = [] {
       "More workers are counted in PyTorch's store than the job has: the store, mostly a file, is left over "
       "from an "
       "earlier run, or two jobs share it.";
-  row.remedy = "Remove the file of init_method=file://..., or give each run one of its own (or another port).";
+  row.remedy =
+      "Remove the file of init_method=file://..., or give each run one of its own (or another port).";
   return row;
 }();
 
