@@ -257,7 +257,7 @@ program::Failure read_rank_files(const VerifyArguments& arguments, const Console
   bool any = false;
   for (const std::string& file : arguments.logs) {
     NcclLogReader reader;
-    const program::Failure failure = read_log(file, terminal.in, reader);
+    program::Failure failure = read_log(file, terminal.in, reader);
     // A rank that wrote nothing stands beside the others as one that is silent.
     if (failure && failure.code != program::kNothing) return failure;
     if (failure && !nothing) nothing = failure;
