@@ -41,7 +41,7 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
   }
 }
 
-// What the log tells as the rest of it shows it, and what only the whole of it tells.
+// Failures as the rest of the log shows them, and those that only the whole of it tells.
 std::vector<NcclFailure> failures_seen(const NcclLog& log) {
   std::vector<NcclFailure> all;
   all.reserve(log.failures.size() + 1);
