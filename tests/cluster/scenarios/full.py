@@ -40,12 +40,15 @@ class Full:
                     pass
             file.truncate(file.tell() // PAGE * PAGE - spare * PAGE)
 
-    def hold(self, seconds):
-        """Takes what others free meanwhile."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+    def hold(self, ended):
+        """Takes what others free until threading.Event `ended`."""
+        while not ended.wait(0.01):
             self.fill()
-            time.sleep(0.01)
+
+    def hold_for(self, seconds):
+        ended = threading.Event()
+        threading.Timer(seconds, ended.set).start()
+        self.hold(ended)
 
     def __exit__(self, *_):
         self.path.unlink()
@@ -77,34 +80,41 @@ class Filler(threading.Thread):
     def __init__(self, disk):
         super().__init__(daemon=True)
         self.disk, self.known, self.full = disk, set(disk.glob("*/etc-hosts")), Full(disk, spare=16)
+        self.ended = threading.Event()
 
     def run(self):
         eventually("a pod has /etc/hosts", lambda: any(path.stat().st_size for path in set(self.disk.glob("*/etc-hosts")) -
                                                        self.known), limit=60, pause=0.001)
-        self.full.fill()
+        self.full.hold(self.ended)
 
 
 def values(session, disk, namespace, host_network):
-    """The init container makes its files and can write nothing into them, nor say so."""
+    """The init container makes its files and can write nothing into them, at most say so: a page that another pod frees
+    is room for its message."""
     filler = Filler(disk)
     with filler.full:
         filler.start()
-        process = session.run(pod(namespace, "train", host_network=host_network))
-        filler.join()
+        try:
+            process = session.run(pod(namespace, "train", host_network=host_network))
+        finally:
+            filler.ended.set()
+            filler.join()
     ended = next(one for one in statuses(session.api.get("Pod", namespace, "train")) if one["name"] == RESOLVER)
     expect(f"{namespace}: the init container's end", (ended["state"]["terminated"]["exitCode"], ended["restartCount"]), (0, 0))
     expect(f"{namespace}: its variables", process.variables(), {"NCCL_IB_TIMEOUT": "22"})
     expect(f"{namespace}: its file", process.conf() or {}, {})
-    told = session.command("nccl-env", "explain", "pod/train", "-n", namespace)
-    expect(f"{namespace}: explain", "what it found itself is not known" in " ".join(told.split()), True)
+    said = bool(ended["state"]["terminated"].get("message"))
+    told = session.command("nccl-env", "explain", "pod/train", "-n", namespace, code=int(said))
+    cause = "No space left on device" if said else "what it found itself is not known"
+    expect(f"{namespace}: explain", cause in " ".join(told.split()), True)
 
 
 def waits(session, disk):
     """Without room for anything the pod waits for its kubelet, and has all values once there is some."""
     with Full(disk) as full:
-        full.hold(1)  # the pods before may still free some
+        full.hold_for(1)  # the pods before may still free some
         session.api.create(pod("full", "waits"))
-        full.hold(3)
+        full.hold_for(3)
         running = [one for one in statuses(session.api.get("Pod", "full", "waits")) if "running" in one.get("state", {})]
         if running:
             raise Failed("a pod runs on a node without room")
