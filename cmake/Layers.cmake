@@ -2,7 +2,7 @@
 # A layer is a library whose public headers live in include/nccl_env/NAME and whose sources live in src/NAME,
 # in rooms (folders) where there are many. A target sees only the headers of its own layer and of those it
 # names in DEPENDS (and what these name): the include path is a folder of links, one per layer, so that an
-# include that goes upwards does not compile. result.h, hex.h and json_text.h are everybody's.
+# include that goes upwards does not compile. result.h, hex.h, json_text.h and utf8.h are everybody's.
 #
 #   nccl_env_layer(core LIBRARIES nlohmann_json::nlohmann_json PRIVATE simdjson::simdjson EXCEPT explain doctor)
 #   nccl_env_layer(core/explain DEPENDS core COLD)
@@ -27,7 +27,7 @@ function(nccl_env_layer name)
     set(view ${CMAKE_BINARY_DIR}/layers/${name})
     file(REMOVE_RECURSE ${view})
     file(MAKE_DIRECTORY ${view}/nccl_env)
-    foreach(link IN ITEMS result.h hex.h json_text.h ${name})
+    foreach(link IN ITEMS result.h hex.h json_text.h utf8.h ${name})
       if(EXISTS ${CMAKE_SOURCE_DIR}/include/nccl_env/${link})
         file(CREATE_LINK ${CMAKE_SOURCE_DIR}/include/nccl_env/${link} ${view}/nccl_env/${link} SYMBOLIC)
       endif()

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "nccl_env/json_text.h"
-#include "utf8.h"
+#include "nccl_env/utf8.h"
 
 namespace nccl_env {
 namespace {
@@ -31,16 +31,13 @@ constexpr std::size_t kMaxWaiting = 1024 * 1024;     // 1 500 decisions
 constexpr std::chrono::milliseconds kGathering{10};  // between two writes: a wake-up costs more than a line
 constexpr std::chrono::seconds kLongestEnd{2};       // the wait for a slow reader when the logger ends
 
-void append_escape(std::string& out, unsigned point) {
+void append_escape(std::string& out, std::uint32_t point) {
+  if (point > 0xffff) {  // JSON escapes such a character in two halves
+    append_escape(out, 0xd7c0 + (point >> 10U));
+    point = 0xdc00 + (point & 0x3ffU);
+  }
   std::array<char, json::kMaxEscape> escape;
   out.append(escape.data(), json::put_escape(escape.data(), point));
-}
-
-// The code point of a character of two or three bytes.
-unsigned code_point(std::string_view character) {
-  const auto low_bits = [&](std::size_t at) { return static_cast<unsigned char>(character[at]) & 0x3fU; };
-  if (character.size() == 2) return (static_cast<unsigned char>(character[0]) & 0x1fU) << 6U | low_bits(1);
-  return (static_cast<unsigned char>(character[0]) & 0x0fU) << 12U | low_bits(1) << 6U | low_bits(2);
 }
 
 // Returns how many leading bytes need no escape: nearly all that is logged.
@@ -66,10 +63,9 @@ void append_text(std::string& out, std::string_view text) {
     const auto c = static_cast<unsigned char>(text[0]);
     if (length == 0) {
       out += kReplacement;
-    } else if (c < 0x80) {
-      append_escape(out, c);
-    } else if (steers_display(text.substr(0, length))) {
-      append_escape(out, code_point(text.substr(0, length)));
+    } else if (const std::uint32_t point = code_point(text.substr(0, length));
+               c < 0x80 || steers_display(point)) {
+      append_escape(out, point);
     } else {
       out += text.substr(0, length);
     }

@@ -23,7 +23,7 @@
 #include <variant>
 #include <vector>
 
-#include "utf8.h"
+#include "nccl_env/utf8.h"
 
 namespace nccl_env {
 namespace {

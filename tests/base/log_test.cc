@@ -87,10 +87,11 @@ TEST(Log, HostileStringsStayOneLineOfValidJson) {
 
 TEST(Log, CharactersThatTurnTextAroundOnATerminalAreEscaped) {
   Captured log;
-  const std::string hostile = "\xc2\x80\xc2\x9b|\xe2\x80\xaa\xe2\x80\xae|\xe2\x81\xa6\xe2\x81\xa9";
-  const std::string harmless = "\xc2\xa0\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa";
+  const std::string hostile =
+      "\xc2\x80\xc2\x9b|\xe2\x80\xaa\xe2\x80\xae|\xe2\x81\xa6\xe2\x81\xa9|\xf3\xa0\x81\x81";
+  const std::string harmless = "\xc2\xa0\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f\xe2\x81\xb0";
   log.logger->info("m", {{"hostile", hostile}, {"harmless", harmless}});
-  EXPECT_NE(log.text.str().find(R"(\u0080\u009b|\u202a\u202e|\u2066\u2069)"), std::string::npos)
+  EXPECT_NE(log.text.str().find(R"(\u0080\u009b|\u202a\u202e|\u2066\u2069|\udb40\udc41)"), std::string::npos)
       << log.text.str();
   EXPECT_NE(log.text.str().find(harmless), std::string::npos);
   EXPECT_EQ(log.only_line()["hostile"], hostile);

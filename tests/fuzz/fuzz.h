@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "nccl_env/utf8.h"
+
 namespace nccl_env::fuzz {
 
 // Aborts: libFuzzer keeps the input.
@@ -17,6 +19,16 @@ inline void require(bool holds, std::string_view rule) {
   if (holds) return;
   std::fprintf(stderr, "broken rule: %.*s\n", static_cast<int>(rule.size()), rule.data());
   std::abort();
+}
+
+// Of answers for a terminal: UTF-8 without what it would obey, in lines.
+inline void require_shown(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    require(length > 0, "UTF-8");
+    require(text.front() == '\n' || !steers_display(code_point(text.substr(0, length))), "shown, not obeyed");
+    text.remove_prefix(length);
+  }
 }
 
 // Takes the first byte off the input, as a choice.

@@ -45,8 +45,7 @@ FUZZ_TARGET(nccl_log) {
     require(!value.evidence.empty(), "a verdict has its evidence");
     require(value.line <= log.lines, "a line of the log");
   }
-  for (const char c : render_text(verification, log))
-    require(c == '\n' || (c >= ' ' && c <= '~'), "printable");
+  require_shown(render_text(verification, log));
   const std::string json =
       to_json(verification, log).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   require(nlohmann::json::accept(json), "JSON");

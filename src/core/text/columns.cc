@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/text/strict.h"
+#include "nccl_env/utf8.h"
+
 namespace nccl_env {
 namespace {
 
@@ -17,10 +20,25 @@ void trim_right(std::string& text) {
 }  // namespace
 
 std::string printable(std::string_view text) {
-  std::string result(text);
-  std::replace_if(
-      result.begin(), result.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const bool shown = length > 0 && !steers_display(code_point(text.substr(0, length)));
+    shown ? result.append(text.substr(0, length)) : result.append(1, '?');
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
   return result;
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    width += length == 0 ? 1 : columns_of(code_point(text.substr(0, length)));
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return width;
 }
 
 std::string escape_markup(std::string_view text) {
@@ -39,16 +57,21 @@ std::string escape_markup(std::string_view text) {
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
+  std::size_t filled = 0;
   while (!text.empty()) {
     const std::size_t quoted = text.front() == '`' ? text.find('`', 1) : text.npos;
     const std::size_t end = text.find_first_of(" ,", quoted == text.npos ? 0 : quoted);
     const std::string_view word = text.substr(0, end == std::string_view::npos ? text.size() : end + 1);
-    const std::size_t length = word.size() - (word.ends_with(' ') ? 1 : 0);
-    if (!lines.back().empty() && lines.back().size() + length > width) {
+    const std::size_t length = display_width(word);
+    if (!lines.back().empty() && filled + length - (word.ends_with(' ') ? 1 : 0) > width) {
       trim_right(lines.back());
       lines.emplace_back();
+      filled = 0;
     }
-    if (!lines.back().empty() || word != " ") lines.back() += word;
+    if (!lines.back().empty() || word != " ") {
+      lines.back() += word;
+      filled += length;
+    }
     text.remove_prefix(word.size());
   }
   trim_right(lines.back());
@@ -71,7 +94,7 @@ std::string TextColumns::render() const {
   std::vector<std::size_t> widths;
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
   }
   std::size_t last_at = indent_;
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) last_at += widths[i] + kGap;
@@ -82,7 +105,7 @@ std::string TextColumns::render() const {
     std::string line(indent_, ' ');
     for (std::size_t i = 0; i + 1 < widths.size() && i < row.size(); ++i) {
       line += row[i];
-      line.append(widths[i] + kGap - row[i].size(), ' ');
+      line.append(widths[i] + kGap - display_width(row[i]), ' ');
     }
     const bool full = row.size() == widths.size();
     for (const std::string& part : full ? wrap(row.back(), last_width) : std::vector<std::string>(1)) {
@@ -101,7 +124,7 @@ std::string object_name(const std::string& name_space, const std::string& name) 
 
 std::string cut(std::string_view text, std::size_t width) {
   if (text.size() <= width) return std::string(text);
-  return std::string(text.substr(0, width < 2 ? 0 : width - 2)) + "..";
+  return std::string(prefix_of(text, width < 2 ? 0 : width - 2)) + "..";
 }
 
 }  // namespace nccl_env

@@ -10,7 +10,22 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(PlainText, NothingThatATerminalWouldObeyGetsThrough) {
-  EXPECT_EQ(printable("a\x1b[2Jb\n\x7f\xc3\xa4"), "a?[2Jb????");
+  EXPECT_EQ(printable("a\x1b[2Jb\n\x7f"), "a?[2Jb??");
+  EXPECT_EQ(printable("\u009b2J \u202eABC\u2066 \u200b\ufeff \U000e0041"), "?2J ?ABC? ?? ?")
+      << "C1, bidi, tags";
+  EXPECT_EQ(printable("\xc3 \xff \xed\xa0\x80 \xc0\x80"), "? ? ??? ??") << "not UTF-8";
+}
+
+TEST(PlainText, OtherScriptsAreShownAndMeasuredAsATerminalDoes) {
+  const std::string text = "显存不足: Größe e\u0301 🚀";
+  EXPECT_EQ(printable(text), text);
+  EXPECT_EQ(display_width(text), 8 + 2 + 6 + 1 + 1 + 2);
+  EXPECT_EQ(display_width("\xff"), 1);
+  EXPECT_THAT(wrap("显存 不足 ab", 7), ElementsAre("显存", "不足 ab"));
+  TextColumns columns(0);
+  columns.add({"网卡", "x"});
+  columns.add({"ab", "y"});
+  EXPECT_EQ(columns.render(), "网卡  x\nab    y\n");
 }
 
 TEST(PlainText, LinesBreakBehindBlanksAndCommas) {

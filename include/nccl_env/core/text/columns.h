@@ -10,13 +10,17 @@ namespace nccl_env {
 
 inline constexpr std::size_t kTextWidth = 80;
 
-// Printable ASCII as it is, every other byte as '?'.
+// Characters that a terminal shows as they are; '?' for each that it would obey, and for each byte that is
+// not UTF-8.
 std::string printable(std::string_view text);
+
+// Columns that the text takes on a terminal.
+std::size_t display_width(std::string_view text);
 
 // For text and attributes of XML and HTML.
 std::string escape_markup(std::string_view text);
 
-// Lines of at most `width` characters, broken behind blanks and commas; a longer word stays whole, and so
+// Lines of at most `width` columns, broken behind blanks and commas; a longer word stays whole, and so
 // does what stands between backquotes: a command that can be copied.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
