@@ -73,40 +73,48 @@ def logs(session):
     return f"no room for logs {load.figures()}"
 
 
-class Filler(threading.Thread):
+class Filling:
     """Fills the disk of pods' files once the next pod's /etc/hosts is there, which the kubelet writes before it starts a
-    container; little is left until then."""
+    container; little is left until then. It stays full until the end."""
 
     def __init__(self, disk):
-        super().__init__(daemon=True)
         self.disk, self.known, self.full = disk, set(disk.glob("*/etc-hosts")), Full(disk, spare=16)
-        self.ended = threading.Event()
+        self.ended, self.thread = threading.Event(), threading.Thread(target=self.run, daemon=True)
+
+    def __enter__(self):
+        self.full.__enter__()
+        self.thread.start()
+
+    def __exit__(self, *error):
+        self.ended.set()
+        self.thread.join()
+        self.full.__exit__(*error)
 
     def run(self):
-        eventually("a pod has /etc/hosts", lambda: any(path.stat().st_size for path in set(self.disk.glob("*/etc-hosts")) -
-                                                       self.known), limit=60, pause=0.001)
+        new = lambda: set(self.disk.glob("*/etc-hosts")) - self.known
+        eventually("a pod has /etc/hosts", lambda: self.ended.is_set() or any(path.stat().st_size for path in new()),
+                   limit=60, pause=0.001)
         self.full.hold(self.ended)
 
 
-def values(session, disk, namespace, host_network):
-    """The init container makes its files and can write nothing into them, at most say so: a page that another pod frees
-    is room for its message."""
-    filler = Filler(disk)
-    with filler.full:
-        filler.start()
-        try:
-            process = session.run(pod(namespace, "train", host_network=host_network))
-        finally:
-            filler.ended.set()
-            filler.join()
-    ended = next(one for one in statuses(session.api.get("Pod", namespace, "train")) if one["name"] == RESOLVER)
+def why_unwritten(session, namespace, name):
+    """What explain has to say, and its exit code, of a pod whose init container could write no file. A page that another
+    pod freed is room for its message."""
+    ended = next(one for one in statuses(session.api.get("Pod", namespace, name)) if one["name"] == RESOLVER)
     expect(f"{namespace}: the init container's end", (ended["state"]["terminated"]["exitCode"], ended["restartCount"]), (0, 0))
+    said = bool(ended["state"]["terminated"].get("message"))
+    return ("No space left on device", 1) if said else ("what it found itself is not known", 0)
+
+
+def values(session, disk, namespace, host_network):
+    """The init container makes its files and can write nothing into them."""
+    with Filling(disk):
+        process = session.run(pod(namespace, "train", host_network=host_network))
     expect(f"{namespace}: its variables", process.variables(), {"NCCL_IB_TIMEOUT": "22"})
     expect(f"{namespace}: its file", process.conf() or {}, {})
-    said = bool(ended["state"]["terminated"].get("message"))
-    told = session.command("nccl-env", "explain", "pod/train", "-n", namespace, code=int(said))
-    cause = "No space left on device" if said else "what it found itself is not known"
-    expect(f"{namespace}: explain", cause in " ".join(told.split()), True)
+    why, code = why_unwritten(session, namespace, "train")
+    told = session.command("nccl-env", "explain", "pod/train", "-n", namespace, code=code)
+    expect(f"{namespace}: explain", why in " ".join(told.split()), True)
 
 
 def waits(session, disk):
