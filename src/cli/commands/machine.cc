@@ -272,8 +272,8 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
   const NodeContext context{now};
   const BindingPlan binding = plan_binding(wanted, into.table.name, &into.table, context);
   const NodeValues values = values_for(binding, Exposure::Host, true);
-  take(explain({*pod, plan, into.table.name, &binding, &into.table, *version, nullptr, wanted.get()}), values,
-       given != nullptr, into);
+  take(explain({*pod, plan, into.table.name, &binding, &into.table, *version, nullptr, wanted.get(), now}),
+       values, given != nullptr, into);
   return {};
 }
 

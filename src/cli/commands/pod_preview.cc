@@ -78,7 +78,7 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
   const Plan plan = plan_in(pod, claims, situation);
   const std::optional<BindingPlan> binding = binding_to(node, situation);
   return explain({pod, plan, node, binding ? &*binding : nullptr, table_of(node, situation),
-                  situation.version, &claims, situation.policy.get()});
+                  situation.version, &claims, situation.policy.get(), situation.now});
 }
 
 std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation) {

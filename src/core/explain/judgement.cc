@@ -5,7 +5,9 @@
 #include <cctype>
 #include <optional>
 
+#include "decide/process_limits.h"
 #include "engines/nccl/ports.h"
+#include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/notes.h"
@@ -72,6 +74,51 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject
     finding.subject.path = row.variable;
   }
   return findings;
+}
+
+void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& findings) {
+  for (Finding& finding : findings) {
+    if (finding.code != Code::FellBack) continue;
+    if (own_list) {
+      finding.remedy = remedy(Reason::UserSet);
+    } else if (omission && omission->reason && !omission->detail.empty()) {
+      finding.sentence = omission->detail + " So NCCL silently falls back to sockets.";
+      finding.remedy = remedy(*omission->reason);
+    }
+  }
+}
+
+void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
+                        const Subject& of, std::vector<Finding>& into) {
+  if (std::ranges::find(into, Code::RailDown, &Finding::code) != into.end()) return;
+  const PortChoice choice = choose_policy_ports(table, policy, exposure, now);
+  if (choice.reason || choice.ports.empty()) return;  // its reason tells all
+  std::vector<const PortVerdict*> left_out;
+  bool was_up = false;  // the agent knows since when a port has a state if it saw another one before
+  for (const PortVerdict& verdict : choice.verdicts) {
+    if (!verdict.of_fabric || verdict.fabric) continue;
+    left_out.push_back(&verdict);
+    was_up = was_up || (verdict.port->state.value_or(PortState::Active) != PortState::Active &&
+                        verdict.port->state_since);
+  }
+  if (left_out.empty()) return;
+  const auto text = [&](const PortVerdict* verdict) {
+    return verdict->port->hca + ":" + std::to_string(verdict->port->number) + " (" + verdict->why + ")";
+  };
+  into.push_back({Code::RailDown, was_up ? Severity::Warning : Severity::Info, of,
+                  "The list has " + std::to_string(choice.ports.size()) + " of the " +
+                      std::to_string(choice.fabric.size()) + " ports of the node's fabric, without " +
+                      join_some(left_out, kMostNames, text)});
+  into.back().subject.path = variable::kIbHca;
+}
+
+void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Subject& of,
+                        std::vector<Finding>& into) {
+  if (std::string text = device_problem(pod, ours); !text.empty()) {
+    into.push_back(
+        {Code::DeviceNotOpened, Severity::Warning, of, std::move(text),
+         "Request the RDMA resource of the nodes' device plugin, or make the container privileged."});
+  }
 }
 
 void judge_setting(std::string_view name, std::string_view value, const Subject& of,

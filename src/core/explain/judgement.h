@@ -6,15 +6,32 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/decide/value.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/explain/engine_choices.h"
+#include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/findings/finding.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
 
 // Returns a finding for each fault of NCCL's choice with the container's variables.
 std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject& of);
+
+// Tells why no port is left: the user's own list, else why the node gives none (`omission`, null where it
+// gives one).
+void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& findings);
+
+// Adds RailDown for ports of the node's fabric that are not in the list which the node gives: a warning where
+// the agent saw that such a port was up. `into` has no RailDown yet.
+void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
+                        const Subject& of, std::vector<Finding>& into);
+
+// Adds DeviceNotOpened for a pod whose containers `ours` (per Pod::containers) may open no RDMA device.
+void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Subject& of,
+                        std::vector<Finding>& into);
 
 // Adds what is wrong with a variable of the container's own, if that is certain without its node.
 void judge_setting(std::string_view name, std::string_view value, const Subject& of,

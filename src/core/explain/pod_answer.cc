@@ -230,9 +230,6 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
 constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 constexpr std::string_view kDenied = "denied the request: ";
 
-constexpr const char* kDeviceRemedy =
-    "Request the RDMA resource of the nodes' device plugin, or make the container privileged.";
-
 constexpr const char* kResolverRemedy =
     "See `kubectl describe pod` and the init container's log. The image of nccl-env-resolve has to be one "
     "that the pod's namespace may pull and run; the label nccl-env.io/resolve=Binding on the namespace does "
@@ -594,11 +591,23 @@ class Answerer {
     }
     if (answer_.state == PodState::Given && !record_.is_finished()) {
       judge_limits();
+      judge_left_out();
       judge_short_list();
       add_short_lists(answer_.engines, subject(), findings);
       judge_interfaces();
     }
     sort_findings(findings);
+  }
+
+  // Ports of the fabric that were down when the pod was bound, and still are.
+  void judge_left_out() {
+    const GivenContainer* container = in_status();
+    const Value* list = container ? container->find(variable::kIbHca) : nullptr;
+    if (!list || !list->is_from(Source::Node) || !around_.table || !around_.policy ||
+        !record_.status->exposure)
+      return;
+    add_left_out_ports(*around_.table, *around_.policy, *record_.status->exposure, around_.context.now,
+                       subject(), answer_.findings);
   }
 
   // A user's own list of fewer HCAs than the node's fabric has may be meant so.
@@ -636,8 +645,7 @@ class Answerer {
         return given.in_status && given.name == container.name;
       }));
     }
-    if (std::string text = device_problem(pod_, ours); !text.empty())
-      add_finding(Code::DeviceNotOpened, Severity::Warning, std::move(text), kDeviceRemedy);
+    add_device_problem(pod_, ours, subject(), answer_.findings);
     if (std::string text = shared_memory_problem(pod_, ours); !text.empty())
       add_finding(Code::SharedMemory, Severity::Info, std::move(text));
     std::string text = memory_lock_problem(pod_, ours);

@@ -2,6 +2,7 @@
 #include "nccl_env/core/explain/preview.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -163,12 +164,26 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   return env;
 }
 
-void add_choices(const ExplainInput& input, Explanation& into) {
-  if (!input.table || input.plan.exposure == Exposure::PodOwned) return;
-  const auto& plans = input.plan.containers;
-  const auto first = std::ranges::find_if(plans, &ContainerPlan::in_scope);
-  if (first == plans.end() || into.containers.empty()) return;
-  const OwnEnv own = own_env(input.pod.containers[first->position], *first);
+// The containers that get values, the main ones first: jobs run in them.
+std::vector<const ContainerPlan*> containers_in_scope(const ExplainInput& input) {
+  std::vector<const ContainerPlan*> plans;
+  for (const ContainerPlan& plan : input.plan.containers) {
+    if (plan.in_scope) plans.push_back(&plan);
+  }
+  std::ranges::stable_partition(plans, [&](const ContainerPlan* plan) {
+    return input.pod.containers[plan->position].kind == ContainerKind::Main;
+  });
+  return plans;
+}
+
+// NCCL's choice in one container: by its own env, and with ours beside it if all of that is known.
+struct Chosen {
+  NcclSelection alone;
+  std::optional<NcclSelection> with_us;
+};
+
+Chosen choose_in(const ExplainInput& input, const ContainerPlan& plan, const ExplainedContainer& container) {
+  const OwnEnv own = own_env(input.pod.containers[plan.position], plan);
   const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
   const auto select = [&](const NcclEnv& env) {
     NcclSelection selection =
@@ -176,27 +191,46 @@ void add_choices(const ExplainInput& input, Explanation& into) {
     if (input.plan.no_rail) std::erase(selection.notes, kNoteOwnRows);  // it has no sub-interface
     return selection;
   };
-  into.nccl_alone = select(own.values);
+  Chosen chosen{select(own.values), {}};
   NcclEnv with_us = own.values;
-  const ExplainedContainer& container = into.containers.front();
   for (const Value& variable : container.env) {
     if (variable.value) with_us.insert_or_assign(variable.name, *variable.value);
   }
   for (const Value& line : container.conf.value_or(std::vector<Value>())) {
     if (with_us.contains(line.name)) continue;  // env beats the file
-    if (!line.value) return;                    // then the choice of NCCL is not known either
+    if (!line.value) return chosen;             // then the choice of NCCL is not known either
     with_us.emplace(line.name, *line.value);
   }
-  into.nccl_with_us = select(with_us);
+  chosen.with_us = select(with_us);
+  return chosen;
+}
+
+// Adds NCCL's choice in the first container, and the faults of all.
+void add_choices(const ExplainInput& input, const Subject& pod, Explanation& into) {
+  if (!input.table || input.plan.exposure == Exposure::PodOwned) return;
+  const std::vector<const ContainerPlan*> plans = containers_in_scope(input);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    Chosen chosen = choose_in(input, *plans[i], into.containers[i]);
+    if (chosen.with_us) {
+      std::vector<Finding> faults = judge_selection(*chosen.with_us, pod);
+      const NodeValues* values = values_of_node(input);
+      tell_fallback(find_named(into.containers[i].own, variable::kIbHca) != nullptr,
+                    values ? values->omission(variable::kIbHca) : nullptr, faults);
+      std::ranges::move(faults, std::back_inserter(into.findings));
+    }
+    if (i > 0) continue;
+    into.nccl_alone = std::move(chosen.alone);
+    into.nccl_with_us = std::move(chosen.with_us);
+  }
 }
 
 // Values of the file count where env has none.
 void add_engines(const ExplainInput& input, Explanation& into) {
   if (!input.policy || !input.table || into.containers.empty() || input.plan.exposure == Exposure::PodOwned)
     return;
-  const auto first = std::ranges::find_if(input.plan.containers, &ContainerPlan::in_scope);
-  const Container& container = input.pod.containers[first->position];
-  const NcclEnv own = own_env(container, *first).values;
+  const ContainerPlan& first = *containers_in_scope(input).front();
+  const Container& container = input.pod.containers[first.position];
+  const NcclEnv own = own_env(container, first).values;
   const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
   NcclEnv with_us = own;
   bool known = true;
@@ -219,20 +253,40 @@ void add_short_list(const ExplainInput& input, const Subject& pod, Explanation& 
     nccl_env::add_short_list(*into.nccl_with_us, list->second, pod, into.findings);
 }
 
+// A policy with onUnresolved: Deny refuses the Binding of a pod that reads values of ours.
+void add_refusal(const ExplainInput& input, const Subject& pod, Explanation& into) {
+  const NodeValues* values = values_of_node(input);
+  if (!input.plan.inject || !values || !values->deny) return;
+  if (input.binding->policy->on_unresolved != OnUnresolved::Deny) return;
+  const auto reads_node = [](const ContainerPlan& plan) {
+    return std::ranges::any_of(plan.set, [](const Value& planned) { return planned.source == Source::Node; });
+  };
+  if (!std::ranges::any_of(input.plan.containers, reads_node)) return;
+  into.findings.push_back({Code::HeldBack, Severity::Error, pod,
+                           "The policy says onUnresolved: Deny, so this node is refused (" +
+                               std::string(to_string(*values->deny->reason)) + "): " + values->deny->detail,
+                           std::string(remedy(*values->deny->reason))});
+}
+
 // Findings take the place of warnings that say the same.
 void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod{
       .kind = "Pod", .name_space = std::string(input.pod.name_space), .name = std::string(input.pod.name)};
+  add_refusal(input, pod, into);
   for (const ExplainedContainer& container : into.containers) {
     for (const Value& own : container.own) {
       if (own.value) judge_setting(own.name, *own.value, pod, into.findings);
     }
   }
-  if (into.nccl_with_us) {
-    std::vector<Finding> now = judge_selection(*into.nccl_with_us, pod);
-    into.findings.insert(into.findings.end(), now.begin(), now.end());
-    add_short_list(input, pod, into);
-  }
+  std::vector<bool> ours(input.pod.containers.size());
+  for (const ContainerPlan& plan : input.plan.containers) ours[plan.position] = plan.in_scope;
+  add_device_problem(input.pod, ours, pod, into.findings);
+  add_choices(input, pod, into);
+  if (into.nccl_with_us) add_short_list(input, pod, into);
+  if (const NodeValues* values = values_of_node(input);
+      values && values->set.contains(variable::kIbHca) && input.table && input.policy &&
+      !into.containers.empty() && !find_named(into.containers.front().own, variable::kIbHca))
+    add_left_out_ports(*input.table, *input.policy, input.plan.exposure, input.now, pod, into.findings);
   add_short_lists(into.engines, pod, into.findings);
   sort_findings(into.findings);
   std::erase_if(into.warnings, [&](const std::string& warning) {
@@ -241,26 +295,13 @@ void judge(const ExplainInput& input, Explanation& into) {
   });
 }
 
-// A policy with onUnresolved: Deny refuses the Binding of a pod that reads values of ours.
-void add_refusal(const ExplainInput& input, Explanation& into) {
-  const NodeValues* values = values_of_node(input);
-  if (!input.plan.inject || !values || !values->deny) return;
-  if (input.binding->policy->on_unresolved != OnUnresolved::Deny) return;
-  const auto reads_node = [](const ContainerPlan& plan) {
-    return std::ranges::any_of(plan.set, [](const Value& planned) { return planned.source == Source::Node; });
-  };
-  if (!std::ranges::any_of(input.plan.containers, reads_node)) return;
-  into.warnings.push_back("The policy says onUnresolved: Deny, so this node is refused (" +
-                          std::string(to_string(*values->deny->reason)) + "): " + values->deny->detail);
-}
-
 // The policy may leave open whether the fabric is RoCE; then the node's table tells it.
 bool lacks_rail(const ExplainInput& input) {
   const NodeValues* values = values_of_node(input);
   if (!input.plan.no_rail || !input.table || !values || !input.policy) return false;
   if (input.policy->names(LinkLayer::Ethernet)) return false;  // a warning of the plan's says it
   const PortChoice choice =
-      choose_policy_ports(*input.table, *input.policy, Exposure::SubInterface, Timestamp());
+      choose_policy_ports(*input.table, *input.policy, Exposure::SubInterface, input.now);
   return !choice.fabric.empty() && link_layer_of(*choice.fabric.front()) == LinkLayer::Ethernet;
 }
 
@@ -317,14 +358,11 @@ Explanation explain(const ExplainInput& input) {
   }
   if (!input.plan.inject && input.plan.reason != Reason::DryRun) return explanation;
   explanation.exposure = input.plan.exposure;
-  for (const ContainerPlan& plan : input.plan.containers) {
-    if (plan.in_scope) explanation.containers.push_back(explain_container(input, plan));
-  }
+  for (const ContainerPlan* plan : containers_in_scope(input))
+    explanation.containers.push_back(explain_container(input, *plan));
   if (const NodeValues* values = values_of_node(input))
     explanation.warnings.insert(explanation.warnings.end(), values->notes.begin(), values->notes.end());
-  add_refusal(input, explanation);
   if (lacks_rail(input)) explanation.warnings.push_back(no_rail_text());
-  add_choices(input, explanation);
   add_engines(input, explanation);
   judge(input, explanation);
   return explanation;

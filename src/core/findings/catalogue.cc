@@ -132,8 +132,8 @@ constexpr std::array kRows{
            "`kubectl logs NAME -c nccl-env-resolve` may tell more."),
     of_pod(
         Code::RailDown, "RailDown", Impact::Node,
-        "A port of the pod's list is not Active on its node now, so NCCL leaves it out; ranks with unequal "
-        "numbers of HCAs hang or are slow.",
+        "A port of the pod's list, or of its node's fabric, is not Active now, so it is left out; ranks with "
+        "unequal numbers of HCAs hang or are slow.",
         "Check cable, transceiver and switch port of the node, or run the pod on another; `nccl-env "
         "doctor` compares the port with its rail."),
     of_pod(Code::NoSuchDevice, "NoSuchDevice", Impact::PodAnew,

@@ -34,6 +34,8 @@ Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFa
   if (!parsed) throw std::runtime_error(parsed.error().message);
   const Plan plan = plan_pod(*parsed, policy, options);
   ExplainInput input{*parsed, plan, "", nullptr, table, version};
+  input.policy = &policy;
+  input.now = kNow;
   if (!table) return explain(input);
   const BindingPlan binding =
       plan_binding(std::make_shared<const NcclPolicy>(policy), table->name, table, NodeContext{kNow});
@@ -279,11 +281,54 @@ TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
   NcclPolicy policy = kHostPolicy;
   policy.fabric.expect_ports = 8;
   const NodeFabric table = rails(2);
-  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).warnings, IsEmpty());
+  EXPECT_TRUE(is_good(explained(equipped(kHostPod), policy, &table).findings));
   policy.on_unresolved = OnUnresolved::Deny;
   const Explanation denied = explained(equipped(kHostPod), policy, &table);
-  ASSERT_EQ(denied.warnings.size(), 1U);
-  expect_golden(denied.warnings[0]);
+  ASSERT_FALSE(denied.findings.empty());
+  EXPECT_EQ(denied.findings[0].code, Code::HeldBack);
+  expect_golden(denied.findings[0].sentence);
+}
+
+TEST(Explain, EveryContainerIsJudgedAndMainOnesStandFirst) {
+  const NodeFabric table = rails(2);
+  Json object = equipped(kHostPod);
+  object["spec"]["initContainers"] = Json::array({object["spec"]["containers"][0]});
+  object["spec"]["initContainers"][0]["name"] = "before";
+  Json second = object["spec"]["containers"][0];
+  second["name"] = "second";
+  second["env"] = Json::array({{{"name", "NCCL_IB_GID_INDEX"}, {"value", "9"}}});
+  object["spec"]["containers"].push_back(second);
+  const Explanation explanation = explained(object, kHostPolicy, &table);
+  ASSERT_EQ(explanation.containers.size(), 3U);
+  EXPECT_EQ(explanation.containers[2].name, "before");
+  ASSERT_FALSE(explanation.findings.empty());
+  EXPECT_EQ(explanation.findings[0].code, Code::EmptyGid);
+}
+
+TEST(Explain, ARailThatWentDownIsToldAlsoWhenItHasLeftTheList) {
+  NodeFabric table = rails(4);
+  EXPECT_TRUE(explained(equipped(kHostPod), kHostPolicy, &table).findings.empty());
+  table.ports[2].state = PortState::Down;
+  const Explanation never_up = explained(equipped(kHostPod), kHostPolicy, &table);
+  ASSERT_EQ(never_up.findings.size(), 1U);
+  EXPECT_EQ(never_up.findings[0].severity, Severity::Info) << "the agent never saw it up";
+  table.ports[2].state_since = kNow - std::chrono::hours(1);
+  const Explanation fell = explained(equipped(kHostPod), kHostPolicy, &table);
+  ASSERT_EQ(fell.findings.size(), 1U);
+  EXPECT_EQ(fell.findings[0].code, Code::RailDown);
+  EXPECT_EQ(fell.findings[0].severity, Severity::Warning);
+  expect_golden(fell.findings[0].sentence);
+}
+
+TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
+  NodeFabric table = rails(2);
+  for (Port& port : table.ports) {
+    port.state = PortState::Down;
+    port.state_since = kNow - std::chrono::hours(1);
+  }
+  const Explanation explanation = explained(equipped(kHostPod), kHostPolicy, &table);
+  ASSERT_FALSE(explanation.findings.empty());
+  expect_golden(explanation.findings[0].sentence + "\n" + explanation.findings[0].remedy);
 }
 
 TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {

@@ -45,6 +45,7 @@ struct ExplainInput {
   NcclVersion version = kNewestNccl;
   const PodClaims* claims = nullptr;   // the pod's claims, as far as they are known; null: none is
   const NcclPolicy* policy = nullptr;  // that the plan is of; null: a remedy does not name its fields
+  Timestamp now = {};                  // of the binding
 };
 
 // The demands of a pod other than processors and memory, each once and at most 32 of a kind.
