@@ -113,7 +113,8 @@ std::string outcome_text(const NodeValues& values) {
 
 }  // namespace
 
-TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now) {
+TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now,
+                     std::optional<std::chrono::seconds> max_age) {
   TableView view;
   view.table = &table;
   view.choice = choose_policy_ports(table, policy, Exposure::Host, now);
@@ -126,7 +127,8 @@ TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestam
   }
   NodeContext context;
   context.now = now;
-  context.in_sync = false;
+  context.in_sync = max_age.has_value();
+  context.max_table_age = max_age.value_or(context.max_table_age);
   view.values = node_values(policy, table.name, &table, Exposure::Host, context);
   return view;
 }

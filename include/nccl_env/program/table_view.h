@@ -2,7 +2,9 @@
 // One table with the verdicts on its ports and rows, as `nccl-env table show` prints them.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,10 @@ struct TableView {
   NodeValues values;                          // what a hostNetwork pod gets
 };
 
-// No table is too old here: people look at the file that they have.
-TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now);
+// `max_age`: an older table gives pods nothing. Absent, none is too old: people look at the file that they
+// have.
+TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now,
+                     std::optional<std::chrono::seconds> max_age = {});
 
 nlohmann::ordered_json to_json(const TableView& view);
 std::string render_text(const TableView& view);

@@ -71,28 +71,19 @@ Result<std::shared_ptr<const NodeFabric>> find_table(const program::Tables& tabl
 }
 
 // Judges by the first policy that finds the fabric, else by the first: as the doctor does.
-void judge_by(const program::Policies& policies, const NodeFabric& table, Timestamp now, NodeAnswer& into) {
+void judge_by(const DoctorInput& input, const NodeFabric& table, NodeAnswer& into) {
+  const auto view_by = [&](const NcclPolicy& policy) {
+    return program::view_table(table, policy, input.now, input.max_table_age);
+  };
   into.policy = std::make_shared<const NcclPolicy>();
-  for (const auto& policy : policies) {
-    program::TableView view = program::view_table(table, *policy, now);
+  for (const auto& policy : input.policies) {
+    program::TableView view = view_by(*policy);
     if (into.policy->name.empty() || (into.view.choice.ports.empty() && !view.choice.ports.empty())) {
       into.policy = policy;
       into.view = std::move(view);
     }
   }
-  if (policies.empty()) into.view = program::view_table(table, *into.policy, now);
-}
-
-std::vector<Finding> findings_of(const Diagnosis& diagnosis, const std::string& name) {
-  const auto state = std::ranges::find(diagnosis.nodes, name, &NodeState::node);
-  const std::string pool = state == diagnosis.nodes.end() ? "" : state->pool;
-  std::vector<Finding> findings;
-  for (const Finding& finding : diagnosis.findings) {
-    const Subject& subject = finding.subject;
-    if ((subject.kind == "Node" && subject.name == name) || (subject.kind == "Pool" && subject.name == pool))
-      findings.push_back(finding);
-  }
-  return findings;
+  if (input.policies.empty()) into.view = view_by(*into.policy);
 }
 
 std::string render_text(const NodeAnswer& answer, const std::string& name) {
@@ -142,8 +133,9 @@ int tell_node(const NodeArguments& arguments, const Console& terminal) {
   if (!table) return stop(terminal, program::kNothing, table.error().message);
   remark_on(*env, terminal.err);
   NodeAnswer answer;
-  judge_by(input.policies, **table, input.now, answer);
-  answer.findings = findings_of(diagnosis, name);
+  judge_by(input, **table, answer);
+  const auto state = std::ranges::find(diagnosis.nodes, name, &NodeState::node);
+  for (const std::size_t i : findings_of(diagnosis, *state)) answer.findings.push_back(diagnosis.findings[i]);
   answer.version = nccl_version.empty() ? answer.policy->min_nccl.value_or(*version) : *version;
   answer.assumed = nccl_version.empty();
   answer.selection = nccl_select(**table, *env, answer.version);

@@ -33,9 +33,11 @@ constexpr std::size_t kNameColumn = 1;
 
 FindingsOfNode by_node(const Diagnosis& diagnosis) {
   FindingsOfNode found;
-  for (const Finding& finding : diagnosis.findings) {
-    const Subject& subject = finding.subject;
-    if (subject.kind == "Node" && finding.severity != Severity::Info) found[subject.name].push_back(&finding);
+  for (const NodeState& node : diagnosis.nodes) {
+    for (const std::size_t i : findings_of(diagnosis, node)) {
+      const Finding& finding = diagnosis.findings[i];
+      if (finding.severity != Severity::Info) found[node.node].push_back(&finding);
+    }
   }
   return found;
 }

@@ -3,6 +3,7 @@
 // share.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,9 @@ std::string some_of(const Names& names) {
   return join_some(names, 4);
 }
 
-void check_node(Report& report);      // NoFabric, ManagementInFabric, StaleTable
+void check_node(Report& report);  // ManagementInFabric, StaleTable
+// NoFabric, but for nodes of which other findings tell it.
+void check_no_fabric(Report& report, const std::set<const NodeView*>& told);
 void check_presence(Report& report);  // HcaMissing, HcasDiffer, HardwareDiffers, PortDown
 void check_speed(Report& report);     // RateLow, MtuDiffers
 void check_index(Report& report);     // NoAddress, GidIndexDiffers

@@ -27,6 +27,14 @@ using doctor::PoolView;
 NodeState state_of(const NodeView& view, const DoctorInput& input) {
   NodeState state;
   state.node = view.table->name;
+  if (view.table->time) {
+    state.age = input.now - *view.table->time;
+    state.stale = *state.age > input.max_table_age;
+  }
+  if (state.stale) {  // its pods get nothing of it
+    state.reason = to_string(Reason::StaleTable);
+    return state;
+  }
   if (view.reason) state.reason = to_string(*view.reason);
   for (const Port* port : view.offered) {
     state.hcas.push_back(doctor::port_name(*view.table, *port));
@@ -35,10 +43,6 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
   }
   if (!view.offered.empty()) state.hca_list = format_hca_list(*view.table, view.offered);
   state.gid_index = view.index;
-  if (view.table->time) {
-    state.age = input.now - *view.table->time;
-    state.stale = *state.age > input.max_table_age;
-  }
   return state;
 }
 
@@ -85,40 +89,30 @@ bool is_cause(const Finding& finding) {
          (code == Code::PortDown || code == Code::HcaMissing || code == Code::NoAddress);
 }
 
-bool is_lack_of_fabric(const Finding& finding) {
-  return finding.code == Code::NoFabric && finding.severity == Severity::Error;
-}
+constexpr std::string_view kUntilUp =
+    "Check cable, transceiver and switch port, on InfiniBand also the subnet manager. Until the port is up, "
+    "cordon the node";
 
 // A node offers no fabric because of ports that are down, missing or without an address: those say so, with
-// one remedy. A node of which the policy wants more ports has none down on purpose.
-void fold_into_causes(const std::vector<NodeView>& views, std::vector<Finding>& findings) {
-  std::set<std::string> wanted;
-  for (const NodeView& view : views) {
-    if (view.reason == Reason::TooFewPorts) wanted.insert(view.table->name);
-  }
+// one remedy. Returns these nodes.
+std::set<const NodeView*> fold_into_causes(const std::vector<NodeView>& views,
+                                           std::vector<Finding>& findings) {
   std::map<std::string, Finding*> causes;
   for (Finding& finding : findings) {
-    if (finding.code == Code::PortDown && wanted.contains(finding.subject.name))
-      finding.severity = Severity::Error;
     if (is_cause(finding)) causes.emplace(finding.subject.name, &finding);
   }
-  std::set<std::string> folded;
-  for (const Finding& finding : findings) {
-    const auto cause = causes.find(finding.subject.name);
-    if (!is_lack_of_fabric(finding) || cause == causes.end()) continue;
-    cause->second->sentence +=
-        "; so its pods get no HCA list (" + finding.sentence.substr(0, finding.sentence.find(':')) + ")";
-    if (cause->second->code == Code::PortDown)
-      cause->second->remedy =
-          "Check cable, transceiver and switch port, on InfiniBand also the subnet manager. Until the port "
-          "is "
-          "up, cordon the node" +
-          std::string(wanted.contains(finding.subject.name) ? ", or lower spec.fabric.expectPorts." : ".");
-    folded.insert(finding.subject.name);
+  std::set<const NodeView*> folded;
+  for (const NodeView& view : views) {
+    const auto found = causes.find(view.table->name);
+    if (!view.reason || found == causes.end()) continue;
+    Finding& cause = *found->second;
+    cause.sentence += "; so its pods get no HCA list (" + std::string(to_string(*view.reason)) + ")";
+    if (cause.code == Code::PortDown && cause.remedy.empty())
+      cause.remedy = std::string(kUntilUp) +
+                     (view.reason == Reason::TooFewPorts ? ", or lower spec.fabric.expectPorts." : ".");
+    folded.insert(&view);
   }
-  std::erase_if(findings, [&](const Finding& finding) {
-    return is_lack_of_fabric(finding) && folded.contains(finding.subject.name);
-  });
+  return folded;
 }
 
 }  // namespace
@@ -128,7 +122,7 @@ Diagnosis diagnose(const DoctorInput& input) {
   views.reserve(input.tables.size());  // pools point into it
   for (const auto& table : input.tables) views.push_back(doctor::view_node(*table, input));
   std::ranges::sort(views, hca_name_less, [](const NodeView& view) { return view.table->name; });
-  const std::vector<PoolView> pools = doctor::make_pools(views);
+  const std::vector<PoolView> pools = doctor::make_pools(views, input.now);
 
   Diagnosis diagnosis;
   std::vector<Finding> findings;
@@ -156,9 +150,24 @@ Diagnosis diagnose(const DoctorInput& input) {
           {Code::NoFabric, Severity::Info, of_node(view.table->name), "its table holds no RDMA hardware"});
   }
   merge_ports(findings);
-  fold_into_causes(views, findings);
+  const std::set<const NodeView*> told = fold_into_causes(views, findings);
+  for (const PoolView& pool : pools) {
+    doctor::Report report(pool, input, findings);
+    doctor::check_no_fabric(report, told);
+  }
   add_findings(std::move(findings), diagnosis);
   return diagnosis;
+}
+
+std::vector<std::size_t> findings_of(const Diagnosis& diagnosis, const NodeState& node) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
+    const Subject& subject = diagnosis.findings[i].subject;
+    if ((subject.kind == "Node" && subject.name == node.node) ||
+        (subject.kind == "Pool" && subject.name == node.pool))
+      found.push_back(i);
+  }
+  return found;
 }
 
 std::vector<std::string> nodes_with_drift(const DoctorInput& input) {
@@ -246,6 +255,8 @@ std::string headline(const Diagnosis& diagnosis) {
   int unknown = 0;
   for (const NodeState& node : diagnosis.nodes) unknown += node.unknown_states;
   const std::string good = unknown > 0 ? "nothing found" : "healthy";
+  if (diagnosis.pools.empty() && !diagnosis.nodes.empty() && is_good(diagnosis.findings))
+    return text + "no table holds RDMA hardware\n";
   return text +
          (found.empty()                 ? good
           : is_good(diagnosis.findings) ? good + ", " + found

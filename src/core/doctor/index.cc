@@ -2,6 +2,7 @@
 // Checks of the addresses that RoCE traffic uses, and of the GID index under which a process finds them.
 #include <algorithm>
 
+#include "choose/node_traffic.h"
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/gid_index.h"
@@ -32,9 +33,15 @@ Rows rows_of(const NodeView& node, const Port& port) {
   return rows;
 }
 
+using Served = std::pair<std::size_t, std::size_t>;  // usable, known
+
+bool has_most(const Served& count) {
+  return count.first * 2 > count.second;
+}
+
 void check_addresses(Report& report) {
-  std::map<const Rail*, std::pair<std::size_t, std::size_t>> with;  // usable, known
-  std::pair<std::size_t, std::size_t> all;
+  std::map<const Rail*, Served> with;
+  Served all;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (!rows.known) return;
@@ -43,12 +50,15 @@ void check_addresses(Report& report) {
       ++count->second;
     }
   });
+  const auto served = static_cast<std::size_t>(
+      std::ranges::count_if(with, [](const auto& of) { return has_most(of.second); }));
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (!rows.known || !rows.usable.empty()) return;
-    // Nodes of pods with sub-interfaces need no address: a port without one is a fault only if most have one.
+    // Nodes of pods with sub-interfaces need no address: a port without one is a fault only if most have one,
+    // or if the rails that have one are not a usual number.
     const auto& [usable, known] = report.pool.small() ? all : with[&rail];
-    if (usable * 2 <= known) return;
+    if (!has_most({usable, known}) && (!has_most(all) || is_usual_count(served))) return;
     report.add(Code::NoAddress, Severity::Error, node, port,
                "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(usable) + " of " +
                    count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one");

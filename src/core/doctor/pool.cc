@@ -2,13 +2,18 @@
 #include "doctor/pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <numeric>
 #include <tuple>
 
+#include "choose/card.h"
+#include "choose/node_traffic.h"
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::doctor {
@@ -189,7 +194,7 @@ NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
   return view;
 }
 
-std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes) {
+std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now) {
   std::vector<PoolView> pools;
   std::vector<Group> groups = group_by_shape(nodes);
   std::ranges::stable_sort(groups, std::greater(), std::ranges::size);
@@ -197,7 +202,7 @@ std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes) {
     PoolView& pool = pools.emplace_back();
     pool.name = "pool-" + std::to_string(pools.size());
     pool.nodes = group;
-    match_rails(pool);
+    match_rails(pool, now);
   }
   return pools;
 }
@@ -281,21 +286,78 @@ std::string usual_kind(const Rail& rail) {
   return usual == kinds.end() ? std::string() : usual->first;
 }
 
-// Marks the rails that are fabric on most nodes; of one or two nodes, on any.
-void mark_fabric(PoolView& pool, bool down_too) {
+// A port that went down lately has been up: later it was perhaps taken out on purpose, as alerts take it.
+constexpr std::chrono::hours kLately{72};
+
+bool is_second_port(const NodeView& node, const Port& port) {
+  return std::ranges::any_of(node.fabric, [&](const Port* other) {
+    return other != &port && !is_down(*other) && are_on_one_card(*other, port) == true;
+  });
+}
+
+bool has_address(const NodeView& node, const Port& port) {
+  const std::vector<GidRow> rows = port.gids.value_or(std::vector<GidRow>{});
+  return std::ranges::any_of(rows,
+                             [&](const GidRow& row) { return judge_row(node.interfaces, row, {}).usable; });
+}
+
+// The policy wants more ports than are up, or names the port by more than a glob that takes all.
+bool is_wanted(const NodeView& node, const Port& port) {
+  if (node.reason == Reason::TooFewPorts) return true;
+  const FabricRule* rule = fabric_rule(*node.policy, *node.table).rule;
+  return rule && std::ranges::any_of(rule->hcas, [&](const std::string& glob) {
+           return glob.find_first_of("*?") == glob.npos && glob_matches(glob, port.hca);
+         });
+}
+
+// Ports without a cable are no fault on most nodes of a pool: nothing tells that they were ever up, and they
+// have no address, or are the second ports of their cards.
+struct Spares {
+  std::size_t first = 0, second = 0;  // on how many nodes
+};
+
+Spares count_spares(const PoolView& pool, const Rail& rail, Timestamp now) {
+  Spares spares;
+  for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
+    const NodeView& node = *pool.nodes[i];
+    const Port* port = rail.ports[i];
+    if (!port || !is_down(*port) || (port->state_since && now - *port->state_since < kLately) ||
+        is_wanted(node, *port))
+      continue;
+    if (is_second_port(node, *port)) {
+      ++spares.second;
+    } else if (!has_address(node, *port)) {
+      ++spares.first;
+    }
+  }
+  return spares;
+}
+
+// Marks the rails that are fabric on most nodes; of one or two nodes, on any. A rail of spare ports is none,
+// unless it makes the others a usual number of rails, or the whole fabric has no cable.
+void mark_fabric(PoolView& pool, Timestamp now) {
+  std::vector<Rail*> fabric, cabled, odd;
   for (Rail& rail : pool.rails) {
     std::size_t count = 0;
-    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-      const Port* port = rail.ports[i];
-      count += port && has(pool.nodes[i]->fabric, port) && (down_too || !is_down(*port)) ? 1 : 0;
+    for (std::size_t i = 0; i < pool.nodes.size(); ++i)
+      count += rail.ports[i] && has(pool.nodes[i]->fabric, rail.ports[i]) ? 1 : 0;
+    if (pool.small() ? count == 0 : count * 2 <= pool.nodes.size()) continue;
+    fabric.push_back(&rail);
+    const Spares spares = count_spares(pool, rail, now);
+    if ((spares.first + spares.second) * 2 <= count) {
+      cabled.push_back(&rail);
+    } else if (spares.second == 0) {
+      odd.push_back(&rail);
     }
-    rail.fabric = pool.small() ? count > 0 : count * 2 > pool.nodes.size();
   }
+  if (!is_usual_count(cabled.size()) && is_usual_count(cabled.size() + odd.size()))
+    cabled.insert(cabled.end(), odd.begin(), odd.end());
+  for (Rail* rail : cabled.empty() ? fabric : cabled) rail->fabric = true;
 }
 
 }  // namespace
 
-void match_rails(PoolView& pool) {
+void match_rails(PoolView& pool, Timestamp now) {
   const NodeView* model = find_model(pool, pool.by_name);
   if (!pool.by_name) model = pool.nodes.front();  // of the pool's shape
   for (const Port* port : sorted_parts(*model, pool.by_name)) {
@@ -306,9 +368,7 @@ void match_rails(PoolView& pool) {
   for (std::size_t i = 0; i < pool.nodes.size(); ++i)
     pool.by_name ? match_by_name(*pool.nodes[i], i, pool) : match_by_position(*pool.nodes[i], i, pool);
   for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);
-  // A port without a cable on most nodes is no fault there, unless the whole fabric has none.
-  mark_fabric(pool, pool.small());
-  if (pool.expected() == 0) mark_fabric(pool, true);
+  mark_fabric(pool, now);
 }
 
 }  // namespace nccl_env::doctor

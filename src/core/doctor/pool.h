@@ -39,7 +39,7 @@ struct NodeView {
 struct Rail {
   std::string name;                // the model node's: "mlx5_1", "mlx4_0:2"
   std::string kind;                // what most nodes have there
-  bool fabric = false;             // on most nodes
+  bool fabric = false;             // on most nodes, and not spare there
   std::vector<const Port*> ports;  // per node of the pool; null where it has none
 };
 
@@ -70,9 +70,9 @@ bool has(const std::vector<const Port*>& ports, const Port* port);
 
 NodeView view_node(const NodeFabric& table, const DoctorInput& input);
 // Every node with hardware ports is in one pool; largest pool first.
-std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes);
+std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now);
 // Fills the pool's rails from its nodes.
-void match_rails(PoolView& pool);
+void match_rails(PoolView& pool, Timestamp now);
 
 // The value that more than half of at least three have.
 template <class T>

@@ -104,28 +104,31 @@ struct Standing {
   std::size_t up = 0, down = 0;
 };
 
+// Of a rail that is down on half of its nodes or more, the nodes are hardly to blame.
+constexpr std::string_view kSwitchFirst =
+    "Look at the rail's switch first, on InfiniBand at the subnet manager, then at cables.";
+constexpr std::string_view kNotYetActive =
+    "The link is up, and the port waits for the subnet manager: see that one runs and reaches the node.";
+
 void check_down(Report& report) {
   std::map<const Rail*, Standing> by_rail;
-  std::map<const NodeView*, Standing> by_node;
   Standing all;
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    ++(is_down(port) ? by_node[&node].down : by_node[&node].up);
+  each_fabric_port(report.pool, [&](const NodeView&, const Rail& rail, const Port& port) {
     ++(is_down(port) ? by_rail[&rail].down : by_rail[&rail].up);
     ++(is_down(port) ? all.down : all.up);
   });
-  // True where half of a node's ports or more are down, but not all, and the pool has one or two nodes: one
-  // of two ports of each card may have no cable. If all ports are down, or only a few, that is not planned.
-  const auto is_planned = [&](const NodeView& node) {
-    const Standing& count = by_node[&node];
-    return report.pool.small() && count.up > 0 && count.down >= count.up;
-  };
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     if (!is_down(port)) return;
     const Standing& count = report.pool.small() ? all : by_rail[&rail];
-    std::string evidence = state_text(port) + "; Active on " + std::to_string(count.up) + " of " +
-                           count_of(count.up + count.down, report.pool.small() ? "fabric port" : "node") +
-                           " of its pool";
-    report.add(Code::PortDown, is_planned(node) ? Severity::Info : Severity::Error, node, port, evidence);
+    const std::string evidence =
+        state_text(port) + "; Active on " + std::to_string(count.up) + " of " +
+        count_of(count.up + count.down, report.pool.small() ? "fabric port" : "node") + " of its pool";
+    const bool waits = link_layer_of(port) == LinkLayer::InfiniBand && port.state != PortState::Down;
+    const bool is_rails = !report.pool.small() && count.down >= count.up;
+    report.add(Code::PortDown, Severity::Error, &node, {port_name(*node.table, port)}, evidence,
+               std::string(waits      ? kNotYetActive
+                           : is_rails ? kSwitchFirst
+                                      : ""));
   });
 }
 
@@ -198,9 +201,12 @@ void check_management(Report& report) {
 void check_node(Report& report) {
   check_age(report);
   check_management(report);
+}
+
+void check_no_fabric(Report& report, const std::set<const NodeView*>& told) {
   std::vector<const NodeView*> without;
   for (const NodeView* node : report.pool.nodes) {
-    if (node->reason) without.push_back(node);
+    if (node->reason && !told.contains(node)) without.push_back(node);
   }
   const bool most = without.size() * 2 > report.pool.nodes.size();
   if (most && !report.pool.small()) {

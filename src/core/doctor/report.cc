@@ -83,13 +83,10 @@ void report_ports(const DoctorInput& input, NodeReport& node) {
   }
 }
 
-void add_node_findings(const Diagnosis& diagnosis, std::map<std::string_view, NodeReport*>& by_name) {
-  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
+void add_node_findings(const Diagnosis& diagnosis, NodeReport& node) {
+  node.findings = findings_of(diagnosis, *node.state);
+  for (const std::size_t i : node.findings) {
     const Finding& finding = diagnosis.findings[i];
-    const auto found = by_name.find(finding.subject.name);
-    if (finding.subject.kind != "Node" || found == by_name.end()) continue;
-    NodeReport& node = *found->second;
-    node.findings.push_back(i);
     node.severity = worse(node.severity, finding.severity);
     for (PortReport& port : node.ports) {
       const std::vector<std::string>& named = finding.subject.parts;
@@ -143,16 +140,14 @@ FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis)
   for (const auto& policy : input.policies) report.policies.push_back(policy->name);
   std::map<std::string_view, const NodeFabric*> tables;
   for (const auto& table : input.tables) tables[table->name] = table.get();
-  report.nodes.reserve(diagnosis.nodes.size());  // by_name points into it
-  std::map<std::string_view, NodeReport*> by_name;
+  report.nodes.reserve(diagnosis.nodes.size());
   for (const NodeState& state : diagnosis.nodes) {
     NodeReport& node = report.nodes.emplace_back();
     node.table = tables.at(state.node);
     node.state = &state;
     report_ports(input, node);
-    by_name[state.node] = &node;
+    add_node_findings(diagnosis, node);
   }
-  add_node_findings(diagnosis, by_name);
   // The diagnosis has them in the order of their names.
   std::ranges::stable_sort(report.nodes, {}, rank_of);
   count_rail_ports(diagnosis, report);

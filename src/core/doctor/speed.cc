@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that compare a port's rate and MTU with those of its rail.
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "doctor/checks.h"
@@ -54,28 +55,28 @@ std::optional<double> usual(const std::vector<Sample>& samples) {
   return majority(values);
 }
 
-// Reports once that no value has a majority: all values, and the ports of the rarest.
-void report_split(Report& report, const Quantity& quantity, const std::vector<Sample>& samples) {
+// Reports once that no value has a majority.
+bool report_split(Report& report, const Quantity& quantity, const std::vector<Sample>& samples) {
   std::map<double, std::vector<const Sample*>> by_value;
   for (const Sample& sample : samples) by_value[sample.value].push_back(&sample);
-  if (by_value.size() < 2) return;
+  if (by_value.size() < 2) return false;
   std::string evidence;
   for (const auto& [value, ports] : by_value) {
     evidence += (evidence.empty() ? "" : "; ") + text_of(value, quantity.unit) + " on " +
                 count_of(ports.size(), "port") + ", " + ports.front()->node->table->name + " " +
                 port_name(*ports.front()->node->table, *ports.front()->port) + " for one";
   }
-  const auto rarest = std::ranges::min_element(by_value, {}, [](const auto& of) { return of.second.size(); });
-  const Sample& odd = *rarest->second.front();
-  report.add(quantity.code, Severity::Warning, *odd.node, *odd.port, "no value is that of most: " + evidence);
+  report.add(quantity.code, quantity.severity, nullptr, {}, "no value is that of most: " + evidence);
+  return true;
 }
 
-void compare(Report& report, const Quantity& quantity) {
+// `told`: ports of which another quantity has told the same.
+void compare(Report& report, const Quantity& quantity, std::set<const Port*>& told) {
   std::map<const Rail*, std::vector<Sample>> by_rail;
   std::map<std::string, std::vector<Sample>> by_kind;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const auto value = quantity.of(node, port);
-    if (!value) return;
+    if (!value || told.contains(&port)) return;
     by_rail[&rail].push_back({&node, &port, *value});
     by_kind[rail.kind].push_back({&node, &port, *value});
   });
@@ -85,7 +86,8 @@ void compare(Report& report, const Quantity& quantity) {
     for (const Rail& rail : report.pool.rails) {
       if (rail.kind != kind || !by_rail.contains(&rail)) continue;
       const auto& samples = by_rail[&rail];
-      const auto rails_value = report.pool.small() ? kinds_value : usual(samples);
+      const auto rails_own = usual(samples);
+      const auto rails_value = report.pool.small() || !rails_own ? kinds_value : rails_own;
       if (!rails_value) continue;
       compared = true;
       for (const Sample& sample : samples) {
@@ -93,9 +95,11 @@ void compare(Report& report, const Quantity& quantity) {
         report.add(quantity.code, quantity.severity, *sample.node, *sample.port,
                    text_of(sample.value, quantity.unit) + "; most of its pool's have " +
                        text_of(*rails_value, quantity.unit));
+        told.insert(sample.port);
       }
     }
-    if (!compared) report_split(report, quantity, all);
+    if (compared || !report_split(report, quantity, all)) continue;
+    for (const Sample& sample : all) told.insert(sample.port);
   }
 }
 
@@ -130,11 +134,14 @@ void compare_rails(Report& report) {
 }  // namespace
 
 void check_speed(Report& report) {
-  compare(report, {Code::RateLow, Severity::Warning, " Gb/s", true, active_rate});
+  std::set<const Port*> slow, told;
+  compare(report, {Code::RateLow, Severity::Warning, " Gb/s", true, active_rate}, slow);
   // Queue pairs take the smaller MTU of the two sides, but traffic hangs if the fabric drops larger packets.
-  compare(report, {Code::MtuDiffers, report.pool.small() ? Severity::Warning : Severity::Error,
-                   " bytes of active MTU", false, active_mtu});
-  compare(report, {Code::MtuDiffers, Severity::Warning, " bytes of netdev MTU", false, netdev_mtu});
+  compare(report,
+          {Code::MtuDiffers, report.pool.small() ? Severity::Warning : Severity::Error,
+           " bytes of active MTU", false, active_mtu},
+          told);
+  compare(report, {Code::MtuDiffers, Severity::Warning, " bytes of netdev MTU", false, netdev_mtu}, told);
   compare_rails(report);
 }
 

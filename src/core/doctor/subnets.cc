@@ -88,11 +88,38 @@ std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
   return std::nullopt;
 }
 
+using Counts = std::map<Cidr, std::size_t>;  // the number of nodes in each subnet
+
 struct Networks {
-  std::map<const Rail*, std::map<Cidr, std::size_t>> by_rail;  // the number of nodes in each subnet
+  std::map<const Rail*, Counts> by_rail;
+  std::map<const Rail*, Counts::value_type> usual;  // that of most nodes
+  std::map<Cidr, const Rail*> owners;               // of usual ones that are shared
+  std::set<const Rail*> with_subnets;
   std::map<const NodeView*, std::map<const Rail*, Cidr>> by_node;
   std::map<const NodeView*, std::map<const Rail*, const Port*>> ports;
 };
+
+// True for the subnet of a unit of the fabric, which several nodes share.
+bool is_shared(std::size_t nodes) {
+  return nodes >= kPoolMajority;
+}
+
+// The rail whose subnet this is on most nodes, while it is not this rail's.
+const Rail* owner_of(const Networks& networks, const Cidr& network, const Rail* but) {
+  const auto owner = networks.owners.find(network);
+  return owner == networks.owners.end() || networks.usual.at(but).first == network ? nullptr : owner->second;
+}
+
+// Point-to-point or per-node subnets say nothing about who belongs where: four of five nodes have to be in
+// subnets that are shared, or another rail's.
+bool has_subnets(const Networks& networks, const Rail* rail, const Counts& counts) {
+  std::size_t shared = 0, all = 0;
+  for (const auto& [network, nodes] : counts) {
+    shared += is_shared(nodes) || owner_of(networks, network, rail) ? nodes : 0;
+    all += nodes;
+  }
+  return all > kPoolMajority && shared * 5 >= all * 4;
+}
 
 Networks find_networks(const PoolView& pool) {
   Networks found;
@@ -103,59 +130,56 @@ Networks find_networks(const PoolView& pool) {
     found.by_node[&node].emplace(&rail, *network);
     found.ports[&node][&rail] = &port;
   });
+  for (const auto& [rail, counts] : found.by_rail) {
+    const auto& usual = *std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
+    found.usual.emplace(rail, usual);
+    if (is_shared(usual.second)) found.owners.emplace(usual.first, rail);
+  }
+  for (const auto& [rail, counts] : found.by_rail) {
+    if (has_subnets(found, rail, counts)) found.with_subnets.insert(rail);
+  }
   return found;
 }
 
-// True for the subnet of a unit of the fabric, which several nodes share.
-bool is_shared(std::size_t nodes) {
-  return nodes >= kPoolMajority;
-}
-
-// Point-to-point or per-node subnets say nothing about who belongs where: four of five nodes have to be in
-// subnets that are shared.
-bool rail_has_subnets(const std::map<Cidr, std::size_t>& networks) {
-  std::size_t shared = 0, all = 0;
-  for (const auto& [network, nodes] : networks) {
-    shared += is_shared(nodes) ? nodes : 0;
-    all += nodes;
+// "10.4.0.0/16, the subnet of rail mlx5_4; 5 nodes of its pool have 10.3.0.0/16 there"
+void report_odd(Report& report, const Networks& networks, const NodeView& node,
+                const std::map<const Rail*, const Rail*>& odd) {
+  for (const auto& [rail, owner] : odd) {
+    const Port& port = *networks.ports.at(&node).at(rail);
+    const auto back = odd.find(owner);
+    if (back != odd.end() && back->second == rail) {  // says it once for both
+      if (rail < owner)
+        report.add(
+            Code::SubnetDiffers, Severity::Error, &node,
+            {port_name(*node.table, port), port_name(*node.table, *networks.ports.at(&node).at(owner))},
+            "each has the subnet of the other's rail: two cables or two addresses are exchanged");
+      continue;
+    }
+    const auto& [usual, nodes] = networks.usual.at(rail);
+    report.add(Code::SubnetDiffers, owner ? Severity::Error : Severity::Warning, node, port,
+               format_cidr(networks.by_node.at(&node).at(rail)) +
+                   (owner ? ", the subnet of rail " + owner->name : std::string()) + "; " +
+                   count_of(nodes, "node") + " of its pool have " + format_cidr(usual) + " there");
   }
-  return all > kPoolMajority && shared * 5 >= all * 4;
-}
-
-const Rail* rail_of(const Networks& networks, const Cidr& network, const Rail* but) {
-  for (const auto& [rail, counts] : networks.by_rail) {
-    const auto found = counts.find(network);
-    if (rail != but && found != counts.end() && is_shared(found->second)) return rail;
-  }
-  return nullptr;
 }
 
 void check_node_subnets(Report& report, const Networks& networks, const NodeView& node) {
   const auto& rails = networks.by_node.at(&node);
-  std::vector<const Rail*> odd;
+  std::map<const Rail*, const Rail*> odd;  // the rail whose subnet it has
   bool swapped = false;
   for (const auto& [rail, network] : rails) {
-    const auto& counts = networks.by_rail.at(rail);
-    if (!rail_has_subnets(counts) || is_shared(counts.at(network))) continue;
-    odd.push_back(rail);
-    swapped = swapped || rail_of(networks, network, rail) != nullptr;
+    const Rail* owner = owner_of(networks, network, rail);
+    const bool shared = is_shared(networks.by_rail.at(rail).at(network));
+    if (!networks.with_subnets.contains(rail) || (shared && !owner)) continue;
+    odd.emplace(rail, owner);
+    swapped = swapped || owner;
   }
   if (odd.size() == rails.size() && odd.size() > 1 && !swapped) {
     report.add(Code::SubnetDiffers, Severity::Info, &node, {},
                "none of its rails is in a subnet with other nodes: the first of a new unit?");
     return;
   }
-  for (const Rail* rail : odd) {
-    const Cidr& network = rails.at(rail);
-    const auto& counts = networks.by_rail.at(rail);
-    const auto most = std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
-    const Rail* other = rail_of(networks, network, rail);
-    report.add(Code::SubnetDiffers, other ? Severity::Error : Severity::Warning, node,
-               *networks.ports.at(&node).at(rail),
-               format_cidr(network) + (other ? ", the subnet of rail " + other->name : std::string()) + "; " +
-                   count_of(most->second, "node") + " of its pool have " + format_cidr(most->first) +
-                   " there");
-  }
+  report_odd(report, networks, node, odd);
 }
 
 }  // namespace

@@ -52,8 +52,8 @@ constexpr std::array kRows{
               "Look at the node's table with `nccl-env table show`, and name the fabric in the policy "
               "(spec.fabric). A node without RDMA devices needs nothing."),
     of_doctor(Code::PortDown, "PortDown", Impact::Node, "A port of the fabric is not Active.",
-              "Check cable, transceiver and switch port, on InfiniBand also the subnet manager; jobs run "
-              "with one rail less until the port is up."),
+              "Check cable, transceiver and switch port, on InfiniBand also the subnet manager; until the "
+              "port is up, jobs run without it."),
     of_doctor(
         Code::HcaMissing, "HcaMissing", Impact::Node, "A node lacks an HCA port that its pool has.",
         "Look for the device in lspci and for its driver in dmesg on the node; reseat or replace the card."),
@@ -91,7 +91,8 @@ constexpr std::array kRows{
     of_doctor(Code::SubnetDiffers, "SubnetDiffers", Impact::Node,
               "A rail's address is in another subnet than the same rail of its pool.",
               "Check for swapped cables and for the netdev's address and prefix."),
-    of_doctor(Code::StaleTable, "StaleTable", Impact::None, "A table is older than the webhook accepts.",
+    of_doctor(Code::StaleTable, "StaleTable", Impact::None,
+              "A table is older than the webhook accepts, or from the future.",
               "Look at the agent's pod on that node, which refreshes the table every hour, and at the node's "
               "clock."),
     of_doctor(

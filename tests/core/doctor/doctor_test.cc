@@ -219,18 +219,160 @@ TEST(Doctor, TooFewPortsForAPolicyIsTold) {
   EXPECT_THAT(diagnose(fleet, {policy}).findings[0].sentence, HasSubstr("no HCA list (TooFewPorts)"));
 }
 
-// Half of a small pool's ports may have no cable; the policy says that they have one.
+// Half of a pool's ports may have no cable; the policy says that they have one.
 TEST(Doctor, PortsThatAPolicyWantsAreNotDownOnPurpose) {
   NcclPolicy policy = policy_for("rdma/hca");
-  Fleet fleet = fleet_of(2, roce_node);
-  for (std::size_t port = 0; port < 4; ++port) fleet[1].ports[port].state = PortState::Down;
+  Fleet fleet = fleet_of(2, ib_node);
+  for (NodeFabric& node : fleet) {
+    for (std::size_t port = 0; port < 4; ++port) node.ports[port].state = PortState::Down;
+  }
   EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
+  NcclPolicy named = policy;
+  named.fabric.hcas = {"mlx5_[0-7]"};
+  EXPECT_THAT(faults(diagnose(fleet, {named})), Contains("error PortDown gpu-1 mlx5_0"));
   policy.fabric.expect_ports = 8;
   const Diagnosis diagnosis = diagnose(fleet, {policy});
-  EXPECT_THAT(faults(diagnosis), ::testing::Each(HasSubstr("error PortDown gpu-1")));
+  EXPECT_THAT(faults(diagnosis), ::testing::Each(HasSubstr("error PortDown gpu-")));
   EXPECT_THAT(remedy_of(diagnosis.findings[0]),
               HasSubstr("cordon the node, or lower spec.fabric.expectPorts"));
-  EXPECT_THAT(render_text(diagnosis), HasSubstr(" on gpu-1\n"));
+  EXPECT_THAT(render_text(diagnosis), HasSubstr(" on gpu-0, gpu-1\n"));
+}
+
+struct Outage {
+  int nodes, down, of;  // `down` nodes of `nodes` have the first `of` rails down
+  std::optional<std::chrono::hours> since;
+  bool told;
+};
+
+// A switch takes a rail from half of a pool, or from all of it; the healthy nodes are not the odd ones.
+TEST(Doctor, ARailThatIsDownOnManyNodesIsNoSpare) {
+  using std::chrono::hours;
+  for (const auto& [nodes, down, of, since, told] :
+       std::vector<Outage>{{6, 3, 1, hours(1), true},
+                           {6, 4, 1, {}, true},  // seven rails are no usual number
+                           {6, 6, 1, hours(0), true},
+                           {6, 6, 4, hours(1), true},  // half of each node went down lately
+                           {6, 6, 4, {}, false},       // and so, since nobody knows when
+                           {6, 6, 4, hours(1000), false},
+                           {6, 6, 8, {}, true},
+                           {1, 1, 4, hours(1), true},
+                           {1, 1, 4, {}, false},
+                           {2, 1, 4, {}, true}}) {  // the other node has them
+    Fleet fleet = fleet_of(nodes, ib_node);
+    for (int n = 0; n < down; ++n) {
+      for (int rail = 0; rail < of; ++rail) {
+        Port& port = fleet[static_cast<std::size_t>(n)].ports[static_cast<std::size_t>(rail)];
+        port.state = PortState::Down;
+        port.max_rate_gbps = port.rate_gbps;
+        if (since) port.state_since = kNow - *since;
+      }
+    }
+    const std::string of_what =
+        std::to_string(down) + " of " + std::to_string(nodes) + " nodes, " + std::to_string(of) + " rails";
+    const auto found = faults(diagnose(fleet));
+    EXPECT_EQ(found.size(), told ? static_cast<std::size_t>(down * of) : 0u) << of_what;
+    EXPECT_THAT(found, ::testing::Each(StartsWith("error PortDown gpu-"))) << of_what;
+  }
+}
+
+// A policy whose glob takes a port does not say that the port has a cable.
+TEST(Doctor, APortThatIsUpOnFewNodesIsNoRailOfTheOthers) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.fabric.hcas = {"mlx5_*"};
+  policy.fabric.exclude_hcas = {"mlx5_9"};
+  Fleet fleet = fleet_of(20, ib_node);
+  for (NodeFabric& node : fleet) {
+    node.ports[8] = node.ports[7];  // a ninth port of the same kind
+    node.ports[8].hca = "mlx5_8";
+    node.ports[8].gids.reset();
+    if (node.name != "gpu-3") node.ports[8].state = PortState::Down;
+  }
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
+}
+
+// A second port of a card has no cable, even where it has an address.
+TEST(Doctor, SecondPortsWithAddressesMayHaveNoCable) {
+  Fleet fleet = fleet_of(20, dual_port_node);
+  for (NodeFabric& node : fleet) {
+    for (std::size_t i = 0; i < node.ports.size(); ++i) {
+      node.ports[i].pci_address = "0000:1" + std::to_string(i / 2) + ":00." + std::to_string(i % 2);
+      if (i % 2 == 1) node.ports[i].gids = usual_rows("10.9.9." + std::to_string(i), "enp9");
+    }
+  }
+  EXPECT_THAT(faults(diagnose(fleet)), IsEmpty());
+  fleet[4].ports[2].state = PortState::Down;
+  EXPECT_THAT(faults(diagnose(fleet)), ElementsAre("error PortDown gpu-4 rocep1s0f0"));
+}
+
+TEST(Doctor, ARailWithoutAddressesAnywhereIsTold) {
+  Fleet fleet = fleet_of(6, roce_node);
+  for (NodeFabric& node : fleet) node.ports[2].gids->resize(2);
+  EXPECT_EQ(faults(diagnose(fleet)).size(), 6u);
+  EXPECT_THAT(faults(diagnose(fleet)), ::testing::Each(StartsWith("error NoAddress gpu-")));
+  for (NodeFabric& node : fleet) {
+    for (std::size_t i = 3; i < 6; ++i) node.ports[i].gids->resize(2);
+  }
+  EXPECT_THAT(faults(diagnose(fleet)), IsEmpty()) << "half of the rails: for something else";
+}
+
+void exchange_cables(NodeFabric& node) {
+  std::swap(node.ports[2].gids, node.ports[3].gids);
+  std::swap((*node.interfaces)[2].name, (*node.interfaces)[3].name);
+  for (GidRow& each : *node.ports[2].gids) each.netdev = "eth3";
+  for (GidRow& each : *node.ports[3].gids) each.netdev = "eth4";
+}
+
+TEST(Doctor, ExchangedCablesOfSeveralNodesAreNoUnit) {
+  for (const auto& [nodes, wrong] : {std::pair(40, 4), std::pair(8, 2), std::pair(8, 3)}) {
+    Fleet fleet = fleet_of(nodes, roce_node);
+    for (int n = 0; n < wrong; ++n) exchange_cables(fleet[static_cast<std::size_t>(n)]);
+    const Diagnosis diagnosis = diagnose(fleet);
+    EXPECT_EQ(count(diagnosis.findings, Severity::Error), static_cast<std::size_t>(wrong)) << nodes;
+    EXPECT_THAT(faults(diagnosis), Contains("error SubnetDiffers gpu-1 mlx5_4"));
+  }
+}
+
+TEST(Doctor, AFabricThatIsDownOnAllNodesHasOneCause) {
+  Fleet fleet = fleet_of(6, ib_node);
+  for (NodeFabric& node : fleet) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      node.ports[i].state = PortState::Init;
+      node.ports[i].max_rate_gbps = node.ports[i].rate_gbps;
+    }
+  }
+  const Diagnosis diagnosis = diagnose(fleet);
+  EXPECT_EQ(diagnosis.findings.size(), 6u) << "no NoFabric beside";
+  EXPECT_THAT(remedy_of(diagnosis.findings[0]), HasSubstr("waits for the subnet manager"));
+}
+
+TEST(Doctor, ARailWithoutAMajorityIsMeasuredByTheOthers) {
+  Fleet fleet = fleet_of(6, roce_node);
+  for (std::size_t n = 0; n < 3; ++n) fleet[n].ports[2].rate_gbps = 100;
+  EXPECT_THAT(faults(diagnose(fleet)),
+              ElementsAre("warning RateLow gpu-0 mlx5_3", "warning RateLow gpu-1 mlx5_3",
+                          "warning RateLow gpu-2 mlx5_3"));
+}
+
+TEST(Doctor, TheNetdevsMtuIsNotASecondFindingOfAPort) {
+  Fleet fleet = fleet_of(6, roce_node);
+  fleet[1].ports[2].active_mtu = 1024;
+  (*fleet[1].interfaces)[2].mtu = 1500;
+  EXPECT_THAT(faults(diagnose(fleet)), ElementsAre("error MtuDiffers gpu-1 mlx5_3"));
+  for (std::size_t n = 0; n < 3; ++n) {
+    for (Port& port : fleet[n].ports) port.active_mtu = 1024;
+    for (Interface& netdev : *fleet[n].interfaces) netdev.mtu = 1500;
+  }
+  const Diagnosis split = diagnose(fleet);
+  EXPECT_THAT(faults(split), ElementsAre("error MtuDiffers pool-1"));
+  EXPECT_THAT(findings_of(split, split.nodes[5]), ElementsAre(0u)) << "nobody is right";
+}
+
+TEST(Doctor, OfAStaleTablePodsGetNothing) {
+  Fleet fleet = fleet_of(3, roce_node);
+  fleet[1].time = kNow - std::chrono::hours(4);
+  const NodeState state = diagnose(fleet).nodes[1];
+  EXPECT_EQ(state.reason, "StaleTable");
+  EXPECT_THAT(state.hca_list, IsEmpty());
 }
 
 TEST(Doctor, WithoutACauseOfItsOwnNoFabricHasTheReasonsRemedy) {
@@ -275,6 +417,8 @@ TEST(Doctor, NodesWithoutRdmaAreOnlyToKnow) {
   fleet[3].ports.clear();
   EXPECT_THAT(faults(diagnose(fleet)), IsEmpty());
   EXPECT_THAT(faults(diagnose(Fleet{})), IsEmpty());
+  for (NodeFabric& node : fleet) node.ports.clear();
+  EXPECT_THAT(render_text(diagnose(fleet)), StartsWith("20 nodes, 0 pools: no table holds RDMA hardware\n"));
 }
 
 TEST(Doctor, TheTextNamesCheckNodeEvidenceAndRemedyWithin80Columns) {
