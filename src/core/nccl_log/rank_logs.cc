@@ -200,6 +200,29 @@ class RankJudge {
     }
   }
 
+  // Of ranks with the same part in the job all have NCCL's lines, or none: workers of MPI print by their
+  // launcher.
+  void tell_missing(std::vector<std::size_t> silent) {
+    const auto part_of = [this](std::size_t rank) {
+      const std::string_view name = ranks_[rank].name;
+      return name.substr(0, name.rfind('-'));
+    };
+    std::erase_if(silent, [&](std::size_t rank) {
+      return std::ranges::none_of(into_.order, [&](std::size_t other) {
+        return speaks(ranks_[other]) && part_of(other) == part_of(rank);
+      });
+    });
+    // Where others came through the initialisation, all took part.
+    const bool met =
+        std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.initialised > 0; });
+    if (silent.empty() || met) return;
+    add(Code::InitNotEnded, Severity::Warning, silent,
+        named(silent) +
+            ": no line of NCCL's, though others like it have some: it has not come so far, or prints "
+            "elsewhere");
+    into_.findings.back().remedy = "Look at that pod's state and log first; the others wait for it.";
+  }
+
   // "; its peer 10.0.0.2<4711> is worker-3".
   [[nodiscard]] std::string peer_text(std::size_t rank) const {
     const auto peer = peers_.find(rank);
@@ -245,9 +268,12 @@ class RankJudge {
     for (const std::size_t rank : into_.order) {
       if (ranks_[rank].problem.empty() && !speaks(ranks_[rank])) silent.push_back(rank);
     }
-    if (waits && !silent.empty())
+    if (waits && !silent.empty()) {
       add(Code::InitNotEnded, Severity::Warning, silent,
           named(silent) + ": no line of NCCL's, though others wait or failed");
+    } else {
+      tell_missing(silent);
+    }
     std::ranges::stable_sort(into_.findings, {}, &Finding::severity);
   }
 

@@ -168,6 +168,18 @@ TEST(RankLogs, ARankThatNeverBeganIsToldWhereOthersWait) {
   EXPECT_TRUE(is_good(verify_ranks(ranks).findings));
 }
 
+TEST(RankLogs, ARankWithoutALineIsToldBesideOthersLikeIt) {
+  std::vector<RankLog> ranks{rank_of("worker-0", healthy("r0")), rank_of("worker-1", ""),
+                             rank_of("launcher", "")};
+  const RanksVerification verification = verify_ranks(ranks);
+  ASSERT_EQ(verification.findings.size(), 1u);
+  EXPECT_EQ(verification.findings[0].subject.parts, std::vector<std::string>{"worker-1"});
+  EXPECT_EQ(first_of(ranks), "worker-1");
+  EXPECT_FALSE(is_good(verification.findings));
+  ranks = {rank_of("launcher", healthy("r0")), rank_of("worker-0", ""), rank_of("worker-1", "")};
+  EXPECT_TRUE(is_good(verify_ranks(ranks).findings)) << "workers of MPI print by their launcher";
+}
+
 TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {
   std::vector<RankLog> ranks = three();
   ranks[0] = {"r0", "get pods/log ml/r0: 403", {}, {}};
