@@ -56,6 +56,10 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
 }
 
 Status write_file(const std::filesystem::path& path, const std::string& content, mode_t mode) {
+  // The new file takes the place of what is there: it must not be that of /dev/null.
+  struct stat there {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+    return Error{path.string() + ": not a regular file"};
   std::string temporary = path.string() + ".XXXXXX";
   const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!file) return failed(path, "can't create a temporary file beside it");
