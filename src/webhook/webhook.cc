@@ -2,6 +2,7 @@
 #include "webhook.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -191,12 +192,29 @@ class Webhook {
     }
   }
 
+  // Each connection takes a descriptor. Runtimes give a soft limit of 1024 below a hard one that is far
+  // higher.
+  [[nodiscard]] int connections_that_fit() const {
+    constexpr rlim_t kOthers = 128;  // watches, files, the pages for operators
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return options_.max_connections;
+    limit.rlim_cur = limit.rlim_max;
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::getrlimit(RLIMIT_NOFILE, &limit);
+    const auto wanted = static_cast<rlim_t>(options_.max_connections);
+    if (limit.rlim_cur >= wanted + kOthers) return options_.max_connections;
+    const int fit =
+        static_cast<int>(limit.rlim_cur > 2 * kOthers ? limit.rlim_cur - kOthers : limit.rlim_cur / 2);
+    log_->warn("the limit of open files is below --max-connections, so fewer are taken",
+               {{"limit", static_cast<std::int64_t>(limit.rlim_cur)}, {"connections", fit}});
+    return fit;
+  }
+
   Status start_server() {
     net::ServerOptions options;
     options.listen = options_.listen;
     options.tls = tls_;
     options.log = log_;
-    options.max_connections = options_.max_connections;
+    options.max_connections = connections_that_fit();
     options.threads = options_.threads > 0 ? options_.threads : default_threads();
     requests_ = std::make_unique<Requests>(options_, *store_, metrics_, *log_, capture_.get(),
                                            [this] { return services_.ready(); });
