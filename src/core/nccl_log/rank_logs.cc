@@ -107,6 +107,7 @@ class RankJudge {
     compare(&NcclLog::versions, "NCCL");
     compare(&NcclLog::gid_indexes, "GID index");
     match_peers();
+    find_late();
     sort();
     tell_ranks();
     into_.sentence = sentence();
@@ -230,6 +231,18 @@ class RankJudge {
                                 : "; its peer " + cause_of(rank)->peer + " is " + ranks_[peer->second].name;
   }
 
+  // Where most ranks tell of a time-out, and of nothing else, those that do not are what they waited for.
+  void find_late() {
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const Finding* first = first_of(ranks_[i]);
+      if (first && first->code != Code::TimedOut) return;
+      if (!first && speaks(ranks_[i])) others.push_back(i);
+      waiting_ += first ? 1 : 0;
+    }
+    if (others.size() < waiting_) late_ = std::move(others);
+  }
+
   void sort() {
     into_.order.resize(ranks_.size());
     std::iota(into_.order.begin(), into_.order.end(), std::size_t{0});
@@ -237,7 +250,8 @@ class RankJudge {
       const LogVerification& verification = ranks_[i].verification;
       const std::string time =
           verification.cause ? verification.failures[*verification.cause].failure.first_time : std::string();
-      return std::tuple(place_of(ranks_[i], odd_[i]), !led_to_.contains(i), time.empty(), time);
+      const bool late = std::ranges::find(late_, i) != late_.end();
+      return std::tuple(!late, place_of(ranks_[i], odd_[i]), !led_to_.contains(i), time.empty(), time);
     };
     std::ranges::stable_sort(into_.order, {}, key);
   }
@@ -285,7 +299,10 @@ class RankJudge {
              count_of(static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks)), "rank") +
              (into_.findings.empty() ? " agree, and tell no failure." : " tell no failure.") + unread();
     std::string text;
-    if (place < Place::Odd || place == Place::Consequence) {
+    if (!late_.empty()) {
+      text = late_text() + " " + ranks_[waiting_rank()].name + ": " +
+             ranks_[waiting_rank()].verification.sentence;
+    } else if (place < Place::Odd || place == Place::Consequence) {
       text = ranks_[rank].name + ": " + ranks_[rank].verification.sentence;
       if (const auto led = led_to_.find(rank); led != led_to_.end()) {
         text += " It led to the errors of " + named(led->second) + ", whose peer this rank is.";
@@ -302,6 +319,16 @@ class RankJudge {
     }
     return text + unread();
   }
+  [[nodiscard]] std::string late_text() const {
+    return named(late_) + (late_.size() == 1 ? " tells" : " tell") + " of no time-out, while " +
+           count_of(waiting_, "other rank") + " waited in vain: most likely for " +
+           (late_.size() == 1 ? "it" : "them") +
+           ". See what that pod does (py-spy dump --pid PID), and how its log ends.";
+  }
+  [[nodiscard]] std::size_t waiting_rank() const {
+    return *std::ranges::find_if(into_.order,
+                                 [this](std::size_t rank) { return first_of(ranks_[rank]) != nullptr; });
+  }
   [[nodiscard]] std::string unread() const {
     const auto unread =
         std::ranges::count_if(ranks_, [](const RankLog& rank) { return !rank.problem.empty(); });
@@ -312,6 +339,8 @@ class RankJudge {
   std::vector<bool> odd_;                                   // of each rank: it differs from most
   std::map<std::size_t, std::size_t> peers_;                // of ranks with a transfer's error
   std::map<std::size_t, std::vector<std::size_t>> led_to_;  // a rank with a port's event -> those errors
+  std::vector<std::size_t> late_;  // ranks that others, `waiting_` of them, waited for in vain
+  std::size_t waiting_ = 0;
   RanksVerification into_;
 };
 

@@ -180,6 +180,22 @@ TEST(RankLogs, ARankWithoutALineIsToldBesideOthersLikeIt) {
   EXPECT_TRUE(is_good(verify_ranks(ranks).findings)) << "workers of MPI print by their launcher";
 }
 
+TEST(RankLogs, ARankWithoutTheOthersTimeOutIsWhatTheyWaitedFor) {
+  const auto timed_out = [](const std::string& name, int rank) {
+    return rank_of(
+        name,
+        healthy(name) + "[rank" + std::to_string(rank) + "]:[E] ProcessGroupNCCL.cpp:616] [Rank " +
+            std::to_string(rank) +
+            "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, "
+            "NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600026 milliseconds before timing out.\n");
+  };
+  std::vector<RankLog> ranks{timed_out("w-0", 0), timed_out("w-1", 1), rank_of("w-2", healthy("w-2"))};
+  EXPECT_EQ(first_of(ranks), "w-2");
+  tests::expect_golden(verify_ranks(ranks).sentence);
+  ranks[1] = rank_of("w-1", healthy("w-1"));
+  EXPECT_EQ(first_of(ranks), "w-0") << "the others did not wait for most";
+}
+
 TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {
   std::vector<RankLog> ranks = three();
   ranks[0] = {"r0", "get pods/log ml/r0: 403", {}, {}};
