@@ -266,6 +266,19 @@ void check_reasons(const View& view, std::string_view name, Founds& into) {
   }
 }
 
+// The HCAs that NCCL takes by a list of the user's own; none if there is no such list, or it is not known.
+Names of_own_list(const View& view, std::size_t rank) {
+  const GivenContainer* container = view.record(rank).main_container();
+  const Value* list = container ? container->find(variable::kIbHca) : nullptr;
+  const std::optional<NcclSelection>& chosen = view.member(rank).answer.nccl_with_us;
+  Names names;
+  if (!list || list->state != State::Users || !chosen) return names;
+  for (const NcclSelection::ChosenPort& port : chosen->ports) {
+    if (std::ranges::find(names, port.hca) == names.end()) names.push_back(port.hca);
+  }
+  return names;
+}
+
 bool has_own_devices(const View& view) {
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
@@ -281,7 +294,9 @@ void check_rails(const View& view, Founds& into) {
   std::map<Names, RankIndexes> ranks_of;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const JobRank& here = view.ranks[rank];
-    if (here.compared && !here.hcas.empty()) ranks_of[sorted(here.hcas)].push_back(rank);
+    if (!here.compared) continue;
+    const Names names = here.hcas.empty() ? of_own_list(view, rank) : here.hcas;
+    if (!names.empty()) ranks_of[sorted(names)].push_back(rank);
   }
   if (ranks_of.size() > 1) {
     // A pod's own devices have their own names: only the number of devices can be compared.

@@ -113,6 +113,17 @@ TEST(JobAnswer, ARailThatWentDownUnderTheJobIsTheAnswerAndItsRankComesFirst) {
   EXPECT_THAT(texts_of(today(job_policy(), [](int, NodeFabric&) {}).answer.findings), IsEmpty());
 }
 
+TEST(JobAnswer, AListOfTheUsersOwnOnOneRankCountsAgainstTheOthers) {
+  AnsweredJob asked;
+  for (int n = 0; n < 4; ++n) {
+    Worker worker(n);
+    if (n == 2) worker.env = Json::array({env_literal("NCCL_IB_HCA", "=mlx5_1")});
+    asked.members.push_back(ask(worker.make(), all_readable(job_policy(), worker.node)));
+  }
+  asked.answer = answer_job("train", asked.members);
+  EXPECT_THAT(told(asked), ElementsAre("error MissingRail worker-2", "info UserListShort worker-2"));
+}
+
 // One line for all ranks that have the same manifest.
 TEST(JobAnswer, LimitsOfRanksAreToldOnce) {
   AnsweredJob asked;
