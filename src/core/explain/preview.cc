@@ -170,7 +170,7 @@ std::vector<const ContainerPlan*> containers_in_scope(const ExplainInput& input)
   for (const ContainerPlan& plan : input.plan.containers) {
     if (plan.in_scope) plans.push_back(&plan);
   }
-  std::ranges::stable_partition(plans, [&](const ContainerPlan* plan) {
+  std::stable_partition(plans.begin(), plans.end(), [&](const ContainerPlan* plan) {
     return input.pod.containers[plan->position].kind == ContainerKind::Main;
   });
   return plans;
