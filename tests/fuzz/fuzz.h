@@ -21,7 +21,7 @@ inline void require(bool holds, std::string_view rule) {
   std::abort();
 }
 
-// Of answers for a terminal: UTF-8 without what it would obey, in lines.
+// Answers for a terminal are UTF-8 without what it would obey, in lines.
 inline void require_shown(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = character_length(text);

@@ -104,7 +104,7 @@ struct Standing {
   std::size_t up = 0, down = 0;
 };
 
-// Of a rail that is down on half of its nodes or more, the nodes are hardly to blame.
+// Nodes are hardly to blame for a rail that is down on half of them or more.
 constexpr std::string_view kSwitchFirst =
     "Look at the rail's switch first, on InfiniBand at the subnet manager, then at cables.";
 constexpr std::string_view kNotYetActive =

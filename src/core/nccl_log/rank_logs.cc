@@ -201,7 +201,7 @@ class RankJudge {
     }
   }
 
-  // Of ranks with the same part in the job all have NCCL's lines, or none: workers of MPI print by their
+  // Ranks with the same part in the job all have NCCL's lines, or none: workers of MPI print by their
   // launcher.
   void tell_missing(std::vector<std::size_t> silent) {
     const auto part_of = [this](std::size_t rank) {
