@@ -135,7 +135,9 @@ int tell_node(const NodeArguments& arguments, const Console& terminal) {
   NodeAnswer answer;
   judge_by(input, **table, answer);
   const auto state = std::ranges::find(diagnosis.nodes, name, &NodeState::node);
-  for (const std::size_t i : findings_of(diagnosis, *state)) answer.findings.push_back(diagnosis.findings[i]);
+  const auto findings = findings_by_node(diagnosis);
+  for (const std::size_t i : findings[static_cast<std::size_t>(state - diagnosis.nodes.begin())])
+    answer.findings.push_back(diagnosis.findings[i]);
   answer.version = nccl_version.empty() ? answer.policy->min_nccl.value_or(*version) : *version;
   answer.assumed = nccl_version.empty();
   answer.selection = nccl_select(**table, *env, answer.version);

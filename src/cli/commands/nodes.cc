@@ -33,10 +33,11 @@ constexpr std::size_t kNameColumn = 1;
 
 FindingsOfNode by_node(const Diagnosis& diagnosis) {
   FindingsOfNode found;
-  for (const NodeState& node : diagnosis.nodes) {
-    for (const std::size_t i : findings_of(diagnosis, node)) {
+  const auto findings = findings_by_node(diagnosis);
+  for (std::size_t node = 0; node < findings.size(); ++node) {
+    for (const std::size_t i : findings[node]) {
       const Finding& finding = diagnosis.findings[i];
-      if (finding.severity != Severity::Info) found[node.node].push_back(&finding);
+      if (finding.severity != Severity::Info) found[diagnosis.nodes[node].node].push_back(&finding);
     }
   }
   return found;

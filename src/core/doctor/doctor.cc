@@ -159,14 +159,17 @@ Diagnosis diagnose(const DoctorInput& input) {
   return diagnosis;
 }
 
-std::vector<std::size_t> findings_of(const Diagnosis& diagnosis, const NodeState& node) {
-  std::vector<std::size_t> found;
+std::vector<std::vector<std::size_t>> findings_by_node(const Diagnosis& diagnosis) {
+  std::map<std::string_view, std::vector<std::size_t>> of_node, of_pool;
   for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
     const Subject& subject = diagnosis.findings[i].subject;
-    if ((subject.kind == "Node" && subject.name == node.node) ||
-        (subject.kind == "Pool" && subject.name == node.pool))
-      found.push_back(i);
+    if (subject.kind == "Node") of_node[subject.name].push_back(i);
+    if (subject.kind == "Pool") of_pool[subject.name].push_back(i);
   }
+  std::vector<std::vector<std::size_t>> found;
+  found.reserve(diagnosis.nodes.size());
+  for (const NodeState& node : diagnosis.nodes)
+    std::ranges::merge(of_node[node.node], of_pool[node.pool], std::back_inserter(found.emplace_back()));
   return found;
 }
 

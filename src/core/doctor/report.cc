@@ -84,7 +84,6 @@ void report_ports(const DoctorInput& input, NodeReport& node) {
 }
 
 void add_node_findings(const Diagnosis& diagnosis, NodeReport& node) {
-  node.findings = findings_of(diagnosis, *node.state);
   for (const std::size_t i : node.findings) {
     const Finding& finding = diagnosis.findings[i];
     node.severity = worse(node.severity, finding.severity);
@@ -140,12 +139,14 @@ FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis)
   for (const auto& policy : input.policies) report.policies.push_back(policy->name);
   std::map<std::string_view, const NodeFabric*> tables;
   for (const auto& table : input.tables) tables[table->name] = table.get();
+  auto findings = findings_by_node(diagnosis);
   report.nodes.reserve(diagnosis.nodes.size());
   for (const NodeState& state : diagnosis.nodes) {
     NodeReport& node = report.nodes.emplace_back();
     node.table = tables.at(state.node);
     node.state = &state;
     report_ports(input, node);
+    node.findings = std::move(findings[report.nodes.size() - 1]);
     add_node_findings(diagnosis, node);
   }
   // The diagnosis has them in the order of their names.

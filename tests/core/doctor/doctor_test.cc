@@ -364,7 +364,7 @@ TEST(Doctor, TheNetdevsMtuIsNotASecondFindingOfAPort) {
   }
   const Diagnosis split = diagnose(fleet);
   EXPECT_THAT(faults(split), ElementsAre("error MtuDiffers pool-1"));
-  EXPECT_THAT(findings_of(split, split.nodes[5]), ElementsAre(0u)) << "nobody is right";
+  EXPECT_THAT(findings_by_node(split)[5], ElementsAre(0u)) << "nobody is right";
 }
 
 TEST(Doctor, OfAStaleTablePodsGetNothing) {

@@ -62,8 +62,9 @@ struct Diagnosis {
 };
 
 Diagnosis diagnose(const DoctorInput& input);
-// The places of the findings of the node, and of its pool: what holds for a pool holds for each of its nodes.
-std::vector<std::size_t> findings_of(const Diagnosis& diagnosis, const NodeState& node);
+// Of each of Diagnosis::nodes the places of its findings and of those of its pool: they hold for each of its
+// nodes.
+std::vector<std::vector<std::size_t>> findings_by_node(const Diagnosis& diagnosis);
 // Nodes on which an address lost its GID index since the node booted: pods there may hold an index that is
 // gone.
 std::vector<std::string> nodes_with_drift(const DoctorInput& input);
