@@ -208,11 +208,11 @@ class RankJudge {
       const std::string_view name = ranks_[rank].name;
       return name.substr(0, name.rfind('-'));
     };
-    std::erase_if(silent, [&](std::size_t rank) {
-      return std::ranges::none_of(into_.order, [&](std::size_t other) {
-        return speaks(ranks_[other]) && part_of(other) == part_of(rank);
-      });
-    });
+    std::set<std::string_view> speaking;
+    for (const std::size_t rank : into_.order) {
+      if (speaks(ranks_[rank])) speaking.insert(part_of(rank));
+    }
+    std::erase_if(silent, [&](std::size_t rank) { return !speaking.contains(part_of(rank)); });
     // Where others came through the initialisation, all took part.
     const bool met =
         std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.initialised > 0; });
@@ -250,7 +250,7 @@ class RankJudge {
       const LogVerification& verification = ranks_[i].verification;
       const std::string time =
           verification.cause ? verification.failures[*verification.cause].failure.first_time : std::string();
-      const bool late = std::ranges::find(late_, i) != late_.end();
+      const bool late = std::ranges::binary_search(late_, i);
       return std::tuple(!late, place_of(ranks_[i], odd_[i]), !led_to_.contains(i), time.empty(), time);
     };
     std::ranges::stable_sort(into_.order, {}, key);
@@ -315,7 +315,8 @@ class RankJudge {
       });
       const Finding& told = first == into_.findings.end() ? into_.findings.front() : *first;
       text = std::string(to_string(told.code)) + ", " + told.sentence + ". " +
-             std::string(words_of(told.code).meaning) + " " + std::string(remedy_of(told));
+             (told.remedy.empty() ? std::string(words_of(told.code).meaning) + " " : std::string()) +
+             std::string(remedy_of(told));
     }
     return text + unread();
   }
@@ -339,7 +340,7 @@ class RankJudge {
   std::vector<bool> odd_;                                   // of each rank: it differs from most
   std::map<std::size_t, std::size_t> peers_;                // of ranks with a transfer's error
   std::map<std::size_t, std::vector<std::size_t>> led_to_;  // a rank with a port's event -> those errors
-  std::vector<std::size_t> late_;  // ranks that others, `waiting_` of them, waited for in vain
+  std::vector<std::size_t> late_;  // ascending: ranks that others, `waiting_` of them, waited for in vain
   std::size_t waiting_ = 0;
   RanksVerification into_;
 };

@@ -176,6 +176,7 @@ TEST(RankLogs, ARankWithoutALineIsToldBesideOthersLikeIt) {
   EXPECT_EQ(verification.findings[0].subject.parts, std::vector<std::string>{"worker-1"});
   EXPECT_EQ(first_of(ranks), "worker-1");
   EXPECT_FALSE(is_good(verification.findings));
+  tests::expect_golden(verification.sentence);
   ranks = {rank_of("launcher", healthy("r0")), rank_of("worker-0", ""), rank_of("worker-1", "")};
   EXPECT_TRUE(is_good(verify_ranks(ranks).findings)) << "workers of MPI print by their launcher";
 }
