@@ -80,7 +80,7 @@ void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& f
   for (Finding& finding : findings) {
     if (finding.code != Code::FellBack) continue;
     if (own_list) {
-      finding.remedy = remedy(Reason::UserSet);
+      finding.remedy = words_of(Code::NoSuchDevice).remedy;
     } else if (omission && omission->reason && !omission->detail.empty()) {
       finding.sentence = omission->detail + " So NCCL silently falls back to sockets.";
       finding.remedy = remedy(*omission->reason);

@@ -574,22 +574,10 @@ class Answerer {
         if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), findings);
       }
     }
-    if (answer_.state == PodState::Given && answer_.nccl_with_us && !record_.is_finished()) {
-      std::vector<Finding> now = judge_selection(*answer_.nccl_with_us, subject());
-      // A pod that looked itself knows its devices better than its node's table does.
-      const Value* list = record_.main_container()->find(variable::kIbHca);
-      if (list && list->is_from(Source::Pod)) {
-        std::erase_if(now, [](const Finding& finding) {
-          return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
-        });
-      }
-      for (Finding& finding : now) {
-        const bool ours = list && list->state != State::Users;
-        if (finding.code == Code::ListNotExact && ours) finding.remedy = kInexactRemedy;
-      }
-      findings.insert(findings.end(), now.begin(), now.end());
-    }
     if (answer_.state == PodState::Given && !record_.is_finished()) {
+      for (const GivenContainer& container : record_.containers) {
+        if (container.in_status && container.name != conf_file::kResolver) judge_choice(container);
+      }
       judge_limits();
       judge_left_out();
       judge_short_list();
@@ -597,6 +585,26 @@ class Answerer {
       judge_interfaces();
     }
     sort_findings(findings);
+  }
+
+  // Judges what NCCL makes of all values of the container on the node as it is now.
+  void judge_choice(const GivenContainer& container) {
+    const std::optional<Environments> env = environments_of(container);
+    if (!env || !env->known) return;
+    std::vector<Finding> now = judge_selection(select(env->with_us, env->notes), subject());
+    const Value* list = container.find(variable::kIbHca);
+    // A pod that looked itself knows its devices better than its node's table does.
+    if (list && list->is_from(Source::Pod)) {
+      std::erase_if(now, [](const Finding& finding) {
+        return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
+      });
+    }
+    const bool users = list && list->state == State::Users;
+    for (Finding& finding : now) {
+      if (finding.code == Code::ListNotExact && list && !users) finding.remedy = kInexactRemedy;
+    }
+    tell_fallback(users, nullptr, now);
+    answer_.findings.insert(answer_.findings.end(), now.begin(), now.end());
   }
 
   // Ports of the fabric that were down when the pod was bound, and still are.
@@ -694,34 +702,51 @@ class Answerer {
     answer_.engines = engine_choices(*around_.policy, seen, own, alone, with_us, node ? &*node : nullptr);
   }
 
-  void add_selections() {
-    const GivenContainer* container = in_status();
-    if (!container || !around_.table || !record_.status->exposure) return;
-    const Exposure exposure = *record_.status->exposure;
-    if (exposure == Exposure::PodOwned) return;
+  // The variables of a container: the user's alone, and all; `known` if those are all that it has.
+  struct Environments {
     NcclEnv alone, with_us;
     std::vector<std::string> notes;
-    for (const Value* given : container->effective()) {
+    bool known = false;
+  };
+
+  // Nothing where the node's table does not tell what the container sees.
+  [[nodiscard]] std::optional<Environments> environments_of(const GivenContainer& container) const {
+    if (!around_.table || !record_.status || !record_.status->exposure ||
+        *record_.status->exposure == Exposure::PodOwned)
+      return std::nullopt;
+    Environments env;
+    const auto values = container.effective();
+    for (const Value* given : values) {
       if (given->value) {
-        with_us.insert_or_assign(given->name, *given->value);
-        if (given->state == State::Users) alone.insert_or_assign(given->name, *given->value);
+        env.with_us.insert_or_assign(given->name, *given->value);
+        if (given->state == State::Users) env.alone.insert_or_assign(given->name, *given->value);
       } else if (given->state == State::Users) {
-        notes.push_back(note_elsewhere(given->name));
+        env.notes.push_back(note_elsewhere(given->name));
       }
     }
-    if (container->env_from) notes.emplace_back(kNoteEnvFrom);
-    const NodeFabric seen = seen_in_pod(*around_.table, exposure, record_.host_network);
-    const auto select = [&](const NcclEnv& env) {
-      return nccl_in_pod(seen, env, exposure, record_.host_network, around_.version, notes);
-    };
-    answer_.nccl_alone = select(alone);
-    const auto values = container->effective();
-    const bool known = (!container->reads_file || is_told(*record_.file)) &&
-                       std::ranges::find(values, State::Later, &Value::state) == values.end();
-    if (known) answer_.nccl_with_us = select(with_us);
+    if (container.env_from) env.notes.emplace_back(kNoteEnvFrom);
+    env.known = (!container.reads_file || is_told(*record_.file)) &&
+                std::ranges::find(values, State::Later, &Value::state) == values.end();
+    return env;
+  }
+
+  [[nodiscard]] NodeFabric seen() const {
+    return seen_in_pod(*around_.table, *record_.status->exposure, record_.host_network);
+  }
+  [[nodiscard]] NcclSelection select(const NcclEnv& env, const std::vector<std::string>& notes) const {
+    return nccl_in_pod(seen(), env, *record_.status->exposure, record_.host_network, around_.version, notes);
+  }
+
+  void add_selections() {
+    const GivenContainer* container = in_status();
+    const std::optional<Environments> env = container ? environments_of(*container) : std::nullopt;
+    if (!env) return;
+    answer_.nccl_alone = select(env->alone, env->notes);
+    if (env->known) answer_.nccl_with_us = select(env->with_us, env->notes);
     if (!around_.policy) return;
     const auto own = std::ranges::find(pod_.containers, container->name, &Container::name);
-    if (own != pod_.containers.end()) add_engines(seen, *own, alone, known ? &with_us : nullptr);
+    if (own != pod_.containers.end())
+      add_engines(seen(), *own, env->alone, env->known ? &env->with_us : nullptr);
   }
 
   const Pod& pod_;

@@ -143,8 +143,7 @@ constexpr std::array kRows{
            "has; a pod with nccl-env's own list: create it anew."),
     of_pod(Code::MissingRail, "MissingRail", Impact::Node, "A rank has fewer HCAs than others.",
            "Where the rank sets NCCL_IB_HCA itself, set it alike on all ranks or nowhere; else `nccl-env "
-           "doctor` says "
-           "what is wrong with its node: repair it, or run the rank on another."),
+           "doctor` says what is wrong with its node: repair it, or run the rank on another."),
     of_pod(Code::NoList, "NoList", Impact::Policy, "No rank was given an HCA list.",
            "`nccl-env what REASON` says what to do about the reason."),
     of_pod(

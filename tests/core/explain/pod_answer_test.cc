@@ -133,6 +133,20 @@ TEST(PodAnswer, ValuesOfTheUsersAreJudgedLikeOurs) {
       ElementsAre("UserListShort NCCL_IB_HCA"));
 }
 
+TEST(PodAnswer, EveryContainerIsJudged) {
+  const NodeFabric table = rails_node(8, 3, "gpu-0");
+  const auto with_index = [&](const char* index) {
+    const Json made =
+        pod({container("first"), container("second", {env_literal("NCCL_IB_GID_INDEX", index)})});
+    return ask(bound(admit(made, rdma_policy()).pod, rdma_policy(), &table),
+               all_readable(rdma_policy(), table));
+  };
+  EXPECT_TRUE(is_good(with_index("3").answer.findings));
+  const auto wrong = with_index("9").answer.findings;
+  ASSERT_FALSE(wrong.empty());
+  EXPECT_EQ(wrong[0].code, Code::EmptyGid);
+}
+
 TEST(PodAnswer, AUsersListOfFewerHcasThanTheNodeHasIsTold) {
   const NodeFabric table = rails_node(4);
   const auto with = [&](const std::string& list) {

@@ -318,6 +318,8 @@ TEST(Explain, ARailThatWentDownIsToldAlsoWhenItHasLeftTheList) {
   EXPECT_EQ(fell.findings[0].code, Code::RailDown);
   EXPECT_EQ(fell.findings[0].severity, Severity::Warning);
   expect_golden(fell.findings[0].sentence);
+  table.ports[2].state = PortState::Active;
+  EXPECT_TRUE(explained(equipped(kHostPod), kHostPolicy, &table).findings.empty()) << "back again";
 }
 
 TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
