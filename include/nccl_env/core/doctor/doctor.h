@@ -62,8 +62,8 @@ struct Diagnosis {
 };
 
 Diagnosis diagnose(const DoctorInput& input);
-// Of each of Diagnosis::nodes the places of its findings and of those of its pool: they hold for each of its
-// nodes.
+// Returns, for each of Diagnosis::nodes, the places of its findings and of its pool's, which hold for each of
+// the pool's nodes.
 std::vector<std::vector<std::size_t>> findings_by_node(const Diagnosis& diagnosis);
 // Nodes on which an address lost its GID index since the node booted: pods there may hold an index that is
 // gone.
