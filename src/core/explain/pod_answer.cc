@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long because each state of a pod has its sentence here, and all of them their order.
 #include "nccl_env/core/explain/pod_answer.h"
 
 #include <algorithm>
@@ -7,21 +6,12 @@
 #include <set>
 #include <string_view>
 
-#include "decide/process_limits.h"
-#include "decide/wanted.h"
-#include "engines/nccl/interfaces.h"
-#include "explain/judgement.h"
-#include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/decide/binding.h"
+#include "explain/pod_judgement.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/nccl/conf.h"
-#include "nccl_env/core/engines/nccl/name_list.h"
-#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/pod_record.h"
-#include "nccl_env/core/explain/preview.h"
-#include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
@@ -29,153 +19,6 @@
 namespace nccl_env {
 
 namespace {
-
-// Returns what the node would give to the pod today; nothing where that is not known.
-std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroundings& around) {
-  const Exposure exposure = record.status->exposure.value_or(Exposure::PodOwned);
-  if (!around.table_known) return std::nullopt;
-  const BindingPlan plan = plan_binding(around.policy, record.node, around.table.get(), around.context);
-  // A value that a pod found itself depends on more than its node's table; constants do not.
-  return values_for(plan, record.starts_itself() ? Exposure::PodOwned : exposure, record.host_network);
-}
-
-class Comparison {
- public:
-  Comparison(const PodRecord& record, const PodSurroundings& around)
-      : at_start_(record.starts_itself()),
-        file_known_(record.file && record.file->state == GivenFile::State::Known && !record.file->cut),
-        unread_(record.bound && !record.bound->env_file.empty()),
-        table_(around.table.get()),
-        node_(values_today(record, around)),
-        constants_only_(at_start_ ||
-                        record.status->exposure.value_or(Exposure::PodOwned) == Exposure::PodOwned),
-        wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
-                            record.host_network, at_start_ ? Finder::Pod : Finder::Node, {},
-                            gives_nvshmem(record))) {}
-
-  void compare(const GivenContainer& container, std::vector<Change>& into) const {
-    for (const Value& wish : wishes_) {
-      if (!is_comparable(wish, container)) continue;
-      const Value* given = container.find(wish.name);
-      if (!given && wish.name == variable::kNvshmemHcaList) continue;  // it did not ask for it
-      // A variable that the user sets, or that was left to the user, does not change.
-      if (given ? given->state == State::Users : is_users(container, wish.name)) continue;
-      if (given && (given->state == State::Later || (given->by_file_key && unread_))) continue;
-      add(container, given, held_value(wish, node_ ? *node_ : none_), into);
-    }
-    for (const Value* given : container.effective()) {
-      if (!find_named(wishes_, given->name) && is_comparable(*given))
-        add(container, given, left_out(given->name, Reason::OmittedByPolicy), into);
-    }
-  }
-
- private:
-  // A record does not tell which container asks for NVSHMEM, but which has its list of us.
-  [[nodiscard]] static bool gives_nvshmem(const PodRecord& record) {
-    return std::ranges::any_of(record.containers, [](const GivenContainer& container) {
-      const Value* list = container.find(variable::kNvshmemHcaList);
-      return list && list->state != State::Users;
-    });
-  }
-
-  // Two kinds of values are not compared: those that a pod finds itself, and those of a file that the
-  // container does not read or that could not be written.
-  [[nodiscard]] bool is_comparable(const Value& wish, const GivenContainer& container) const {
-    if (wish.source == Source::Pod || (wish.source == Source::Node && !node_)) return false;
-    if (!at_start_ || wish.in_env) return true;
-    if (wish.state == State::LeftOut) {
-      const Value* given = container.find(wish.name);
-      return given && given->is_from(Source::Policy);
-    }
-    return file_known_ && container.reads_file && wish.name != variable::kSocketIfname;
-  }
-
-  // The same for a value that today's policy does not name.
-  [[nodiscard]] bool is_comparable(const Value& given) const {
-    if (given.state == State::Users || given.state == State::Later) return false;
-    if (given.name == variable::kConfFile || given.value == conf_file::kFolder)
-      return false;  // our own files
-    if (given.source == Source::Policy || (node_ && !constants_only_)) return true;
-    // A line of a file is a constant if it comes from no node.
-    return !given.is_from(Source::Node) && given.value && !is_found(given.name);
-  }
-
-  // True for a variable that a node or a pod gives.
-  [[nodiscard]] static bool is_found(std::string_view name) {
-    const auto all = node_variables();
-    return std::ranges::find(all, name) != all.end();
-  }
-
-  [[nodiscard]] static bool is_users(const GivenContainer& container, std::string_view name) {
-    const auto omitted = container.omitted.find(name);
-    if (omitted == container.omitted.end()) return false;
-    const auto reason = parse_reason(omitted->second);
-    return reason == Reason::UserSet || reason == Reason::UserSetGroup || reason == Reason::DisabledByUser ||
-           reason == Reason::EnvFromPresent || reason == Reason::ConfPresent ||
-           reason == Reason::ConfOccupied || reason == Reason::PodRailsUnknown ||
-           reason == Reason::EnginesUnavailable;
-  }
-
-  void add(const GivenContainer& container, const Value* given, Value today,
-           std::vector<Change>& into) const {
-    Change change{{container.name}, given ? given->value : std::nullopt, std::move(today)};
-    const auto& now = change.now.value;
-    const bool lists = table_ && change.now.name == variable::kIbHca && change.then && now;
-    const bool same = lists ? same_hca_list(*change.then, *now, *table_) : change.then == now;
-    if (!same) into.push_back(std::move(change));
-  }
-
-  const bool at_start_;
-  const bool file_known_;
-  const bool unread_;  // what comes by EnvFile is empty, whatever the node gives
-  const NodeFabric* const table_;
-  const std::optional<NodeValues> node_;
-  const NodeValues none_;
-  const bool constants_only_;  // for a pod with devices of its own, or one that finds its values
-  const std::vector<Value> wishes_;
-};
-
-// Beside a value of the user's own stands what its node would give.
-void add_beside_users(const PodRecord& record, const NodeValues& node, const NodeFabric* table,
-                      std::map<std::string, std::string, std::less<>>& details) {
-  const GivenContainer* container = record.main_container();
-  if (!container || !container->in_status) return;
-  for (const Value& own : container->values) {
-    const auto value = node.set.find(own.name);
-    if (own.state != State::Users || !own.value || value == node.set.end()) continue;
-    const bool same = own.name == variable::kIbHca && table ? same_hca_list(*own.value, value->second, *table)
-                                                            : *own.value == value->second;
-    if (!same) details.insert_or_assign(own.name, "the node's: " + value->second);
-  }
-}
-
-// Returns the values that a pod of this shape would get differently today, by comparing the node's values of
-// today with those that the pod was given. Returns none if policy or table is not known.
-std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& surroundings) {
-  std::vector<Change> changes;
-  if (!record.status || record.node.empty() || !surroundings.policy) return changes;
-  const Comparison comparison(record, surroundings);
-  for (const GivenContainer& container : record.containers) {
-    if (container.in_status) comparison.compare(container, changes);
-  }
-  return changes;
-}
-
-// For PodAnswer::details.
-std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,
-                                                              const PodSurroundings& surroundings) {
-  std::map<std::string, std::string, std::less<>> details;
-  if (!record.status || record.node.empty() || !surroundings.policy) return details;
-  const auto node = values_today(record, surroundings);
-  if (!node) return details;
-  for (const Value& omission : node->omitted) {
-    if (record.reason_at_binding(omission.name) == to_string(*omission.reason))
-      details.emplace(omission.name, omission.detail);
-  }
-  details.insert(node->why.begin(), node->why.end());
-  add_beside_users(record, *node, surroundings.table.get(), details);
-  return details;
-}
 
 // Notes: sentences beside the answer.
 void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around,
@@ -263,27 +106,6 @@ std::string create_anew(const PodRecord& record) {
          ", then the same with false. All its pods are created anew.";
 }
 
-// One channel's buffers of NCCL's are 4 MiB and more (NCCL_BUFFSIZE), and a rank has several; kernels
-// from 5.16 on give 8 MiB, older ones 64 KiB.
-constexpr std::int64_t kEnoughLocked = 64 << 20;
-
-constexpr std::size_t kMostChanges = 4;  // that one sentence names
-
-// True for a value that finds one of the interfaces or lo, and for one that names no interface.
-bool finds_interface(const Value& given, const std::vector<std::string>& has) {
-  if (given.name == variable::kSocketIfname) {
-    const NcclNameList list = parse_nccl_name_list(*given.value, kNewestNccl, kNcclMaxInterfaces);
-    const auto selected = [&](std::string_view interface) { return list.selects(interface, -1); };
-    return selected("lo") || std::ranges::any_of(has, selected);
-  }
-  if (given.name != "UCX_NET_DEVICES" || given.state == State::Users) return true;
-  const std::vector<std::string_view> entries = entries_of(*given.value);  // NAME:PORT is an HCA
-  const auto is_absent = [&](std::string_view entry) {
-    return entry.find(':') == std::string_view::npos && std::ranges::find(has, entry) == has.end();
-  };
-  return std::ranges::none_of(entries, is_absent);
-}
-
 class Answerer {
  public:
   Answerer(const Pod& pod, const PodRecord& record, const PodSurroundings& around)
@@ -307,12 +129,8 @@ class Answerer {
     }
     const std::string otherwise = answer_.state == PodState::NotInjected ? answer_.sentence : std::string();
     if (!record_.foreign.empty()) tell_foreign();
-    if (record_.status && !record_.node.empty()) add_changes();
-    add_selections();
+    judge_pod(pod_, record_, around_, answer_);
     answer_.notes = notes_of(record_, around_, answer_.changes);
-    if (around_.table) add_lost_index();
-    judge();
-    tell_verdict();
     if (!record_.foreign.empty() && !otherwise.empty()) answer_.notes.push_back(otherwise);
     return std::move(answer_);
   }
@@ -537,216 +355,8 @@ class Answerer {
                                : "The pod has what policy " + record_.status->policy + " gives it.");
   }
 
-  void add_changes() {
-    answer_.details = details_today(record_, around_);
-    answer_.changes = changes_since(record_, around_);
-    // Where the node gives a value today, today's reason does not explain what the pod has.
-    for (const Change& change : answer_.changes) {
-      if (change.now.value) answer_.details.erase(change.now.name);
-    }
-    if (answer_.changes.empty()) return;
-    add_finding(Code::ChangedSinceBound, Severity::Warning,
-                "Changed since the pod was bound: " +
-                    join_some(answer_.changes, kMostChanges,
-                              [](const Change& change) { return change_text(change); }) +
-                    ".",
-                remedy_of_changes(answer_.changes));
-  }
-
-  void add_lost_index() {
-    const std::string lost = lost_index(record_, *around_.table);
-    if (lost.empty()) return;
-    add_finding(Code::GidIndexMoved, Severity::Error,
-                lost + " since the pod was bound: new connections fail.",
-                "Create the pod anew, at best the whole job at once.");
-  }
-
   [[nodiscard]] Subject subject() const {
     return {.kind = "Pod", .name_space = record_.name_space, .name = record_.name};
-  }
-
-  // Judges the user's own values, and what NCCL makes of all of them on the node as it is now.
-  void judge() {
-    auto& findings = answer_.findings;
-    for (const GivenContainer& container : record_.containers) {
-      if (record_.status && !container.in_status) continue;
-      for (const Value& own : container.values) {
-        if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), findings);
-      }
-    }
-    if (answer_.state == PodState::Given && !record_.is_finished()) {
-      for (const GivenContainer& container : record_.containers) {
-        if (container.in_status && container.name != conf_file::kResolver) judge_choice(container);
-      }
-      judge_limits();
-      judge_left_out();
-      judge_short_list();
-      add_short_lists(answer_.engines, subject(), findings);
-      judge_interfaces();
-    }
-    sort_findings(findings);
-  }
-
-  // Judges what NCCL makes of all values of the container on the node as it is now.
-  void judge_choice(const GivenContainer& container) {
-    const std::optional<Environments> env = environments_of(container);
-    if (!env || !env->known) return;
-    std::vector<Finding> now = judge_selection(select(env->with_us, env->notes), subject());
-    const Value* list = container.find(variable::kIbHca);
-    // A pod that looked itself knows its devices better than its node's table does.
-    if (list && list->is_from(Source::Pod)) {
-      std::erase_if(now, [](const Finding& finding) {
-        return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
-      });
-    }
-    const bool users = list && list->state == State::Users;
-    for (Finding& finding : now) {
-      if (finding.code == Code::ListNotExact && list && !users) finding.remedy = kInexactRemedy;
-    }
-    tell_fallback(users, nullptr, now);
-    answer_.findings.insert(answer_.findings.end(), now.begin(), now.end());
-  }
-
-  // Ports of the fabric that were down when the pod was bound, and still are.
-  void judge_left_out() {
-    const GivenContainer* container = in_status();
-    const Value* list = container ? container->find(variable::kIbHca) : nullptr;
-    if (!list || !list->is_from(Source::Node) || !around_.table || !around_.policy ||
-        !record_.status->exposure)
-      return;
-    add_left_out_ports(*around_.table, *around_.policy, *record_.status->exposure, around_.context.now,
-                       subject(), answer_.findings);
-  }
-
-  // A user's own list of fewer HCAs than the node's fabric has may be meant so.
-  void judge_short_list() {
-    const GivenContainer* container = in_status();
-    const Value* own = container ? container->find_in_env(variable::kIbHca) : nullptr;
-    if (!own || own->state != State::Users || !answer_.nccl_with_us || record_.node.empty()) return;
-    const auto node = around_.policy ? values_today(record_, around_) : std::nullopt;
-    if (!node) return;
-    const auto list = node->set.find(variable::kIbHca);
-    if (list != node->set.end())
-      add_short_list(*answer_.nccl_with_us, list->second, subject(), answer_.findings);
-  }
-
-  // A pod's own network need not be called eth0. Only Multus writes down how it is called.
-  void judge_interfaces() {
-    const GivenContainer* container = in_status();
-    const std::vector<std::string> has = interfaces_of(pod_);
-    if (!container || has.empty()) return;
-    for (const Value* given : container->effective()) {
-      if (!given->value || finds_interface(*given, has)) continue;
-      add_finding(Code::NoInterface, Severity::Warning,
-                  given->name + "=" + *given->value +
-                      " names no interface that the pod's networks brought: " + join_some(has, kMostChanges) +
-                      " (annotation k8s.v1.cni.cncf.io/network-status)");
-      answer_.findings.back().subject.path = given->name;
-    }
-  }
-
-  // Limits stop no pod by themselves where they are not known: the runtime may have lifted them.
-  void judge_limits() {
-    std::vector<bool> ours;
-    for (const Container& container : pod_.containers) {
-      ours.push_back(std::ranges::any_of(record_.containers, [&](const GivenContainer& given) {
-        return given.in_status && given.name == container.name;
-      }));
-    }
-    add_device_problem(pod_, ours, subject(), answer_.findings);
-    if (std::string text = shared_memory_problem(pod_, ours); !text.empty())
-      add_finding(Code::SharedMemory, Severity::Info, std::move(text));
-    std::string text = memory_lock_problem(pod_, ours);
-    const auto limit = record_.file ? record_.file->memory_lock : std::nullopt;
-    if (text.empty() || limit == -1) return;
-    if (!limit) return add_finding(Code::MemoryLock, Severity::Info, text.append(kUnlessLifted));
-    const bool low = *limit < kEnoughLocked;
-    text += ", and the memlock limit in the pod is " + std::to_string(*limit / 1024) + " KiB" +
-            (low ? ": memory cannot be registered for RDMA" : "");
-    add_finding(Code::MemoryLock, low ? Severity::Warning : Severity::Info, std::move(text));
-  }
-
-  // The worst finding is the answer's sentence.
-  void tell_verdict() {
-    if (answer_.state != PodState::Given) return;
-    const GivenContainer* container = in_status();
-    const bool own_devices = record_.status->exposure == Exposure::PodOwned;
-    answer_.node_unseen = container && !own_devices && !around_.table && !record_.is_finished();
-    if (!is_good(answer_.findings)) {
-      answer_.sentence = answer_.findings.front().sentence;
-      answer_.remedy = remedy_of(answer_.findings.front());
-    } else if (answer_.node_unseen) {
-      answer_.sentence += " Whether NCCL can use it on node " + record_.node + " now is not known: " +
-                          (around_.table_known             ? "there is no NodeFabric of that node"
-                           : around_.table_problem.empty() ? "its table was not read"
-                                                           : around_.table_problem) +
-                          ".";
-    }
-  }
-
-  [[nodiscard]] const GivenContainer* in_status() const {
-    const GivenContainer* container = record_.main_container();
-    return container && container->in_status ? container : nullptr;
-  }
-
-  // True if the file's content is known, also if it is empty.
-  [[nodiscard]] static bool is_told(const GivenFile& file) {
-    const bool failed = file.state == GivenFile::State::Failed && !file.stuck;
-    return (file.state == GivenFile::State::Known && !file.cut) || file.state == GivenFile::State::Missing ||
-           failed;
-  }
-
-  void add_engines(const NodeFabric& seen, const Container& own, const NcclEnv& alone,
-                   const NcclEnv* with_us) {
-    const auto node = record_.node.empty() ? std::nullopt : values_today(record_, around_);
-    answer_.engines = engine_choices(*around_.policy, seen, own, alone, with_us, node ? &*node : nullptr);
-  }
-
-  // The variables of a container: the user's alone, and all; `known` if those are all that it has.
-  struct Environments {
-    NcclEnv alone, with_us;
-    std::vector<std::string> notes;
-    bool known = false;
-  };
-
-  // Nothing where the node's table does not tell what the container sees.
-  [[nodiscard]] std::optional<Environments> environments_of(const GivenContainer& container) const {
-    if (!around_.table || !record_.status || !record_.status->exposure ||
-        *record_.status->exposure == Exposure::PodOwned)
-      return std::nullopt;
-    Environments env;
-    const auto values = container.effective();
-    for (const Value* given : values) {
-      if (given->value) {
-        env.with_us.insert_or_assign(given->name, *given->value);
-        if (given->state == State::Users) env.alone.insert_or_assign(given->name, *given->value);
-      } else if (given->state == State::Users) {
-        env.notes.push_back(note_elsewhere(given->name));
-      }
-    }
-    if (container.env_from) env.notes.emplace_back(kNoteEnvFrom);
-    env.known = (!container.reads_file || is_told(*record_.file)) &&
-                std::ranges::find(values, State::Later, &Value::state) == values.end();
-    return env;
-  }
-
-  [[nodiscard]] NodeFabric seen() const {
-    return seen_in_pod(*around_.table, *record_.status->exposure, record_.host_network);
-  }
-  [[nodiscard]] NcclSelection select(const NcclEnv& env, const std::vector<std::string>& notes) const {
-    return nccl_in_pod(seen(), env, *record_.status->exposure, record_.host_network, around_.version, notes);
-  }
-
-  void add_selections() {
-    const GivenContainer* container = in_status();
-    const std::optional<Environments> env = container ? environments_of(*container) : std::nullopt;
-    if (!env) return;
-    answer_.nccl_alone = select(env->alone, env->notes);
-    if (env->known) answer_.nccl_with_us = select(env->with_us, env->notes);
-    if (!around_.policy) return;
-    const auto own = std::ranges::find(pod_.containers, container->name, &Container::name);
-    if (own != pod_.containers.end())
-      add_engines(seen(), *own, env->alone, env->known ? &env->with_us : nullptr);
   }
 
   const Pod& pod_;

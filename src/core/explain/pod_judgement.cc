@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/pod_judgement.h"
+
+#include <algorithm>
+
+#include "decide/process_limits.h"
+#include "engines/nccl/interfaces.h"
+#include "explain/judgement.h"
+#include "explain/pod_changes.h"
+#include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/pod/networks.h"
+#include "nccl_env/core/text/join.h"
+
+namespace nccl_env {
+namespace {
+
+// One channel's buffers of NCCL's are 4 MiB and more (NCCL_BUFFSIZE), and a rank has several; kernels
+// from 5.16 on give 8 MiB, older ones 64 KiB.
+constexpr std::int64_t kEnoughLocked = 64 << 20;
+
+constexpr std::size_t kMostChanges = 4;  // that one sentence names
+
+// True for a value that finds one of the interfaces or lo, and for one that names no interface.
+bool finds_interface(const Value& given, const std::vector<std::string>& has) {
+  if (given.name == variable::kSocketIfname) {
+    const NcclNameList list = parse_nccl_name_list(*given.value, kNewestNccl, kNcclMaxInterfaces);
+    const auto selected = [&](std::string_view interface) { return list.selects(interface, -1); };
+    return selected("lo") || std::ranges::any_of(has, selected);
+  }
+  if (given.name != "UCX_NET_DEVICES" || given.state == State::Users) return true;
+  const std::vector<std::string_view> entries = entries_of(*given.value);  // NAME:PORT is an HCA
+  const auto is_absent = [&](std::string_view entry) {
+    return entry.find(':') == std::string_view::npos && std::ranges::find(has, entry) == has.end();
+  };
+  return std::ranges::none_of(entries, is_absent);
+}
+
+class Judge {
+ public:
+  Judge(const Pod& pod, const PodRecord& record, const PodSurroundings& around, PodAnswer& answer)
+      : pod_(pod), record_(record), around_(around), answer_(answer) {}
+
+  void run() {
+    if (record_.status && !record_.node.empty()) add_changes();
+    add_selections();
+    if (around_.table) add_lost_index();
+    judge();
+    tell_verdict();
+  }
+
+ private:
+  void add_finding(Code code, Severity severity, std::string sentence, std::string remedy = {}) {
+    answer_.findings.push_back({code, severity, subject(), std::move(sentence), std::move(remedy)});
+  }
+
+  void add_changes() {
+    answer_.details = details_today(record_, around_);
+    answer_.changes = changes_since(record_, around_);
+    // Where the node gives a value today, today's reason does not explain what the pod has.
+    for (const Change& change : answer_.changes) {
+      if (change.now.value) answer_.details.erase(change.now.name);
+    }
+    if (answer_.changes.empty()) return;
+    add_finding(Code::ChangedSinceBound, Severity::Warning,
+                "Changed since the pod was bound: " +
+                    join_some(answer_.changes, kMostChanges,
+                              [](const Change& change) { return change_text(change); }) +
+                    ".",
+                remedy_of_changes(answer_.changes));
+  }
+
+  void add_lost_index() {
+    const std::string lost = lost_index(record_, *around_.table);
+    if (lost.empty()) return;
+    add_finding(Code::GidIndexMoved, Severity::Error,
+                lost + " since the pod was bound: new connections fail.",
+                "Create the pod anew, at best the whole job at once.");
+  }
+
+  [[nodiscard]] Subject subject() const {
+    return {.kind = "Pod", .name_space = record_.name_space, .name = record_.name};
+  }
+
+  // Judges the user's own values, and what NCCL makes of all of them on the node as it is now.
+  void judge() {
+    auto& findings = answer_.findings;
+    for (const GivenContainer& container : record_.containers) {
+      if (record_.status && !container.in_status) continue;
+      for (const Value& own : container.values) {
+        if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), findings);
+      }
+    }
+    if (answer_.state == PodState::Given && !record_.is_finished()) {
+      for (const GivenContainer& container : record_.containers) {
+        if (container.in_status && container.name != conf_file::kResolver) judge_choice(container);
+      }
+      judge_limits();
+      judge_left_out();
+      judge_short_list();
+      add_short_lists(answer_.engines, subject(), findings);
+      judge_interfaces();
+    }
+    sort_findings(findings);
+  }
+
+  // Judges what NCCL makes of all values of the container on the node as it is now.
+  void judge_choice(const GivenContainer& container) {
+    const std::optional<Environments> env = environments_of(container);
+    if (!env || !env->known) return;
+    std::vector<Finding> now = judge_selection(select(env->with_us, env->notes), subject());
+    const Value* list = container.find(variable::kIbHca);
+    // A pod that looked itself knows its devices better than its node's table does.
+    if (list && list->is_from(Source::Pod)) {
+      std::erase_if(now, [](const Finding& finding) {
+        return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
+      });
+    }
+    const bool users = list && list->state == State::Users;
+    for (Finding& finding : now) {
+      if (finding.code == Code::ListNotExact && list && !users) finding.remedy = kInexactRemedy;
+    }
+    tell_fallback(users, nullptr, now);
+    answer_.findings.insert(answer_.findings.end(), now.begin(), now.end());
+  }
+
+  // Ports of the fabric that were down when the pod was bound, and still are.
+  void judge_left_out() {
+    const GivenContainer* container = in_status();
+    const Value* list = container ? container->find(variable::kIbHca) : nullptr;
+    if (!list || !list->is_from(Source::Node) || !around_.table || !around_.policy ||
+        !record_.status->exposure)
+      return;
+    add_left_out_ports(*around_.table, *around_.policy, *record_.status->exposure, around_.context.now,
+                       subject(), answer_.findings);
+  }
+
+  // A user's own list of fewer HCAs than the node's fabric has may be meant so.
+  void judge_short_list() {
+    const GivenContainer* container = in_status();
+    const Value* own = container ? container->find_in_env(variable::kIbHca) : nullptr;
+    if (!own || own->state != State::Users || !answer_.nccl_with_us || record_.node.empty()) return;
+    const auto node = around_.policy ? values_today(record_, around_) : std::nullopt;
+    if (!node) return;
+    const auto list = node->set.find(variable::kIbHca);
+    if (list != node->set.end())
+      add_short_list(*answer_.nccl_with_us, list->second, subject(), answer_.findings);
+  }
+
+  // A pod's own network need not be called eth0. Only Multus writes down how it is called.
+  void judge_interfaces() {
+    const GivenContainer* container = in_status();
+    const std::vector<std::string> has = interfaces_of(pod_);
+    if (!container || has.empty()) return;
+    for (const Value* given : container->effective()) {
+      if (!given->value || finds_interface(*given, has)) continue;
+      add_finding(Code::NoInterface, Severity::Warning,
+                  given->name + "=" + *given->value +
+                      " names no interface that the pod's networks brought: " + join_some(has, kMostChanges) +
+                      " (annotation k8s.v1.cni.cncf.io/network-status)");
+      answer_.findings.back().subject.path = given->name;
+    }
+  }
+
+  // Limits stop no pod by themselves where they are not known: the runtime may have lifted them.
+  void judge_limits() {
+    std::vector<bool> ours;
+    for (const Container& container : pod_.containers) {
+      ours.push_back(std::ranges::any_of(record_.containers, [&](const GivenContainer& given) {
+        return given.in_status && given.name == container.name;
+      }));
+    }
+    add_device_problem(pod_, ours, subject(), answer_.findings);
+    if (std::string text = shared_memory_problem(pod_, ours); !text.empty())
+      add_finding(Code::SharedMemory, Severity::Info, std::move(text));
+    std::string text = memory_lock_problem(pod_, ours);
+    const auto limit = record_.file ? record_.file->memory_lock : std::nullopt;
+    if (text.empty() || limit == -1) return;
+    if (!limit) return add_finding(Code::MemoryLock, Severity::Info, text.append(kUnlessLifted));
+    const bool low = *limit < kEnoughLocked;
+    text += ", and the memlock limit in the pod is " + std::to_string(*limit / 1024) + " KiB" +
+            (low ? ": memory cannot be registered for RDMA" : "");
+    add_finding(Code::MemoryLock, low ? Severity::Warning : Severity::Info, std::move(text));
+  }
+
+  // The worst finding is the answer's sentence.
+  void tell_verdict() {
+    if (answer_.state != PodState::Given) return;
+    const GivenContainer* container = in_status();
+    const bool own_devices = record_.status->exposure == Exposure::PodOwned;
+    answer_.node_unseen = container && !own_devices && !around_.table && !record_.is_finished();
+    if (!is_good(answer_.findings)) {
+      answer_.sentence = answer_.findings.front().sentence;
+      answer_.remedy = remedy_of(answer_.findings.front());
+    } else if (answer_.node_unseen) {
+      answer_.sentence += " Whether NCCL can use it on node " + record_.node + " now is not known: " +
+                          (around_.table_known             ? "there is no NodeFabric of that node"
+                           : around_.table_problem.empty() ? "its table was not read"
+                                                           : around_.table_problem) +
+                          ".";
+    }
+  }
+
+  [[nodiscard]] const GivenContainer* in_status() const {
+    const GivenContainer* container = record_.main_container();
+    return container && container->in_status ? container : nullptr;
+  }
+
+  // True if the file's content is known, also if it is empty.
+  [[nodiscard]] static bool is_told(const GivenFile& file) {
+    const bool failed = file.state == GivenFile::State::Failed && !file.stuck;
+    return (file.state == GivenFile::State::Known && !file.cut) || file.state == GivenFile::State::Missing ||
+           failed;
+  }
+
+  void add_engines(const NodeFabric& seen, const Container& own, const NcclEnv& alone,
+                   const NcclEnv* with_us) {
+    const auto node = record_.node.empty() ? std::nullopt : values_today(record_, around_);
+    answer_.engines = engine_choices(*around_.policy, seen, own, alone, with_us, node ? &*node : nullptr);
+  }
+
+  // The variables of a container: the user's alone, and all; `known` if those are all that it has.
+  struct Environments {
+    NcclEnv alone, with_us;
+    std::vector<std::string> notes;
+    bool known = false;
+  };
+
+  // Nothing where the node's table does not tell what the container sees.
+  [[nodiscard]] std::optional<Environments> environments_of(const GivenContainer& container) const {
+    if (!around_.table || !record_.status || !record_.status->exposure ||
+        *record_.status->exposure == Exposure::PodOwned)
+      return std::nullopt;
+    Environments env;
+    const auto values = container.effective();
+    for (const Value* given : values) {
+      if (given->value) {
+        env.with_us.insert_or_assign(given->name, *given->value);
+        if (given->state == State::Users) env.alone.insert_or_assign(given->name, *given->value);
+      } else if (given->state == State::Users) {
+        env.notes.push_back(note_elsewhere(given->name));
+      }
+    }
+    if (container.env_from) env.notes.emplace_back(kNoteEnvFrom);
+    env.known = (!container.reads_file || is_told(*record_.file)) &&
+                std::ranges::find(values, State::Later, &Value::state) == values.end();
+    return env;
+  }
+
+  [[nodiscard]] NodeFabric seen() const {
+    return seen_in_pod(*around_.table, *record_.status->exposure, record_.host_network);
+  }
+  [[nodiscard]] NcclSelection select(const NcclEnv& env, const std::vector<std::string>& notes) const {
+    return nccl_in_pod(seen(), env, *record_.status->exposure, record_.host_network, around_.version, notes);
+  }
+
+  void add_selections() {
+    const GivenContainer* container = in_status();
+    const std::optional<Environments> env = container ? environments_of(*container) : std::nullopt;
+    if (!env) return;
+    answer_.nccl_alone = select(env->alone, env->notes);
+    if (env->known) answer_.nccl_with_us = select(env->with_us, env->notes);
+    if (!around_.policy) return;
+    const auto own = std::ranges::find(pod_.containers, container->name, &Container::name);
+    if (own != pod_.containers.end())
+      add_engines(seen(), *own, env->alone, env->known ? &env->with_us : nullptr);
+  }
+  const Pod& pod_;
+  const PodRecord& record_;
+  const PodSurroundings& around_;
+  PodAnswer& answer_;
+};
+
+}  // namespace
+
+void judge_pod(const Pod& pod, const PodRecord& record, const PodSurroundings& surroundings,
+               PodAnswer& into) {
+  Judge(pod, record, surroundings, into).run();
+}
+
+}  // namespace nccl_env
