@@ -52,10 +52,10 @@ class Cli : public CliTest {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_cli(arguments);
   }
-  [[nodiscard]] nlohmann::json explain_json(std::vector<std::string> more = {}) const {
+  [[nodiscard]] nlohmann::json explain_json(std::vector<std::string> more = {}, int code = 0) const {
     more.insert(more.end(), {"-o", "json"});
     const CliResult result = explain(more);
-    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.code, code) << result.err;
     return nlohmann::json::parse(result.out);
   }
 };

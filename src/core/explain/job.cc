@@ -157,8 +157,7 @@ class Sentence {
     std::size_t compared = 0;
     for (const JobRank& rank : view_.ranks) compared += rank.compared ? 1 : 0;
     if (compared == 0) {
-      return "No pod of job " + name_ +
-             " was given anything by nccl-env: `nccl-env explain pod/NAME` says why.";
+      return "No pod of job " + name_ + " was given anything by nccl-env: " + shared_reason();
     }
     if (!worst_) return healthy(compared);
     std::string text = count(odd_.size()) + " of " + count_of(compared, "rank") + " of job " + name_ +
@@ -170,11 +169,23 @@ class Sentence {
     const bool whole = std::isupper(static_cast<unsigned char>(sentence.front())) != 0;
     text += (whole ? ": " : " ") + sentence;
     if (text.ends_with('.')) text.pop_back();
+    if (findings_ < 2 && text.ends_with('?')) return text;
     if (findings_ > 1) text += "; and " + count_of(findings_ - 1, "further finding");
     return text + ".";
   }
 
  private:
+  // The sentence that all pods have, if it is one.
+  [[nodiscard]] std::string shared_reason() const {
+    static const PodAnswer kNone;
+    const PodAnswer& first = view_.members.empty() ? kNone : view_.members.front().answer;
+    const bool shared = first.reason && std::ranges::all_of(view_.members, [&](const AnsweredPod& member) {
+                          return member.answer.sentence == first.sentence;
+                        });
+    return shared ? std::string(to_string(*first.reason)) + ": " + first.sentence
+                  : "`nccl-env explain pod/NAME` says why.";
+  }
+
   static std::string count(std::size_t number) { return std::to_string(number); }
 
   // True also for a user's list, one in a file that is not written yet, and one whose value is not known.

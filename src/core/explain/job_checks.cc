@@ -7,6 +7,7 @@
 #include <set>
 
 #include "explain/judgement.h"
+#include "explain/pod_changes.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -21,6 +22,10 @@ namespace {
 std::optional<std::string> effective(const PodRecord& record, const std::string& variable) {
   const GivenContainer* container = record.main_container();
   const Value* given = container->find(variable);
+  // The user's variable that decides is compared itself.
+  const auto omitted = container->omitted.find(variable);
+  if (!given && omitted != container->omitted.end() && omitted->second == to_string(Reason::DisabledByUser))
+    return std::nullopt;
   if (!given && container->reads_file) {
     const GivenFile& file = *record.file;
     const bool written = file.state == GivenFile::State::Known || file.state == GivenFile::State::Failed;
@@ -87,11 +92,12 @@ namespace {
 
 // Adds a pod's finding on its values, and on what NCCL makes of them. The others are the job's own checks.
 void add_own(std::size_t rank, const Finding& finding, Founds& into) {
-  constexpr std::array kOwn{
-      Code::RailDown,        Code::NoSuchDevice, Code::ListNotExact,  Code::LoopbackFirst,
-      Code::UnknownVariable, Code::ValueMisread, Code::FellBack,      Code::EmptyGid,
-      Code::LinkLocalGid,    Code::NoInterface,  Code::MixedLinks,    Code::GidIndexMoved,
-      Code::MemoryLock,      Code::SharedMemory, Code::UserListShort, Code::DeviceNotOpened};
+  constexpr std::array kOwn{Code::RailDown,        Code::NoSuchDevice,       Code::ListNotExact,
+                            Code::LoopbackFirst,   Code::UnknownVariable,    Code::ValueMisread,
+                            Code::FellBack,        Code::EmptyGid,           Code::LinkLocalGid,
+                            Code::NoInterface,     Code::MixedLinks,         Code::GidIndexMoved,
+                            Code::MemoryLock,      Code::SharedMemory,       Code::UserListShort,
+                            Code::DeviceNotOpened, Code::DeviceNotAvailable, Code::ValueOverridden};
   if (std::ranges::find(kOwn, finding.code) == kOwn.end()) return;
   add(into, finding.code, finding.severity, {rank}, finding.sentence, finding.subject.path, finding.remedy);
 }
@@ -128,16 +134,13 @@ void check_pods(const View& view, Founds& into) {
     }
     if (!compared || state == PodState::MissedAtBinding || state == PodState::Foreign) continue;
     for (const Finding& finding : answer.findings) add_own(rank, finding, into);
+    const bool moved =
+        std::ranges::find(answer.findings, Code::GidIndexMoved, &Finding::code) != answer.findings.end();
     for (const Change& change : answer.changes) {
-      add(into, Code::ChangedSinceBound, Severity::Warning, {rank},
+      if (moved && change.now.name == variable::kIbGidIndex) continue;
+      add(into, Code::ChangedSinceBound, is_constant(change) ? Severity::Info : Severity::Warning, {rank},
           "changed since it was bound: " + change_text(change), change.now.name, remedy_of_changes({change}));
     }
-  }
-  // A change that is the same on all ranks makes none of them odd.
-  const auto compared = std::ranges::count(view.ranks, true, &JobRank::compared);
-  for (Found& found : into) {
-    const bool all = compared > 1 && found.ranks.size() == static_cast<std::size_t>(compared);
-    if (all && found.finding.code == Code::ChangedSinceBound) found.finding.severity = Severity::Info;
   }
 }
 
@@ -266,17 +269,42 @@ void check_reasons(const View& view, std::string_view name, Founds& into) {
   }
 }
 
+bool is_users_list(const PodRecord& record) {
+  const GivenContainer* container = record.main_container();
+  const Value* list = container ? container->find(variable::kIbHca) : nullptr;
+  return list && list->state == State::Users;
+}
+
 // The HCAs that NCCL takes by a list of the user's own; none if there is no such list, or it is not known.
 Names of_own_list(const View& view, std::size_t rank) {
-  const GivenContainer* container = view.record(rank).main_container();
-  const Value* list = container ? container->find(variable::kIbHca) : nullptr;
   const std::optional<NcclSelection>& chosen = view.member(rank).answer.nccl_with_us;
   Names names;
-  if (!list || list->state != State::Users || !chosen) return names;
+  if (!is_users_list(view.record(rank)) || !chosen) return names;
   for (const NcclSelection::ChosenPort& port : chosen->ports) {
     if (std::ranges::find(names, port.hca) == names.end()) names.push_back(port.hca);
   }
   return names;
+}
+
+// The longest list, if it has all HCAs of the usual one, and ranks with that one are known to lack a port of
+// their node's fabric, or their nodes are not seen.
+std::optional<Names> whole_list(const View& view, const std::map<Names, RankIndexes>& ranks_of,
+                                const Names& usual) {
+  const auto longer =
+      std::ranges::max_element(ranks_of, {}, [](const auto& one) { return one.first.size(); });
+  const Names& names = longer->first;
+  const bool ours = std::ranges::any_of(longer->second, [&](std::size_t rank) {
+    return !view.ranks[rank].hcas.empty() && !is_users_list(view.record(rank));
+  });
+  const bool all = std::ranges::all_of(
+      usual, [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); });
+  if (!ours || !all || names.size() == usual.size()) return std::nullopt;
+  const bool lacking = std::ranges::any_of(ranks_of.at(usual), [&](std::size_t rank) {
+    const PodAnswer& answer = view.member(rank).answer;
+    return answer.node_unseen ||
+           std::ranges::find(answer.findings, Code::RailDown, &Finding::code) != answer.findings.end();
+  });
+  return lacking ? std::optional(names) : std::nullopt;
 }
 
 bool has_own_devices(const View& view) {
@@ -300,8 +328,12 @@ void check_rails(const View& view, Founds& into) {
   }
   if (ranks_of.size() > 1) {
     // A pod's own devices have their own names: only the number of devices can be compared.
-    const auto usual = has_own_devices(view) ? std::nullopt : most(ranks_of);
-    const std::size_t count = usual_count(ranks_of);
+    auto usual = has_own_devices(view) ? std::nullopt : most(ranks_of);
+    std::size_t count = usual_count(ranks_of);
+    if (const auto whole = usual ? whole_list(view, ranks_of, *usual) : std::nullopt) {
+      usual = whole;
+      count = whole->size();
+    }
     for (const auto& [names, ranks] : ranks_of) check_list(names, ranks, usual, count, into);
   }
   check_reasons(view, variable::kIbHca, into);

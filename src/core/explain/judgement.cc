@@ -54,13 +54,14 @@ constexpr std::size_t kMostNames = 4;
 
 void add_short(std::string_view variable, const std::vector<std::string>& offered,
                const std::vector<std::string>& taken, const Subject& of, std::vector<Finding>& into) {
-  const bool more = std::ranges::any_of(
-      taken, [&](const std::string& device) { return std::ranges::find(offered, device) == offered.end(); });
-  if (more || taken.empty() || taken.size() >= offered.size()) return;
-  into.push_back({Code::UserListShort, Severity::Info, of,
-                  std::string(variable) + " is the user's own and takes " + std::to_string(taken.size()) +
-                      " of the node's " + std::to_string(offered.size()) +
-                      " HCAs: " + list_difference(offered, taken)});
+  const auto known = std::ranges::count_if(
+      taken, [&](const std::string& device) { return std::ranges::find(offered, device) != offered.end(); });
+  const bool whole = static_cast<std::size_t>(known) == offered.size();
+  if (taken.empty() || offered.empty() || whole) return;
+  into.push_back({Code::UserListShort, known == 0 ? Severity::Warning : Severity::Info, of,
+                  std::string(variable) + " is the user's own and takes " +
+                      (known == 0 ? "none" : std::to_string(known)) + " of the node's " +
+                      std::to_string(offered.size()) + " HCAs: " + list_difference(offered, taken)});
   into.back().subject.path = variable;
 }
 
@@ -77,9 +78,12 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject
 }
 
 void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& findings) {
+  const bool down = std::ranges::find(findings, Code::RailDown, &Finding::code) != findings.end();
   for (Finding& finding : findings) {
     if (finding.code != Code::FellBack) continue;
-    if (own_list) {
+    if (down) {
+      finding.remedy = words_of(Code::RailDown).remedy;
+    } else if (own_list) {
       finding.remedy = words_of(Code::NoSuchDevice).remedy;
     } else if (omission && omission->reason && !omission->detail.empty()) {
       finding.sentence = omission->detail + " So NCCL silently falls back to sockets.";
@@ -110,6 +114,52 @@ void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Expos
                       std::to_string(choice.fabric.size()) + " ports of the node's fabric, without " +
                       join_some(left_out, kMostNames, text)});
   into.back().subject.path = variable::kIbHca;
+}
+
+void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, const Subject& of,
+                 std::vector<Finding>& into) {
+  std::string sentence = "No HCA list (" + std::string(reason) + "): " + std::string(detail) +
+                         (detail.empty() || detail.ends_with('.') ? "" : ".") +
+                         " So NCCL takes all HCAs that it finds.";
+  into.push_back({Code::NoList, Severity::Warning, of, std::move(sentence), std::string(remedy)});
+  into.back().subject.path = variable::kIbHca;
+}
+
+namespace {
+
+// The names of a list that the node does not have. None of these engines takes prefixes.
+std::vector<std::string> absent_names(const NodeFabric& seen, Follows follows, std::string_view list) {
+  std::vector<std::string> absent;
+  if (list.starts_with('^') || list == "all") return absent;
+  for (const std::string_view entry : entries_of(list)) {
+    const bool is_port = follows == Follows::Ports && std::ranges::any_of(seen.ports, [&](const Port& port) {
+                           return entry == port.hca || entry == port_name(port);
+                         });
+    const bool may_be_interface =
+        entry.find(':') == std::string_view::npos &&
+        (!seen.interfaces ||
+         std::ranges::find(*seen.interfaces, entry, &Interface::name) != seen.interfaces->end());
+    if (!is_port && !may_be_interface) absent.emplace_back(entry);
+  }
+  return absent;
+}
+
+}  // namespace
+
+void judge_engines(const NodeFabric& seen, const NcclEnv& own, const Subject& of,
+                   std::vector<Finding>& into) {
+  for (const auto& [name, value] : own) {
+    const EngineVariable* known = find_engine_variable(name);
+    if (setting_problem(name, value) || !known ||
+        (known->follows != Follows::Ports && known->follows != Follows::Interface))
+      continue;
+    const std::vector<std::string> absent = absent_names(seen, known->follows, value);
+    if (absent.empty()) continue;
+    const bool ports = known->follows == Follows::Ports;
+    into.push_back({ports ? Code::DeviceNotAvailable : Code::NoInterface, Severity::Warning, of,
+                    name + " names what the node does not have: " + join_some(absent, kMostNames)});
+    into.back().subject.path = name;
+  }
 }
 
 void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Subject& of,

@@ -29,6 +29,17 @@ void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& f
 void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
                         const Subject& of, std::vector<Finding>& into);
 
+// Adds NoList for a container that gets no NCCL_IB_HCA, for this reason.
+void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, const Subject& of,
+                 std::vector<Finding>& into);
+
+// Adds findings for lists of other engines that name what the node does not have.
+void judge_engines(const NodeFabric& seen, const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
+
+// For findings on a value that the policy sets for all pods.
+inline constexpr const char* kPolicysRemedy =
+    "Correct the variable in the policy's env, or leave it out there to have each node's own.";
+
 // Adds DeviceNotOpened for a pod whose containers `ours` (per Pod::containers) may open no RDMA device.
 void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Subject& of,
                         std::vector<Finding>& into);

@@ -2,17 +2,16 @@
 #include "nccl_env/core/explain/pod_answer.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string_view>
 
 #include "explain/pod_judgement.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/explain/pod_record.h"
-#include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -32,7 +31,8 @@ void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around
   }
   if (around.table_known && around.table && around.table->time && !bound.table.empty()) {
     const std::string now = format_timestamp(*around.table->time);
-    if (now != bound.table && changes.empty() && around.policy)
+    if (now != bound.table && !is_stale(around.table->time, around.context) && changes.empty() &&
+        around.policy)
       notes.push_back("The node's table is of " + now + " today, and gives the same values.");
   }
 }
@@ -40,13 +40,15 @@ void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around
 std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings& around,
                                   const std::vector<Change>& changes) {
   std::vector<std::string> notes;
-  for (const std::string& key : record.unreadable)
+  for (const std::string& key : record.unreadable) {
+    if (key == key::kStatus) continue;  // the answer tells it
     notes.push_back("The annotation " + key + " holds what nccl-env never writes; it is not read.");
+  }
   if (record.ending) notes.emplace_back("The pod is being deleted.");
   const auto fallback = record.status ? parse_reason(record.status->fallback) : std::nullopt;
   if (fallback) notes.push_back(std::string(to_string(*fallback)) + ": " + std::string(meaning(*fallback)));
   if (!record.status) {
-    if (record.reads_node())
+    if (record.reads_node() && !record.has_unreadable_status())
       notes.emplace_back(
           "Containers read annotations of nccl-env: the manifest was copied from another pod.");
     return notes;
@@ -112,7 +114,9 @@ class Answerer {
       : pod_(pod), record_(record), around_(around) {}
 
   PodAnswer answer() {
-    if (!record_.status) {
+    if (record_.has_unreadable_status()) {
+      tell_unreadable();
+    } else if (!record_.status) {
       tell_absence();
     } else if (record_.node.empty()) {
       tell_wait();
@@ -151,6 +155,17 @@ class Answerer {
     answer_.reason = reason;
     set(PodState::NotInjected, detail.empty() ? std::string(meaning(reason)) : detail,
         std::string(remedy(reason)));
+  }
+
+  void tell_unreadable() {
+    set(PodState::Unknown,
+        "The pod's annotation nccl-env.io/status is not what this version of nccl-env writes, so what the "
+        "pod "
+        "was given is not known.",
+        "Use the nccl-env of the webhook's version, which `nccl-env check` tells; if that writes no such "
+        "text, "
+        "create the pod anew.",
+        Code::ObjectRefused);
   }
 
   void tell_absence() {
@@ -366,13 +381,6 @@ class Answerer {
 };
 
 }  // namespace
-
-std::string_view to_string(PodState state) {
-  constexpr std::array<std::string_view, 8> kNames{
-      "given",   "waiting",     "not injected", "missed at admission", "missed at Binding",
-      "foreign", "not started", "not known"};
-  return name_in(kNames, state);
-}
 
 PodAnswer answer_pod(const Pod& pod, const PodRecord& record, const PodSurroundings& surroundings) {
   return Answerer(pod, record, surroundings).answer();

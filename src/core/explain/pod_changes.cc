@@ -21,7 +21,22 @@ std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroun
   return values_for(plan, record.starts_itself() ? Exposure::PodOwned : exposure, record.host_network);
 }
 
+bool is_constant(const Change& change) {
+  const auto all = node_variables();
+  return std::ranges::find(all, change.now.name) == all.end();
+}
+
 namespace {
+
+// A table that is gone or stale by now takes nothing away from a pod that has its values.
+std::optional<NodeValues> comparable_values(const PodRecord& record, const PodSurroundings& around) {
+  std::optional<NodeValues> values = values_today(record, around);
+  const auto is_unseen = [](const Value& omission) {
+    return omission.reason == Reason::NoTable || omission.reason == Reason::StaleTable;
+  };
+  if (values && std::ranges::any_of(values->omitted, is_unseen)) values.reset();
+  return values;
+}
 
 class Comparison {
  public:
@@ -30,7 +45,7 @@ class Comparison {
         file_known_(record.file && record.file->state == GivenFile::State::Known && !record.file->cut),
         unread_(record.bound && !record.bound->env_file.empty()),
         table_(around.table.get()),
-        node_(values_today(record, around)),
+        node_(comparable_values(record, around)),
         constants_only_(at_start_ ||
                         record.status->exposure.value_or(Exposure::PodOwned) == Exposure::PodOwned),
         wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
@@ -41,6 +56,7 @@ class Comparison {
     for (const Value& wish : wishes_) {
       if (!is_comparable(wish, container)) continue;
       const Value* given = container.find(wish.name);
+      if (std::ranges::find(container.lost, wish.name) != container.lost.end()) continue;
       if (!given && wish.name == variable::kNvshmemHcaList) continue;  // it did not ask for it
       // A variable that the user sets, or that was left to the user, does not change.
       if (given ? given->state == State::Users : is_users(container, wish.name)) continue;
@@ -81,13 +97,7 @@ class Comparison {
       return false;  // our own files
     if (given.source == Source::Policy || (node_ && !constants_only_)) return true;
     // A line of a file is a constant if it comes from no node.
-    return !given.is_from(Source::Node) && given.value && !is_found(given.name);
-  }
-
-  // True for a variable that a node or a pod gives.
-  [[nodiscard]] static bool is_found(std::string_view name) {
-    const auto all = node_variables();
-    return std::ranges::find(all, name) != all.end();
+    return !given.is_from(Source::Node) && given.value && is_constant({{}, {}, {.name = given.name}});
   }
 
   [[nodiscard]] static bool is_users(const GivenContainer& container, std::string_view name) {

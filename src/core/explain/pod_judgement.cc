@@ -8,6 +8,7 @@
 #include "explain/judgement.h"
 #include "explain/pod_changes.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -45,9 +46,9 @@ class Judge {
       : pod_(pod), record_(record), around_(around), answer_(answer) {}
 
   void run() {
+    if (around_.table) add_lost_index();
     if (record_.status && !record_.node.empty()) add_changes();
     add_selections();
-    if (around_.table) add_lost_index();
     judge();
     tell_verdict();
   }
@@ -64,21 +65,53 @@ class Judge {
     for (const Change& change : answer_.changes) {
       if (change.now.value) answer_.details.erase(change.now.name);
     }
-    if (answer_.changes.empty()) return;
-    add_finding(Code::ChangedSinceBound, Severity::Warning,
-                "Changed since the pod was bound: " +
-                    join_some(answer_.changes, kMostChanges,
-                              [](const Change& change) { return change_text(change); }) +
-                    ".",
-                remedy_of_changes(answer_.changes));
+    std::vector<Change> constants, of_node;
+    for (const Change& change : answer_.changes) {
+      if (index_lost_ && change.now.name == variable::kIbGidIndex) continue;
+      (is_constant(change) ? constants : of_node).push_back(change);
+    }
+    add_changed(of_node, Severity::Warning);
+    add_changed(constants, Severity::Info);  // all ranks have the same, as long as all are of one generation
+  }
+  void add_changed(const std::vector<Change>& changes, Severity severity) {
+    if (changes.empty()) return;
+    const auto text = [](const Change& change) { return change_text(change); };
+    add_finding(Code::ChangedSinceBound, severity,
+                "Changed since the pod was bound: " + join_some(changes, kMostChanges, text) + ".",
+                remedy_of_changes(changes));
   }
 
   void add_lost_index() {
     const std::string lost = lost_index(record_, *around_.table);
-    if (lost.empty()) return;
+    index_lost_ = !lost.empty();
+    if (!index_lost_) return;
     add_finding(Code::GidIndexMoved, Severity::Error,
                 lost + " since the pod was bound: new connections fail.",
                 "Create the pod anew, at best the whole job at once.");
+  }
+
+  // Another webhook, or a person, may take out of a pod what ours has put in.
+  void judge_lost(const GivenContainer& container) {
+    if (container.lost.empty()) return;
+    add_finding(Code::ValueOverridden, Severity::Error,
+                "Container " + printable(container.name) + " lacks what the pod's status lists, " +
+                    join_some(container.lost, kMostChanges) +
+                    ": neither its env nor a file of nccl-env's is in the pod.",
+                "Look for a webhook that changes pods after nccl-env's, and create the pod anew.");
+  }
+
+  // NCCL takes its own choice of devices where no list is given.
+  void judge_no_list() {
+    const GivenContainer* container = in_status();
+    const Value* list = container ? container->find(variable::kIbHca) : nullptr;
+    const std::string name = list ? record_.reason_missing(*list) : std::string();
+    if (name.empty()) return;
+    const std::optional<Reason> reason = parse_reason(name);
+    const auto detail = answer_.details.find(variable::kIbHca);
+    const std::string why = detail != answer_.details.end() ? detail->second
+                            : reason                        ? std::string(meaning(*reason))
+                                                            : std::string();
+    add_no_list(name, why, reason ? remedy(*reason) : "", subject(), answer_.findings);
   }
 
   [[nodiscard]] Subject subject() const {
@@ -96,8 +129,11 @@ class Judge {
     }
     if (answer_.state == PodState::Given && !record_.is_finished()) {
       for (const GivenContainer& container : record_.containers) {
-        if (container.in_status && container.name != conf_file::kResolver) judge_choice(container);
+        if (!container.in_status || container.name == conf_file::kResolver) continue;
+        judge_lost(container);
+        judge_choice(container);
       }
+      judge_no_list();
       judge_limits();
       judge_left_out();
       judge_short_list();
@@ -119,10 +155,15 @@ class Judge {
         return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
       });
     }
+    if (index_lost_)
+      std::erase_if(now, [](const Finding& finding) { return finding.code == Code::EmptyGid; });
     const bool users = list && list->state == State::Users;
     for (Finding& finding : now) {
       if (finding.code == Code::ListNotExact && list && !users) finding.remedy = kInexactRemedy;
+      const Value* of = container.find(finding.subject.path);
+      if (of && of->is_from(Source::Policy)) finding.remedy = kPolicysRemedy;
     }
+    judge_engines(seen(), env->alone, subject(), now);
     tell_fallback(users, nullptr, now);
     answer_.findings.insert(answer_.findings.end(), now.begin(), now.end());
   }
@@ -131,9 +172,8 @@ class Judge {
   void judge_left_out() {
     const GivenContainer* container = in_status();
     const Value* list = container ? container->find(variable::kIbHca) : nullptr;
-    if (!list || !list->is_from(Source::Node) || !around_.table || !around_.policy ||
-        !record_.status->exposure)
-      return;
+    const bool ours = list && list->state == State::Given && list->source != Source::Policy;
+    if (!ours || !around_.table || !around_.policy || !record_.status->exposure) return;
     add_left_out_ports(*around_.table, *around_.policy, *record_.status->exposure, around_.context.now,
                        subject(), answer_.findings);
   }
@@ -191,13 +231,15 @@ class Judge {
     if (answer_.state != PodState::Given) return;
     const GivenContainer* container = in_status();
     const bool own_devices = record_.status->exposure == Exposure::PodOwned;
-    answer_.node_unseen = container && !own_devices && !around_.table && !record_.is_finished();
+    const bool stale = around_.table && is_stale(around_.table->time, around_.context);
+    answer_.node_unseen = container && !own_devices && (!around_.table || stale) && !record_.is_finished();
     if (!is_good(answer_.findings)) {
       answer_.sentence = answer_.findings.front().sentence;
       answer_.remedy = remedy_of(answer_.findings.front());
     } else if (answer_.node_unseen) {
       answer_.sentence += " Whether NCCL can use it on node " + record_.node + " now is not known: " +
-                          (around_.table_known             ? "there is no NodeFabric of that node"
+                          (stale                           ? "its table is too old"
+                           : around_.table_known           ? "there is no NodeFabric of that node"
                            : around_.table_problem.empty() ? "its table was not read"
                                                            : around_.table_problem) +
                           ".";
@@ -272,6 +314,7 @@ class Judge {
   const PodRecord& record_;
   const PodSurroundings& around_;
   PodAnswer& answer_;
+  bool index_lost_ = false;
 };
 
 }  // namespace

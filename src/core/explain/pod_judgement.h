@@ -2,7 +2,7 @@
 // Judges the values that a pod of the cluster has.
 #pragma once
 
-#include "nccl_env/core/explain/pod_answer.h"
+#include "nccl_env/core/explain/answered_pod.h"
 
 namespace nccl_env {
 

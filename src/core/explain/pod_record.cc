@@ -47,6 +47,10 @@ std::vector<const Value*> GivenContainer::effective() const {
   return all;
 }
 
+bool PodRecord::has_unreadable_status() const {
+  return std::ranges::find(unreadable, key::kStatus) != unreadable.end();
+}
+
 bool PodRecord::starts_itself() const {
   return status && status->form == to_string(Form::ContainerStart);
 }
@@ -119,12 +123,13 @@ NodeNote::Omitted texts_at(const Json& object, std::string_view name) {
   return texts;
 }
 
-// One of our annotations as an object; null where it is absent or too large.
+// One of our annotations as an object; null where it is absent, too large, or of another version.
 Json note_of(const Pod& pod, std::string_view key, std::vector<std::string>& unreadable) {
   const auto text = pod.annotation(key);
   if (!text) return {};
   Json note = text->size() > kMaxNoteBytes ? Json() : parse_json(*text);
-  if (note.is_object() && note.contains("v")) return note;
+  const bool whole = key != key::kStatus || member(note, "containers").is_object();
+  if (note.is_object() && member(note, "v") == 1 && whole) return note;
   unreadable.emplace_back(key);
   return {};
 }
@@ -225,6 +230,14 @@ void add_decided(const Pod& pod, const Container& container, GivenContainer& int
   if (first != into.decided.end()) into.decided.emplace(file->first, first->second);
 }
 
+// What the status lists, and nothing in the container brings.
+void add_lost(const NodeNote::Omitted& set, GivenContainer& into) {
+  if (into.reads_file) return;
+  for (const auto& [name, by] : set) {
+    if (has_known_prefix(name) && !is_engine_line(name, set) && !into.find(name)) into.lost.push_back(name);
+  }
+}
+
 GivenContainer read_container(const Pod& pod, const Container& container, const Json& noted,
                               const PodRecord& record) {
   GivenContainer given;
@@ -246,6 +259,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   given.names_file = mounts_file_at(container, conf_file::kNamedPath);
   if (given.reads_file) add_file(*record.file, set, given);
   add_engine_files(pod, container, set, record, given);
+  add_lost(set, given);
   for (const std::string_view resource : container.resources) {
     if (is_extended_resource(resource)) given.resources.emplace_back(resource);
   }

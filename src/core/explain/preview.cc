@@ -205,6 +205,12 @@ Chosen choose_in(const ExplainInput& input, const ContainerPlan& plan, const Exp
   return chosen;
 }
 
+// The value of ours that the container gets, in env or file.
+const Value* given_value(const ExplainedContainer& container, std::string_view name) {
+  const Value* given = find_named(container.env, name);
+  return given || !container.conf ? given : find_named(*container.conf, name);
+}
+
 // Adds NCCL's choice in the first container, and the faults of all.
 void add_choices(const ExplainInput& input, const Subject& pod, Explanation& into) {
   if (!input.table || input.plan.exposure == Exposure::PodOwned) return;
@@ -216,6 +222,12 @@ void add_choices(const ExplainInput& input, const Subject& pod, Explanation& int
       const NodeValues* values = values_of_node(input);
       tell_fallback(find_named(into.containers[i].own, variable::kIbHca) != nullptr,
                     values ? values->omission(variable::kIbHca) : nullptr, faults);
+      for (Finding& fault : faults) {
+        const Value* given = given_value(into.containers[i], fault.subject.path);
+        if (given && given->is_from(Source::Policy)) fault.remedy = kPolicysRemedy;
+      }
+      judge_engines(seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network),
+                    own_env(input.pod.containers[plans[i]->position], *plans[i]).values, pod, faults);
       std::ranges::move(faults, std::back_inserter(into.findings));
     }
     if (i > 0) continue;
@@ -268,11 +280,22 @@ void add_refusal(const ExplainInput& input, const Subject& pod, Explanation& int
                            std::string(remedy(*values->deny->reason))});
 }
 
+// The node gives no list, and the pod starts nevertheless.
+void add_no_list(const ExplainInput& input, const Subject& pod, Explanation& into) {
+  if (!input.plan.inject || into.containers.empty() || !into.findings.empty()) return;
+  const Value* list = find_named(into.containers.front().omitted, variable::kIbHca);
+  if (!list || !list->reason || scope_of(*list->reason) != ReasonScope::Node) return;
+  nccl_env::add_no_list(to_string(*list->reason),
+                        list->detail.empty() ? meaning(*list->reason) : list->detail, remedy(*list->reason),
+                        pod, into.findings);
+}
+
 // Findings take the place of warnings that say the same.
 void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod{
       .kind = "Pod", .name_space = std::string(input.pod.name_space), .name = std::string(input.pod.name)};
   add_refusal(input, pod, into);
+  add_no_list(input, pod, into);
   for (const ExplainedContainer& container : into.containers) {
     for (const Value& own : container.own) {
       if (own.value) judge_setting(own.name, *own.value, pod, into.findings);

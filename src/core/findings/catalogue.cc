@@ -144,7 +144,8 @@ constexpr std::array kRows{
     of_pod(Code::MissingRail, "MissingRail", Impact::Node, "A rank has fewer HCAs than others.",
            "Where the rank sets NCCL_IB_HCA itself, set it alike on all ranks or nowhere; else `nccl-env "
            "doctor` says what is wrong with its node: repair it, or run the rank on another."),
-    of_pod(Code::NoList, "NoList", Impact::Policy, "No rank was given an HCA list.",
+    of_pod(Code::NoList, "NoList", Impact::Policy,
+           "No HCA list was given, for the reason that stands beside it.",
            "`nccl-env what REASON` says what to do about the reason."),
     of_pod(
         Code::NoRail, "NoRail", Impact::PodAnew,
@@ -154,14 +155,14 @@ constexpr std::array kRows{
     of_pod(
         Code::UserListShort, "UserListShort", Impact::PodAnew,
         "A user's own list (NCCL_IB_HCA, UCX_NET_DEVICES, ...) takes fewer HCAs than the fabric of the pod's "
-        "node has.",
+        "node has, or others.",
         "Nothing, if it is meant so, equally on all ranks; else remove the variable from the container to "
         "have the node's list."),
     of_pod(Code::ListNotExact, "ListNotExact", Impact::PodAnew,
            "Without '=' a name in NCCL_IB_HCA is the beginning of a name, and takes further devices.",
            "Begin the list with '='."),
     of_pod(Code::LoopbackFirst, "LoopbackFirst", Impact::PodAnew,
-           "The list of interfaces leaves lo in, over which no other node is reached.",
+           "The list of interfaces names lo or leaves it in, over which no other node is reached.",
            "Name lo among those that are left out (^lo,docker0), or name the interface itself."),
     of_pod(Code::UnknownVariable, "UnknownVariable", Impact::PodAnew,
            "NCCL does not read a variable of that name, which is nearly that of one that it reads.",
@@ -222,10 +223,12 @@ constexpr std::array kRows{
            "without a secondary network.",
            "Attach the rail's secondary network to the pod, run it with hostNetwork, or name only HCAs that "
            "have a GID in it (show_gids) in NCCL_IB_HCA."),
-    of_pod(Code::LinkLocalGid, "LinkLocalGid", Impact::Node,
-           "A link-local row, which is not routed, is that of the GID index: the rail has no address, or the "
-           "index names the wrong row.",
-           "Give the rail's interface an address, and take the index of that row."),
+    of_pod(
+        Code::LinkLocalGid, "LinkLocalGid", Impact::Node,
+        "A link-local row, which is not routed, is that of the GID index: the rail has no address, or the "
+        "index names the wrong row.",
+        "Leave the index out, or take that of a row with a routed address (show_gids); if the rail has none, "
+        "give its interface one."),
     of_pod(
         Code::ConnectFailed, "ConnectFailed", Impact::Node,
         "The device refuses the queue pair: most often the GID index is an empty row, or the two ends differ "

@@ -50,7 +50,7 @@ TEST_F(CliExplain, ATargetWithoutItsKindIsTakenForAPod) {
 }
 
 TEST_F(CliExplain, ANodeWithoutATableIsNoTable) {
-  const Json json = explain_json({"--table", table, "--node", "gpu-9"});
+  const Json json = explain_json({"--table", table, "--node", "gpu-9"}, 1);
   EXPECT_EQ(json["containers"][0]["omitted"][0]["reason"], "NoTable");
   EXPECT_TRUE(json["ncclAlone"].is_null());
 }
@@ -60,7 +60,7 @@ TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {
       write("old.yaml", named(kTable, "observed:\n", "observed:\n  time: \"2026-11-20T08:00:00Z\"\n"));
   const Json fresh = explain_json({"--table", old, "--at", "2026-11-20T09:00:00Z"});
   EXPECT_EQ(fresh["containers"][0]["conf"][0]["source"], "Node");
-  const Json stale = explain_json({"--table", old, "--at", "2026-11-20T12:00:00Z"});
+  const Json stale = explain_json({"--table", old, "--at", "2026-11-20T12:00:00Z"}, 1);
   EXPECT_EQ(stale["containers"][0]["omitted"][0]["reason"], "StaleTable");
 }
 

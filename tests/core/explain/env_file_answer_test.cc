@@ -75,7 +75,9 @@ TEST(PodEnvFile, ItWaitsForTheNodeAndThenForTheInitContainer) {
 }
 
 TEST(PodEnvFile, WhatTheNodeLacksIsNotSetAndHasItsReason) {
-  expect_told("no table", ask(started(nullptr)), PodState::Given);
+  const Answered asked = ask(started(nullptr));
+  expect_told("no table", asked, PodState::Given, true);
+  EXPECT_EQ(asked.answer.findings.front().code, Code::NoList);
 }
 
 TEST(PodEnvFile, WithoutAWebhookAtTheBindingItIsMissed) {

@@ -113,6 +113,30 @@ TEST(JobAnswer, ARailThatWentDownUnderTheJobIsTheAnswerAndItsRankComesFirst) {
   EXPECT_THAT(texts_of(today(job_policy(), [](int, NodeFabric&) {}).answer.findings), IsEmpty());
 }
 
+TEST(JobAnswer, RanksThatLackARailAreNamedAlsoWhereTheyAreMost) {
+  NcclPolicy policy = job_policy();
+  policy.fabric.hcas = {"*"};
+  AnsweredJob asked;
+  for (int n = 0; n < 4; ++n) {
+    Worker worker(n);
+    worker.policy = policy;
+    if (n != 2) {
+      worker.node.ports[3].state = PortState::Down;
+      worker.node.ports[3].state_since = kNow - std::chrono::hours(1);
+    }
+    asked.members.push_back(ask(worker.make(), all_readable(policy, worker.node)));
+  }
+  asked.answer = answer_job("train", asked.members);
+  EXPECT_THAT(told(asked), ElementsAre("error MissingRail worker-0 worker-1 worker-3",
+                                       "warning RailDown worker-0 worker-1 worker-3"));
+}
+
+TEST(JobAnswer, AnotherNetworkOfOneRankIsToldByItsOwnVariable) {
+  const AnsweredJob asked =
+      with_odd([](Worker& worker) { worker.env = Json::array({env_literal("NCCL_NET", "Socket")}); });
+  EXPECT_THAT(told(asked), ElementsAre("error ValuesDiffer worker-2"));
+}
+
 TEST(JobAnswer, AListOfTheUsersOwnOnOneRankCountsAgainstTheOthers) {
   AnsweredJob asked;
   for (int n = 0; n < 4; ++n) {
@@ -149,7 +173,7 @@ TEST(JobAnswer, ADeviceThatARankMayNotOpenIsTheAnswer) {
   EXPECT_THAT(told(asked), ElementsAre("warning DeviceNotOpened worker-2"));
 }
 
-TEST(JobAnswer, WhatChangedOnAllRanksMakesNoneOfThemOdd) {
+TEST(JobAnswer, AConstantThatChangedMakesNoRankOdd) {
   NcclPolicy later = job_policy();
   later.env.emplace("NCCL_IB_TIMEOUT", "22");
   const AnsweredJob asked = today(later, [](int, NodeFabric&) {});
@@ -271,7 +295,7 @@ TEST(JobAnswer, ATableThatChangedSinceItWasBound) {
   around.table = std::make_shared<const NodeFabric>(rails_node(4, 3, "gpu"));
   const AnsweredJob asked = with_odd([](Worker&) {}, around);
   EXPECT_THAT(told(asked), ElementsAre("error NoSuchDevice worker-0 worker-1 worker-2 worker-3",
-                                       "info ChangedSinceBound worker-0 worker-1 worker-2 worker-3"));
+                                       "warning ChangedSinceBound worker-0 worker-1 worker-2 worker-3"));
 }
 
 TEST(JobAnswer, RanksThatFinishedAreNotComparedWhileOthersRun) {

@@ -131,6 +131,16 @@ TEST(PodAnswer, ValuesOfTheUsersAreJudgedLikeOurs) {
       found_in(with({env_literal("NCCL_SOCKET_IFNAME", "^docker0,lo"), env_literal("NCCL_DEBUG", "INFO"),
                      env_literal("NCCL_PAT_ENABLE", "0"), env_literal("NCCL_IB_HCA", "=mlx5_1")})),
       ElementsAre("UserListShort NCCL_IB_HCA"));
+  EXPECT_THAT(found_in(with({env_literal("UCX_NET_DEVICES", "mlx5_1:1,mlx5_9:1,eth0")})),
+              ElementsAre("DeviceNotAvailable UCX_NET_DEVICES"));
+  NodeFabric named = table;
+  named.interfaces.emplace().emplace_back().name = "eth0";
+  const Json gloo = pod({container("c", {env_literal("GLOO_SOCKET_IFNAME", "nope")})}, true);
+  EXPECT_THAT(found_in(ask(bound(admit(gloo, rdma_policy()).pod, rdma_policy(), &named),
+                           all_readable(rdma_policy(), named))),
+              ElementsAre("NoInterface GLOO_SOCKET_IFNAME"));
+  EXPECT_THAT(found_in(with({env_literal("NCCL_SOCKET_IFNAME", "=lo")})),
+              ElementsAre("LoopbackFirst NCCL_SOCKET_IFNAME"));
 }
 
 TEST(PodAnswer, EveryContainerIsJudged) {
@@ -215,7 +225,7 @@ TEST(PodAnswer, AnInterfaceThatThePodsNetworksDidNotBringIsTheVerdict) {
   EXPECT_THAT(found("net0", "net"), IsEmpty()) << "a prefix";
   EXPECT_THAT(found("net0", "=net"), absent);
   EXPECT_THAT(found("net0", "^docker0,lo"), IsEmpty());
-  EXPECT_THAT(found("net0", "lo"), IsEmpty());
+  EXPECT_THAT(found("net0", "lo"), ElementsAre("LoopbackFirst NCCL_SOCKET_IFNAME")) << "it is there";
   EXPECT_THAT(found(""), IsEmpty()) << "not known";
 }
 
@@ -386,12 +396,37 @@ TEST(PodAnswer, ATableThatChangedSinceBindingIsAFinding) {
               ElementsAre("NCCL_IB_HCA =mlx5_1,mlx5_2 =mlx5_1 ", "NCCL_IB_GID_INDEX 3 5 "));
 }
 
-TEST(PodAnswer, ATableThatIsGoneIsAChange) {
-  const NodeFabric then = rails_node(2);
+TEST(PodAnswer, ATableThatIsGoneOrTooOldTakesNothingFromAPodThatHasItsValues) {
+  NodeFabric then = rails_node(2);
+  const Json object = bound(admitted(rdma_policy()), rdma_policy(), &then);
   PodSurroundings around = all_readable(rdma_policy(), then);
   around.table = nullptr;
-  const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &then), around);
-  EXPECT_THAT(changes_of(asked), Contains("NCCL_IB_HCA =mlx5_1,mlx5_2 - NoTable"));
+  EXPECT_THAT(changes_of(ask(object, around)), IsEmpty());
+  then.time = kNow - std::chrono::hours(5);
+  const Answered asked = ask(object, all_readable(rdma_policy(), then));
+  EXPECT_THAT(changes_of(asked), IsEmpty());
+  EXPECT_EQ(verdict_words(asked.answer), "given, node not seen");
+  expect_told("a table of five hours ago", asked, PodState::Given);
+}
+
+TEST(PodAnswer, WithoutAListTheReasonIsTheVerdict) {
+  const NodeFabric few = rails_node(2);
+  NcclPolicy policy = rdma_policy();
+  policy.fabric.expect_ports = 8;
+  const Answered asked = ask(bound(admitted(policy), policy, &few), all_readable(policy, few));
+  expect_told("two of eight ports", asked, PodState::Given, true);
+  EXPECT_THAT(found_in(asked), ElementsAre("NoList NCCL_IB_HCA"));
+}
+
+TEST(PodAnswer, ValuesThatThePodHasLostAreTheVerdict) {
+  const NodeFabric table = rails_node(2);
+  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  Json& container = object["spec"]["containers"][0];
+  container["env"] = Json::array();
+  container["volumeMounts"] = Json::array();
+  const Answered asked = ask(object, all_readable(rdma_policy(), table));
+  expect_told("without env and mounts", asked, PodState::Given, true);
+  EXPECT_THAT(found_in(asked), ElementsAre("ValueOverridden"));
 }
 
 TEST(PodAnswer, AnewerTableWithTheSameValuesIsANote) {
@@ -537,7 +572,10 @@ TEST(PodAnswer, ForeignTextInOurAnnotationsIsNotBelievedAndNotObeyed) {
   }
   Json object = pod({container("c")});
   object["metadata"]["annotations"]["nccl-env.io/status"] = std::string(70 << 10, '{');
-  expect_told("a status of 70 KiB", ask(object), PodState::Unknown);
+  expect_told("a status of 70 KiB", ask(object), PodState::Unknown, true);
+  object = bound(admitted(rdma_policy()), rdma_policy(), nullptr);
+  object["metadata"]["annotations"]["nccl-env.io/status"] = R"({"v":2,"containers":{}})";
+  expect_told("a status of a later version", ask(object), PodState::Unknown, true);
 }
 
 TEST(PodAnswer, JsonHasItsKeys) {

@@ -24,6 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFabric* table,
@@ -281,7 +282,9 @@ TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
   NcclPolicy policy = kHostPolicy;
   policy.fabric.expect_ports = 8;
   const NodeFabric table = rails(2);
-  EXPECT_TRUE(is_good(explained(equipped(kHostPod), policy, &table).findings));
+  const Explanation too_few = explained(equipped(kHostPod), policy, &table);
+  EXPECT_THAT(texts_of(too_few.findings), ElementsAre(HasSubstr("warning NoList")));
+  EXPECT_THAT(render_text(too_few), StartsWith("  answer    inject, but no HCA list")) << "the pod starts";
   policy.on_unresolved = OnUnresolved::Deny;
   const Explanation denied = explained(equipped(kHostPod), policy, &table);
   ASSERT_FALSE(denied.findings.empty());

@@ -33,6 +33,8 @@ struct GivenContainer {
   std::vector<Value> engine_lines;  // the same of the files of other engines
   std::map<std::string, std::string, std::less<>> omitted;  // by the status: variable -> reason
   std::map<std::string, std::string, std::less<>> decided;  // of them, what of the user's decides about each
+  std::vector<std::string> lost;                            // by the status it has them, and neither env nor
+                                                            // file of it is there
   std::vector<std::string> resources;                       // extended resources that it requests
 
   // The value that NCCL takes: for each variable the env beats the file.
@@ -93,6 +95,8 @@ struct PodRecord {
   // there are none.
   std::string foreign;
 
+  // True for a status of another version, or one that nccl-env never writes.
+  [[nodiscard]] bool has_unreadable_status() const;
   // True if by its status the pod finds the node's values itself, so that none of them is missing at Binding.
   [[nodiscard]] bool starts_itself() const;
   [[nodiscard]] bool is_finished() const;  // it has succeeded or failed

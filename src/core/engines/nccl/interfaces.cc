@@ -99,9 +99,12 @@ void note_unknowns(const Interfaces& chosen, const NcclVersion& version, NcclNot
 void note_user_list(std::string_view text, const NcclNameList& list, const NcclVersion& version,
                     NcclNotes& notes) {
   note_list_limits(list, variable::kSocketIfname, version, notes);
-  if (list.exclude && list.selects("lo", -1))
+  if (list.selects("lo", -1)) {
     notes.add(NcclFault::LoopbackFirst,
-              "NCCL_SOCKET_IFNAME=" + in_quotes(text) + " admits lo, which usually comes first.");
+              "NCCL_SOCKET_IFNAME=" + in_quotes(text) +
+                  (list.exclude ? " admits lo, which usually comes first."
+                                : " takes lo, over which no other host is reached."));
+  }
 }
 
 }  // namespace

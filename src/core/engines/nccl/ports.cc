@@ -67,9 +67,9 @@ bool is_unusable(const Port& port) {
 }
 
 void note_if_any(const std::vector<std::string>& names, std::string_view before, std::string_view after,
-                 NcclNotes& notes, std::optional<NcclFault> fault = {}) {
+                 NcclNotes& notes, std::optional<NcclFault> fault = {}, std::size_t most = 8) {
   if (names.empty()) return;
-  std::string text = std::string(before) + enumerate(names) + std::string(after);
+  std::string text = std::string(before) + join_some(names, most) + std::string(after);
   fault ? notes.add(*fault, std::move(text)) : notes.push_back(std::move(text));
 }
 
@@ -145,7 +145,7 @@ Ports filter(const NodeFabric& table, const NcclNameList& list, const NcclVersio
               "NCCL uses " + std::to_string(chosen.size()) + " of the " +
                   std::to_string(chosen.size() + passed_over.size()) +
                   " ports that NCCL_IB_HCA names, and silently passes over ",
-              ".", notes, in_full ? std::optional(NcclFault::PortDown) : std::nullopt);
+              ".", notes, in_full ? std::optional(NcclFault::PortDown) : std::nullopt, 3);
   note_if_any(unknown,
               "Taken as Active ports of Ethernet or InfiniBand, because the table does not say: ", ".",
               notes);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod of the cluster with what could be read besides it, and the answer.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/engines/nccl/select.h"
+#include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/explain/engine_choices.h"
+#include "nccl_env/core/explain/held_values.h"
+#include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/findings/finding.h"
+#include "nccl_env/core/text/enum_names.h"
+
+namespace nccl_env {
+
+enum class PodState {
+  Given,              // it has what it was to get
+  WaitingForNode,     // the webhook saw it, and it has no node yet
+  NotInjected,        // for the answer's reason
+  MissedAtAdmission,  // the policy matches it, and the webhook was not asked
+  MissedAtBinding,    // its containers read annotations that nobody wrote
+  Foreign,            // its containers read values that are another pod's, another node's or a person's
+  NotStarted,         // it finds its values itself, and has not found them yet or cannot
+  Unknown,            // nothing was injected, and the objects that would tell why could not be read
+};
+inline std::string_view to_string(PodState state) {
+  constexpr std::array<std::string_view, 8> kNames{
+      "given",   "waiting",     "not injected", "missed at admission", "missed at Binding",
+      "foreign", "not started", "not known"};
+  return name_in(kNames, state);
+}
+
+// Other objects that were read. An absent object is not known.
+struct PodSurroundings {
+  std::optional<std::string> namespace_policy;  // its label; "" without one
+  std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status
+  std::optional<Reason> policy_problem;         // PolicyMissing, PolicyInvalid
+  std::string policy_detail;                    // of that, or of a namespace that is not opted in
+  bool table_known = false;                     // `table` is that of the pod's node; null: it has none
+  std::string table_problem;                    // why it is not known, a clause
+  std::shared_ptr<const NodeFabric> table;
+  std::vector<std::string> events;  // texts of its FailedScheduling events, newest last
+  std::vector<std::string> unread;  // sentences: what could not be read, and so is left out
+  NodeContext context;
+  NcclVersion version = kNewestNccl;
+};
+
+struct PodAnswer {
+  PodState state = PodState::Unknown;
+  std::optional<Reason> reason;
+  std::string sentence;           // the answer in one sentence: of a pod with findings, the worst of them
+  std::string remedy;             // "" if there is nothing to do
+  std::vector<Finding> findings;  // of the pod, the worst first; none where there is nothing to act on
+  std::vector<Change> changes;    // since the pod was bound, each of one container
+  // Details by variable. For one that the node could not give: today's sentence, if the reason is still the
+  // same. For a constant that differs from node to node: the variant that gives it.
+  std::map<std::string, std::string, std::less<>> details;
+  std::vector<std::string> notes;  // sentences: what else is worth knowing
+  std::optional<NcclSelection> nccl_alone;
+  std::optional<NcclSelection> nccl_with_us;
+  std::vector<EngineChoices> engines;
+  bool node_unseen = false;  // Given, and whether NCCL can use the values on the node is not known
+};
+
+struct AnsweredPod {
+  PodRecord record;
+  PodAnswer answer;
+  PodSurroundings around = {};
+};
+
+}  // namespace nccl_env
