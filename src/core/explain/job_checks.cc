@@ -92,12 +92,12 @@ namespace {
 
 // Adds a pod's finding on its values, and on what NCCL makes of them. The others are the job's own checks.
 void add_own(std::size_t rank, const Finding& finding, Founds& into) {
-  constexpr std::array kOwn{Code::RailDown,        Code::NoSuchDevice,       Code::ListNotExact,
-                            Code::LoopbackFirst,   Code::UnknownVariable,    Code::ValueMisread,
-                            Code::FellBack,        Code::EmptyGid,           Code::LinkLocalGid,
-                            Code::NoInterface,     Code::MixedLinks,         Code::GidIndexMoved,
-                            Code::MemoryLock,      Code::SharedMemory,       Code::UserListShort,
-                            Code::DeviceNotOpened, Code::DeviceNotAvailable, Code::ValueOverridden};
+  constexpr std::array kOwn{
+      Code::RailDown,        Code::NoSuchDevice,       Code::ListNotExact,   Code::LoopbackFirst,
+      Code::UnknownVariable, Code::ValueMisread,       Code::FellBack,       Code::EmptyGid,
+      Code::LinkLocalGid,    Code::RoceV1Gid,          Code::NoInterface,    Code::MixedLinks,
+      Code::GidIndexMoved,   Code::MemoryLock,         Code::SharedMemory,   Code::UserListShort,
+      Code::DeviceNotOpened, Code::DeviceNotAvailable, Code::ValueOverridden};
   if (std::ranges::find(kOwn, finding.code) == kOwn.end()) return;
   add(into, finding.code, finding.severity, {rank}, finding.sentence, finding.subject.path, finding.remedy);
 }
@@ -138,8 +138,9 @@ void check_pods(const View& view, Founds& into) {
         std::ranges::find(answer.findings, Code::GidIndexMoved, &Finding::code) != answer.findings.end();
     for (const Change& change : answer.changes) {
       if (moved && change.now.name == variable::kIbGidIndex) continue;
-      add(into, Code::ChangedSinceBound, is_constant(change) ? Severity::Info : Severity::Warning, {rank},
-          "changed since it was bound: " + change_text(change), change.now.name, remedy_of_changes({change}));
+      add(into, Code::ChangedSinceBound, is_constant(change.now.name) ? Severity::Info : Severity::Warning,
+          {rank}, "changed since it was bound: " + change_text(change), change.now.name,
+          remedy_of_changes({change}));
     }
   }
 }

@@ -41,6 +41,8 @@ Judged judged(NcclFault fault) {
       return {Code::EmptyGid, Severity::Error, variable::kIbGidIndex};
     case NcclFault::LinkLocal:
       return {Code::LinkLocalGid, Severity::Warning, variable::kIbGidIndex};
+    case NcclFault::RoceV1:
+      return {Code::RoceV1Gid, Severity::Warning, variable::kIbGidIndex};
     case NcclFault::NoInterface:
       return {Code::NoInterface, Severity::Error, variable::kSocketIfname};
     case NcclFault::LoopbackFirst:
@@ -55,7 +57,7 @@ constexpr std::size_t kMostNames = 4;
 void add_short(std::string_view variable, const std::vector<std::string>& offered,
                const std::vector<std::string>& taken, const Subject& of, std::vector<Finding>& into) {
   const auto known = std::ranges::count_if(
-      taken, [&](const std::string& device) { return std::ranges::find(offered, device) != offered.end(); });
+      offered, [&](const std::string& device) { return std::ranges::find(taken, device) != taken.end(); });
   const bool whole = static_cast<std::size_t>(known) == offered.size();
   if (taken.empty() || offered.empty() || whole) return;
   into.push_back({Code::UserListShort, known == 0 ? Severity::Warning : Severity::Info, of,

@@ -159,12 +159,10 @@ class Answerer {
 
   void tell_unreadable() {
     set(PodState::Unknown,
-        "The pod's annotation nccl-env.io/status is not what this version of nccl-env writes, so what the "
-        "pod "
-        "was given is not known.",
+        "The pod's annotation nccl-env.io/status is not what this version of nccl-env writes, so it is not "
+        "known what the pod was given.",
         "Use the nccl-env of the webhook's version, which `nccl-env check` tells; if that writes no such "
-        "text, "
-        "create the pod anew.",
+        "text, create the pod anew.",
         Code::ObjectRefused);
   }
 

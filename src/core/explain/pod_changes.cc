@@ -21,9 +21,9 @@ std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroun
   return values_for(plan, record.starts_itself() ? Exposure::PodOwned : exposure, record.host_network);
 }
 
-bool is_constant(const Change& change) {
+bool is_constant(std::string_view variable) {
   const auto all = node_variables();
-  return std::ranges::find(all, change.now.name) == all.end();
+  return std::ranges::find(all, variable) == all.end();
 }
 
 namespace {
@@ -97,7 +97,7 @@ class Comparison {
       return false;  // our own files
     if (given.source == Source::Policy || (node_ && !constants_only_)) return true;
     // A line of a file is a constant if it comes from no node.
-    return !given.is_from(Source::Node) && given.value && is_constant({{}, {}, {.name = given.name}});
+    return !given.is_from(Source::Node) && given.value && is_constant(given.name);
   }
 
   [[nodiscard]] static bool is_users(const GivenContainer& container, std::string_view name) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nccl_env/core/decide/node_values.h"
@@ -22,7 +23,7 @@ std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroun
 std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& surroundings);
 
 // True for a variable that no node gives, so that all ranks have its value alike.
-bool is_constant(const Change& change);
+bool is_constant(std::string_view variable);
 
 // For PodAnswer::details.
 std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,

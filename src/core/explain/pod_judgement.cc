@@ -68,7 +68,7 @@ class Judge {
     std::vector<Change> constants, of_node;
     for (const Change& change : answer_.changes) {
       if (index_lost_ && change.now.name == variable::kIbGidIndex) continue;
-      (is_constant(change) ? constants : of_node).push_back(change);
+      (is_constant(change.now.name) ? constants : of_node).push_back(change);
     }
     add_changed(of_node, Severity::Warning);
     add_changed(constants, Severity::Info);  // all ranks have the same, as long as all are of one generation

@@ -507,6 +507,8 @@ std::string injected_text(const Explanation& explanation) {
     return omission.name + " (" + std::string(to_string(*omission.reason)) + ")";
   };
   if (!first.omitted.empty()) text += "; left out: " + join(first.omitted, ", ", left_out);
+  if (explanation.nccl_with_us && explanation.nccl_with_us->ports.empty())
+    text += "; NCCL uses no HCA with them (-o wide)";
   if (explanation.containers.size() > 1)
     text += "; so container " + printable(first.name) + ", the others below";
   return text;

@@ -223,6 +223,10 @@ constexpr std::array kRows{
            "without a secondary network.",
            "Attach the rail's secondary network to the pod, run it with hostNetwork, or name only HCAs that "
            "have a GID in it (show_gids) in NCCL_IB_HCA."),
+    of_pod(Code::RoceV1Gid, "RoceV1Gid", Impact::PodAnew,
+           "The row of the GID index is RoCE v1, which is not routed and does not meet v2; the port has rows "
+           "of v2.",
+           "Leave the index and NCCL_IB_ROCE_VERSION_NUM out, or take the row of v2 (show_gids)."),
     of_pod(
         Code::LinkLocalGid, "LinkLocalGid", Impact::Node,
         "A link-local row, which is not routed, is that of the GID index: the rail has no address, or the "

@@ -66,7 +66,7 @@ def absent(session):
     opt_in(session, "envfile-strange", fabric={"hcas": ["nothing_*"]})
     process = session.run(pod("envfile-strange", "none"))
     expect("no port of the fabric", process.variables(), CONSTANTS)
-    told = session.explained("envfile-strange", "none")
+    told = session.explained("envfile-strange", "none", code=1)
     reasons = {some["name"]: some["reason"] for one in told["containers"] if one["name"] == "main" for some in one["omitted"]}
     expect("explain has the node's reason", reasons.get("NCCL_IB_HCA"), "NoFabricPort")
 

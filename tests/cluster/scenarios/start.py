@@ -20,7 +20,7 @@ def looks(session):
     expect("its file", process.conf(), {"NCCL_IB_TIMEOUT": "22"})
     ended = resolver(session, "look")["state"]["terminated"]
     expect("its end", (ended["exitCode"], ended["reason"]), (0, "Completed"))
-    told = session.explained("start", "look")
+    told = session.explained("start", "look", code=1)
     omitted = {some["name"]: some["reason"] for one in told["containers"] if one["name"] == "main"
                for some in one["omitted"]}
     for variable in ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX"):

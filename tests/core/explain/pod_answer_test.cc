@@ -131,6 +131,10 @@ TEST(PodAnswer, ValuesOfTheUsersAreJudgedLikeOurs) {
       found_in(with({env_literal("NCCL_SOCKET_IFNAME", "^docker0,lo"), env_literal("NCCL_DEBUG", "INFO"),
                      env_literal("NCCL_PAT_ENABLE", "0"), env_literal("NCCL_IB_HCA", "=mlx5_1")})),
       ElementsAre("UserListShort NCCL_IB_HCA"));
+  EXPECT_THAT(found_in(with({env_literal("NCCL_IB_GID_INDEX", "2")})),
+              ElementsAre("RoceV1Gid NCCL_IB_GID_INDEX"));
+  EXPECT_THAT(found_in(with({env_literal("NCCL_IB_GID_INDEX", "2")})),
+              ElementsAre("RoceV1Gid NCCL_IB_GID_INDEX"));
   EXPECT_THAT(found_in(with({env_literal("UCX_NET_DEVICES", "mlx5_1:1,mlx5_9:1,eth0")})),
               ElementsAre("DeviceNotAvailable UCX_NET_DEVICES"));
   NodeFabric named = table;

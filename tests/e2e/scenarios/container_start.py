@@ -229,7 +229,7 @@ def check_explain(cluster):
     message = run_resolver(cluster, containers(bound)[RESOLVER])
     tell(cluster, "rank-0", terminated=terminated(message))
     omitted = {some["name"]: some["detail"] for some in
-               ask.json(0, "explain", "pod/rank-0", "-n", "start")["containers"][1]["omitted"]}
+               ask.json(1, "explain", "pod/rank-0", "-n", "start")["containers"][1]["omitted"]}
     sentence = next(fact["detail"] for fact in map(json.loads, message.splitlines())
                     if fact.get("omitted") == "NCCL_IB_HCA")
     expect("why the list was not found", omitted["NCCL_IB_HCA"], sentence)

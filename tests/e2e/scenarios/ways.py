@@ -187,20 +187,21 @@ def check_copies(cluster, ask):
         "metadata": {"labels": {"nccl-env.io/policy": None}}}))
     cluster.plane.add_namespace("outside", {})
     cases = {
-        "given": (copy_of(exported, "ways", "enforced"), 0, "The pod has what its node can give"),
+        "given": (copy_of(exported, "ways", "enforced"), 1, "given, but no HCA list (NoTable)"),
         "DryRun": (copy_of(exported, "dry", "copy"), 0, "not injected, DryRun."),
         "PolicyMissing": (copy_of(exported, "gone", "copy"), 0, "not injected, PolicyMissing."),
         "opted out": (copy_of(exported, "ways", "out", {"nccl-env.io/inject": "false"}), 0, "not injected, OptedOut."),
-        "opted out by a label": (copy_of(exported, "ways", "label", labels={"nccl-env.io/inject": "false"}), 0,
-                                 "The pod has what its node can give"),
+        "opted out by a label": (copy_of(exported, "ways", "label", labels={"nccl-env.io/inject": "false"}), 1,
+                                 "given, but no HCA list (NoTable)"),
         "not opted in": (copy_of(exported, "outside", "copy"), 1, "foreign. Values that the pod reads are not its own"),
     }
 
     def told(what, namespace, name, code, sentence):
         bound = cluster.bound(namespace, name)
-        expect(f"HCA list ({what})", env_of(bound).get("NCCL_IB_HCA"), hca_list(RAILS) if code else None)
+        foreign = "given" not in sentence and code
+        expect(f"HCA list ({what})", env_of(bound).get("NCCL_IB_HCA"), hca_list(RAILS) if foreign else None)
         expect_in(f"explain ({what})", " ".join(ask.told(code, "explain", f"pod/{name}", "-n", namespace).split()),
-                  sentence, *(["take out all annotations"] if code else []))
+                  sentence, *(["take out all annotations"] if foreign else []))
     for what, (copy, code, sentence) in cases.items():
         api.create(copy)
         told(what, copy["metadata"]["namespace"], copy["metadata"]["name"], code, sentence)

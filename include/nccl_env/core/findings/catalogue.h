@@ -27,6 +27,7 @@ enum class Code {
   GidVanished,    // 61, and the local GID is not zero
   NoRoute,        // 110, 101, 113
   NoNetdev,       // 19
+  RoceV1Gid,
   LinkLocalGid,   // 110, 101, 113 or a completion's 12, and the local GID is link-local
   ConnectFailed,  // another errno
   // a transfer: a completion with an error

@@ -389,7 +389,11 @@ std::optional<NcclFault> fault_of(const Port& port, const NcclGidTable& table, c
   if (!table.rows_known()) return std::nullopt;
   const GidRow* row = table.row(*index);
   if (row == nullptr) return NcclFault::EmptyIndex;
-  return is_valid_gid(row->gid) ? std::nullopt : std::optional(NcclFault::LinkLocal);
+  if (!is_valid_gid(row->gid)) return NcclFault::LinkLocal;
+  const bool has_v2 = std::any_of(port.gids->begin(), port.gids->end(), [](const GidRow& other) {
+    return roce_version(other) == 2 && is_valid_gid(other.gid);
+  });
+  return has_v2 && roce_version(*row) == 1 ? std::optional(NcclFault::RoceV1) : std::nullopt;
 }
 
 }  // namespace

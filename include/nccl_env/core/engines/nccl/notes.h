@@ -21,6 +21,7 @@ enum class NcclFault {
   MixedLinks,    // ports of both link layers
   EmptyIndex,    // the GID index names no row
   LinkLocal,     // the row is link-local
+  RoceV1,        // the row is RoCE v1, where the port has one of v2
   NoInterface,   // no interface of the node has a name of the list
   LoopbackFirst  // lo has, and comes first
 };
