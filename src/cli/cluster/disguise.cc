@@ -161,6 +161,7 @@ constexpr const char* kForms = R"({
   "annotations": {"*": "own"}, "ownerReferences": [{"apiVersion": "keep", "kind": "keep", "name": "name",
     "controller": "keep"}]},
 "namespaces": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata"},
+"nodes": {"metadata": "@metadata", "status": {"allocatable": "keep"}},
 "nodefabrics": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata", "observed": "addresses"},
 "ncclpolicies": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata", "spec": "addresses",
   "status": "addresses"},
@@ -364,9 +365,12 @@ class Keeper {
   Disguise* const disguise_;
 };
 
-// True for pods with annotations of ours: a list of all namespaces' pods is kept for these alone.
+// True for agents and for pods with annotations of ours: a list of all namespaces' pods is kept for these
+// alone.
 bool is_of_interest(const Json& pod) {
-  const Json& annotations = member(member(pod, "metadata"), "annotations");
+  const Json& metadata = member(pod, "metadata");
+  if (text_at(member(metadata, "labels"), "app.kubernetes.io/name") == "nccl-env-agent") return true;
+  const Json& annotations = member(metadata, "annotations");
   if (!annotations.is_object()) return false;
   for (const auto& [key, value] : annotations.items()) {
     if (is_own(key)) return true;

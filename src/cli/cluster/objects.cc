@@ -119,6 +119,10 @@ Asked ask_table(const std::string& node) {
   return {path_of(kube::kTables, node), "get nodefabrics.nccl-env.io " + node};
 }
 
+Asked ask_node(const std::string& name) {
+  return {path_of(kube::kNodes, name), "get nodes " + name};
+}
+
 Asked ask_hooks(const std::string& plural) {
   return {kube::path_of({kube::kHookGroup, plural}, "nccl-env"), "get " + plural + " nccl-env"};
 }

@@ -34,6 +34,7 @@ Asked ask_pod(const std::string& name_space, const std::string& name);
 Asked ask_namespace(const std::string& name);
 Asked ask_policy(const std::string& name);
 Asked ask_table(const std::string& node);
+Asked ask_node(const std::string& name);
 // `plural`: mutatingwebhookconfigurations or validatingwebhookconfigurations; the one called nccl-env.
 Asked ask_hooks(const std::string& plural);
 Asked ask_crd(const std::string& name);

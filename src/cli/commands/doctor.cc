@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <set>
 
 #include "cluster/connection.h"
 #include "cluster/context.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
+#include "cluster/tableless_nodes.h"
 #include "commands/commands.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/missed_pods.h"
@@ -31,7 +33,8 @@ namespace {
 struct Fabric {
   program::Tables tables;
   program::Policies policies;
-  std::vector<std::string> problems;  // one sentence for each object that was refused
+  std::vector<std::string> problems;         // one sentence for each object that was refused
+  std::shared_ptr<kube::ApiServer> cluster;  // that was asked; null: none
 };
 
 const char* const kNoSource =
@@ -39,15 +42,17 @@ const char* const kNoSource =
 
 program::Failure take(Result<store::Reading> reading, Fabric& into) {
   if (!reading) return {program::kNotSeen, reading.error().message};
-  into = {std::move(reading->tables), std::move(reading->policies), std::move(reading->problems)};
+  into = {std::move(reading->tables), std::move(reading->policies), std::move(reading->problems), nullptr};
   return {};
 }
 
 program::Failure read_server(const SourceArguments& arguments, Fabric& into) {
-  const auto client = connect_cluster(arguments.cluster);
+  auto client = connect_cluster(arguments.cluster);
   if (!client) return {program::kNotSeen, client.error().message + kNoSource};
   const auto failure = take(store::read_cluster(**client, {arguments.policy.allow_code_paths}), into);
-  return failure ? not_read(**client, failure.message) : failure;
+  if (failure) return not_read(**client, failure.message);
+  into.cluster = *std::move(client);
+  return {};
 }
 
 program::Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
@@ -90,6 +95,20 @@ Result<std::optional<std::chrono::seconds>> read_age(const std::string& text) {
   const auto age = program::parse_duration(text);
   if (age && age->count() > 0) return std::optional(*age);
   return Error{"--max-table-age " + text + ": " + (age ? "must be above 0" : age.error().message)};
+}
+
+// Those that were refused are there, and are told as refused.
+std::vector<TablelessNode> tableless_nodes(const Fabric& fabric, const DoctorInput& input) {
+  if (!fabric.cluster) return {};
+  std::set<std::string> known;
+  for (const auto& table : input.tables) known.insert(table->name);
+  std::vector<TablelessNode> missing = find_tableless_nodes(*fabric.cluster, input, known);
+  std::erase_if(missing, [&](const TablelessNode& each) {
+    const std::string refused = "NodeFabric " + each.node + ":";
+    return std::ranges::any_of(fabric.problems,
+                               [&](const std::string& problem) { return problem.starts_with(refused); });
+  });
+  return missing;
 }
 
 // The age that the webhook writes into policies; the least, if a roll-out has not reached all of them.
@@ -147,7 +166,8 @@ program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istrea
                                     : "there is no NodeFabric: does the agent run on the nodes?"};
   }
   const auto limit = *age ? **age : published_age(fabric.policies);
-  from = {std::move(fabric.tables), std::move(fabric.policies), *now, limit};
+  from = {std::move(fabric.tables), std::move(fabric.policies), *now, limit, {}};
+  from.tableless = tableless_nodes(fabric, from);
   into = diagnose(from);
   std::vector<Finding> refused;
   refused.reserve(fabric.problems.size());

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cluster/connection.h"
+#include "cluster/objects.h"
 #include "commands/commands.h"
 #include "commands/doctor.h"
 #include "nccl_env/core/engines/catalogue.h"
@@ -70,6 +72,17 @@ Result<std::shared_ptr<const NodeFabric>> find_table(const program::Tables& tabl
                (near.empty() ? "" : ": do you mean " + std::string(near) + "?")};
 }
 
+// A node that nothing says should have a table: `unknown` is the sentence for one that is not there.
+std::string without_table(const SourceArguments& source, const std::string& name,
+                          const std::string& unknown) {
+  if (!source.files.empty() || !source.store.empty()) return unknown;
+  const auto client = connect_cluster(source.cluster);
+  if (!client || look_up(**client, ask_node(name)).outcome != LookUp::Outcome::Found) return unknown;
+  return "node " + name +
+         " has no NodeFabric, so its pods get no values: does the agent run there? A node without RDMA "
+         "devices needs none";
+}
+
 // Judges by the first policy that finds the fabric, else by the first: as the doctor does.
 void judge_by(const DoctorInput& input, const NodeFabric& table, NodeAnswer& into) {
   const auto view_by = [&](const NcclPolicy& policy) {
@@ -86,6 +99,7 @@ void judge_by(const DoctorInput& input, const NodeFabric& table, NodeAnswer& int
   if (input.policies.empty()) into.view = view_by(*into.policy);
 }
 
+// Without a table only what was found is known.
 std::string render_text(const NodeAnswer& answer, const std::string& name) {
   const auto& [policy, view, findings, version, assumed, selection] = answer;
   std::string text = printable(name) + ": ";
@@ -96,6 +110,7 @@ std::string render_text(const NodeAnswer& answer, const std::string& name) {
     text += count_of(findings.size(), "finding") + ", the worst of them " +
             std::string(to_string(worst.code)) + "\n" + render_sections(findings);
   }
+  if (!view.table) return text;
   text += "\n" +
           (policy->name.empty() ? std::string("without a policy") : "by policy " + printable(policy->name)) +
           "\n" + program::render_text(view);
@@ -108,6 +123,11 @@ OrderedJson to_json(const NodeAnswer& answer, const std::string& name) {
   json["node"] = name;
   json["good"] = is_good(answer.findings);
   json["findings"] = to_json(answer.findings);
+  if (!answer.view.table) {
+    for (const char* known_by_table : {"policy", "table", "ncclVersion", "ncclAlone"})
+      json[known_by_table] = nullptr;
+    return json;
+  }
   json["policy"] = text_or_null(answer.policy->name);
   json["table"] = program::to_json(answer.view);
   json["ncclVersion"] = format_nccl_version(answer.version);
@@ -130,14 +150,19 @@ int tell_node(const NodeArguments& arguments, const Console& terminal) {
     return stop(terminal, failure);
   tell_refused(diagnosis, terminal.err);
   const auto table = find_table(input.tables, name);
-  if (!table) return stop(terminal, program::kNothing, table.error().message);
-  remark_on(*env, terminal.err);
-  NodeAnswer answer;
-  judge_by(input, **table, answer);
   const auto state = std::ranges::find(diagnosis.nodes, name, &NodeState::node);
+  if (state == diagnosis.nodes.end())
+    return stop(terminal, program::kNothing, without_table(asked.source, name, table.error().message));
+  NodeAnswer answer;
   const auto findings = findings_by_node(diagnosis);
   for (const std::size_t i : findings[static_cast<std::size_t>(state - diagnosis.nodes.begin())])
     answer.findings.push_back(diagnosis.findings[i]);
+  if (!table) {
+    print_answer(terminal, answer, name);
+    return program::code_of(answer.findings);
+  }
+  remark_on(*env, terminal.err);
+  judge_by(input, **table, answer);
   answer.version = nccl_version.empty() ? answer.policy->min_nccl.value_or(*version) : *version;
   answer.assumed = nccl_version.empty();
   answer.selection = nccl_select(**table, *env, answer.version);

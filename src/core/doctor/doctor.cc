@@ -65,6 +65,19 @@ Pool pool_of(const PoolView& view) {
   return pool;
 }
 
+// A node without a table stands among the others, which have one.
+void add_tableless(const DoctorInput& input, std::vector<NodeState>& nodes, std::vector<Finding>& findings) {
+  const std::string reason(to_string(Reason::NoTable));
+  for (const TablelessNode& each : input.tableless) {
+    NodeState& state = nodes.emplace_back();
+    state.node = each.node;
+    state.reason = reason;
+    findings.push_back({Code::NoFabric, each.awaited ? Severity::Info : Severity::Error, of_node(each.node),
+                        reason + ": " + each.why, std::string(remedy(Reason::NoTable))});
+  }
+  std::ranges::stable_sort(nodes, hca_name_less, &NodeState::node);
+}
+
 // One finding for all ports of a node that have the same to say.
 void merge_ports(std::vector<Finding>& findings) {
   std::map<std::tuple<Code, Severity, std::string, std::string>, std::size_t> first;
@@ -155,6 +168,7 @@ Diagnosis diagnose(const DoctorInput& input) {
     doctor::Report report(pool, input, findings);
     doctor::check_no_fabric(report, told);
   }
+  add_tableless(input, diagnosis.nodes, findings);
   add_findings(std::move(findings), diagnosis);
   return diagnosis;
 }

@@ -141,12 +141,15 @@ FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis)
   for (const auto& table : input.tables) tables[table->name] = table.get();
   auto findings = findings_by_node(diagnosis);
   report.nodes.reserve(diagnosis.nodes.size());
-  for (const NodeState& state : diagnosis.nodes) {
+  for (std::size_t i = 0; i < diagnosis.nodes.size(); ++i) {
+    const NodeState& state = diagnosis.nodes[i];
+    const auto table = tables.find(state.node);
+    if (table == tables.end()) continue;  // the findings name it
     NodeReport& node = report.nodes.emplace_back();
-    node.table = tables.at(state.node);
+    node.table = table->second;
     node.state = &state;
     report_ports(input, node);
-    node.findings = std::move(findings[report.nodes.size() - 1]);
+    node.findings = std::move(findings[i]);
     add_node_findings(diagnosis, node);
   }
   // The diagnosis has them in the order of their names.
