@@ -100,13 +100,14 @@ Error not_held(const std::string& target) {
 std::map<std::string, std::size_t> Bundle::kinds() const {
   std::map<std::string, std::set<std::string>> names;
   for (const auto& [target, reply] : answers) {
-    if (reply.status != kube::kOk) continue;
+    const std::string kind = kind_at(target);
+    if (reply.status != kube::kOk || kind.empty()) continue;
     const Json body = parse_json(reply.body);
     const bool list = member(body, "items").is_array();
     for (const Json& object : list ? body["items"] : Json::array({body})) {
       const Json& metadata = member(object, "metadata");
       const std::string name = text_at(metadata, "name");  // a log has none
-      names[kind_at(target)].insert(name.empty() ? target : text_at(metadata, "namespace") + "/" + name);
+      names[kind].insert(name.empty() ? target : text_at(metadata, "namespace") + "/" + name);
     }
   }
   std::map<std::string, std::size_t> counts;
