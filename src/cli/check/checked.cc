@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
 
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
@@ -22,6 +24,33 @@ std::string_view word_of(const Checked& checked) {
 // A command stays in one piece, so that it can be copied; sentences end with a stop.
 bool is_command(std::string_view remedy) {
   return !remedy.ends_with('.') && (remedy.starts_with("kubectl ") || remedy.starts_with("nccl-env "));
+}
+
+// Returns the places of the checks, the worst first.
+std::vector<std::size_t> by_urgency(const Checks& checks) {
+  std::vector<std::size_t> order(checks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, {}, [&](std::size_t i) { return std::pair(checks[i].good, checks[i].finding.severity); });
+  return order;
+}
+
+// "14 checks: 2 errors (Webhook, Agents), 1 info, 11 ok"
+std::string verdict_of(const Checks& checks) {
+  std::map<std::string_view, std::vector<std::string_view>> codes;
+  for (const Checked& checked : checks) codes[word_of(checked)].push_back(to_string(checked.finding.code));
+  std::vector<std::string> told;
+  for (const Severity severity : {Severity::Error, Severity::Warning, Severity::Info}) {
+    const auto found = codes.find(to_string(severity));
+    if (found == codes.end()) continue;
+    const auto& [word, of] = *found;
+    told.push_back(severity == Severity::Info ? std::to_string(of.size()) + " info"
+                                              : count_of(of.size(), std::string(word)) + " (" +
+                                                    join(std::set(of.begin(), of.end())) + ")");
+  }
+  if (const auto found = codes.find(kGood); found != codes.end())
+    told.push_back(std::to_string(found->second.size()) + " " + std::string(kGood));
+  return count_of(checks.size(), "check") + ": " + join(told);
 }
 
 std::string padded(std::string_view text, std::size_t width) {
@@ -44,8 +73,8 @@ std::string indented(const std::string& head, std::string_view sentence) {
 
 std::vector<Finding> findings_of(const Checks& checks) {
   std::vector<Finding> findings;
-  for (const Checked& checked : checks) {
-    if (!checked.good) findings.push_back(checked.finding);
+  for (const std::size_t i : by_urgency(checks)) {
+    if (!checks[i].good) findings.push_back(checks[i].finding);
   }
   return findings;
 }
@@ -53,27 +82,23 @@ std::vector<Finding> findings_of(const Checks& checks) {
 std::string render_text(const Checks& checks) {
   std::size_t width = 0;
   for (const Checked& checked : checks) width = std::max(width, to_string(checked.finding.code).size());
-  std::string text;
-  std::map<std::string_view, std::size_t> counts;
-  for (const Checked& checked : checks) {
-    const std::string_view word = word_of(checked), remedy = checked.finding.remedy;
-    ++counts[word];
-    text += indented(padded(word, kWordWidth) + padded(to_string(checked.finding.code), width + kWordGap),
-                     checked.finding.sentence);
-    if (remedy.empty()) continue;
-    text += is_command(remedy) ? "  Do: " + printable(remedy) + "\n" : indented("  Do: ", remedy);
+  std::string text = checks.size() > 1 ? paragraph(verdict_of(checks)) + "\n" : "";
+  for (const std::size_t i : by_urgency(checks)) {
+    const Finding& finding = checks[i].finding;
+    text +=
+        indented(padded(word_of(checks[i]), kWordWidth) + padded(to_string(finding.code), width + kWordGap),
+                 finding.sentence);
+    if (finding.remedy.empty()) continue;
+    text += is_command(finding.remedy) ? "  Do: " + printable(finding.remedy) + "\n"
+                                       : indented("  Do: ", finding.remedy);
   }
-  std::vector<std::string> told;
-  for (const std::string_view word :
-       {std::string_view("error"), std::string_view("warning"), std::string_view("info"), kGood}) {
-    if (counts[word] > 0) told.push_back(std::to_string(counts[word]) + " " + std::string(word));
-  }
-  return text + "\n" + count_of(checks.size(), "check") + ": " + join(told) + "\n";
+  return text;
 }
 
 nlohmann::ordered_json to_json(const Checks& checks) {
   const std::vector<Finding> findings = findings_of(checks);
   nlohmann::ordered_json json{{"good", is_good(findings)},
+                              {"sentence", verdict_of(checks)},
                               {"errors", count(findings, Severity::Error)},
                               {"warnings", count(findings, Severity::Warning)},
                               {"infos", count(findings, Severity::Info)},

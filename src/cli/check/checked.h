@@ -42,8 +42,8 @@ struct Checked : Judged {
 };
 using Checks = std::vector<Checked>;
 
-std::vector<Finding> findings_of(const Checks& checks);
-// In 80 columns, with a last line that counts them. A remedy that is a command is not wrapped.
+std::vector<Finding> findings_of(const Checks& checks);  // the worst first
+// In 80 columns: a line that counts several, then the worst first. A remedy that is a command is not wrapped.
 std::string render_text(const Checks& checks);
 // `findings` as in all commands; beside them `ok`, what is well.
 nlohmann::ordered_json to_json(const Checks& checks);

@@ -8,6 +8,7 @@
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/pod/review.h"
@@ -18,6 +19,8 @@
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/kube/paths.h"
+#include "nccl_env/program/clock.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/manifests.h"
 
@@ -194,12 +197,16 @@ Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* poli
   return outcome;
 }
 
-// Returns nothing if the check has a problem now, or if the caller, like most tenants, may not read policies.
-Result<std::optional<NcclPolicy>> get_policy(kube::ApiServer& client, NamespaceCheck& check) {
+// Returns nothing if the check has a problem now, or if the caller, like most tenants, may not read policies:
+// then the resource has to be `named`.
+Result<std::optional<NcclPolicy>> get_policy(kube::ApiServer& client, bool named, NamespaceCheck& check) {
   const std::string what = "NcclPolicy " + check.policy;
   const LookUp found = look_up(client, ask_policy(check.policy));
   if (found.outcome == LookUp::Outcome::Failed) return Error{found.problem};
   if (found.outcome == LookUp::Outcome::Forbidden) {
+    if (!named)
+      return Error{found.problem +
+                   ": so no resource is known that the policy matches; give one with --resource"};
     check.notes.push_back("You may not read " + what + ", so what it wants is not known here.");
   } else if (found.outcome == LookUp::Outcome::Absent) {
     check.finding = wrong("PolicyMissing: there is no " + what, "Correct the label, or apply the policy.");
@@ -223,6 +230,54 @@ void note_untried(const NcclPolicy& policy, NamespaceCheck& check) {
     check.notes.emplace_back("match.networks is not tried: such pods ask for a network of theirs.");
 }
 
+bool is_certain(const std::pair<std::string, std::string>& value) {
+  return value.second == "Policy";
+}
+
+// Parts the values that each pod gets from those that depend on its node.
+std::pair<Pairs, Pairs> by_certainty(const Pairs& set) {
+  std::pair<Pairs, Pairs> parts;
+  for (const auto& value : set) (is_certain(value) ? parts.first : parts.second).push_back(value);
+  return parts;
+}
+
+// "NCCL_IB_TIMEOUT (Policy); as far as its node has a value: NCCL_IB_HCA (File)"
+std::string told(const Pairs& set) {
+  const auto [certain, of_node] = by_certainty(set);
+  const std::string tail = of_node.empty() ? "" : "as far as its node has a value: " + list_of(of_node);
+  return of_node.empty() || !certain.empty() ? list_of(certain) + (tail.empty() ? "" : "; " + tail) : tail;
+}
+
+// Without a table that counts, a node has no value for any pod.
+void judge_tables(kube::ApiServer& client, const NcclPolicy* policy, NamespaceCheck& check) {
+  const auto of_node = [](const SampleOutcome& sample) {
+    return sample.touched && !by_certainty(sample.set).second.empty();
+  };
+  if (std::ranges::none_of(check.samples, of_node)) return;
+  constexpr const char* kPage = "limit=500";
+  const LookUp found =
+      look_up(client, {kube::with_query(path_of(kube::kTables), kPage), "list nodefabrics.nccl-env.io"});
+  if (found.outcome != LookUp::Outcome::Found) {
+    check.notes.push_back("Whether the nodes have tables is not known here: " + found.problem + ".");
+    return;
+  }
+  NodeContext context;
+  context.now = program::clock_now();
+  context.in_sync = true;
+  if (policy && policy->max_table_age) context.max_table_age = *policy->max_table_age;
+  const Json& tables = items_at(found.object, "items");
+  const bool more = !text_at(member(found.object, "metadata"), "continue").empty();
+  const auto counts = [&](const Json& table) {
+    const auto time = parse_timestamp(text_at(member(table, "observed"), "time"));
+    return !is_stale(time ? std::optional(*time) : std::nullopt, context);
+  };
+  if (more || std::ranges::any_of(tables, counts)) return;
+  check.tables = wrong(
+      tables.empty() ? "no node has a table, so pods get no value of their node (NoTable)"
+                     : "the tables of all nodes are too old, so pods get no value of their node (StaleTable)",
+      "nccl-env check looks at the agents, which write the tables; else import tables.");
+}
+
 // Returns nothing where the namespace proves nothing: its policy changes no pod.
 std::optional<Judged> answer_in(const NamespaceCheck& check) {
   const std::string where = "namespace " + check.name_space + ": ";
@@ -230,7 +285,7 @@ std::optional<Judged> answer_in(const NamespaceCheck& check) {
   for (const SampleOutcome& sample : check.samples) {
     if (sample.touched && !sample.finding)
       return Judged{Sight::Good, "a pod with " + sample.resource + " in namespace " + check.name_space +
-                                     " would get " + list_of(sample.set)};
+                                     " would get " + told(sample.set)};
     if (sample.unanswered)
       return Judged{Severity::Error, where + sample.finding->sentence, sample.finding->remedy};
     if (sample.finding)
@@ -257,9 +312,9 @@ std::string sample_text(const SampleOutcome& sample, bool dry_run) {
     columns.add({"refused", printable(sample.with_us.sentence)});
   }
   if (!sample.touched && !sample.set.empty())
-    columns.add({"would get", printable(list_of(sample.set)) + ", under mode Enforce"});
+    columns.add({"would get", "under mode Enforce: " + printable(told(sample.set))});
   if (sample.touched) {
-    columns.add({"gets", printable(list_of(sample.set))});
+    columns.add({"gets", printable(told(sample.set))});
     if (!sample.omitted.empty()) columns.add({"left out", printable(list_of(sample.omitted))});
     columns.add(
         {"resolver", sample.resolver ? "has the init container nccl-env-resolve" : "no init container"});
@@ -299,6 +354,7 @@ std::vector<Finding> NamespaceCheck::findings() const {
     all.back().subject = {.kind = "Namespace", .name = name_space, .path = resource};
   };
   add(finding, "");
+  add(tables, "");
   add(pull, "");
   for (const SampleOutcome& sample : samples) add(sample.finding, sample.resource);
   return all;
@@ -317,7 +373,7 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
               "kubectl label namespace " + name_space + " " + std::string(key::kPolicyLabel) + "=POLICY");
     return check;
   }
-  const auto policy = get_policy(client, check);
+  const auto policy = get_policy(client, !resource.empty(), check);
   if (!policy) return policy.error();
   if (check.finding) return check;
   if (*policy) {
@@ -336,6 +392,7 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
     check.samples.push_back(*std::move(outcome));
   }
   judge_pull(client, check);
+  judge_tables(client, *policy ? &**policy : nullptr, check);
   return check;
 }
 
@@ -364,6 +421,7 @@ std::string render_text(const NamespaceCheck& check) {
   text += is_good(check.findings()) ? ": its pods can get what the policy wants\n" : ": not all is well\n";
   TextColumns columns(2);
   add_finding(check.finding, columns);
+  add_finding(check.tables, columns);
   add_finding(check.pull, columns);
   for (const std::string& note : check.notes) columns.add({"note", printable(note)});
   text += columns.render();

@@ -60,6 +60,7 @@ struct NamespaceCheck {
   std::string policy;              // "" without the label
   std::string mode;                // Enforce or DryRun
   std::optional<Finding> finding;  // of the namespace as a whole
+  std::optional<Finding> tables;   // no table of a node counts
   std::optional<Finding> pull;     // our image may not be pulled there
   std::vector<SampleOutcome> samples;
   std::vector<std::string> notes;  // on what was not tried
@@ -67,8 +68,8 @@ struct NamespaceCheck {
   [[nodiscard]] std::vector<Finding> findings() const;
 };
 
-// Needs get of the namespace and of ncclpolicies, and create of pods; changes nothing. `resource`:
-// tried instead of those that the policy matches, unless it is "".
+// Needs get of the namespace and of ncclpolicies, list of nodefabrics, and create of pods; changes nothing.
+// `resource`: tried instead of those that the policy matches, unless it is "".
 Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::string& name_space,
                                        const std::string& resource, const SampleSize& size);
 

@@ -96,6 +96,9 @@ std::optional<Judged> judge_agent_pod(const Preparation& facts) {
 // EnvFile is chosen by a person, because a pod that refers to a file that nobody writes does not start.
 Judged judge_env_files(const Preparation& facts) {
   if (!facts.env_files) return {Sight::NotSeen, facts.env_files.error().message};
+  if (facts.env_files->problem.find(" cannot create resource ") != std::string::npos)
+    return {Severity::Info,
+            "whether the API server has fileKeyRef was not seen: " + facts.env_files->problem};
   if (!facts.env_files->kept)
     return {
         Severity::Info,

@@ -309,6 +309,10 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
   }
   MissedPods pods;
   for (const std::string& name : *names) look_at(name, **client, *now, known, pods);
+  const bool policy_missing = std::ranges::any_of(
+      known, [](const auto& each) { return each.second.outcome == LookUp::Outcome::Absent; });
+  if (const std::string absent = policy_missing ? not_installed(**client) : ""; !absent.empty())
+    return stop(terminal, program::kNothing, absent);
   print_answer(terminal, pods);
   return pods.is_good() ? program::kDone : program::kFinding;
 }

@@ -77,6 +77,8 @@ Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
   if (name.empty()) return look_at_parts(client);
   const auto check = check_namespace(client, name, wanted.resource, wanted.size);
   if (!check) return {program::kNotSeen, check.error().message};
+  if (std::string absent = check->finding ? not_installed(client) : ""; !absent.empty())
+    return {program::kNothing, std::move(absent)};
   return {program::code_of(check->findings()), {}, render_text(*check), to_json(*check)};
 }
 

@@ -18,6 +18,20 @@ TEST(Checked, ACommandStaysWholeAndASentenceIsWrapped) {
     tests::expect_golden(remedy, render_text({{Code::Crds, Severity::Error, "seen", remedy}}));
 }
 
+TEST(Checked, TheVerdictAndTheWorstComeFirst) {
+  const Checks checks{{Code::ApiServer, Sight::Good, "there"},
+                      {Code::Crds, Severity::Info, "new"},
+                      {Code::Tables, Severity::Warning, "old"},
+                      {Code::Hooks, Severity::Error, "none"},
+                      {Code::Hooks, Severity::Error, "another"}};
+  EXPECT_TRUE(
+      render_text(checks).starts_with("5 checks: 2 errors (Hooks), 1 warning (Tables), 1 info, 1 ok\n"));
+  const auto json = to_json(checks);
+  EXPECT_EQ(json["sentence"], "5 checks: 2 errors (Hooks), 1 warning (Tables), 1 info, 1 ok");
+  EXPECT_EQ(json["findings"][0]["code"], "Hooks");
+  EXPECT_EQ(json["findings"][3]["code"], "Crds");
+}
+
 TEST(Checked, WhatCouldNotBeSeenIsNeverGood) {
   const Checks checks{{Code::Crds, Sight::Good, "there"}, {Code::Hooks, Sight::NotSeen, "HTTP 403"}};
   EXPECT_FALSE(is_good(findings_of(checks)));

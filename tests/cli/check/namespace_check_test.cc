@@ -22,11 +22,13 @@ class NamespaceCheck : public AskedCluster {
     serve_text("/api/v1/namespaces/ml",
                R"({"kind": "Namespace", "metadata": {"name": "ml", "labels": {"nccl-env.io/policy": "p"}}})");
     put_policy("");
+    put_tables({table_of("gpu-1")});
     instead = [this](const ScriptedRequest& request) { return create(request); };
   }
   void put_policy(const std::string& more) {
     serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", parse_documents(kPolicy + more, "p").value().front());
   }
+  void put_tables(const std::vector<Json>& tables) { serve(kTablesPath, list_of_items(tables)); }
   std::optional<Answer> create(const ScriptedRequest& request) {
     if (request.method != "POST") return std::nullopt;
     tried.push_back(Json::parse(request.body));
@@ -66,11 +68,31 @@ class NamespaceCheck : public AskedCluster {
 TEST_F(NamespaceCheck, TellsWhatAPodWouldGet) {
   expect_shown(check());
   ASSERT_EQ(tried.size(), 1u);
-  EXPECT_EQ(asked().back(), kPods + "?dryRun=All");
+  EXPECT_EQ(asked()[2], kPods + "?dryRun=All");
   EXPECT_EQ(tried[0]["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"], "1");
   EXPECT_FALSE(tried[0]["spec"].contains("hostNetwork"));
   form = "ContainerStart";
   expect_shown(check());
+}
+
+TEST_F(NamespaceCheck, WithoutATableThatCountsPodsGetNothingOfTheirNodes) {
+  put_tables({});
+  expect_shown(check(), 1);
+  Json old = table_of("gpu-1");
+  old["observed"]["time"] = "2026-01-01T00:00:00Z";
+  put_tables({old});
+  EXPECT_THAT(check().out, HasSubstr("StaleTable"));
+  put_tables({old, table_of("gpu-2")});
+  EXPECT_EQ(check().code, 0);
+  answers[kTablesPath] = refusal(403, "nodefabrics is forbidden");
+  expect_shown(check());
+}
+
+TEST_F(NamespaceCheck, WithoutAnInstallationIsCode3) {
+  answers.erase("/apis/nccl-env.io/v1alpha1/ncclpolicies/p");
+  EXPECT_EQ(check().code, 3);
+  serve_text("/api/v1/namespaces/ml", R"({"kind": "Namespace", "metadata": {"name": "ml"}})");
+  expect_shown(check(), 3);
 }
 
 TEST_F(NamespaceCheck, WhatWeAddAndIsRefusedIsOurs) {
@@ -141,6 +163,7 @@ TEST_F(NamespaceCheck, WhetherTheInitContainersImageCanBePulledIsSaidAsFarAsItIs
 }
 
 TEST_F(NamespaceCheck, WithoutLabelOrPolicyNothingIsTried) {
+  serve("/apis/nccl-env.io/v1alpha1", Json::object());
   serve_text("/api/v1/namespaces/ml", R"({"kind": "Namespace", "metadata": {"name": "ml"}})");
   expect_shown(check(), 1);
   SetUp();
@@ -153,7 +176,7 @@ TEST_F(NamespaceCheck, WithoutLabelOrPolicyNothingIsTried) {
 
 TEST_F(NamespaceCheck, ATenantWhoMayNotReadPoliciesNamesTheResource) {
   answers["/apis/nccl-env.io/v1alpha1/ncclpolicies/p"] = refusal(403, "ncclpolicies is forbidden");
-  expect_shown(check(), 1);
+  expect_shown(check(), 4);
   EXPECT_EQ(check({"--resource", "rdma/hca"}).code, 0);
   called = false;
   expect_shown(check({"--resource", "rdma/hca"}), 1);

@@ -64,6 +64,9 @@ TEST(Preparation, TheCarrierThatTheClusterCanHaveIsToldWithTheLineThatSetsIt) {
   expect_line(facts, "EnvFiles", kNotSeen);
   facts.env_files = kube::EnvFiles{false, "it drops the field"};
   expect_line(facts, "EnvFiles", kNote);
+  facts.env_files =
+      kube::EnvFiles{false, "podtemplates is forbidden: u cannot create resource \"podtemplates\""};
+  expect_line(facts, "EnvFiles", kNote);
 }
 
 TEST(Preparation, MissingRightsAreNamed) {

@@ -112,6 +112,14 @@ TEST_F(DoctorPods, NoNamespaceThatIsOptedInIsCode3) {
   EXPECT_EQ(run({"doctor", "--pods"}).code, 3);
 }
 
+TEST_F(DoctorPods, WithoutAnInstallationNoPodIsWell) {
+  for (const char* target : {"/apis/nccl-env.io/v1alpha1/ncclpolicies/p", "/apis/nccl-env.io/v1alpha1"})
+    serve_none(target);
+  EXPECT_EQ(run({"doctor", "--pods"}).code, 3);
+  serve("/apis/nccl-env.io/v1alpha1", Json::object());
+  EXPECT_NE(run({"doctor", "--pods"}).code, 3) << "the policy alone is missing";
+}
+
 TEST_F(DoctorPods, WrongUsageIsCode2) {
   for (const std::string& more :
        {table, "--store dir:" + path("fleet"), std::string("--policy-name p"), std::string("-n ../x"),

@@ -133,8 +133,8 @@ def check_pods(cluster, ask):
     eventually("the policy of images is gone", lambda: elsewhere()[0] == 0, pause=0.3)
     check_images_at_start(cluster, ask, known)
     code, text = ask("check", "--namespace", "asked")
-    expect("code for a tenant who may not read policies", code, 1)
-    expect_in("what it says", text, "You may not read NcclPolicy asked", "Give one with --resource")
+    expect("code for a tenant who may not read policies", code, 4)
+    expect_in("what it says", text, "not allowed: get ncclpolicies.nccl-env.io asked", "give one with --resource")
 
 
 def check_images_at_start(cluster, ask, known):
