@@ -19,7 +19,9 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxComplaintShown = 1024;
 // Time to log in, for a plugin and for a person at a terminal (a browser, a second factor).
-constexpr std::chrono::minutes kLogin{1}, kLoginOfPerson{10};
+constexpr std::chrono::seconds kLogin{60}, kLoginOfPerson{600};
+// Once the server has answered: a plugin may ask for a new token.
+constexpr std::chrono::seconds kLoginAgain{15};
 constexpr std::string_view kRefusal = "Error from server";
 
 // Source: the reasons of k8s.io/apimachinery/pkg/apis/meta/v1/types.go, with the statuses that it gives them.
@@ -47,10 +49,6 @@ constexpr std::pair<std::string_view, int> kReasons[] = {
 bool is_log_line(std::string_view line) {
   return line.size() > 5 && std::string_view("IWEF").find(line[0]) != line.npos &&
          std::all_of(line.begin() + 1, line.begin() + 5, is_digit);
-}
-
-std::chrono::milliseconds with_login(std::chrono::milliseconds deadline) {
-  return deadline + (in_foreground() ? kLoginOfPerson : kLogin);
 }
 
 kube::Reply refusal(int status, std::string_view message) {
@@ -105,13 +103,19 @@ Program Kubectl::program(std::vector<std::string> words) const {
   return {path_, std::move(words)};
 }
 
+std::chrono::milliseconds Kubectl::with_login(std::chrono::milliseconds deadline) const {
+  return deadline + (answered_ ? kLoginAgain : in_foreground() ? kLoginOfPerson : kLogin);
+}
+
 Result<kube::Reply> Kubectl::ask(const Program& program,
                                  const std::function<bool(std::string_view)>& on_part) const {
   const auto ended = run_program(program, on_part);
   if (!ended) return failed(ended.error().message);
-  if (ended->code == 0) return kube::Reply{kube::kOk, {}};
   const std::string sentence = sentence_of(ended->complaint);
-  if (auto refused = refusal_of(sentence)) return *std::move(refused);
+  auto refused = ended->code == 0 ? std::nullopt : refusal_of(sentence);
+  answered_ = answered_ || ended->code == 0 || refused;
+  if (ended->code == 0) return kube::Reply{kube::kOk, {}};
+  if (refused) return *std::move(refused);
   return failed(sentence);
 }
 

@@ -3,6 +3,7 @@
 // and OIDC. Its errors are passed on in its own words.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ class Kubectl : public kube::ApiServer {
   [[nodiscard]] std::string server() const override;  // "context prod, https://10.0.0.1:6443"
   [[nodiscard]] Result<std::string> name_space() const override;
 
+  // The time that kubectl gets: the call's, and that to log in, which is shorter once the server answered.
+  [[nodiscard]] std::chrono::milliseconds with_login(std::chrono::milliseconds deadline) const;
+
  private:
   struct Context {
     std::string name, server, name_space;
@@ -41,6 +45,7 @@ class Kubectl : public kube::ApiServer {
   const std::string path_;
   std::vector<std::string> options_;
   mutable std::optional<Result<Context>> context_;  // once it was asked for
+  mutable bool answered_ = false;                   // by the server
 };
 
 // kubectl's complaint as one sentence: without warnings, klog's lines and "error: ", at most 1 KiB.

@@ -190,7 +190,7 @@ Status list_node_tables(kube::ApiServer& client, std::map<std::string, NodeTable
 }
 
 // The kubelet reads a file; between two pieces there is nothing that takes long.
-constexpr std::chrono::seconds kIdle{30};
+constexpr std::chrono::seconds kIdle{20};
 
 Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std::string& container,
                           const PodLogOptions& options,

@@ -74,6 +74,15 @@ TEST_F(AskedByKubectl, AnswersAndRefusalsComeBack) {
   EXPECT_EQ(log, "a\nb\n");
 }
 
+// A log that does not come would be waited for as long as a login.
+TEST_F(AskedByKubectl, TimeToLogInIsShortOnceTheServerAnswered) {
+  using std::chrono::seconds;
+  Kubectl asked = kubectl();
+  EXPECT_GE(asked.with_login(seconds(20)), seconds(80));
+  EXPECT_TRUE(asked.call({"GET", "/forbidden", "", ""}));
+  EXPECT_EQ(asked.with_login(seconds(20)), seconds(35));
+}
+
 TEST_F(AskedByKubectl, TheContextHasServerAndNamespace) {
   Kubectl asked = kubectl("other");
   EXPECT_EQ(asked.name_space().value(), "elsewhere");
