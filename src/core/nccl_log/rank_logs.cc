@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl_log/failure_context.h"
 #include "nccl_env/core/nccl_log/log_print.h"
@@ -98,6 +99,12 @@ Place place_of(const RankLog& rank, bool odd) {
   return first ? Place::Waits : Place::Fine;
 }
 
+bool has_own_list(const RankLog& rank) {
+  return std::ranges::any_of(rank.verification.values, [](const VerifiedValue& value) {
+    return value.name == variable::kIbHca && value.state == State::Users;
+  });
+}
+
 class RankJudge {
  public:
   explicit RankJudge(const std::vector<RankLog>& ranks) : ranks_(ranks), odd_(ranks.size()) {}
@@ -143,6 +150,9 @@ class RankJudge {
           facts == &NcclLog::devices ? difference(has, odd->usual) : " instead of " + odd->usual;
       add(code, of_rank ? Severity::Warning : Severity::Info, of,
           named(of) + ": " + std::string(what) + " " + (devices ? other : has + other));
+      if (devices && std::ranges::all_of(of, [this](std::size_t rank) { return has_own_list(ranks_[rank]); }))
+        into_.findings.back().remedy =
+            "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere.";
     }
   }
 

@@ -139,6 +139,11 @@ TEST(RankLogs, ARankWithFewerHcasIsTold) {
   EXPECT_EQ(verification.findings[0].subject.parts, std::vector<std::string>{"r1"});
   EXPECT_EQ(first_of(ranks), "r1");
   tests::expect_golden(verification.sentence);
+  VerifiedValue own;
+  own.name = "NCCL_IB_HCA";
+  own.state = State::Users;
+  ranks[1].verification.values.push_back(own);
+  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("The list is the pod's own")) << "no node is to blame";
   ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE [1]mlx5_9:1/RoCE"));
   EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::OddNode);
 }
