@@ -61,6 +61,7 @@ std::string rates_text(const std::vector<double>& rates) {
 
 std::string age_text(const std::optional<std::chrono::seconds>& age) {
   if (!age) return "-";
+  if (*age < -std::chrono::minutes(2)) return "-" + age_text(-*age);  // from the future
   const auto seconds = std::max<long>(0, age->count());
   if (seconds < 120) return std::to_string(seconds) + "s";
   if (seconds < 120 * 60) return std::to_string(seconds / 60) + "m";

@@ -108,9 +108,11 @@ void check_literal(Report& report, const NodeView& node, const IndexView& view) 
   for (const Port* port : view.ports) {
     const Rows rows = rows_of(node, *port);
     if (std::ranges::find(rows.usable, literal) != rows.usable.end()) continue;
-    report.add(Code::GidIndexDiffers, Severity::Error, node, *port,
+    const std::string usable = std::to_string(view.lowest.at(port));
+    report.add(Code::GidIndexDiffers, Severity::Error, &node, {port_name(*node.table, *port)},
                "policy " + node.policy->name + " sets index " + std::to_string(literal) +
-                   ", and that row is not usable here; " + std::to_string(view.lowest.at(port)) + " is");
+                   ", and that row is not usable here; " + usable + " is",
+               "Set spec.gidIndex of the policy to " + usable + ", or leave it to Auto.");
   }
 }
 
@@ -152,7 +154,8 @@ void check_index(Report& report) {
     split += view.uniform ? 0 : 1;
     check_literal(report, *node, view);
   }
-  if (!report.pool.small() && split * 2 > report.pool.nodes.size()) {
+  // Where nearly all nodes are so, it is a plan.
+  if (!report.pool.small() && split * 5 >= report.pool.nodes.size() * 4) {
     report.add(Code::GidIndexDiffers, Severity::Info, nullptr, {},
                "on " + std::to_string(split) + " of " + count_of(report.pool.nodes.size(), "node") +
                    " no index serves all fabric ports: NCCL has to find it for each by itself");

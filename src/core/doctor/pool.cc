@@ -266,6 +266,31 @@ void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
   if (!left.empty()) pool.extra[&node] = left;
 }
 
+// True for a node with the model's hardware under other names: a name stands there for another kind of part.
+bool is_misnamed(const NodeView& node, const NodeView& model) {
+  if (node.shape != model.shape) return false;
+  std::map<std::string, std::string> kinds;
+  for (const Port* port : model.parts) kinds[port_name(*model.table, *port)] = kind_of(*port);
+  return std::ranges::any_of(node.parts, [&](const Port* port) {
+    const auto found = kinds.find(port_name(*node.table, *port));
+    return found != kinds.end() && found->second != kind_of(*port);
+  });
+}
+
+// The parts of each kind in their order.
+void match_by_kind(const NodeView& node, const NodeView& model, std::size_t position, PoolView& pool) {
+  std::map<std::string, std::vector<const Port*>> left;
+  for (const Port* port : sorted_parts(node, false)) left[kind_of(*port)].push_back(port);
+  for (const Port* port : sorted_parts(model, false)) {
+    std::vector<const Port*>& alike = left[kind_of(*port)];
+    const std::string name = port_name(*model.table, *port);
+    const Port* own = alike.front();
+    std::ranges::find(pool.rails, name, &Rail::name)->ports[position] = own;
+    if (port_name(*node.table, *own) != name) pool.renamed.push_back({&node, {name, own}});
+    alike.erase(alike.begin());
+  }
+}
+
 void match_by_position(const NodeView& node, std::size_t position, PoolView& pool) {
   const std::vector<const Port*> parts = sorted_parts(node, false);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -365,8 +390,16 @@ void match_rails(PoolView& pool, Timestamp now) {
     rail.name = port_name(*model->table, *port);
     rail.ports.resize(pool.nodes.size());
   }
-  for (std::size_t i = 0; i < pool.nodes.size(); ++i)
-    pool.by_name ? match_by_name(*pool.nodes[i], i, pool) : match_by_position(*pool.nodes[i], i, pool);
+  for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
+    const NodeView& node = *pool.nodes[i];
+    if (!pool.by_name) {
+      match_by_position(node, i, pool);
+    } else if (is_misnamed(node, *model)) {
+      match_by_kind(node, *model, i, pool);
+    } else {
+      match_by_name(node, i, pool);
+    }
+  }
   for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);
   mark_fabric(pool, now);
 }

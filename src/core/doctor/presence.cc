@@ -11,6 +11,7 @@
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/timestamp.h"
 
@@ -47,11 +48,16 @@ void check_names(Report& report) {
     return std::ranges::any_of(pool.rails,
                                [&](const Rail& rail) { return rail.fabric && rail.name == name; });
   };
+  std::map<const NodeView*, std::pair<std::vector<std::string>, std::vector<std::string>>> renamed;
   for (const auto& [node, renaming] : pool.renamed) {
     if (!is_fabric(renaming.first)) continue;
-    report.add(Code::HcasDiffer, Severity::Warning, *node, *renaming.second,
-               "stands where its pool has " + renaming.first);
+    renamed[node].first.push_back(port_name(*node->table, *renaming.second));
+    renamed[node].second.push_back(renaming.first);
   }
+  for (const auto& [node, names] : renamed)
+    report.add(Code::HcasDiffer, Severity::Warning, node, names.first,
+               (names.first.size() == 1 ? "stands" : "stand") + std::string(" where its pool has ") +
+                   short_list(names.second));
   for (const auto& [node, ports] : pool.extra) {
     std::vector<std::string> names;
     for (const Port* port : ports) {

@@ -70,6 +70,26 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
   }
 }
 
+using Duplicate = std::pair<Gid, std::vector<Owner>>;
+
+// Several addresses of one node on another: one finding for each of the two.
+void report_clone(const std::vector<Duplicate>& duplicates, const DoctorInput& input,
+                  std::vector<Finding>& findings) {
+  const auto& [gid, owners] = duplicates.front();
+  for (std::size_t side = 0; side < owners.size(); ++side) {
+    const Owner& own = owners[side];
+    std::vector<std::string> ports;
+    for (const Duplicate& each : duplicates) {
+      const std::string name = port_name(*own.node->table, *each.second[side].port);
+      if (ports.empty() || ports.back() != name) ports.push_back(name);
+    }
+    Report(*own.pool, input, findings)
+        .add(Code::DuplicateAddress, severity_of(owners), own.node, std::move(ports),
+             std::to_string(duplicates.size()) + " addresses are also those of " +
+                 owners[1 - side].node->table->name + ", " + text_of(gid) + " for one");
+  }
+}
+
 // The connected prefix of the port's lowest usable row.
 std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
   if (!port.gids || is_down(port)) return std::nullopt;
@@ -203,7 +223,22 @@ void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& inp
       }
     });
   }
-  for (const Gid& gid : found) report_duplicate(gid, owners[gid], input, findings);
+  std::map<std::pair<const NodeView*, const NodeView*>, std::vector<Duplicate>> of_two;
+  for (const Gid& gid : found) {
+    const std::vector<Owner>& all = owners[gid];
+    if (all.size() == 2 && all[0].node != all[1].node && !is_on_most(all)) {
+      of_two[{all[0].node, all[1].node}].emplace_back(gid, all);
+    } else {
+      report_duplicate(gid, all, input, findings);
+    }
+  }
+  for (const auto& [nodes, duplicates] : of_two) {
+    if (duplicates.size() > 1) {
+      report_clone(duplicates, input, findings);
+    } else {
+      report_duplicate(duplicates.front().first, duplicates.front().second, input, findings);
+    }
+  }
 }
 
 }  // namespace nccl_env::doctor

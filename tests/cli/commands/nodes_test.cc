@@ -75,6 +75,10 @@ TEST_F(Nodes, AMomentIsRefusedInTheWordsOfItsUser) {
   expect_shown(run_cli({"nodes", "--at", "yesterday0", table}), 2);  // as long as a date
 }
 
+TEST_F(Nodes, ATableFromTheFutureHasNoAge) {
+  EXPECT_THAT(run("nodes", {"--at", "2026-11-20T06:00:00Z"}).out, HasSubstr("  -60m  StaleTable"));
+}
+
 TEST_F(Nodes, AsJson) {
   write_fleet(100);
   const Json json = Json::parse(run("nodes", {"-o", "json"}).out);

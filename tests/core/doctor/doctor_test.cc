@@ -75,6 +75,46 @@ TEST(Doctor, OneFaultIsOneFinding) {
   EXPECT_EQ(diagnosis.findings[1].sentence, "100 Gb/s; most of its pool's have 200 Gb/s");
 }
 
+TEST(Doctor, OtherNamesOfANodesDevicesAreOneFinding) {
+  Fleet fleet = fleet_of(6, roce_node);
+  for (std::size_t i = 0; i < 8; ++i) fleet[2].ports[i].hca = "mlx5_" + std::to_string(i);
+  fleet[2].ports[8].hca = "mlx5_8";  // management
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_EQ(diagnosis.findings.size(), 1u);
+  EXPECT_EQ(diagnosis.findings[0].subject.parts.size(), 8u);
+  EXPECT_EQ(diagnosis.findings[0].sentence, "stand where its pool has mlx5_1-8");
+}
+
+TEST(Doctor, AClonedConfigurationIsOneFindingForEachOfTheTwo) {
+  Fleet fleet = fleet_of(6, roce_node);
+  const NodeFabric original = fleet[2];
+  fleet[1].ports = original.ports;
+  fleet[1].interfaces = original.interfaces;
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_EQ(diagnosis.findings.size(), 2u);
+  EXPECT_EQ(diagnosis.findings[0].sentence, "8 addresses are also those of gpu-2, 10.1.0.3 for one");
+  EXPECT_EQ(diagnosis.findings[0].subject.parts.size(), 8u);
+}
+
+TEST(Doctor, APolicysIndexThatIsNotUsableIsThePolicysToMend) {
+  NcclPolicy policy;
+  policy.name = "p";
+  policy.gid_index.kind = GidIndexRule::Kind::Literal;
+  policy.gid_index.literal = 1;
+  const Diagnosis diagnosis = diagnose(fleet_of(3, roce_node), {policy});
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_THAT(diagnosis.findings[0].sentence, HasSubstr("row is not usable here; 3 is"));
+  EXPECT_THAT(diagnosis.findings[0].remedy, HasSubstr("of the policy to 3"));
+}
+
+TEST(Doctor, AnIndexThatDiffersInsideMostNodesIsNoPlanYet) {
+  Fleet fleet = fleet_of(6, roce_node);
+  for (std::size_t n = 0; n < 4; ++n) fleet[n].ports[2].gids->back().index = 5;
+  EXPECT_EQ(count(diagnose(fleet).findings, Severity::Error), 4u);
+  fleet[4].ports[2].gids->back().index = 5;
+  EXPECT_TRUE(is_good(diagnose(fleet).findings));
+}
+
 TEST(Doctor, ASingleNodeIsMeasuredByItsOwnPorts) {
   Fleet fleet = fleet_of(1, roce_node);
   fleet[0].ports[2].rate_gbps = 100;
