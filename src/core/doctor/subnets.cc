@@ -72,7 +72,19 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
 
 using Duplicate = std::pair<Gid, std::vector<Owner>>;
 
-// Several addresses of one node on another: one finding for each of the two.
+using Nodes = std::vector<const NodeView*>;
+
+// Empty where one of them owns the address twice.
+Nodes nodes_of(const std::vector<Owner>& owners) {
+  Nodes nodes;
+  for (const Owner& owner : owners) {
+    if (std::ranges::find(nodes, owner.node) != nodes.end()) return {};
+    nodes.push_back(owner.node);
+  }
+  return nodes;
+}
+
+// Several addresses of one node on others: one finding for each of them.
 void report_clone(const std::vector<Duplicate>& duplicates, const DoctorInput& input,
                   std::vector<Finding>& findings) {
   const auto& [gid, owners] = duplicates.front();
@@ -83,10 +95,14 @@ void report_clone(const std::vector<Duplicate>& duplicates, const DoctorInput& i
       const std::string name = port_name(*own.node->table, *each.second[side].port);
       if (ports.empty() || ports.back() != name) ports.push_back(name);
     }
+    std::vector<std::string> others;
+    for (const Owner& other : owners) {
+      if (other.node != own.node) others.push_back(other.node->table->name);
+    }
     Report(*own.pool, input, findings)
         .add(Code::DuplicateAddress, severity_of(owners), own.node, std::move(ports),
-             std::to_string(duplicates.size()) + " addresses are also those of " +
-                 owners[1 - side].node->table->name + ", " + text_of(gid) + " for one");
+             std::to_string(duplicates.size()) + " addresses are also those of " + some_of(others) + ", " +
+                 text_of(gid) + " for one");
   }
 }
 
@@ -223,21 +239,15 @@ void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& inp
       }
     });
   }
-  std::map<std::pair<const NodeView*, const NodeView*>, std::vector<Duplicate>> of_two;
-  for (const Gid& gid : found) {
-    const std::vector<Owner>& all = owners[gid];
-    if (all.size() == 2 && all[0].node != all[1].node && !is_on_most(all)) {
-      of_two[{all[0].node, all[1].node}].emplace_back(gid, all);
-    } else {
-      report_duplicate(gid, all, input, findings);
-    }
-  }
-  for (const auto& [nodes, duplicates] : of_two) {
-    if (duplicates.size() > 1) {
+  std::map<Nodes, std::vector<Duplicate>> by_nodes;
+  for (const Gid& gid : found)
+    by_nodes[is_on_most(owners[gid]) ? Nodes() : nodes_of(owners[gid])].emplace_back(gid, owners[gid]);
+  for (const auto& [nodes, duplicates] : by_nodes) {
+    if (!nodes.empty() && duplicates.size() > 1) {
       report_clone(duplicates, input, findings);
-    } else {
-      report_duplicate(duplicates.front().first, duplicates.front().second, input, findings);
+      continue;
     }
+    for (const auto& [gid, all] : duplicates) report_duplicate(gid, all, input, findings);
   }
 }
 

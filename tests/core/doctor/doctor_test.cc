@@ -85,11 +85,16 @@ TEST(Doctor, OtherNamesOfANodesDevicesAreOneFinding) {
   EXPECT_EQ(diagnosis.findings[0].sentence, "stand where its pool has mlx5_1-8");
 }
 
-TEST(Doctor, AClonedConfigurationIsOneFindingForEachOfTheTwo) {
-  Fleet fleet = fleet_of(6, roce_node);
-  const NodeFabric original = fleet[2];
-  fleet[1].ports = original.ports;
-  fleet[1].interfaces = original.interfaces;
+TEST(Doctor, AClonedConfigurationIsOneFindingForEachOfItsNodes) {
+  Fleet fleet = fleet_of(7, roce_node);
+  const auto clone = [&](std::size_t number) {
+    fleet[number].ports = fleet[2].ports;
+    fleet[number].interfaces = fleet[2].interfaces;
+  };
+  clone(0);
+  clone(1);
+  EXPECT_EQ(diagnose(fleet).findings.size(), 3u);
+  fleet[0] = fleet_of(7, roce_node)[0];
   const Diagnosis diagnosis = diagnose(fleet);
   ASSERT_EQ(diagnosis.findings.size(), 2u);
   EXPECT_EQ(diagnosis.findings[0].sentence, "8 addresses are also those of gpu-2, 10.1.0.3 for one");
