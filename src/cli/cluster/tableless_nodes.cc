@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/timestamp.h"
@@ -22,7 +23,7 @@ constexpr std::chrono::minutes kFirstTable{5};
 // Returns the policy that matches the resource; a GPU tells nothing of RDMA.
 const NcclPolicy* policy_for(const std::string& resource, const DoctorInput& input) {
   const auto takes = [&](const std::string& glob) { return glob_matches(glob, resource); };
-  if (resource.find('/') == resource.npos || resource.ends_with("/gpu")) return nullptr;
+  if (!is_extended_resource(resource) || resource.ends_with("/gpu")) return nullptr;
   for (const auto& policy : input.policies) {
     if (std::ranges::none_of(policy->skip_resources, takes) &&
         std::ranges::any_of(policy->resources, takes, &ResourceMatch::name))
@@ -43,11 +44,23 @@ std::string why_of_node(const Json& node, const DoctorInput& input) {
   return {};
 }
 
+// True for a node of processors alone, whose agent is there because agents are everywhere.
+bool is_plain(const Json& node, const DoctorInput& input) {
+  const bool by_resource = std::ranges::none_of(input.policies, [](const auto& policy) {
+    return policy->host_devices || !policy->device_classes.empty() || !policy->networks.empty();
+  });
+  const Json& offered = member(member(node, "status"), "allocatable");
+  return by_resource && offered.is_object() &&
+         std::ranges::none_of(offered.get_ref<const Json::object_t&>(), [](const auto& each) {
+           return is_extended_resource(each.first) && each.second != "0";
+         });
+}
+
 TablelessNode of_agent(const Json& pod, const std::string& node, Timestamp now) {
   const std::string created = text_at(member(pod, "metadata"), "creationTimestamp");
   const auto since = parse_timestamp(created);
   return {node, "an agent's pod is on it since " + created + ", and it has no NodeFabric",
-          since && now - *since < kFirstTable};
+          !since || now - *since >= kFirstTable};
 }
 
 }  // namespace
@@ -69,6 +82,8 @@ std::vector<TablelessNode> find_tableless_nodes(kube::ApiServer& client, const D
     const std::string name = text_at(member(node, "metadata"), "name");
     there.insert(name);
     add(name, {name, why_of_node(node, input)});
+    if (const auto agent = found.find(name); agent != found.end() && is_plain(node, input))
+      agent->second.needed = false;
   });
   std::vector<TablelessNode> all;
   for (auto& [node, tableless] : found) {

@@ -72,7 +72,7 @@ void add_tableless(const DoctorInput& input, std::vector<NodeState>& nodes, std:
     NodeState& state = nodes.emplace_back();
     state.node = each.node;
     state.reason = reason;
-    findings.push_back({Code::NoFabric, each.awaited ? Severity::Info : Severity::Error, of_node(each.node),
+    findings.push_back({Code::NoFabric, each.needed ? Severity::Error : Severity::Info, of_node(each.node),
                         reason + ": " + each.why, std::string(remedy(Reason::NoTable))});
   }
   std::ranges::stable_sort(nodes, hca_name_less, &NodeState::node);

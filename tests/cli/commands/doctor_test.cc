@@ -126,28 +126,29 @@ TEST_F(DoctorOfACluster, AsksForThePodsOfNodesWhereAnIndexMoved) {
 }
 
 // gpu-3 has an agent, gpu-4 an RDMA device that a policy wants, gpu-5 an agent that has just begun; cpu-1 has
-// neither, and "gone" is no node any more.
+// neither, cpu-2 an agent alone, and "gone" is no node any more.
 TEST_F(DoctorOfACluster, ANodeThatShouldHaveATableAndHasNoneIsAnError) {
   EXPECT_EQ(run({"node", "gpu-3"}).code, 3);
   Json pods = list(), nodes = list(), policies = list();
-  for (const std::string node : {"gpu-1", "gpu-3", "gpu-5", "gone"}) {
+  for (const std::string node : {"gpu-1", "gpu-3", "gpu-5", "cpu-2", "gone"}) {
     const char* const created = node == "gpu-5" ? "2026-11-20T07:59:00Z" : "2026-11-01T08:00:00Z";
     pods["items"].push_back(
         {{"metadata", {{"name", "a-" + node}, {"resourceVersion", "1"}, {"creationTimestamp", created}}},
          {"spec", {{"nodeName", node}}}});
   }
-  for (const std::string node : {"gpu-2", "gpu-3", "gpu-4", "gpu-5", "cpu-1"})
-    nodes["items"].push_back(
-        {{"metadata", {{"name", node}, {"resourceVersion", "1"}}},
-         {"status",
-          {{"allocatable", {{"nvidia.com/gpu", "8"}, {"rdma/hca", node == "cpu-1" ? "0" : "8"}}}}}});
+  for (const std::string node : {"gpu-2", "gpu-3", "gpu-4", "gpu-5", "cpu-1", "cpu-2"}) {
+    const char* const some = node.starts_with("cpu") ? "0" : "8";
+    nodes["items"].push_back({{"metadata", {{"name", node}, {"resourceVersion", "1"}}},
+                              {"status", {{"allocatable", {{"nvidia.com/gpu", some}, {"rdma/hca", some}}}}}});
+  }
   Json of_policy = parse_documents(kPolicy, "p")->front();
   of_policy["metadata"]["resourceVersion"] = "1";
   policies["items"].push_back(of_policy);
   serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", policies);
   serve("/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent&limit=500", pods);
-  EXPECT_THAT(moved("NoFabric"), ::testing::ElementsAre(StartsWith("error NoTable: an agent's pod is on it"),
-                                                        StartsWith("error "), StartsWith("info ")))
+  EXPECT_THAT(moved("NoFabric"),
+              ::testing::ElementsAre(StartsWith("error NoTable: an agent's pod is on it"),
+                                     StartsWith("error "), StartsWith("error "), StartsWith("info ")))
       << "who may not list nodes sees the agents";
   serve("/api/v1/nodes?limit=500", nodes);
   expect_shown(run({"doctor"}), 1);

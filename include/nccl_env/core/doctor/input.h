@@ -15,8 +15,8 @@ namespace nccl_env {
 // A node that has no table, and whose pods would get values of one.
 struct TablelessNode {
   std::string node;
-  std::string why;       // a clause: what tells that it should have one
-  bool awaited = false;  // its agent has hardly begun
+  std::string why;     // a clause: what tells that it should have one
+  bool needed = true;  // false: its agent has hardly begun, or it offers no device
 };
 
 struct DoctorInput {
