@@ -295,13 +295,14 @@ std::optional<Judged> answer_in(const NamespaceCheck& check) {
   return std::nullopt;
 }
 
-void add_finding(const std::optional<Finding>& finding, TextColumns& columns) {
+// `first`: the sentence that the first line has told.
+void add_finding(const std::optional<Finding>& finding, std::string_view first, TextColumns& columns) {
   if (!finding) return;
-  columns.add({"problem", printable(finding->sentence)});
+  if (finding->sentence != first) columns.add({"problem", printable(finding->sentence)});
   columns.add({"remedy", printable(finding->remedy)});
 }
 
-std::string sample_text(const SampleOutcome& sample, bool dry_run) {
+std::string sample_text(const SampleOutcome& sample, bool dry_run, std::string_view first) {
   TextColumns columns(2);
   if (sample.with_us.admitted) {
     columns.add({"admitted", sample.touched ? "form " + printable(sample.form) + ", exposure " +
@@ -324,8 +325,13 @@ std::string sample_text(const SampleOutcome& sample, bool dry_run) {
                                    ? "the same pod would be admitted (nccl-env.io/inject: \"false\")"
                                    : "refused, too: " + printable(sample.without_us->sentence)});
   }
-  add_finding(sample.finding, columns);
+  add_finding(sample.finding, first, columns);
   return "\na pod with " + printable(sample.resource) + "\n" + columns.render();
+}
+
+std::string verdict_of(const NamespaceCheck& check) {
+  const std::vector<Finding> findings = check.findings();
+  return findings.empty() ? "its pods can get what the policy wants" : findings.front().sentence;
 }
 
 OrderedJson object_of(const Pairs& pairs) {
@@ -357,6 +363,7 @@ std::vector<Finding> NamespaceCheck::findings() const {
   add(tables, "");
   add(pull, "");
   for (const SampleOutcome& sample : samples) add(sample.finding, sample.resource);
+  std::ranges::stable_sort(all, {}, &Finding::severity);
   return all;
 }
 
@@ -416,16 +423,17 @@ Judged try_webhook(kube::ApiServer& client) {
 }
 
 std::string render_text(const NamespaceCheck& check) {
-  std::string text = "namespace " + printable(check.name_space);
-  if (!check.policy.empty()) text += ", policy " + printable(check.policy);
-  text += is_good(check.findings()) ? ": its pods can get what the policy wants\n" : ": not all is well\n";
+  const std::string first = verdict_of(check);
+  std::string head = "namespace " + check.name_space;
+  if (!check.policy.empty()) head += ", policy " + check.policy;
+  std::string text = paragraph(printable(head + ": " + first));
   TextColumns columns(2);
-  add_finding(check.finding, columns);
-  add_finding(check.tables, columns);
-  add_finding(check.pull, columns);
+  for (const auto* finding : {&check.finding, &check.tables, &check.pull})
+    add_finding(*finding, first, columns);
   for (const std::string& note : check.notes) columns.add({"note", printable(note)});
   text += columns.render();
-  for (const SampleOutcome& sample : check.samples) text += sample_text(sample, check.mode == "DryRun");
+  for (const SampleOutcome& sample : check.samples)
+    text += sample_text(sample, check.mode == "DryRun", first);
   return text;
 }
 
@@ -445,6 +453,7 @@ OrderedJson to_json(const NamespaceCheck& check) {
   }
   return {{"namespace", check.name_space},
           {"good", is_good(check.findings())},
+          {"sentence", verdict_of(check)},
           {"policy", text_or_null(check.policy)},
           {"mode", text_or_null(check.mode)},
           {"findings", nccl_env::to_json(check.findings())},

@@ -65,7 +65,7 @@ struct NamespaceCheck {
   std::vector<SampleOutcome> samples;
   std::vector<std::string> notes;  // on what was not tried
 
-  [[nodiscard]] std::vector<Finding> findings() const;
+  [[nodiscard]] std::vector<Finding> findings() const;  // the worst first
 };
 
 // Needs get of the namespace and of ncclpolicies, list of nodefabrics, and create of pods; changes nothing.

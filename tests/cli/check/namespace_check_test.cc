@@ -102,6 +102,7 @@ TEST_F(NamespaceCheck, WhatWeAddAndIsRefusedIsOurs) {
   EXPECT_EQ(tried[1]["metadata"]["labels"]["nccl-env.io/inject"], "false");
   const Json json = Json::parse(check({"-o", "json"}).out);
   EXPECT_EQ(json["good"], false);
+  EXPECT_EQ(json["sentence"], "what nccl-env adds to the pod is refused by a ResourceQuota");
   EXPECT_EQ(json["samples"][0]["refused"]["sentence"], kFull);
   EXPECT_EQ(json["samples"][0]["admittedWithoutUs"], true);
 }
