@@ -220,7 +220,7 @@ def check_copies(cluster, ask):
     waiting = ask.told(1, "explain", "pod/unseen-at-create", "-n", "ways")
     expect_in("explain of a pending pod with values", " ".join(waiting.split()), "the pod has none yet")
     api.merge("Pod", "ways", "unseen-at-create", {"spec": {"schedulingGates": []}})
-    told("no webhook at CREATE", "ways", "unseen-at-create", 0, "some values it can't")
+    told("no webhook at CREATE", "ways", "unseen-at-create", 1, "given, but no HCA list (NoTable)")
 
 
 def check_between(cluster, ask):
