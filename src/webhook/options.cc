@@ -187,6 +187,8 @@ void group_options(CLI::App& app) {
 std::string problem_of(const WebhookOptions& options, const OptionTexts& texts) {
   if (texts.carrier != to_string(Carrier::File) && options.resolver.image.empty())
     return "--carrier EnvFile needs --resolver-image: an init container writes the file";
+  if (options.listen == options.ops_listen && !options.listen.ends_with(":0"))
+    return "--listen and --ops-listen: both are " + options.listen;
   if (!options.kubernetes && !options.certificates.managed() && !options.kubeconfig.empty())
     return "--kubeconfig is for --store kubernetes and --managed-certificates";
   return memory_problem(memory_input(options), container_limits().memory).value_or("");

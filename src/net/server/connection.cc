@@ -156,6 +156,10 @@ asio::awaitable<bool> Connection::handshake() {
   co_return !aborted_;
 }
 
+bool Connection::has_heard() const {
+  return ssl_ && BIO_number_read(SSL_get_rbio(ssl_.get())) > 0;
+}
+
 asio::awaitable<bool> Connection::wait_input() {
   if (ssl_ && SSL_has_pending(ssl_.get())) co_return !aborted_;
   co_return co_await ready(Io::WantRead);

@@ -26,6 +26,8 @@ class Connection {
   // Returns true once encrypted (at once if plain), false if that failed; then handshake_error() holds
   // OpenSSL's reason, if it gave one.
   boost::asio::awaitable<bool> handshake();
+  // False for a client that has sent nothing. Only for an encrypted connection.
+  [[nodiscard]] bool has_heard() const;
   [[nodiscard]] const std::string& handshake_error() const { return handshake_error_; }
   // True if the handshake failed because the client does not trust our certificate.
   [[nodiscard]] bool distrusted() const { return distrusted_; }

@@ -98,7 +98,8 @@ asio::awaitable<void> Session::run() {
   const bool encrypted = co_await connection_.handshake();
   if (!encrypted) {
     if (ticket_.given_up()) co_return;
-    Worker::count(worker_.counters.handshakes_failed);
+    if (connection_.has_heard())
+      Worker::count(worker_.counters.handshakes_failed);  // else a probe of the port
     if (const auto& distrusted = worker_.shared.handlers.distrusted; distrusted && connection_.distrusted())
       distrusted();
     if (!connection_.handshake_error().empty()) {

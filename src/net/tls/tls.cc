@@ -3,9 +3,11 @@
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "nccl_env/base/file.h"
 #include "nccl_env/hex.h"
@@ -182,6 +184,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(const TlsPem& pem) {
   if (!key) return key.error();
   auto info = describe(*chain->front(), "certificate");
   if (!info) return info.error();
+  if (X509_check_purpose(chain->front().get(), X509_PURPOSE_SSL_SERVER, 0) != 1)
+    return Error{"certificate: its key usage is not that of a server, so that clients refuse it"};
   SslCtxPtr context = new_context();
   if (!context) return Error{"TLS context: " + openssl_error()};
   if (const Status used = use_identity(context.get(), *chain, key->get()); !used) return used.error();
@@ -230,6 +234,9 @@ Result<TlsSource::Reload> TlsSource::swap(const TlsPem& pem) {
   if (digest == digest_) return Reload::Unchanged;
   auto context = TlsContext::make(pem);
   if (!context) return context.error();
+  const auto now = std::chrono::system_clock::now();
+  if ((*context)->info().not_after <= now && current()->info().not_after > now)
+    return Error{"the certificate has expired, and the one in use has not"};
   digest_ = std::move(digest);
   const std::lock_guard lock(context_mutex_);
   context_ = *std::move(context);

@@ -94,6 +94,16 @@ TEST_F(TlsServerTest, RefusesOldTlsAndClientsThatSpeakOnlyHttp2) {
   EXPECT_TRUE(eventually([&] { return server->stats().handshakes_failed == 2; }));
 }
 
+TEST_F(TlsServerTest, AProbeThatOnlyConnectsIsNoFailedHandshake) {
+  start_tls();
+  { const TestClient probe(server->port()); }
+  TestClient stranger(server->port());
+  stranger.send("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(stranger.at_end());
+  EXPECT_TRUE(eventually([&] { return server->stats().connections_accepted == 2; }));
+  EXPECT_TRUE(eventually([&] { return server->stats().handshakes_failed == 1; }));
+}
+
 TEST_F(TlsServerTest, Tls12HasAuthenticatedEncryptionOrNone) {
   start_tls();
   const std::string client =

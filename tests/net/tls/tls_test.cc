@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/net/tls/tls.h"
+#include "nccl_env/base/file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -123,6 +124,24 @@ TEST(Tls, TextsAreSwappedWithoutFiles) {
   EXPECT_EQ((*source)->swap({two.leaf.certificate, two.leaf.key, ""}).value(), TlsSource::Reload::Swapped);
   EXPECT_EQ((*source)->current()->info().fingerprint,
             read_certificate(two.leaf.certificate, "x")->fingerprint);
+}
+
+TEST(Tls, ACertificateThatClientsRefuseTakesNoGoodOnesPlace) {
+  const Identity one;
+  const auto source = TlsSource::make({one.leaf.certificate, one.leaf.key, ""});
+  const KeyPair old = issue_server_certificate(one.ca, {"localhost"}, kNow - std::chrono::years(20)).value();
+  EXPECT_THAT((*source)->swap({old.certificate, old.key, ""}).error().message, HasSubstr("has expired"));
+  EXPECT_TRUE(TlsContext::make({old.certificate, old.key, ""}).ok()) << "at the start a warning";
+  tests::TemporaryDirectory directory;
+  const std::string key = (directory.path() / "key").string();
+  const std::string certificate =
+      run_command(
+          "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 9 -subj /CN=x "
+          "-addext extendedKeyUsage=clientAuth -keyout " +
+          key)
+          .output;
+  EXPECT_THAT((*source)->swap({certificate, read_file(key, 1 << 16).value(), ""}).error().message,
+              HasSubstr("is not that of a server"));
 }
 
 TEST(Pki, NamesThatAreNoNamesAreRefused) {
