@@ -268,18 +268,15 @@ void append_base64(std::string& out, std::string_view bytes) {
 
 Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding) {
   PatchText patch;
-  if (!plan.inject) {
-    // Annotations that a copied manifest brings are another pod's.
-    if (!is_mirror(pod)) patch_annotations(patch, pod.has_metadata, pod.has_annotations, pod.annotations, {});
-    return patch.take();
-  }
-  Wanted wanted{{key::kStatus, plan.status}};
-  if (binding) {
+  Wanted wanted;  // none if not injected: annotations that a copied manifest brings are another pod's
+  if (plan.inject) wanted.emplace_back(key::kStatus, plan.status);
+  if (plan.inject && binding) {
     wanted.insert(wanted.end(), binding->annotations.begin(), binding->annotations.end());
     std::sort(wanted.begin(), wanted.end());
   }
-  patch_annotations(patch, pod.has_metadata, pod.has_annotations, pod.annotations, std::move(wanted));
-  for (const ContainerPlan& container : plan.containers) {
+  if (plan.inject || !is_mirror(pod))
+    patch_annotations(patch, pod.has_metadata, pod.has_annotations, pod.annotations, std::move(wanted));
+  for (const ContainerPlan& container : plan.inject ? plan.containers : plan.cleared) {
     patch_container(patch, pod.containers[container.position], container);
   }
   patch_list(patch, "/spec/volumes", pod.has_volumes, plan.volume);

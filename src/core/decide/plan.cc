@@ -26,6 +26,21 @@ Plan skip(Plan plan, Reason reason, std::string detail) {
   return plan;
 }
 
+// Takes away what an earlier review added before another webhook changed the pod, or what a copied manifest
+// brings. The status tells it from what users wrote: without one, nothing is touched.
+void clear_own(const Pod& pod, const NcclPolicy& policy, Plan& plan) {
+  plan.volume = {};
+  plan.resolver = {};
+  if (!pod.annotation(key::kStatus) || is_mirror(pod)) return;
+  PodMatch none;
+  none.in_scope.resize(pod.containers.size());
+  Plan cleared;
+  PodPlanner(pod, policy, std::nullopt, none, cleared).run();
+  plan.cleared = std::move(cleared.containers);
+  plan.volume = std::move(cleared.volume);
+  plan.resolver = std::move(cleared.resolver);
+}
+
 Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
                const std::optional<Resolver>& resolver, const PodClaims* claims) {
   Plan plan;
@@ -34,6 +49,7 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
   if (!pod.excess.empty()) return skip(std::move(plan), Reason::BudgetExceeded, pod.excess);
   PodMatch match = match_pod(pod, policy, claims);
   if (match.skip) {
+    clear_own(pod, policy, plan);
     add_warnings(Moment::Skip, {pod, &policy, match}, plan.warnings);
     return skip(std::move(plan), *match.skip, std::move(match.detail));
   }
@@ -45,10 +61,12 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
   plan.inject = true;
   plan.status = render_status(pod, plan);
   if (annotation_budget(pod, plan, policy) > kMaxAnnotationBytes) {
+    clear_own(pod, policy, plan);
     return skip(std::move(plan), Reason::BudgetExceeded,
                 "The pod's annotations leave no room for ours within 256 KiB.");
   }
   if (policy.mode == PolicyMode::DryRun) {
+    clear_own(pod, policy, plan);
     plan.inject = false;
     plan.reason = Reason::DryRun;
     plan.detail = "Policy " + policy.name + " is in mode DryRun.";
@@ -73,6 +91,7 @@ Plan plan_review(const PolicyLookup& found, const Review& review, const PlanOpti
   none.skip = found.reason;
   none.detail = found.detail;
   Plan plan;
+  clear_own(review.pod, {}, plan);
   add_warnings(Moment::Skip, {review.pod, nullptr, none}, plan.warnings);
   return skip(std::move(plan), *found.reason, std::move(none.detail));
 }

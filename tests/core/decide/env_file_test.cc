@@ -55,6 +55,21 @@ std::string fallback_of(const Json& pod) {
       .value("fallback", "");
 }
 
+// Another webhook opts the pod out between two calls of ours.
+TEST(EnvFile, ASecondCallThatSkipsThePodTakesAwayWhatTheFirstAdded) {
+  Json users = pod({container("c", {env_literal("MINE", "1")})});
+  Json between = plan(users).pod;
+  EXPECT_NE(resolver_of(between), nullptr);
+  between["metadata"]["annotations"]["nccl-env.io/inject"] = "false";
+  const Json after = plan(between).pod;
+  EXPECT_EQ(after["spec"]["containers"][0]["env"], users["spec"]["containers"][0]["env"]);
+  EXPECT_EQ(after["spec"].dump().find("nccl-env"), std::string::npos) << after["spec"];
+  EXPECT_EQ(plan(after).patch, "");
+  Json hand_written = between;  // without a status nothing says that we wrote it
+  hand_written["metadata"]["annotations"].erase("nccl-env.io/status");
+  EXPECT_EQ(plan(hand_written).pod["spec"], between["spec"]);
+}
+
 TEST(EnvFile, NodeValuesAreReferencesToTheFileAndConstantsStayLiterals) {
   const Admitted admitted = plan(pod({container("c")}));
   const Json& main = admitted.pod["spec"]["containers"][0];

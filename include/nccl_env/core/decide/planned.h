@@ -63,7 +63,9 @@ struct Plan {
   Form form = Form::Binding;
   std::optional<Reason> fallback;  // why nccl.conf takes the place of the policy's EnvFile
   std::vector<ContainerPlan> containers;
-  std::vector<Value> file;            // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
+  std::vector<Value> file;  // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
+  // Not injected: `cleared`, `volume` and `resolver` take away what an earlier review of ours added.
+  std::vector<ContainerPlan> cleared;
   ListChange volume;                  // of conf_file::kVolume in spec.volumes
   ListChange resolver;                // of conf_file::kResolver in spec.initContainers
   std::vector<std::string> warnings;  // at most three
