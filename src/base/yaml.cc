@@ -196,8 +196,9 @@ std::string sentence_of(const std::string& what) {
 
 class JsonEvents {
  public:
+  // Reads from `furthest` on, which is in the text that begins at `begin`.
   JsonEvents(const char* begin, const char*& furthest, Remarks* remarks, FieldLines* lines)
-      : begin_(begin), furthest_(furthest), counted_(begin), builder_(remember(remarks)) {
+      : begin_(begin), start_(furthest), furthest_(furthest), counted_(begin), builder_(remember(remarks)) {
     builder_.note_lines(lines);
   }
 
@@ -217,7 +218,8 @@ class JsonEvents {
   bool start_array(std::size_t) { return open(json::array()); }
   bool end_array() { return close(); }
   bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
-    problem_ = TextProblem{position > 0 ? position - 1 : 0, sentence_of(error.what())};
+    const auto before = static_cast<std::size_t>(start_ - begin_);
+    problem_ = TextProblem{before + (position > 0 ? position - 1 : 0), sentence_of(error.what())};
     return false;
   }
 
@@ -259,6 +261,7 @@ class JsonEvents {
   }
 
   const char* begin_;
+  const char* start_;
   const char*& furthest_;
   const char* counted_;
   int line_ = 1;
@@ -267,15 +270,34 @@ class JsonEvents {
 };
 
 // Reads one JSON value and nothing else.
-std::variant<json, TextProblem> parse_json_document(std::string_view text, Remarks* remarks,
-                                                    FieldLines* lines) {
+std::variant<json, TextProblem> parse_json_document(std::string_view text, FieldLines* lines) {
   const char* const begin = text.data();
   const char* furthest = begin;
-  JsonEvents events(begin, furthest, remarks, lines);
+  JsonEvents events(begin, furthest, nullptr, lines);
   const WatchedIterator first(begin, &furthest);
   const WatchedIterator last(begin + text.size(), &furthest);
   if (json::sax_parse(first, last, &events)) return events.take();
   return events.problem();
+}
+
+// Reads objects and lists that follow each other, as kubectl does.
+std::variant<Documents, TextProblem> parse_json_documents(std::string_view text, Remarks* remarks) {
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const char* furthest = begin;
+  Documents documents;
+  for (;;) {
+    const auto at = text.find_first_not_of(" \t\r\n", static_cast<std::size_t>(furthest - begin));
+    if (at == text.npos) return documents;
+    furthest = begin + at;
+    JsonEvents events(begin, furthest, remarks, nullptr);
+    // Only behind an object or a list does the reader know the end without looking further.
+    const bool more = *furthest == '{' || *furthest == '[';
+    if (!json::sax_parse(WatchedIterator(furthest, &furthest), WatchedIterator(end, &furthest), &events,
+                         json::input_format_t::json, !more))
+      return events.problem();
+    if (json document = events.take(); !document.is_null()) documents.push_back(std::move(document));
+  }
 }
 
 constexpr std::string_view kDigits = "0123456789";
@@ -350,6 +372,44 @@ Result<json> resolve_plain_scalar(std::string_view text) {
     return Error{"JSON has no such number; put it in quotes if it is meant as text"};
   }
   return json(std::string(text));
+}
+
+// "0644" -> 420: a whole number of YAML 1.1 as kubectl reads it, without its underscores.
+std::optional<json> old_whole_number(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  const auto in_base = [&](std::string_view digits, int base, std::string_view set) {
+    return all_of_set(digits, set) ? whole_number(digits, base, negative) : std::nullopt;
+  };
+  if (text.size() < 2 || text[0] != '0') return in_base(text, 10, kDigits);
+  const std::string_view digits = text.substr(2);
+  switch (text[1]) {
+    case 'x':
+    case 'X':
+      return in_base(digits, 16, "0123456789abcdefABCDEF");
+    case 'o':
+    case 'O':
+      return in_base(digits, 8, "01234567");
+    case 'b':
+    case 'B':
+      return in_base(digits, 2, "01");
+    default:
+      return in_base(text.substr(1), 8, "01234567");
+  }
+}
+
+// Returns the value of a plain scalar in a manifest, where kubectl takes the words and numbers of YAML 1.1,
+// too (sigs.k8s.io/yaml, goyaml.v2/resolve.go; its output compared).
+Result<json> resolve_manifest_scalar(std::string_view text) {
+  if (is_one_of(text, {"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"})) return json(true);
+  if (is_one_of(text, {"n", "N", "no", "No", "NO", "off", "Off", "OFF"})) return json(false);
+  if (text.empty() || std::string_view("0123456789+-.").find(text[0]) == std::string_view::npos)
+    return resolve_plain_scalar(text);
+  std::string bare(text);
+  std::erase(bare, '_');
+  if (auto number = old_whole_number(bare)) return *std::move(number);
+  auto value = resolve_plain_scalar(bare);
+  return value && value->is_string() ? json(std::string(text)) : value;
 }
 
 // yaml-cpp's scanner keeps some 250 bytes for each "[" until it knows whether the list is a key: 8 MiB of
@@ -482,7 +542,9 @@ class YamlEvents final : public YAML::EventHandler {
       if (!builder_.key(text)) throw Refused{mark, builder_.problem()};
       return;
     }
-    auto value = plain ? resolve_plain_scalar(text) : Result<json>(text);
+    auto value = !plain         ? Result<json>(text)
+                 : is_manifest_ ? resolve_manifest_scalar(text)
+                                : resolve_plain_scalar(text);
     if (!value) throw Refused{mark, value.error().message};
     keep(mark, anchor, *value);
     builder_.add(*std::move(value));
@@ -681,15 +743,20 @@ Result<Documents> parse_text(std::string_view text, std::string_view file_name, 
   if (start == text.npos) return Documents{};
 
   const bool only_json = file_name.ends_with(".json");
-  if (only_json || text[start] == '{' || text[start] == '[') {
+  const bool like_json = only_json || text[start] == '{' || text[start] == '[';
+  if (like_json && remarks) {
+    auto parsed = parse_json_documents(text, remarks);
+    if (auto* documents = std::get_if<Documents>(&parsed)) return std::move(*documents);
+    if (only_json) return error_at(file_name, text, std::get<TextProblem>(parsed));
+    remarks->clear();
+  } else if (like_json) {
     FieldLines here;
-    auto parsed = parse_json_document(text, remarks, lines ? &here : nullptr);
+    auto parsed = parse_json_document(text, lines ? &here : nullptr);
     if (auto* document = std::get_if<json>(&parsed)) {
       if (lines && !document->is_null()) lines->push_back(std::move(here));
       return one_document(std::move(*document));
     }
     if (only_json) return error_at(file_name, text, std::get<TextProblem>(parsed));
-    if (remarks) remarks->clear();
   }
   auto parsed = parse_yaml_documents(text, remarks, lines);
   if (auto* documents = std::get_if<Documents>(&parsed)) return std::move(*documents);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 namespace nccl_env {
 namespace {
@@ -44,6 +45,33 @@ bool reads_back_plain(std::string_view text) {
          !is_reserved(text);
 }
 
+// Writes as escapes what YAML calls unprintable or, in 1.1, takes for the end of a line: DEL and the controls
+// behind it, U+2028, U+2029 and the byte order mark.
+std::string with_escapes(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kMarks{
+      {{"\x7f", "\\u007f"},
+       {"\xe2\x80\xa8", "\\u2028"},
+       {"\xe2\x80\xa9", "\\u2029"},
+       {"\xef\xbb\xbf", "\\ufeff"}}};
+  std::string out;
+  while (!text.empty()) {
+    const auto mark = std::find_if(kMarks.begin(), kMarks.end(),
+                                   [&](const auto& each) { return text.starts_with(each.first); });
+    const auto next = text.size() > 1 ? static_cast<unsigned char>(text[1]) : 0U;
+    if (mark != kMarks.end()) {
+      out += mark->second;
+      text.remove_prefix(mark->first.size());
+    } else if (text[0] == '\xc2' && next < 0xa0) {  // U+0080 to U+009F
+      out.append("\\u00").append(1, next < 0x90 ? '8' : '9').append(1, "0123456789abcdef"[next & 0xfU]);
+      text.remove_prefix(2);
+    } else {
+      out += text[0];
+      text.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
 template <class Json>
 std::string scalar(const Json& value) {
   if (value.is_string()) {
@@ -51,7 +79,8 @@ std::string scalar(const Json& value) {
     if (reads_back_plain(text)) return text;
   }
   if (value.is_structured()) return value.is_object() ? "{}" : "[]";
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);  // JSON's escapes are YAML's too
+  // JSON's escapes are YAML's too.
+  return with_escapes(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 template <class Json>

@@ -242,6 +242,28 @@ TEST(Manifest, WhatAliasesMakeIsBounded) {
   expect_refused(nested);
 }
 
+// Compared with the output of `kubectl label --local`, 1.33.
+TEST(Manifest, WordsAndNumbersAreThoseOfKubectl) {
+  EXPECT_EQ(manifest("[y, Yes, ON, n, NO, off, 0644, 1_000, -0b11, 0o17, 0X1f, 08, 1_0.5]"),
+            json::parse("[true, true, true, false, false, false, 420, 1000, -3, 15, 31, 8.0, 10.5]"));
+  EXPECT_EQ(manifest("['no', yEs, 1:20, 2026-11-20, _1, 1_x, 25.11.128.2, 0x]"),
+            json::parse(R"(["no", "yEs", "1:20", "2026-11-20", "_1", "1_x", "25.11.128.2", "0x"])"));
+}
+
+TEST(Manifest, JsonObjectsMayFollowEachOther) {
+  std::vector<std::string> remarks;
+  for (const char* file : {"f.json", "f.yaml"}) {
+    const auto all = parse_manifest("{\"a\": 1}\n{\"b\": 2}{\"c\": 3} ", file, remarks);
+    ASSERT_TRUE(all) << all.error().message;
+    EXPECT_EQ(json(*all), json::parse(R"([{"a": 1}, {"b": 2}, {"c": 3}])"));
+  }
+  const auto torn = parse_manifest("{\"a\": 1}\n{\"b\": 2", "f.json", remarks);
+  ASSERT_FALSE(torn);
+  EXPECT_TRUE(torn.error().message.starts_with("f.json:2:")) << torn.error().message;
+  EXPECT_FALSE(parse_manifest("{\"a\": 1}\nx", "f.json", remarks));
+  EXPECT_TRUE(remarks.empty());
+}
+
 TEST(Manifest, KeysAreWordsStill) {
   for (const char* text : {"&x a: 1\n", "a: &x b\n*x : c\n"}) expect_refused(text);
 }

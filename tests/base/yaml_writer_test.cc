@@ -118,6 +118,12 @@ json random_value(std::mt19937& random, int depth) {
   }
 }
 
+// Readers of YAML 1.1 take U+0085 for the end of a line, and fold it to a blank.
+TEST(YamlWriter, WhatEndsALineOrIsNotPrintableIsEscaped) {
+  EXPECT_EQ(to_yaml(json("a\u0085\u2028\u2029\ufeff\u007f\u009fé")),
+            "\"a\\u0085\\u2028\\u2029\\ufeff\\u007f\\u009fé\"\n");
+}
+
 TEST(YamlWriter, ReadsBackWhatItWrites) {
   std::mt19937 random(3);
   for (int round = 0; round < 3000; ++round) {

@@ -24,7 +24,7 @@ int line_of_field(const FieldLines& lines, std::string_view path);
 // with ---.
 //
 // YAML follows the core schema of version 1.2: `22` is a number and `"22"` a string, and YES, no, on and
-// timestamps are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Keys are plain or quoted scalars.
+// timestamps are strings; `0644` is decimal. Keys are plain or quoted scalars.
 // Anchors, aliases, merge keys and all tags except !, !!str, !!seq and !!map are refused. So is a scalar, or
 // a list or object in flow style, of more than 512 KiB.
 //
@@ -36,7 +36,8 @@ int line_of_field(const FieldLines& lines, std::string_view path);
 Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name,
                                                     std::vector<FieldLines>* lines = nullptr);
 
-// Does the same for a manifest as kubectl reads it. If a key stands twice in one object, the last one counts
+// Does the same for a manifest as kubectl reads it. yes, no, on, off, y and n are true and false, `0644` is
+// octal, and JSON objects may follow each other. If a key stands twice in one object, the last one counts
 // and a remark says so ("FILE:LINE: …"); at most 16 remarks. Anchors, aliases and merge keys are written out,
 // together up to 8 MiB in one text, because users' manifests have them (`Worker: *replica`) and no server
 // reads these files.
