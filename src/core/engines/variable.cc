@@ -21,6 +21,14 @@ using Problem = std::optional<std::string>;
 constexpr std::size_t kLongestInterface = 15;  // Linux: IFNAMSIZ without its end
 constexpr std::size_t kLongestDevice = 63;     // Linux: IB_DEVICE_NAME_MAX likewise
 
+// "3", where blanks or quotes are all that is wrong.
+std::string_view bare_number(std::string_view value) {
+  constexpr std::string_view kAround = " \t\r\n\"'";
+  value.remove_prefix(std::min(value.find_first_not_of(kAround), value.size()));
+  value = value.substr(0, value.find_last_not_of(kAround) + 1);
+  return plain_decimal(value) ? value : "a whole number";
+}
+
 Problem integer_problem(const Variable& variable, std::string_view value, std::string_view reader) {
   if (std::find(variable.choices.begin(), variable.choices.end(), value) != variable.choices.end())
     return std::nullopt;
@@ -28,7 +36,7 @@ Problem integer_problem(const Variable& variable, std::string_view value, std::s
   const auto read = nccl_integer(value);
   if (!number && read) {
     return in_quotes(value) + " is not a plain decimal number: " + std::string(reader) + " would read " +
-           std::to_string(*read);
+           std::to_string(*read) + ": write " + std::string(bare_number(value));
   }
   if (number && *number >= variable.min && *number <= variable.max) return std::nullopt;
   return with_note(
