@@ -42,6 +42,20 @@ void read_as(const PolicyInput& in, std::string_view name, const Text<Value>& ki
   if (auto value = in.fields.parsed(name, kind.parse)) member = *std::move(value);
 }
 
+// YAML takes 0x8001 without quotes for a number.
+template <class Member>
+void read_as(const PolicyInput& in, std::string_view name, const Text<std::uint16_t>& kind, Member& member) {
+  const auto value = in.fields.find(name);
+  std::int64_t number = 0;
+  if (value && value->get(number) == simdjson::SUCCESS && number >= 0 && number <= 0xffff) {
+    const std::string quoted = kind.format(static_cast<std::uint16_t>(number));
+    if (kind.parse(quoted))
+      return in.error(name, "expected a string, found the number " + std::to_string(number) +
+                                ": quote it: \"" + quoted + "\"");
+  }
+  if (auto key = in.fields.parsed(name, kind.parse)) member = *key;
+}
+
 template <class Words, class Member>
 void read_word(const PolicyInput& in, std::string_view name, const Words& words, Member& member) {
   const auto value = in.fields.find(name);

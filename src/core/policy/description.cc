@@ -43,6 +43,34 @@ Result<std::string> parse_name_glob(std::string_view text) {
   return std::string(text);
 }
 
+namespace {
+
+// Refuses what can never match the name of a device, which has at most `longest` characters: people write
+// lists and entries as NCCL takes them.
+Result<std::string> parse_device_glob(std::string_view text, std::size_t longest) {
+  if (const auto problem = name_glob_problem(text)) return Error{*problem};
+  const bool literal = text.find_first_of("*?[\\") == text.npos;
+  const bool listed = text.find('[') == text.npos && text.find_first_of(",:") != text.npos;
+  if (listed || text.front() == '=' || text.front() == '^')
+    return Error{
+        in_quotes(text) +
+        " matches nothing: a glob for each name, without the commas, ports, = and ^ of NCCL's lists"};
+  if (literal && text.size() > longest)
+    return Error{in_quotes(text) + " matches nothing: no name has more than " + std::to_string(longest) +
+                 " characters"};
+  return std::string(text);
+}
+
+}  // namespace
+
+// IB_DEVICE_NAME_MAX and IFNAMSIZ of Linux, without the zero at the end.
+Result<std::string> parse_hca_glob(std::string_view text) {
+  return parse_device_glob(text, 63);
+}
+Result<std::string> parse_netdev_glob(std::string_view text) {
+  return parse_device_glob(text, 15);
+}
+
 Result<std::string> parse_resource_glob(std::string_view text) {
   if (const auto problem = name_glob_problem(text)) return Error{*problem};
   if (text.find_first_of("*?[\\") != std::string_view::npos || is_extended_resource(text))

@@ -36,6 +36,18 @@ void check_search(const PolicyInput& spec, const NcclPolicy& policy) {
   }
 }
 
+// Whether all that matches the second glob matches the first; false where it is not certain.
+bool covers(string_view glob, string_view other) {
+  const bool plain = glob.find_first_of("?[\\") == glob.npos;
+  const bool name = other.find_first_of("*?[\\") == other.npos;
+  return glob == other || ((plain || name) && glob_matches(glob, other));
+}
+
+bool is_covered(const std::vector<std::string>& globs, string_view other) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return covers(glob, other); });
+}
+
 // Warns of classes that belong to another fabric, whatever the policy says.
 void warn_of_classes(const Path& path, const std::vector<std::string>& classes, Findings& findings) {
   for (const std::string& name : classes) {
@@ -70,6 +82,26 @@ void check_match(const PolicyInput& spec, const NcclPolicy& policy) {
     spec.error("match", "needs at least one of resources, deviceClasses, networks and hostDevices: true");
   const Path path = spec.fields.path("match");
   warn_of_classes(path.field("deviceClasses"), policy.device_classes, spec.findings);
+}
+
+void check_skipped(const PolicyInput& spec, const NcclPolicy& policy) {
+  const auto skipped = [&](const ResourceMatch& match) {
+    return !match.name.empty() && is_covered(policy.skip_resources, match.name);
+  };
+  if (policy.resources.empty() || !policy.device_classes.empty() || !policy.networks.empty() ||
+      policy.host_devices)
+    return;
+  if (std::all_of(policy.resources.begin(), policy.resources.end(), skipped))
+    spec.error("skipResources", "passes over all that match.resources names, and no pod gets anything");
+}
+
+void check_index(const PolicyInput& spec, const NcclPolicy& policy) {
+  const bool first = policy.gid_index.kind == GidIndexRule::Kind::Literal && policy.gid_index.literal == 0;
+  if (first && !policy.is_only(LinkLayer::InfiniBand))
+    spec.warning(
+        "gidIndex",
+        "row 0 of most RoCE ports is link-local, by which ranks on other nodes are not reached: Auto "
+        "takes the row that the node's table has");
 }
 
 // The index is never a reference: other engines take an empty one for row 0.
@@ -126,6 +158,17 @@ struct PolicyRules<ResourceMatch> {
 };
 
 template <>
+struct PolicyRules<FabricRule> {
+  static void check(const PolicyInput& in, string_view name, const FabricRule& rule) {
+    if (!name.empty() || rule.exclude_hcas.empty()) return;
+    const std::vector<std::string> all = rule.hcas.empty() ? std::vector<std::string>{"*"} : rule.hcas;
+    if (std::all_of(all.begin(), all.end(),
+                    [&](const std::string& glob) { return is_covered(rule.exclude_hcas, glob); }))
+      in.warning("excludeHcas", "leaves none of the devices, and no node gives a list (NoFabricPort)");
+  }
+};
+
+template <>
 struct PolicyRules<NodeCondition> {
   static void check(const PolicyInput& in, string_view name, const NodeCondition& /*when*/) {
     if (!name.empty()) return;
@@ -149,6 +192,8 @@ template <>
 struct PolicyRules<NcclPolicy> {
   static void check(const PolicyInput& in, string_view name, NcclPolicy& policy) {
     if (name == "match") check_match(in, policy);
+    if (name == "skipResources") check_skipped(in, policy);
+    if (name == "gidIndex") check_index(in, policy);
     if (name == "nccl") check_search(in, policy);
     if (name == "engines") check_engines(in, policy);
     if (name == "delivery") {

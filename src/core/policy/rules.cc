@@ -45,11 +45,11 @@ WordOrLiteral read_word_or_list(const PolicyInput& in, string_view field,
   return {};
 }
 
-bool names_loopback(string_view exclusions) {
-  while (!exclusions.empty()) {
-    const string_view entry = exclusions.substr(0, exclusions.find(','));
+bool names_loopback(string_view list) {
+  while (!list.empty()) {
+    const string_view entry = list.substr(0, list.find(','));
     if (entry == "lo" || entry == "l") return true;
-    exclusions.remove_prefix(std::min(exclusions.size(), entry.size() + 1));
+    list.remove_prefix(std::min(list.size(), entry.size() + 1));
   }
   return false;
 }
@@ -69,13 +69,16 @@ void read_socket_interface(const PolicyInput& in, SocketInterfaceRule& out) {
   auto value = read_word_or_list(in, "socketInterface", words::kSocketInterface, variable::kSocketIfname);
   if (value.word) out.kind = static_cast<SocketInterfaceRule::Kind>(*value.word);
   if (!value.literal) return;
-  if (value.literal->starts_with('^')) {
-    const string_view exclusions =
-        string_view(*value.literal).substr(value.literal->starts_with("^=") ? 2 : 1);
-    if (!names_loopback(exclusions))
-      in.warning("socketInterface", "an exclusion replaces NCCL's own, which keeps lo out: write ^lo," +
-                                        std::string(exclusions));
-  }
+  const bool excludes = value.literal->starts_with('^');
+  string_view names = *value.literal;
+  names.remove_prefix(std::min(names.find_first_not_of("^="), names.size()));
+  if (excludes && !names_loopback(names))
+    in.warning("socketInterface",
+               "an exclusion replaces NCCL's own, which keeps lo out: write ^lo," + std::string(names));
+  if (!excludes && names_loopback(names))
+    in.warning("socketInterface",
+               "NCCL takes lo first, and ranks on other nodes do not reach it: name the nodes' interface, or "
+               "write FromNode");
   out = {SocketInterfaceRule::Kind::Literal, *std::move(value.literal)};
 }
 

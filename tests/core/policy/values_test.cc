@@ -38,6 +38,40 @@ TEST(PolicyGidIndex, IsAWordOrAnIntegerInEitherForm) {
   }
 }
 
+TEST(PolicyGidIndex, RowZeroIsLinkLocalOnMostRocePorts) {
+  expect_warning(R"({"gidIndex": 0})", "spec.gidIndex");
+  expect_clean(R"({"gidIndex": 0, "fabric": {"linkLayer": "InfiniBand"}})");
+}
+
+// Each matches nothing, and says nothing of it to a pod.
+TEST(PolicyFabric, RefusesGlobsThatNoNameMatches) {
+  for (const char* glob : {"mlx5_0,mlx5_1", "=mlx5_0", "^mlx5_0", "mlx5_0:1", "mlx5_{0,1}"}) {
+    const std::string list = R"(": [")" + std::string(glob) + R"("]}})";
+    expect_error(R"({"fabric": {"hcas)" + list, "spec.fabric.hcas[0]");
+    expect_error(R"({"fabric": {"excludeHcas)" + list, "spec.fabric.excludeHcas[0]");
+  }
+  expect_error(R"({"fabric": {"netdevs": ["abcdefghijklmnop"]}})", "spec.fabric.netdevs[0]");
+  expect_clean(R"({"fabric": {"hcas": ["mlx5_[0,1]"], "netdevs": ["abcdefghijklmno"]}})");
+  expect_clean(R"({"fabric": {"netdevs": ["abcdefghijklmnop*"], "expectPorts": 32}})");
+  expect_error(R"({"fabric": {"expectPorts": 33}})", "spec.fabric.expectPorts");
+}
+
+TEST(PolicyFabric, WarnsWhereNoDeviceIsLeft) {
+  expect_warning(R"({"fabric": {"excludeHcas": ["*"]}})", "spec.fabric.excludeHcas");
+  expect_warning(R"({"fabric": {"hcas": ["mlx5_0", "mlx5_1?"], "excludeHcas": ["mlx5_*"]}})",
+                 "spec.fabric.excludeHcas");
+  expect_clean(R"({"fabric": {"hcas": ["mlx5_*"], "excludeHcas": ["mlx5_?"]}})");
+  expect_clean(R"({"fabric": {"hcas": ["mlx5_*", "ib*"], "excludeHcas": ["mlx5_*"]}})");
+}
+
+TEST(PolicySkipResources, MayNotPassOverAllThatMatches) {
+  const std::string skip = R"(, "skipResources": ["rdma/*"]})";
+  expect_error(R"({"match": {"resources": [{"name": "rdma/*"}, {"name": "rdma/ib"}]})" + skip,
+               "spec.skipResources");
+  expect_clean(R"({"match": {"resources": [{"name": "rdma/*"}, {"name": "nvidia.com/hostdev"}]})" + skip);
+  expect_clean(R"({"match": {"resources": [{"name": "rdma/*"}], "hostDevices": true})" + skip);
+}
+
 TEST(PolicyNccl, TheOldestVersionDecidesWhatMayBeLeftToIt) {
   EXPECT_FALSE(read("{}").policy->searches_gid());
   for (const auto& [version, searches] :
@@ -94,7 +128,8 @@ TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {
   expect_clean(R"({"socketInterface": "^lo,docker0"})");
   expect_error(R"({"socketInterface": "e"})", "spec.socketInterface");
   expect_error(R"({"socketInterface": "omit"})", "spec.socketInterface");
-  expect_warning(R"({"socketInterface": "^docker0"})", "spec.socketInterface");
+  for (const char* list : {"^docker0", "lo", "=lo", "eth0,lo"})
+    expect_warning(R"({"socketInterface": ")" + std::string(list) + "\"}", "spec.socketInterface");
 }
 
 TEST(PolicyEnv, TakesConstantsOfTheKnownLibraries) {

@@ -48,6 +48,8 @@ struct LabelGlobs {  // a map of globs
 namespace policy {
 
 Result<std::string> parse_name_glob(std::string_view text);
+Result<std::string> parse_hca_glob(std::string_view text);
+Result<std::string> parse_netdev_glob(std::string_view text);
 Result<std::string> parse_resource_glob(std::string_view text);
 Result<std::string> parse_network_glob(std::string_view text);
 Result<std::string> parse_device_class(std::string_view text);
@@ -84,7 +86,10 @@ inline constexpr Text<NcclVersion> kOldestNccl{
     R"(2\.(1[89]|[2-9][0-9]|[1-9][0-9]{2})(\.(0|[1-9][0-9]{0,2}))?)",
     "2.21.5",
     "A version."};
-inline constexpr Texts<std::string> kGlobs{kGlob, kMostItems};
+inline constexpr Texts<std::string> kHcaGlobs{{parse_hca_glob, same, 1, 320, "[!-~]+", "mlx5_*", "A glob."},
+                                              kMostItems};
+inline constexpr Texts<std::string> kNetdevGlobs{
+    {parse_netdev_glob, same, 1, 320, "[!-~]+", "eth*", "A glob."}, kMostItems};
 // A test compares the words with the catalogue's.
 inline constexpr Text<const Engine*> kEngine{
     parse_engine, format_engine, 3, 16, "(NCCL|UCX|NVSHMEM|Gloo|Mooncake|Neutral)", "UCX", "A name."};
@@ -123,19 +128,19 @@ static_assert(is_described_once<NetworkRule>());
 template <>
 inline constexpr auto fields_of<FabricRule> = std::tuple{
     Field{
-        "hcas", &FabricRule::hcas, policy::kGlobs,
+        "hcas", &FabricRule::hcas, policy::kHcaGlobs,
         "Globs over RDMA device names. A port has to match each of hcas, netdevs and subnets that is given."},
-    Field{"netdevs", &FabricRule::netdevs, policy::kGlobs,
+    Field{"netdevs", &FabricRule::netdevs, policy::kNetdevGlobs,
           "Globs over the names of the ports' network interfaces."},
     Field{"subnets", &FabricRule::subnets, Texts<Cidr>{policy::kSubnet, policy::kMostItems},
           "ADDRESS/PREFIX; a port with a usable GID row inside one of them."},
     Field{"linkLayer", &FabricRule::link_layer, policy::kLinkLayer,
           "Only ports of this link layer. This, excludeHcas and minRateGbps only filter, and what is unknown "
           "passes."},
-    Field{"excludeHcas", &FabricRule::exclude_hcas, policy::kGlobs,
+    Field{"excludeHcas", &FabricRule::exclude_hcas, policy::kHcaGlobs,
           "Globs over RDMA device names that are not the fabric."},
     Field{"minRateGbps", &FabricRule::min_rate_gbps, Above{0}, "Only ports at least this fast, in Gb/s."},
-    Field{"expectPorts", &FabricRule::expect_ports, Int{1, 1024},
+    Field{"expectPorts", &FabricRule::expect_ports, Int{1, 32},
           "Fabric ports of a node; one with fewer gets no list (TooFewPorts), and so does a RoCE pod that "
           "shares them by fewer networks (PodRailsUnknown)."}};
 static_assert(is_described_once<FabricRule>());
