@@ -113,6 +113,21 @@ std::string outcome_text(const NodeValues& values) {
 
 }  // namespace
 
+namespace {
+
+// A note on a file's table that a webhook would take for none, or whose clock is ahead; "" for any other.
+std::string age_note(const NodeFabric& table, NodeContext context) {
+  context.in_sync = true;
+  if (const auto missing = missing_table(table.name, &table, context))
+    return missing->detail + " In a cluster it gives pods nothing (StaleTable).";
+  if (is_ahead(table.time, context.now))
+    return table.name + ": its NodeFabric is of " + format_timestamp(*table.time) +
+           ", which is yet to come: clocks differ, and it would not count as stale until then.";
+  return {};
+}
+
+}  // namespace
+
 TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now,
                      std::optional<std::chrono::seconds> max_age) {
   TableView view;
@@ -123,13 +138,15 @@ TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestam
   for (const Port& port : table.ports) {
     auto& verdicts = view.rows.emplace_back();
     if (!port.gids) continue;
-    for (const GidRow& row : *port.gids) verdicts.push_back(judge_row(interfaces, row, subnets));
+    for (const GidRow& row : *port.gids) verdicts.push_back(judge_row(interfaces, port, row, subnets));
   }
   NodeContext context;
   context.now = now;
   context.in_sync = max_age.has_value();
   context.max_table_age = max_age.value_or(context.max_table_age);
   view.values = node_values(policy, table.name, &table, Exposure::Host, context);
+  if (std::string note = max_age ? std::string() : age_note(table, context); !note.empty())
+    view.values.notes.insert(view.values.notes.begin(), std::move(note));
   return view;
 }
 

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "nccl_env/base/yaml_writer.h"
+#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -60,6 +61,14 @@ void tell_notes(const ImportReport& report, std::ostream& err) {
   if (told > kMostTold) err << "and " << told - kMostTold << " more\n";
 }
 
+// Says where no port has the interface that is given as the node's own: it may be misspelt.
+void tell_strange(const std::string& own, const NodeFabric& table, std::ostream& err) {
+  const auto has_it = [&](const Port& port) { return std::ranges::count(netdevs_of(port), own) > 0; };
+  if (own.empty() || std::ranges::any_of(table.ports, has_it)) return;
+  err << "nccl-env: no port of the listings has the netdev " << printable(own)
+      << ": none is taken for the node's own\n";
+}
+
 int import_tables(const ImportArguments& arguments, const Console& terminal) {
   const auto& [node, node_interface, format, names] = arguments;
   ImportOptions options;
@@ -85,6 +94,7 @@ int import_tables(const ImportArguments& arguments, const Console& terminal) {
   if (told > kMostTold) terminal.err << "and " << told - kMostTold + outcome.more << " more\n";
   if (!outcome.report) return program::code_of(outcome.findings);
   tell_notes(*outcome.report, terminal.err);
+  tell_strange(node_interface, outcome.report->table, terminal.err);
   tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
   terminal.out << (terminal.form == "json" ? table.dump(2) + "\n" : to_yaml(table));

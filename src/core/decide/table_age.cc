@@ -7,6 +7,11 @@ bool is_stale(const std::optional<Timestamp>& observed, const NodeContext& conte
   return context.in_sync && observed && context.now > *observed + context.max_table_age;
 }
 
+bool is_ahead(const std::optional<Timestamp>& observed, Timestamp now) {
+  constexpr std::chrono::minutes kClockSkew{5};
+  return observed && *observed > now + kClockSkew;
+}
+
 std::optional<MissingTable> missing_table(std::string_view node, const NodeFabric* table,
                                           const NodeContext& context) {
   const std::string name(node);

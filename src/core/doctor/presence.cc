@@ -11,6 +11,7 @@
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/timestamp.h"
@@ -149,9 +150,6 @@ void check_presence(Report& report) {
 
 namespace {
 
-// A clock that is minutes ahead makes an old table seem fresh.
-constexpr std::chrono::minutes kClockSkew{5};
-
 void check_age(Report& report) {
   for (const NodeView* node : report.pool.nodes) {
     if (!node->table->time) continue;
@@ -160,7 +158,7 @@ void check_age(Report& report) {
     if (age > report.input.max_table_age) {
       report.add(Code::StaleTable, Severity::Warning, node, {},
                  seen + ", " + std::to_string(age / std::chrono::minutes(1)) + " minutes ago");
-    } else if (age < -kClockSkew) {
+    } else if (is_ahead(node->table->time, report.input.now)) {
       report.add(Code::StaleTable, Severity::Warning, node, {}, seen + ", which is in the future");
     }
   }

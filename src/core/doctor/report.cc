@@ -77,7 +77,8 @@ void report_ports(const DoctorInput& input, NodeReport& node) {
     if (!report.fabric) report.why = std::move(verdicts[i].of.why);
     if (report.port->gids) {
       const std::vector<Cidr>& subnets = fabric_subnets(*verdicts[i].policy, *node.table);
-      for (const GidRow& row : *report.port->gids) report.rows.push_back(judge_row(interfaces, row, subnets));
+      for (const GidRow& row : *report.port->gids)
+        report.rows.push_back(judge_row(interfaces, *report.port, row, subnets));
     }
     judge_gid(*node.state, report);
   }

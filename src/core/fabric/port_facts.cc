@@ -90,6 +90,12 @@ RowVerdict judge_row(const InterfaceIndex& interfaces, const GidRow& row, const 
   return {true, true, "usable"};
 }
 
+RowVerdict judge_row(const InterfaceIndex& interfaces, const Port& port, const GidRow& row,
+                     const std::vector<Cidr>& subnets) {
+  if (link_layer_of(port) == LinkLayer::InfiniBand && !row.gid.is_zero()) return {true, true, "usable"};
+  return judge_row(interfaces, row, subnets);
+}
+
 std::vector<std::string> other_facts(const Port& port, std::span<const std::string_view> with_words) {
   std::vector<std::string> facts;
   described::each_field<Port>([&]<class Member, class Kind>(

@@ -165,6 +165,15 @@ TEST_F(TableImport, ATableIsNoListing) {
   EXPECT_EQ(result.err, "nccl-env: " + table + " is a NodeFabric already: nothing to import\n");
 }
 
+TEST_F(TableImport, ANodeInterfaceThatNoPortHasIsNoted) {
+  const auto noted = [&](const std::string& netdev) {
+    return run_cli({"table", "import", "--node", "n", "--node-interface", netdev, "-"}, kListing).err;
+  };
+  EXPECT_EQ(noted("zzz"),
+            "nccl-env: no port of the listings has the netdev zzz: none is taken for the node's own\n");
+  EXPECT_EQ(noted("eth1"), "");
+}
+
 TEST_F(TableImport, AnImportedTableIsReadBack) {
   const CliResult yaml =
       run_cli({"table", "import", "--node", "n", "--node-interface", "eth0", "-"}, kListing);

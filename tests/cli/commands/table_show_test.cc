@@ -45,6 +45,23 @@ TEST_F(TableShow, AStateStandsOnce) {
   expect_shown(run_cli({"table", "show", down}));
 }
 
+TEST_F(TableShow, TheGidOfInfiniBandIsUsableThoughLinkLocal) {
+  std::string text = named(kTable, "linkLayer: Ethernet\n    transport: RoCE", "linkLayer: InfiniBand");
+  text = named(text.substr(0, text.find("    - {index: 3")), "RoCEv2, netdev: eth1", "IB");
+  const Json json = Json::parse(run_cli({"table", "show", "-o", "json", write("ib.yaml", text)}).out);
+  EXPECT_EQ(json["ports"][0]["gids"][0]["usable"], true);
+}
+
+TEST_F(TableShow, AnAgeThatAWebhookWouldNotTakeIsNoted) {
+  for (const char* time : {"2020-01-01T00:00:00Z", "2199-01-01T00:00:00Z"}) {
+    const std::string timed =
+        write("timed.yaml", named(kTable, "observed:\n", "observed:\n  time: " + std::string(time) + "\n"));
+    const CliResult shown = run_cli({"table", "show", timed});
+    EXPECT_EQ(shown.code, 0);
+    tests::expect_golden(time, shown.out.substr(shown.out.find("hostNetwork pods")));
+  }
+}
+
 TEST_F(TableShow, ATableWithoutPortsIsCode3) {
   const std::string empty =
       write("empty.yaml", named(kTable, kTable.substr(kTable.find("  ports:")), "  ports: []\n"));

@@ -22,6 +22,9 @@ struct NodeContext {
 // True if a table of that time is so old that it counts as none. A table without a time never is.
 bool is_stale(const std::optional<Timestamp>& observed, const NodeContext& context);
 
+// True for a time that is minutes to come: a clock is ahead, and makes an old table seem fresh.
+bool is_ahead(const std::optional<Timestamp>& observed, Timestamp now);
+
 // Why a table counts as none; nothing for one that counts.
 struct MissingTable {
   Reason reason;

@@ -22,6 +22,9 @@ struct RowVerdict {
 };
 // `interfaces` indexes the row's table.
 RowVerdict judge_row(const InterfaceIndex& interfaces, const GidRow& row, const std::vector<Cidr>& subnets);
+// Does so for a row of that port: on InfiniBand a link-local GID is the usual one, and is usable.
+RowVerdict judge_row(const InterfaceIndex& interfaces, const Port& port, const GidRow& row,
+                     const std::vector<Cidr>& subnets);
 
 // Every netdev name that the table connects with a port: its own, its rows', and its LAG.
 std::vector<std::string_view> netdevs_of(const Port& port);
