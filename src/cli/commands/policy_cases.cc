@@ -9,6 +9,8 @@
 
 #include "commands/pod_preview.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_member.h"
@@ -123,12 +125,14 @@ Result<Expectation> read_expectation(const Json& object, const std::string& path
   if (const Json& reason = member(object, "reason"); !reason.is_null())
     expected.reason = fields.reason("reason", reason);
   for (const auto& [name, value] : fields.object("values").items()) {
+    if (const auto misspelt = name_problem(name)) fields.refuse("values." + name, *misspelt);
     if (!value.is_null() && !value.is_string())
       fields.refuse("values." + name, "must be a text in quotes, or null where the variable is not given");
     auto& wanted = expected.values[name];
     if (value.is_string()) wanted = text_of(value);
   }
   for (const auto& [name, value] : fields.object("omitted").items()) {
+    if (const auto misspelt = name_problem(name)) fields.refuse("omitted." + name, *misspelt);
     if (const auto reason = fields.reason("omitted." + name, value)) expected.omitted.emplace(name, *reason);
   }
   if (object.empty()) fields.refuse("", "is empty, and would pass whatever the answer is");
@@ -156,6 +160,12 @@ std::string quoted(const std::string& value) {
   return '"' + value + '"';
 }
 
+// Lists of HCAs are compared by their ports.
+bool is_value(const Value& found, const std::string& wanted) {
+  if (found.name != variable::kIbHca || !found.value) return found.value == wanted;
+  return is_same_list(*found.value, wanted, found.is_from(Source::Node));
+}
+
 void judge_container(const ExplainedContainer& container, const Expectation& expected,
                      std::vector<std::string>& problems) {
   std::map<std::string_view, const Value*> given;
@@ -175,7 +185,8 @@ void judge_container(const ExplainedContainer& container, const Expectation& exp
   };
   for (const auto& [name, wanted] : expected.values) {
     const auto found = given.find(name);
-    const bool same = wanted ? found != given.end() && found->second->value == wanted : found == given.end();
+    const bool same =
+        wanted ? found != given.end() && is_value(*found->second, *wanted) : found == given.end();
     if (!same) differs(name, wanted ? quoted(*wanted) : "nothing");
   }
   for (const auto& [name, reason] : expected.omitted) {
@@ -306,7 +317,13 @@ class CaseRunner {
     const auto node = node_of(*pod, situation_);
     if (!node) return refused(name + ": " + node.error().message);
     if (!node->empty()) name += " on " + *node;
-    results.push_back({file_, std::move(name), judge(preview_pod(*pod, *node, situation_), one.expected)});
+    std::vector<std::string> problems = judge(preview_pod(*pod, *node, situation_), one.expected);
+    const auto is_its = [&](const auto& table) { return table->name == *node; };
+    const auto expects_none = [](const auto& omitted) { return omitted.second == Reason::NoTable; };
+    if (!one.node.empty() && !situation_.tables.empty() && std::ranges::none_of(situation_.tables, is_its) &&
+        std::ranges::none_of(one.expected.omitted, expects_none))
+      problems.push_back("node " + *node + " has no table in the case's tables, and NoTable is not expected");
+    results.push_back({file_, std::move(name), std::move(problems)});
     return done();
   }
 

@@ -41,6 +41,17 @@ struct PolicyPair {
   std::shared_ptr<const NcclPolicy> now;
 };
 
+std::string carrier_of(const NcclPolicy& policy) {
+  if (policy.deliver_reference) return policy.deliver_file ? "File, Reference" : "Reference";
+  return policy.deliver_env_file ? "EnvFile" : "File";
+}
+
+bool has_node_values(const ExplainedContainer& container) {
+  const auto of_node = [](const Value& value) { return value.value && value.source != Source::Policy; };
+  return std::ranges::any_of(container.env, of_node) ||
+         (container.conf && std::ranges::any_of(*container.conf, of_node));
+}
+
 // Kinds of nodes: those of one kind give the same values under the old policy, and the same under the new
 // one. A pod is tried on one node of each kind.
 class KindsOfNodes {
@@ -144,12 +155,26 @@ class PolicyComparison {
  private:
   // `table`: of the node; null where none is known.
   std::vector<Change> compare(const Pod& pod, const std::shared_ptr<const NodeFabric>& table) {
-    const auto values = [&](Situation& situation) {
+    const auto preview = [&](Situation& situation) {
       situation.tables.clear();
       if (table) situation.tables.push_back(table);
-      return given_values(preview_pod(pod, table ? table->name : std::string(), situation));
+      return preview_pod(pod, table ? table->name : std::string(), situation);
     };
-    return changes_between(values(before_), values(after_));
+    const Explanation then = preview(before_), now = preview(after_);
+    std::vector<Change> changes = changes_between(given_values(then), given_values(now));
+    add_carriers(then, now, changes);
+    return changes;
+  }
+
+  // The same values by another carrier are not the same for who reads them.
+  void add_carriers(const Explanation& then, const Explanation& now, std::vector<Change>& into) const {
+    if (!then.inject || !now.inject) return;
+    const std::string before = carrier_of(*policies_.then), after = carrier_of(*policies_.now);
+    Change change{{}, before, {.name = "delivery", .value = after}};
+    for (const ExplainedContainer& container : now.containers) {
+      if (before != after && has_node_values(container)) change.places.push_back(container.name);
+    }
+    if (!change.places.empty()) into.push_back(std::move(change));
   }
 
   // Fields that differ, as "spec.match", even if they change no value of these nodes and pods.

@@ -46,6 +46,13 @@ std::optional<std::vector<std::string>> names_of(const std::optional<std::string
   return parse_nccl_name_list(*list, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
 }
 
+// As is_same_list() for HCAs, and by their texts for others.
+bool is_same(const std::string& name, const Value* before, const Value* after) {
+  const auto old = before ? before->value : std::nullopt, now = after ? after->value : std::nullopt;
+  if (name != variable::kIbHca || !old || !now) return old == now;
+  return is_same_list(*old, *now, before->is_from(Source::Node) && after->is_from(Source::Node));
+}
+
 std::string value_words(const std::optional<std::string>& value) {
   return value ? cut(*value, kMaxValue) : "none";
 }
@@ -99,17 +106,30 @@ HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::
   return held;
 }
 
+bool is_same_list(const std::string& one, const std::string& other, bool of_node) {
+  NcclNameList lists[] = {parse_nccl_name_list(one, kNewestNccl, nccl_max_hcas(kNewestNccl)),
+                          parse_nccl_name_list(other, kNewestNccl, nccl_max_hcas(kNewestNccl))};
+  const std::vector<std::string> names[] = {lists[0].names(), lists[1].names()};
+  return lists[0].exclude == lists[1].exclude && (of_node || lists[0].exact == lists[1].exact) &&
+         std::set(names[0].begin(), names[0].end()) == std::set(names[1].begin(), names[1].end());
+}
+
 HeldValues given_values(const Explanation& explanation) {
   if (!explanation.inject) return {{}, explanation.reason};
   HeldValues held;
   for (const ExplainedContainer& container : explanation.containers) {
     HeldNames& names = held.places[container.name];
-    for (const Value& value : container.env) names[value.name].value = value_text(value);
+    for (const Value& value : container.env) {
+      names[value.name].value = value_text(value);
+      names[value.name].source = value.source;
+    }
     for (const Value& omission : container.omitted) names[omission.name].reason = omission.reason;
     // A line counts where the env has no such variable, neither ours nor the user's.
     for (const Value& line : container.conf.value_or(std::vector<Value>())) {
       Value& value = names[line.name];
-      if (!value.value && !value.reason) value.value = value_text(line);
+      if (value.value || value.reason) continue;
+      value.value = value_text(line);
+      value.source = line.source;
     }
   }
   return held;
@@ -138,7 +158,8 @@ std::vector<Change> changes_between(const HeldValues& then, const HeldValues& no
     const Value* after = held_at(now, place, name);
     const auto old = before ? before->value : std::nullopt;
     const auto held = after ? after->value : std::nullopt;
-    if (old != held) told[{name, old, held, after ? after->reason : now.reason}].push_back(place);
+    if (!is_same(name, before, after))
+      told[{name, old, held, after ? after->reason : now.reason}].push_back(place);
   }
   std::vector<Change> changes;
   changes.reserve(told.size());

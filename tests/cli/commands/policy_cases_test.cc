@@ -34,6 +34,21 @@ TEST_F(PolicyCases, TheExpectedAnswerIsGood) {
   }
 }
 
+TEST_F(PolicyCases, ListsAreComparedByTheirPorts) {
+  EXPECT_EQ(run("{values: {NCCL_IB_HCA: \"mlx5_0\"}}").code, 0);
+  EXPECT_EQ(run("{values: {NCCL_IB_HCA: \"=mlx5_0,mlx5_1\"}}").code, 1);
+  write("p.yaml", kPolicy + "  hca: \"=mlx5_0,mlx5_1\"\n");
+  EXPECT_EQ(run("{values: {NCCL_IB_HCA: \"=mlx5_1,mlx5_0\"}}").code, 0);
+  EXPECT_EQ(run("{values: {NCCL_IB_HCA: \"mlx5_1,mlx5_0\"}}").code, 1);  // takes mlx5_10, too
+}
+
+TEST_F(PolicyCases, ANodeWithoutATableIsMisspeltUnlessThatIsTheCase) {
+  const std::string begin =
+      "policy: p.yaml\ntables: [gpu-1.yaml]\ncases:\n- {pod: pod.yaml, node: gpu-9, expect: ";
+  expect_shown(run_file(begin + "{values: {NCCL_IB_HCA: null}}}\n"), 1);
+  EXPECT_EQ(run_file(begin + "{omitted: {NCCL_IB_HCA: NoTable}}}\n").code, 0);
+}
+
 TEST_F(PolicyCases, EachDifferenceIsToldWithWhatWasFound) {
   expect_shown(run("{decision: skip, reason: NotRdma, values: {NCCL_IB_HCA: \"=mlx5_9\", NCCL_DEBUG: INFO}, "
                    "omitted: {NCCL_IB_GID_INDEX: GidNotUniform}}"),
@@ -66,6 +81,7 @@ TEST_F(PolicyCases, AFileThatIsNotUnderstoodIsRefusedWithItsPath) {
         "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {}}]\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {reason: Nope}}]\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {values: {NCCL_IB_TIMEOUT: 20}}}]\n",
+        "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {values: {NCCL_IB_TIMOUT: null}}}]\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml, template: Job/x, expect: {decision: inject}}]\n",
         "policy: absent.yaml\ncases: []\n", "- 1\n", "kind: NcclPolicy\nspec: {}\n"}) {
     const CliResult result = run_file(text);

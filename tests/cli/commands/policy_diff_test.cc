@@ -39,6 +39,12 @@ TEST_F(PolicyDiff, EqualChangesOfNodesAndPodsAreToldOnce) {
   expect_shown(diff_fleet(other, {"-f", pod}), 1);
 }
 
+// The list is the same in each form; who reads it is not.
+TEST_F(PolicyDiff, AnotherCarrierIsAChange) {
+  for (const char* carrier : {"EnvFile", "Reference"})
+    expect_shown(diff_fleet(kFour + "  delivery: [" + carrier + "]\n", {"-f", pod}), 1);
+}
+
 TEST_F(PolicyDiff, AValueThatGoesAwayHasItsReason) {
   expect_shown(diff_fleet(named(kPolicy, "spec:\n", "spec:\n  fabric: {expectPorts: 5}\n")), 1);
 }

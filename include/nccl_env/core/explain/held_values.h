@@ -35,6 +35,9 @@ struct HeldValues {
 // null.
 HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::string_view node,
                           const NodeFabric* table, const NodeContext& context);
+// Whether two lists of HCAs mean the same ports. With or without '=' a node's own list means exactly these;
+// `of_node`: both are such lists.
+bool is_same_list(const std::string& one, const std::string& other, bool of_node);
 // The values of a pod: by container, and by its /etc/nccl.conf.
 HeldValues given_values(const Explanation& explanation);
 
