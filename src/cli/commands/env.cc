@@ -108,7 +108,7 @@ std::string render(const MachineEnv& env, const Form& form) {
       continue;
     }
     text += comment_on(value);
-    if (told != value.reason) text += comment("  " + std::string(remedy(*value.reason)));
+    if (told != value.reason) text += comment("  " + std::string(remedy_here(remedy(*value.reason))));
     told = value.reason;
   }
   for (const auto& [leader, names] : likewise) text += comment(join(names) + ": as " + std::string(leader));
@@ -127,7 +127,7 @@ OrderedJson to_json(const MachineEnv& env) {
     omitted.push_back({{"name", value.name},
                        {"reason", to_string(*value.reason)},
                        {"detail", value.detail.empty() ? meaning(*value.reason) : value.detail},
-                       {"remedy", remedy(*value.reason)}});
+                       {"remedy", remedy_here(remedy(*value.reason))}});
   }
   return {{"good", is_good(env.findings) && std::ranges::none_of(env.omitted, is_missed)},
           {"env", std::move(given)},

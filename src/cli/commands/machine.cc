@@ -18,7 +18,9 @@
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/node/probe.h"
@@ -207,10 +209,18 @@ void take(const Explanation& explanation, const NodeValues& values, bool by_poli
   }
   for (auto& [name, value] : given) into.given.push_back(std::move(value));
   into.findings = explanation.findings;
+  for (Finding& finding : into.findings) finding.remedy = remedy_here(remedy_of(finding));
   into.notes = explanation.warnings;
 }
 
 }  // namespace
+
+std::string_view remedy_here(std::string_view text) {
+  const bool of_ports = text == remedy(Reason::NoFabricPort) || text == words_of(Code::FellBack).remedy;
+  return of_ports ? "`rdma link` and `ibv_devinfo` show the ports: bring them up, or name the fabric's by "
+                    "--policy (spec.fabric)."
+                  : text;
+}
 
 void add_machine_options(CLI::App& app, MachineArguments& into) {
   app.add_option("--sysfs", into.sysfs, "Read a copy of /sys instead; interfaces then have no addresses")

@@ -11,6 +11,7 @@
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands/command_line.h"
@@ -36,6 +37,9 @@ struct MachineEnv {
   std::vector<std::string> notes;     // the plan's sentences
   std::vector<std::string> problems;  // devices that could not be read
 };
+
+// The remedy in the words of a machine, which has neither a pod nor a table in a file.
+std::string_view remedy_here(std::string_view remedy);
 
 // The sentence where there is nothing to decide by.
 inline constexpr std::string_view kNoDevices = "this machine has no RDMA devices";

@@ -111,6 +111,20 @@ TEST_F(Machine, WhatIsNotCertainIsSaidFirst) {
   EXPECT_THAT(told.out, testing::Not(HasSubstr("export NCCL_IB_HCA")));
 }
 
+// There is neither a pod to look into nor a table to show.
+TEST_F(Machine, RemediesAreOfAMachine) {
+  for (const char* hca : {"mlx5_0", "mlx5_1"}) {
+    add_rail(hca, "0a00:0001");
+    add_file("class/infiniband/" + std::string(hca) + "/ports/1/state", "1: DOWN");
+  }
+  for (const char* form : {"sh", "json"}) {
+    const CliResult told = env({"-o", form});
+    EXPECT_EQ(told.code, 1);
+    EXPECT_THAT(told.out, HasSubstr("`rdma link` and `ibv_devinfo` show the ports"));
+    EXPECT_THAT(told.out, testing::Not(testing::AnyOf(HasSubstr("table show"), HasSubstr("in the pod"))));
+  }
+}
+
 TEST_F(Machine, WithoutDevicesThereIsNothingToSay) {
   add_file("class/infiniband/.keep", "");
   expect_shown(env(), 3);
