@@ -138,6 +138,11 @@ void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, C
     for (const AnsweredPod& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
     return print_documents(all, form, out);
   }
+  std::vector<JudgedPod> judged;
+  judged.reserve(pods.size());
+  for (const AnsweredPod& pod : pods)
+    judged.push_back({"pod " + object_name(pod.record.name_space, pod.record.name), pod.answer.findings});
+  if (form != "env") out << summary_of(judged);
   for (const AnsweredPod& pod : pods) {
     if (form == "env") {
       if (pods.size() > 1)
@@ -250,6 +255,21 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
 }
 
 }  // namespace
+
+std::string summary_of(const std::vector<JudgedPod>& pods) {
+  constexpr std::size_t kMostNames = 8;  // more would hide the answer
+  std::vector<std::string> names;
+  const Finding* worst = nullptr;
+  for (const auto& [name, findings] : pods) {
+    if (is_good(findings)) continue;
+    names.push_back(name);
+    if (!worst || findings.front().severity < worst->severity) worst = &findings.front();
+  }
+  if (!worst || pods.size() == 1) return {};
+  return paragraph(std::to_string(names.size()) + " of " + count_of(pods.size(), "pod") +
+                   " to act on: " + join_some(names, kMostNames) + ": " + worst->sentence) +
+         "\n";
+}
 
 Choices choices_of(const std::string& form, const ExplainArguments& arguments) {
   return form == "wide" || !arguments.nccl_version.empty() ? Choices::Both : Choices::Compared;

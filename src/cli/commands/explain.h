@@ -14,6 +14,7 @@
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/selection_print.h"
+#include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env::cli {
@@ -33,6 +34,14 @@ struct ExplainArguments {
   Resolver resolver;   // with `review`: as the webhook's; its image is "" if none
   bool no_resolver = false;
 };
+
+struct JudgedPod {
+  std::string name;
+  const std::vector<Finding>& findings;  // the worst first
+};
+// Tells of several pods which there is something to act on, and what stands first there, as a paragraph with
+// a blank line; "" where there is nothing.
+std::string summary_of(const std::vector<JudgedPod>& pods);
 
 // The whole of NCCL's choices where it is asked for, also by a version of NCCL's.
 Choices choices_of(const std::string& form, const ExplainArguments& arguments);

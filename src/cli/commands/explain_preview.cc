@@ -46,8 +46,18 @@ nlohmann::ordered_json document_of(const std::vector<ExplainedPod>& pods) {
   return all;
 }
 
+constexpr std::size_t kMostNames = 8;  // more would hide the answer
+
+std::string some_of(const std::vector<std::string>& names) {
+  return printable(join_some(names, kMostNames));
+}
+
 // Templates that get the same, as master and workers of a job often do, share one text below their titles.
 void print_text(const std::vector<ExplainedPod>& pods, Choices choices, std::ostream& out) {
+  std::vector<JudgedPod> all;
+  all.reserve(pods.size());
+  for (const ExplainedPod& pod : pods) all.push_back({title_of(pod.source), pod.explanation.findings});
+  out << summary_of(all);
   std::string text;
   for (const ExplainedPod& pod : pods) {
     const std::string next = render_text(pod.explanation, choices);
@@ -64,13 +74,6 @@ void print_env(const std::vector<ExplainedPod>& pods, std::ostream& out) {
     if (pod.explanation.reason) out << "# skip: " << to_string(*pod.explanation.reason) << '\n';
     out << render_env(pod.explanation);
   }
-}
-
-// More names than these would hide the answer.
-constexpr std::size_t kMostNames = 8;
-
-std::string some_of(const std::vector<std::string>& names) {
-  return printable(join_some(names, kMostNames));
 }
 
 // Objects in which no pod was found.
@@ -116,6 +119,13 @@ void silence_launchers(std::vector<ExplainedPod>& pods) {
   }
 }
 
+// True where it is certain that no pod stands there, and nothing that asks for devices.
+bool has_no_pods(const std::vector<Json>& documents) {
+  return std::ranges::all_of(documents, [](const Json& each) {
+    return each.is_object() && !is_too_deep(each) && resources_outside_pods(each).empty();
+  });
+}
+
 std::string no_pods_in(const std::string& file, const std::vector<Json>& documents) {
   const std::vector<std::string> others = passed_over(documents);
   return file + ": holds neither a pod nor a pod template: nothing in it has containers" +
@@ -138,6 +148,10 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
       if (!pod) return {program::kNotSeen, file + ": " + title_of(source) + ": " + pod.error().message};
       const Result<std::string> node = node_of(*pod, situation);
       if (!node) return {program::kUsage, node.error().message};
+      if (!situation.node.empty() && *node == situation.node && !situation.tables.empty()) {
+        if (const auto table = program::choose_table(situation.tables, *node); !table)
+          return {program::kUsage, table.error().message};
+      }
       if (into.size() == kMaxTemplates) {
         return {program::kNotSeen,
                 file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
@@ -279,16 +293,18 @@ program::Failure read_preview(const ExplainArguments& arguments, ChooseResolver 
   if (!documents) return {program::kNotSeen, documents.error().message};
   into.documents = *std::move(documents);
   if (std::ranges::all_of(into.documents, [](const Json& each) { return find_pod_templates(each).empty(); }))
-    return {program::kNotSeen, no_pods_in(pod, into.documents)};
+    return {has_no_pods(into.documents) ? program::kNothing : program::kNotSeen,
+            no_pods_in(pod, into.documents)};
   auto claims = read_claims(into.documents, of_claims, in);
   if (!claims) return {program::kNotSeen, claims.error().message};
   Situation& situation = into.situation;
   situation = {nullptr, {}, *std::move(claims), *std::move(tables), node, *now, *version, {}};
   if (program::Failure failure = read_situation(arguments, into.documents, in, situation)) return failure;
-  if (!node.empty() && !of_nodes.empty()) {
-    if (const auto table = program::choose_table(situation.tables, node); !table)
-      into.remarks.push_back(table.error().message);
-  }
+  const auto ahead = std::ranges::find_if(
+      situation.tables, [&](const auto& table) { return is_ahead(table->time, situation.now); });
+  if (ahead != situation.tables.end())
+    into.remarks.push_back("the table of " + (*ahead)->name + " is of " + format_timestamp(*(*ahead)->time) +
+                           ", which is yet to come: clocks differ, or --at is too early");
   situation.plan.resolver = resolver_of(arguments, situation.policy.get()).resolver;
   if (nccl.empty() && situation.policy)
     situation.version = situation.policy->min_nccl.value_or(situation.version);
@@ -304,6 +320,16 @@ int stop_not_understood(const Preview& preview, const std::string& file, const C
                   ": devices are asked for outside of a pod, in a form that is not understood, so what "
                   "the pods get is not known: " +
                   join(preview.strange, "; "));
+}
+
+void print_manifest(const std::vector<Json>& documents, const Console& terminal) {
+  for (const Json& document : documents) {
+    if (terminal.form == "json") {
+      terminal.out << document.dump(2) << '\n';
+    } else {
+      terminal.out << (&document == &documents.front() ? "" : "---\n") << to_yaml(document);
+    }
+  }
 }
 
 bool is_unbound(const ExplainedPod& pod) {
@@ -344,22 +370,22 @@ int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
 
 int inject_pods(const ExplainArguments& arguments, const Console& terminal) {
   Preview preview;
-  if (const program::Failure failure = read_preview(arguments, as_named, terminal.in, preview))
+  if (const program::Failure failure = read_preview(arguments, as_named, terminal.in, preview)) {
+    if (failure.code == program::kNothing) print_manifest(preview.documents, terminal);  // as it is
     return stop(terminal, failure);
+  }
   for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
   if (!preview.strange.empty()) return stop_not_understood(preview, arguments.pod, terminal);
+  if (const std::string& image = arguments.resolver.image; !image.empty() && !program::is_pinned(image))
+    terminal.err
+        << "nccl-env: --resolver-image names no digest: what pods get is what the tag points to when "
+           "they start\n";
   const auto& nodes = preview.situation.tables;
   if (!nodes.empty() && std::ranges::any_of(preview.pods, is_unbound))
     terminal.err << "nccl-env: the values are those of one node: send the pods there (spec.nodeName, or a "
                     "nodeSelector)\n";
   for (const ExplainedPod& pod : preview.pods) inject(pod, preview, terminal.err);
-  for (const Json& document : preview.documents) {
-    if (terminal.form == "json") {
-      terminal.out << document.dump(2) << '\n';
-    } else {
-      terminal.out << (&document == &preview.documents.front() ? "" : "---\n") << to_yaml(document);
-    }
-  }
+  print_manifest(preview.documents, terminal);
   return program::code_of(findings_of(preview.pods));
 }
 

@@ -345,6 +345,11 @@ std::vector<StrayResources> resources_outside_pods(const Json& document) {
   return std::move(found.strays);
 }
 
+bool is_too_deep(const Json& value, int depth) {
+  const auto inner = [&](const Json& child) { return is_too_deep(child, depth + 1); };
+  return value.is_structured() && (depth > kMaxDepth || std::ranges::any_of(value, inner));
+}
+
 std::vector<std::string> objects_without_pods(const Json& document) {
   const Json& items = member(document, "items");
   std::vector<std::string> titles;

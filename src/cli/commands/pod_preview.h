@@ -49,6 +49,9 @@ struct StrayResources {
 };
 std::vector<StrayResources> resources_outside_pods(const nlohmann::json& document);
 
+// True where objects are nested deeper than pods are looked for.
+bool is_too_deep(const nlohmann::json& value, int depth = 0);
+
 // Returns the first placeholder of a template that was not rendered, {{ … }} or ${NAME}; "" if there is none.
 // Does not look for ${NAME} in command and env, which a container itself expands.
 std::string placeholder_in(const nlohmann::json& object);

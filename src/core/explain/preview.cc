@@ -468,7 +468,7 @@ std::string demands_text(const PodDemands& demands) {
 }
 
 // "3 variables: 8 HCAs, GID index 3", as far as it is known.
-std::string given_text(const ExplainedContainer& container) {
+std::string given_text(const ExplainedContainer& container, const std::string& node) {
   std::map<std::string_view, const Value*> given;
   for (const Value& variable : container.env) given.emplace(variable.name, &variable);
   for (const Value& line : container.conf ? *container.conf : container.env) given.emplace(line.name, &line);
@@ -495,18 +495,28 @@ std::string given_text(const ExplainedContainer& container) {
   std::string text = count_of(given.size(), "variable");
   if (!known.empty()) text += ": " + known;
   const std::string all = later == given.size() ? "all" : std::to_string(later);
-  if (later > 0) text += "; " + all + (at_start ? " found inside the pod" : " known once it has a node");
+  if (later > 0)
+    text += "; " + all +
+            (at_start       ? " found inside the pod"
+             : node.empty() ? " known once it has a node"
+                            : " known with the table of " + printable(node));
   return text;
 }
 
 std::string injected_text(const Explanation& explanation) {
   if (explanation.containers.empty()) return "no container gets variables";
   const ExplainedContainer& first = explanation.containers.front();
-  std::string text = given_text(first);
+  std::string text = given_text(first, explanation.node);
   const auto left_out = [](const Value& omission) {
     return omission.name + " (" + std::string(to_string(*omission.reason)) + ")";
   };
-  if (!first.omitted.empty()) text += "; left out: " + join(first.omitted, ", ", left_out);
+  std::vector<Value> omitted = first.omitted;
+  if (first.conf) {  // a variable that the env leaves to the file is not left out
+    std::erase_if(omitted, [&](const Value& value) {
+      return value.reason != Reason::UserSet && find_named(*first.conf, value.name);
+    });
+  }
+  if (!omitted.empty()) text += "; left out: " + join(omitted, ", ", left_out);
   if (explanation.nccl_with_us && explanation.nccl_with_us->ports.empty())
     text += "; NCCL uses no HCA with them (-o wide)";
   if (explanation.containers.size() > 1)

@@ -14,6 +14,7 @@ using namespace nccl_env::tests;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 const std::string kPodPath = "/api/v1/namespaces/ml/pods/train-0";
 const std::string kSpacePath = "/api/v1/namespaces/ml";
@@ -144,6 +145,10 @@ TEST_F(ExplainPod, PodsOfAFileNeedNoCluster) {
   expect_shown(run_cli({"explain", "pod", "-f", file}));
   EXPECT_THAT(Json::parse(run_cli({"explain", "pod", "-f", file, "-o", "json"}).out), SizeIs(2));
   expect_shown(run_cli({"explain", "pod", "-f", file, "-o", "env"}));
+  const Json unlike{{"kind", "List"}, {"items", {given_pod("a"), given_pod("b", "gpu-1", "=mlx5_0,mlx5_1")}}};
+  const std::string other = write("unlike.json", unlike.dump());
+  EXPECT_THAT(run_cli({"explain", "pod", "-f", other, "--policy", policy, "--table", table}).out,
+              StartsWith("1 of 2 pods to act on: pod ml/b: "));
   expect_shown(run_cli({"explain", "pod", "-f", policy}), 4);
   const std::string twice =
       "kind: Pod\nmetadata: {uid: u, name: first, name: last}\nspec: {containers: [{name: c}]}\n";
@@ -228,7 +233,7 @@ TEST_F(ExplainPod, WrongUsageIsCode2) {
 
 TEST_F(ExplainPod, AFileWithoutAPodIsToldBeforeAClusterIsAsked) {
   const std::string file = write("policy.json", R"({"kind": "NcclPolicy", "metadata": {"name": "p"}})");
-  expect_shown(run({"explain", "-f", file}), 4);
+  expect_shown(run({"explain", "-f", file}), 3);
   EXPECT_THAT(asked(), IsEmpty());
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 using namespace nccl_env::tests;
 using Json = nlohmann::json;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 class CliExplain : public Cli {};
 
@@ -49,10 +51,48 @@ TEST_F(CliExplain, ATargetWithoutItsKindIsTakenForAPod) {
   expect_shown(run_cli({"explain", "-f", pod, "pod/train"}), 2);
 }
 
-TEST_F(CliExplain, ANodeWithoutATableIsNoTable) {
-  const Json json = explain_json({"--table", table, "--node", "gpu-9"}, 1);
+TEST_F(CliExplain, ANodeThatNoFileHoldsIsMisspelt) {
+  expect_shown(explain({"--table", table, "--node", "gpu-9"}), 2);
+}
+
+// The pod says where it runs, and its node may be without an agent.
+TEST_F(CliExplain, APodsNodeWithoutATableIsNoTable) {
+  write("pod.yaml", named(kPod, "\"hostNetwork\"", "\"nodeName\": \"gpu-9\", \"hostNetwork\""));
+  const Json json = explain_json({"--table", table}, 1);
   EXPECT_EQ(json["containers"][0]["omitted"][0]["reason"], "NoTable");
   EXPECT_TRUE(json["ncclAlone"].is_null());
+  EXPECT_THAT(explain().out, HasSubstr("all known with the table of gpu-9"));
+}
+
+TEST_F(CliExplain, ATableOfTheFutureIsRemarkedOn) {
+  const std::string ahead =
+      write("ahead.yaml", named(kTable, "observed:\n", "observed:\n  time: \"2026-11-20T09:00:00Z\"\n"));
+  EXPECT_THAT(explain({"--table", ahead, "--at", "2026-11-20T08:00:00Z"}).err, HasSubstr("yet to come"));
+  EXPECT_EQ(explain({"--table", ahead, "--at", "2026-11-20T08:57:00Z"}).err, "");
+}
+
+TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
+  const std::string wrong =
+      named(named(kPod, "train", "other"), "\"name\": \"c\"",
+            "\"name\": \"c\", \"env\": [{\"name\": \"NCCL_IB_HCA\", \"value\": \"mlx5_9\"}]");
+  write("pod.yaml", kPod + "\n---\n" + wrong);
+  const CliResult both = explain({"--table", table});
+  EXPECT_EQ(both.code, 1);
+  tests::expect_golden("the first lines", both.out.substr(0, both.out.find("\n\n")));
+  write("pod.yaml", kPod + "\n---\n" + kPod);
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("Pod/train"));
+}
+
+// The kubelet expands references to variables that stand above.
+TEST_F(CliExplain, AReferenceToAVariableAboveIsItsValue) {
+  for (const char* index : {"$(ROW)", "$(LATER)", "$(ROW)0"}) {
+    write("pod.yaml", named(kPod, "\"name\": \"c\"",
+                            R"("name": "c", "env": [{"name": "ROW", "value": "9"},
+      {"name": "NCCL_IB_GID_INDEX", "value": ")" +
+                                std::string(index) + R"("}, {"name": "LATER", "value": "3"}])"));
+    const Json own = Json::parse(explain({"--table", table, "-o", "json"}).out)["containers"][0]["own"][0];
+    EXPECT_EQ(own["value"], index == std::string("$(ROW)") ? Json("9") : Json()) << index;
+  }
 }
 
 TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {
@@ -90,9 +130,13 @@ spec:
   EXPECT_EQ(json[1]["decision"], "inject");
 }
 
-TEST_F(CliExplain, AnObjectWithoutPodsIsRefused) {
+TEST_F(CliExplain, AnObjectWithoutPodsIsNothingToLookAt) {
   write("pod.yaml", R"({"kind": "ConfigMap", "data": {"a": "b"}})");
-  expect_shown(explain(), 4);
+  expect_shown(explain(), 3);
+  for (const char* nothing : {"", "---\n", "kind: List\nitems: []\n"}) {
+    write("pod.yaml", nothing);
+    EXPECT_EQ(explain().code, 3) << nothing;
+  }
   write("pod.yaml", "{kind: Service, metadata: {name: llama}}\n---\n" + kPod + "\n---\nkind: ConfigMap\n");
   expect_shown(explain());
 }

@@ -67,8 +67,9 @@ TEST_F(Inject, OfItsOwnOutputMakesTheSame) {
 TEST_F(Inject, BringsAnInitContainerOnlyWhereItsImageIsNamed) {
   const std::string own_rows = write("own.yaml", named(kJob, "      hostNetwork: true\n", ""));
   EXPECT_THAT(inject(own_rows).out, testing::Not(HasSubstr("initContainers")));
-  EXPECT_THAT(inject(own_rows, {"--resolver-image", "r.example/agent:1"}).out,
-              HasSubstr("image: r.example/agent:1"));
+  const CliResult by_tag = inject(own_rows, {"--resolver-image", "r.example/agent:1"});
+  EXPECT_THAT(by_tag.out, HasSubstr("image: r.example/agent:1"));
+  EXPECT_THAT(by_tag.err, HasSubstr("names no digest"));
   const std::string status =
       kPolicy + "status: {maxTableAgeSeconds: 3600, resolverImage: r.example/agent:2}\n";
   EXPECT_THAT(run_cli({"inject", "-f", own_rows, "--policy", write("with.yaml", status)}).out,
@@ -99,7 +100,7 @@ spec: {containers: [{name: c, resources: {limits: {rdma/hca: 1}}}]}
   expect_shown(inject(foreign));
   expect_shown(
       inject(write("plain.yaml", "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n")));
-  expect_shown(inject(write("none.yaml", "kind: Service\nmetadata: {name: s}\n")), 4);
+  expect_shown(inject(write("none.yaml", "kind: Service\nmetadata: {name: s}\n")), 3);
 }
 
 }  // namespace
