@@ -326,12 +326,12 @@ def check_fleet(cluster, admin):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(api.create, fleet.values()))
 
-    def faults():  # of the fleet: the cluster's own nodes have no table now
+    def faults():  # of the fleet: the cluster's own nodes have no table now, which is a fault once agents had time
         return {(some["code"], some["subject"]["name"], ", ".join(some["subject"]["parts"]))
-                for some in admin.json(1, "doctor")["findings"]
+                for some in json.loads(admin.run("doctor", "-o", "json")[1])["findings"]
                 if some["severity"] != "info" and some["subject"]["name"] in fleet}
     expect("faults of a healthy fleet", faults(), set())
-    expect_in("a node without a table", admin.told(1, "node", BARE), "NoTable: ")
+    expect_in("a node without a table", admin.run("node", BARE)[1], "NoTable: ")
     for node, (plant, _, _) in PLANTED.items():
         plant(fleet[node]["observed"])
         api.apply(fleet[node])
