@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/asked.h"
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
