@@ -92,12 +92,24 @@ std::string names_like(const std::string& hca) {
 
 using Group = std::vector<const NodeView*>;
 
+// Whether all of the node's ports are those of the other node, at the same places: one machine with fewer
+// cards, whatever their number.
+bool is_rest_of(const NodeView& node, const NodeView& whole) {
+  return std::ranges::all_of(node.parts, [&](const Port* part) {
+    return part->pci_address && std::ranges::any_of(whole.parts, [&](const Port* other) {
+             return other->hca == part->hca && other->number == part->number &&
+                    other->pci_address == part->pci_address && kind_of(*other) == kind_of(*part);
+           });
+  });
+}
+
 // Whether the nodes of `few` are odd members of the larger group rather than a pool of their own: they share
-// at least half of the ports, and they are few. If both groups have the same size, the nodes that only lack
-// ports are the odd ones.
+// at least half of the ports, or have a rest of them, and they are few. If both groups have the same size,
+// the nodes that only lack ports are the odd ones.
 bool belongs_to(const Group& few, const Group& many) {
   const Shape& model = many.front()->shape;
   const Distance distance = between(model, few.front()->shape);
+  if (few.size() * 4 <= many.size() && is_rest_of(*few.front(), *many.front())) return true;
   if (std::max(distance.missing, distance.more) * 2 > ports_in(model)) return false;
   if (few.size() == many.size()) return distance.more == 0 && distance.missing * 4 <= ports_in(model);
   return few.size() <= 2 || few.size() * 4 <= many.size();

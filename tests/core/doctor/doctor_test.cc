@@ -160,6 +160,14 @@ TEST(Doctor, OfTwoNodesTheOneWithFewerHcasIsOdd) {
   EXPECT_THAT(faults(diagnose(fleet)), Contains("warning HcaMissing gpu-0 mlx5_1"));
 }
 
+TEST(Doctor, ANodeThatLostAllItsRailsIsNoPoolOfItsOwn) {
+  Fleet fleet = fleet_of(20, roce_node);
+  fleet[4].ports.erase(fleet[4].ports.begin(), fleet[4].ports.begin() + 8);
+  EXPECT_THAT(faults(diagnose(fleet)), Contains("error HcaMissing gpu-4 mlx5_1"));
+  fleet[4].ports[0].pci_address = "0000:61:00.0";
+  EXPECT_TRUE(is_good(diagnose(fleet).findings)) << "another machine";
+}
+
 TEST(Doctor, AUnitsOwnSubnetsAreNoFault) {
   Fleet fleet = fleet_of(64, roce_node);
   for (int n = 32; n < 64; ++n) {
