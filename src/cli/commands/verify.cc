@@ -263,6 +263,7 @@ program::Failure read_rank_files(const VerifyArguments& arguments, const Console
     if (failure && !nothing) nothing = failure;
     any = any || !failure;
     into.push_back(rank_of(file, {}, reader, {}));
+    into.back().by_hand = true;
   }
   return any ? program::Failure() : nothing;
 }

@@ -22,6 +22,7 @@ namespace nccl_env {
 namespace {
 
 constexpr std::size_t kMostNames = 4;
+constexpr std::string_view kSockets = "Socket";
 constexpr std::size_t kMostRows = 64;  // of the table; the JSON has all
 
 bool speaks(const RankLog& rank) {
@@ -54,10 +55,12 @@ std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, NcclLog::Facts Nccl
         i);
   }
   if (of.size() < 2) return std::nullopt;
-  // The longest of equally frequent ones: a rank lacks rather than has too much.
+  // Of equally frequent ones a fabric, and the longest: a rank lacks rather than has too much.
   const auto most = std::ranges::max_element(of, [](const auto& left, const auto& right) {
-    return std::tuple(left.second.size(), left.first.size()) <
-           std::tuple(right.second.size(), right.first.size());
+    const auto rank = [](const auto& each) {
+      return std::tuple(each.second.size(), each.first != kSockets, each.first.size());
+    };
+    return rank(left) < rank(right);
   });
   Odd odd{most->first, of, 2 * most->second.size() > ranks.size()};
   odd.others.erase(odd.usual);
@@ -110,6 +113,7 @@ class RankJudge {
   explicit RankJudge(const std::vector<RankLog>& ranks) : ranks_(ranks), odd_(ranks.size()) {}
 
   RanksVerification judge() && {
+    compare(&NcclLog::networks, "network");
     compare(&NcclLog::devices, "HCAs");
     compare(&NcclLog::versions, "NCCL");
     compare(&NcclLog::gid_indexes, "GID index");
@@ -142,14 +146,17 @@ class RankJudge {
       if (devices && !odd->majority && count(has) >= count(odd->usual)) continue;
       const bool of_rank = facts != &NcclLog::gid_indexes;
       for (const std::size_t rank : of) odd_[rank] = odd_[rank] || of_rank;
-      const Code code = facts == &NcclLog::versions       ? Code::NcclVersionsDiffer
+      const Code code = facts == &NcclLog::networks       ? Code::MixedNetworks
+                        : facts == &NcclLog::versions     ? Code::NcclVersionsDiffer
                         : facts == &NcclLog::gid_indexes  ? Code::RankIndexDiffers
                         : count(has) != count(odd->usual) ? Code::MissingRail
                                                           : Code::OddNode;
       const std::string other =
           facts == &NcclLog::devices ? difference(has, odd->usual) : " instead of " + odd->usual;
-      add(code, of_rank ? Severity::Warning : Severity::Info, of,
-          named(of) + ": " + std::string(what) + " " + (devices ? other : has + other));
+      const Severity severity = code == Code::MixedNetworks ? Severity::Error
+                                : of_rank                   ? Severity::Warning
+                                                            : Severity::Info;
+      add(code, severity, of, named(of) + ": " + std::string(what) + " " + (devices ? other : has + other));
       if (devices && std::ranges::all_of(of, [this](std::size_t rank) { return has_own_list(ranks_[rank]); }))
         into_.findings.back().remedy =
             "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere.";
@@ -222,16 +229,16 @@ class RankJudge {
     for (const std::size_t rank : into_.order) {
       if (speaks(ranks_[rank])) speaking.insert(part_of(rank));
     }
-    std::erase_if(silent, [&](std::size_t rank) { return !speaking.contains(part_of(rank)); });
+    std::erase_if(
+        silent, [&](std::size_t rank) { return !ranks_[rank].by_hand && !speaking.contains(part_of(rank)); });
     // Where others came through the initialisation, all took part.
     const bool met =
         std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.initialised > 0; });
     if (silent.empty() || met) return;
     add(Code::InitNotEnded, Severity::Warning, silent,
         named(silent) +
-            ": no line of NCCL's, though others like it have some: it has not come so far, or prints "
-            "elsewhere");
-    into_.findings.back().remedy = "Look at that pod's state and log first; the others wait for it.";
+            ": no line of NCCL's, though others have some: it has not come so far, or prints elsewhere");
+    into_.findings.back().remedy = "Look at that rank's state and log first; the others wait for it.";
   }
 
   // "; its peer 10.0.0.2<4711> is worker-3".
@@ -343,7 +350,11 @@ class RankJudge {
   [[nodiscard]] std::string unread() const {
     const auto unread =
         std::ranges::count_if(ranks_, [](const RankLog& rank) { return !rank.problem.empty(); });
-    return unread == 0 ? "" : " " + count_of(static_cast<std::size_t>(unread), "log") + " could not be read.";
+    const auto silent = std::ranges::count_if(
+        ranks_, [](const RankLog& rank) { return rank.by_hand && rank.problem.empty() && !speaks(rank); });
+    const auto counted = [](auto number) { return " " + count_of(static_cast<std::size_t>(number), "log"); };
+    return (silent == 0 ? "" : counted(silent) + (silent == 1 ? " has" : " have") + " no line of NCCL's.") +
+           (unread == 0 ? "" : counted(unread) + " could not be read.");
   }
 
   const std::vector<RankLog>& ranks_;

@@ -161,6 +161,25 @@ TEST(RankLogs, AnotherVersionIsToldAndAnotherIndexIsOnlyShown) {
   EXPECT_EQ(first_of(ranks), "r0");
 }
 
+TEST(RankLogs, OfAnotherNetworkThanTheFabricAreTold) {
+  std::vector<RankLog> ranks{
+      rank_of("r0", healthy("r0")),
+      rank_of("r1", line("r1", "NET/IB : No device found.") + line("r1", "Using network Socket"))};
+  const RanksVerification verification = verify_ranks(ranks);
+  EXPECT_FALSE(is_good(verification.findings));
+  EXPECT_EQ(first_of(ranks), "r1");
+  EXPECT_THAT(verification.sentence, HasSubstr("network Socket instead of IB"));
+}
+
+TEST(RankLogs, AFileWithoutALineIsNoRankThatAgrees) {
+  std::vector<RankLog> ranks{rank_of("a.log", healthy("r0")), rank_of("b.log", "")};
+  EXPECT_THAT(verify_ranks(ranks).findings, IsEmpty()) << "a launcher's, say";
+  ranks[1].by_hand = true;
+  const RanksVerification verification = verify_ranks(ranks);
+  EXPECT_FALSE(is_good(verification.findings));
+  EXPECT_THAT(verification.sentence, HasSubstr("b.log: no line of NCCL's"));
+}
+
 TEST(RankLogs, ARankThatNeverBeganIsToldWhereOthersWait) {
   const std::string start = "comm 0x1 rank 0 nranks 3 cudaDev 0 busId 1 - Init START";
   std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + line("r0", start)),

@@ -17,6 +17,7 @@ struct RankLog {
   std::string problem;  // why its log could not be read; then the rest is empty
   NcclLog log;
   LogVerification verification;
+  bool by_hand = false;  // a file that was named, so that NCCL's lines are expected in it
 };
 
 struct RanksVerification {
