@@ -80,6 +80,9 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject
 }
 
 void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& findings) {
+  // A table that does not count does not tell what NCCL finds.
+  if (omission && (omission->reason == Reason::StaleTable || omission->reason == Reason::NoTable))
+    std::erase_if(findings, [](const Finding& finding) { return finding.code == Code::FellBack; });
   const bool down = std::ranges::find(findings, Code::RailDown, &Finding::code) != findings.end();
   for (Finding& finding : findings) {
     if (finding.code != Code::FellBack) continue;
@@ -230,7 +233,10 @@ std::string list_difference(const std::vector<std::string>& from, const std::vec
 }
 
 std::string continued(std::string sentence) {
-  const bool is_word = sentence.size() > 1 && std::islower(static_cast<unsigned char>(sentence[1]));
+  const std::string_view word(sentence.data(), std::min(sentence.find(' '), sentence.size()));
+  const bool is_word = word.size() > 1 && std::ranges::all_of(word.substr(1), [](unsigned char c) {
+                         return std::islower(c) != 0;
+                       });
   if (is_word || sentence.starts_with("A ")) {
     sentence[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(sentence[0])));
   }

@@ -105,7 +105,9 @@ class Judge {
     const GivenContainer* container = in_status();
     const Value* list = container ? container->find(variable::kIbHca) : nullptr;
     const std::string name = list ? record_.reason_missing(*list) : std::string();
-    if (name.empty()) return;
+    const bool none =
+        std::ranges::find(answer_.findings, Code::FellBack, &Finding::code) != answer_.findings.end();
+    if (name.empty() || none) return;
     const std::optional<Reason> reason = parse_reason(name);
     const auto detail = answer_.details.find(variable::kIbHca);
     const std::string why = detail != answer_.details.end() ? detail->second

@@ -280,9 +280,12 @@ void add_refusal(const ExplainInput& input, const Subject& pod, Explanation& int
                            std::string(remedy(*values->deny->reason))});
 }
 
-// The node gives no list, and the pod starts nevertheless.
+// The node gives no list, and NCCL takes what it finds.
 void add_no_list(const ExplainInput& input, const Subject& pod, Explanation& into) {
-  if (!input.plan.inject || into.containers.empty() || !into.findings.empty()) return;
+  const auto tells_more = [](const Finding& finding) {
+    return finding.code == Code::FellBack || finding.code == Code::HeldBack;
+  };
+  if (!input.plan.inject || into.containers.empty() || std::ranges::any_of(into.findings, tells_more)) return;
   const Value* list = find_named(into.containers.front().omitted, variable::kIbHca);
   if (!list || !list->reason || scope_of(*list->reason) != ReasonScope::Node) return;
   nccl_env::add_no_list(to_string(*list->reason),
@@ -295,7 +298,6 @@ void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod{
       .kind = "Pod", .name_space = std::string(input.pod.name_space), .name = std::string(input.pod.name)};
   add_refusal(input, pod, into);
-  add_no_list(input, pod, into);
   for (const ExplainedContainer& container : into.containers) {
     for (const Value& own : container.own) {
       if (own.value) judge_setting(own.name, *own.value, pod, into.findings);
@@ -305,6 +307,12 @@ void judge(const ExplainInput& input, Explanation& into) {
   for (const ContainerPlan& plan : input.plan.containers) ours[plan.position] = plan.in_scope;
   add_device_problem(input.pod, ours, pod, into.findings);
   add_choices(input, pod, into);
+  add_no_list(input, pod, into);
+  const std::string no_rail = no_rail_text();
+  if (std::erase_if(into.warnings, [&](const std::string& warning) { return warning.ends_with(no_rail); }) >
+      0)
+    into.findings.push_back(
+        {Code::NoRail, Severity::Warning, pod, std::string(words_of(Code::NoRail).meaning)});
   if (into.nccl_with_us) add_short_list(input, pod, into);
   if (const NodeValues* values = values_of_node(input);
       values && values->set.contains(variable::kIbHca) && input.table && input.policy &&
@@ -517,7 +525,8 @@ std::string injected_text(const Explanation& explanation) {
     });
   }
   if (!omitted.empty()) text += "; left out: " + join(omitted, ", ", left_out);
-  if (explanation.nccl_with_us && explanation.nccl_with_us->ports.empty())
+  const Value* list = given_value(first, variable::kIbHca);
+  if (list && list->value && explanation.nccl_with_us && explanation.nccl_with_us->ports.empty())
     text += "; NCCL uses no HCA with them (-o wide)";
   if (explanation.containers.size() > 1)
     text += "; so container " + printable(first.name) + ", the others below";

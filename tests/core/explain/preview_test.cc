@@ -293,6 +293,16 @@ TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
   expect_golden(denied.findings[0].sentence);
 }
 
+TEST(Explain, RoceWithoutANetworkIsTheAnswer) {
+  NcclPolicy policy = policy_for("rdma/rdma_shared_device_a", Exposure::SubInterface);
+  policy.fabric.link_layer = LinkLayer::Ethernet;
+  const Json object = equipped(pod({container("c", {}, "rdma/rdma_shared_device_a")}, false));
+  const Explanation explanation = explained(object, policy, nullptr);
+  EXPECT_THAT(texts_of(explanation.findings), ElementsAre(HasSubstr("warning NoRail")));
+  EXPECT_THAT(explanation.warnings, IsEmpty()) << "told once";
+  EXPECT_THAT(render_text(explanation), StartsWith("  answer    inject, but RoCE behind"));
+}
+
 TEST(Explain, EveryContainerIsJudgedAndMainOnesStandFirst) {
   const NodeFabric table = rails(2);
   Json object = equipped(kHostPod);
