@@ -230,7 +230,7 @@ void add_decided(const Pod& pod, const Container& container, GivenContainer& int
   if (first != into.decided.end()) into.decided.emplace(file->first, first->second);
 }
 
-// What the status lists, and nothing in the container brings.
+// Notes what the status lists, and nothing in the container brings.
 void add_lost(const NodeNote::Omitted& set, GivenContainer& into) {
   if (into.reads_file) return;
   for (const auto& [name, by] : set) {

@@ -55,7 +55,7 @@ std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, NcclLog::Facts Nccl
         i);
   }
   if (of.size() < 2) return std::nullopt;
-  // Of equally frequent ones a fabric, and the longest: a rank lacks rather than has too much.
+  // Prefers, of equally frequent ones, a fabric, and the longest: a rank lacks rather than has too much.
   const auto most = std::ranges::max_element(of, [](const auto& left, const auto& right) {
     const auto rank = [](const auto& each) {
       return std::tuple(each.second.size(), each.first != kSockets, each.first.size());
