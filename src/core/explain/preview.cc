@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Past 600 lines: an explanation is made, judged and printed here, each form from the same containers.
 #include "nccl_env/core/explain/preview.h"
 
 #include <algorithm>

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "nccl_env/core/engines/nccl/conf.h"
@@ -246,25 +245,13 @@ std::string_view read_file_key(Element item, const Path& path, Reading& reading)
   return ours ? text : std::string_view();
 }
 
-// Returns the value of `$(NAME)` where that is all and NAME is an earlier entry with a text of its own, as
-// the kubelet expands it; the text as it stands for anything else.
-std::string_view expanded(std::string_view text, std::span<const EnvEntry> earlier) {
-  if (!text.starts_with("$(") || text.find(')') + 1 != text.size()) return text;
-  const std::string_view name = text.substr(2, text.size() - 3);
-  const auto named = std::find_if(earlier.rbegin(), earlier.rend(),
-                                  [&](const EnvEntry& entry) { return entry.name == name; });
-  if (named == earlier.rend() || named->has_source || named->value.empty()) return text;
-  return named->value.find('$') == text.npos ? named->value : text;
-}
-
 void read_env_entry(Element item, const Path& path, Container& container, Reading& reading) {
   const auto [name, value, source] =
       pick(item, path, std::array<Keys, 3>{"name", "value", "valueFrom"}, reading);
   reading.take(Part::EnvEntries);
   EnvEntry& entry = container.env.emplace_back();  // in place: a copy right after the write would stall
   entry.name = json::text(name, path.field("name"), reading);
-  entry.value = expanded(json::text(value, path.field("value"), reading),
-                         std::span(container.env).first(container.env.size() - 1));
+  entry.value = json::text(value, path.field("value"), reading);
   entry.has_source = source.has_value();
   if (source) {
     const Path at = path.field("valueFrom");

@@ -83,18 +83,6 @@ TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
   EXPECT_THAT(explain({"--table", table}).out, StartsWith("Pod/train"));
 }
 
-// The kubelet expands references to variables that stand above.
-TEST_F(CliExplain, AReferenceToAVariableAboveIsItsValue) {
-  for (const char* index : {"$(ROW)", "$(LATER)", "$(ROW)0"}) {
-    write("pod.yaml", named(kPod, "\"name\": \"c\"",
-                            R"("name": "c", "env": [{"name": "ROW", "value": "9"},
-      {"name": "NCCL_IB_GID_INDEX", "value": ")" +
-                                std::string(index) + R"("}, {"name": "LATER", "value": "3"}])"));
-    const Json own = Json::parse(explain({"--table", table, "-o", "json"}).out)["containers"][0]["own"][0];
-    EXPECT_EQ(own["value"], index == std::string("$(ROW)") ? Json("9") : Json()) << index;
-  }
-}
-
 TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {
   const std::string old =
       write("old.yaml", named(kTable, "observed:\n", "observed:\n  time: \"2026-11-20T08:00:00Z\"\n"));
