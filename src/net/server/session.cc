@@ -25,12 +25,18 @@ HttpResponse closing(int status, std::string_view sentence) {
 Session::Session(Worker& worker, asio::ip::tcp::socket socket, OpenConnections::Ticket ticket)
     : worker_(worker),
       ticket_(std::move(ticket)),
+      client_changes_(client_changes()),
       connection_(std::move(socket),
                   worker.shared.options.tls ? worker.shared.options.tls->current()->native() : nullptr),
       asker_{ticket_.peer()} {
   enter(Stage::Handshake);
   worker_.add(*this);
   if (worker_.stopping()) abort();
+}
+
+std::uint64_t Session::client_changes() const {
+  const auto& tls = worker_.shared.options.tls;
+  return tls ? tls->client_changes() : 0;
 }
 
 Session::~Session() {
@@ -123,7 +129,10 @@ asio::awaitable<bool> Session::serve_one() {
   const bool complete = co_await read_head(refused);
   if (!complete) co_return false;
   if (!refused) refused = check_head();
-  const bool may_stay = worker_.shared.options.keep_alive && head_.keep_alive;
+  // Answers a client of a withdrawn CA once more: the request may be that of an API server which has a new
+  // one.
+  const bool may_stay =
+      worker_.shared.options.keep_alive && head_.keep_alive && client_changes_ == client_changes();
   bool keep = may_stay && !(refused && head_.has_body());
   BodyRoom room(worker_.shared.body_room);
   if (!refused) {

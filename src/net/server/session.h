@@ -4,6 +4,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -40,6 +41,7 @@ class Session : public LiveSession {
   boost::asio::awaitable<bool> read_input();
   boost::asio::awaitable<bool> reply(HttpResponse response, bool keep, BodyRoom& room);
 
+  [[nodiscard]] std::uint64_t client_changes() const;
   void enter(Stage stage);
   [[nodiscard]] std::optional<Eviction> idle_too_long(Clock::time_point now);
   std::optional<HttpResponse> parse_head(std::size_t length);
@@ -52,6 +54,7 @@ class Session : public LiveSession {
 
   Worker& worker_;
   OpenConnections::Ticket ticket_;
+  const std::uint64_t client_changes_;  // before the connection's context was taken
   Connection connection_;
   RequestParser parser_;
   RequestHead head_;

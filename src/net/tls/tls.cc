@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include "nccl_env/base/file.h"
 #include "nccl_env/hex.h"
@@ -199,7 +200,10 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(const TlsPem& pem) {
 }
 
 TlsSource::TlsSource(TlsFiles files, const TlsPem& pem, std::shared_ptr<const TlsContext> context)
-    : files_(std::move(files)), digest_(digest_of(pem)), context_(std::move(context)) {}
+    : files_(std::move(files)),
+      digest_(digest_of(pem)),
+      client_ca_(pem.client_ca),
+      context_(std::move(context)) {}
 
 Result<std::shared_ptr<TlsSource>> TlsSource::load(TlsFiles files) {
   auto pem = read_files(files);
@@ -238,8 +242,11 @@ Result<TlsSource::Reload> TlsSource::swap(const TlsPem& pem) {
   if ((*context)->info().not_after <= now && current()->info().not_after > now)
     return Error{"the certificate has expired, and the one in use has not"};
   digest_ = std::move(digest);
-  const std::lock_guard lock(context_mutex_);
-  context_ = *std::move(context);
+  {
+    const std::lock_guard lock(context_mutex_);
+    context_ = *std::move(context);
+  }
+  if (std::exchange(client_ca_, pem.client_ca) != pem.client_ca) ++client_changes_;
   return Reload::Swapped;
 }
 

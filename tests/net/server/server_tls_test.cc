@@ -284,6 +284,22 @@ TEST_F(TlsServerTest, ClientCaRefusesStrangersAndTakesItsOwn) {
   EXPECT_EQ(accepted.output, "200");
 }
 
+TEST_F(TlsServerTest, AConnectionOfAWithdrawnClientCaEndsWithItsNextReply) {
+  const auto now = std::chrono::system_clock::now();
+  const auto ca = make_ca("CA", now);
+  const auto leaf = issue_server_certificate(*ca, {"localhost"}, now);
+  source = *TlsSource::make({leaf->certificate, leaf->key, ""});
+  options.tls = source;
+  start();
+  TestClient old(server->port(), true);
+  ASSERT_TRUE(old.send(post("/echo", "one")));
+  EXPECT_EQ(old.read_reply().body, "one");
+  ASSERT_TRUE(source->swap({leaf->certificate, leaf->key, ca->certificate}).ok());
+  ASSERT_TRUE(old.send(post("/echo", "two")));
+  EXPECT_EQ(old.read_reply().body, "two");
+  EXPECT_TRUE(old.at_end());
+}
+
 TEST_F(TlsServerTest, GoesOnAfterRunningOutOfDescriptors) {
   start_tls();
   rlimit before{};

@@ -103,6 +103,7 @@ TEST(Tls, ReloadSwapsOnlyWhatChangedAndIsGood) {
   EXPECT_FALSE((*source)->reload().ok());
   write_text(files.client_ca, two.ca.certificate);
   EXPECT_EQ((*source)->reload().value(), TlsSource::Reload::Swapped);
+  EXPECT_EQ((*source)->client_changes(), 1u);
   std::filesystem::remove(files.key);
   EXPECT_FALSE((*source)->reload().ok());
   write_text(files.key, two.leaf.key);
@@ -111,6 +112,7 @@ TEST(Tls, ReloadSwapsOnlyWhatChangedAndIsGood) {
   write_text(files.certificate, two.leaf.certificate);
   EXPECT_EQ((*source)->reload().value(), TlsSource::Reload::Swapped);
   EXPECT_NE((*source)->current()->info().fingerprint, first->info().fingerprint);
+  EXPECT_EQ((*source)->client_changes(), 1u) << "another certificate, the same CA";
 }
 
 TEST(Tls, TextsAreSwappedWithoutFiles) {

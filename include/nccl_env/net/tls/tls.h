@@ -10,7 +10,9 @@
 // whatever is swapped in later. Keys stay in OpenSSL's memory and in the PEM that a caller holds.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -90,6 +92,9 @@ class TlsSource {
   // The same with the files' content.
   Result<Reload> reload();
   [[nodiscard]] std::shared_ptr<const TlsContext> current() const;
+  // Counts swaps to another client CA. A connection whose context was current before the last of them may
+  // have a client that is not trusted any more.
+  [[nodiscard]] std::uint64_t client_changes() const { return client_changes_; }
   // The directories to watch.
   [[nodiscard]] std::vector<std::filesystem::path> directories() const;
 
@@ -100,6 +105,8 @@ class TlsSource {
   std::mutex reload_mutex_;  // from reading the files to their swap
   std::mutex swap_mutex_;    // one swap at a time; guards digest_
   std::string digest_;       // of the content, so that no second copy of the key stays in memory
+  std::string client_ca_;    // in use; guarded by swap_mutex_, too
+  std::atomic<std::uint64_t> client_changes_{0};
   mutable std::mutex context_mutex_;
   std::shared_ptr<const TlsContext> context_;
 };
