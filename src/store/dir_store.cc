@@ -26,8 +26,11 @@ struct DirectoryStore::Body {
       : path(std::move(directory)), options(policy_options), log(std::move(logger)) {}
 
   Status load() {
-    const auto names = manifests_in(path);  // an error leaves everything as it is
-    if (!names) return names.error();
+    const auto names = manifests_in(path);
+    if (!names) {
+      lose_sight();
+      return names.error();
+    }
     bool changed = std::erase_if(files, [&](const auto& entry) {
                      return !std::binary_search(names->begin(), names->end(), entry.first);
                    }) > 0;
@@ -38,7 +41,7 @@ struct DirectoryStore::Body {
       if (!file.problem().empty())
         log->warn("manifest refused", {{"file", file.name()}, {"problem", file.problem()}});
     }
-    if (changed || loads == 0) publish();
+    if (changed || loads == 0 || !snapshots.get()->in_sync) publish();
     return done();
   }
 
@@ -61,6 +64,13 @@ struct DirectoryStore::Body {
     compare("NodeFabric", before.tables, after.tables, std::equal_to<>());
     compare("Namespace", before.opted_in, after.opted_in, std::equal_to<>());
     return names;
+  }
+
+  // Keeps everything as it is, but for the ages of tables: nobody can make them newer.
+  void lose_sight() {
+    auto snapshot = std::make_shared<Snapshot>(*snapshots.get());
+    snapshot->in_sync = false;
+    snapshots.publish(std::move(snapshot));
   }
 
   void publish() {

@@ -201,6 +201,18 @@ TEST_F(DirStore, PoliciesThatLoadCodeNeedTheOption) {
   EXPECT_NE(now()->policies.at("code").policy, nullptr);
 }
 
+TEST_F(DirStore, ADirectoryThatIsGoneKeepsItsObjectsAndTheirAgesDoNotCount) {
+  write("a.yaml", policy_yaml() + "---\n" + table_yaml());
+  open();
+  fs::rename(path(), directory_ / "away");
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return !s.in_sync; }));
+  EXPECT_EQ(timeout_of(*now()), "22");
+  EXPECT_EQ(now()->tables.size(), 1u);
+  fs::rename(directory_ / "away", path());
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.in_sync && s.tables.size() == 1; }));
+  EXPECT_THAT(log(), HasSubstr("store not readable"));
+}
+
 TEST_F(DirStore, OnlyADirectoryOpens) {
   const auto log = Logger::to_stream(log_, LogLevel::Info);
   EXPECT_THAT(DirectoryStore::open(path("missing"), {}, log).error().message,
