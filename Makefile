@@ -140,6 +140,13 @@ image: $(BUILDS) ## webhook, agent and command line as OCI archives in build/ima
 	@scripts/install-deps --image
 	ARCH="$(ARCH)" scripts/image
 
+.PHONY: push push-where
+push-where:
+	@[ -n "$(REPOSITORY)" ] || { echo "make push: where to? REPOSITORY=registry.example" >&2; exit 2; }
+
+push: push-where image ## these images to REPOSITORY=registry.example, with the login of `skopeo login`
+	REPOSITORY="$(REPOSITORY)" scripts/push build/image "$$(scripts/version)"
+
 image-test: image ## unpacks the images and runs them, as root: what is in them, and what they answer
 	python3 -B tests/images/check.py build/image "$$(tests/images/spdx-tools)"
 

@@ -52,7 +52,7 @@ def main(out, version, repository, commit=None):
         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nimages:\n" + "".join(
             f"- {{name: nccl-env-{name}, newName: {repository}/nccl-env-{name}, digest: \"{image.digest}\"}}\n"
             for name, image in images.items()))
-    print("""By digest, once they are pushed there (docs/operate/install.md):
+    print("""By digest, once `make push` has pushed them there (docs/operate/install.md):
   helm install … --values build/image/values.yaml, without --set image.registry
   kustomization.yaml of yours: `components: [../build/image]`, in place of `images`""")
     for architecture, image in images["webhook"].images.items():

@@ -48,6 +48,15 @@ class Clone:
         return done.returncode, done.stdout + done.stderr
 
 
+def check_push(clone):
+    """scripts/push alone, for whom images of another place, or of none, are none to push."""
+    for repository, part in (("", "where to?"), ("other.example", "names another registry")):
+        done = subprocess.run(["scripts/push", "build/dist", VERSION], cwd=clone.path, capture_output=True, text=True,
+                              env=clone.environment | {"REPOSITORY": repository}, check=False)
+        if not done.returncode or part not in done.stderr:
+            yield f"push to {repository!r}: {done.returncode}, {done.stderr}"
+
+
 def check_refusals(clone):
     for what, prepare, version, part in (
             ("no tag", lambda: None, VERSION, f"the tag v{VERSION} is not at this commit"),
@@ -112,7 +121,8 @@ def main():
             found = list(check_refusals(clone))
             code, said = clone.release()
             dist = clone.path / "build/dist"
-            found += [f"it fails: {said}"] if code else [*check_files(dist), *check_registry(dist, registry)]
+            found += [f"it fails: {said}"] if code else [*check_files(dist), *check_registry(dist, registry),
+                                                          *check_push(clone)]
     finally:
         registry.close()
     for problem in found:
