@@ -76,9 +76,6 @@ class UserEnv {
   [[nodiscard]] std::string_view conf() const { return conf_; }
 
  private:
-  // Mooncake's own index; its TENT engine lets NCCL_IB_GID_INDEX in the environment override it.
-  static constexpr std::string_view kMooncakeIndex = "MC_GID_INDEX";
-
   [[nodiscard]] const EnvEntry* last(std::string_view name) const;
   [[nodiscard]] std::optional<Value> objection_of_group(std::string_view name) const;
   [[nodiscard]] const std::optional<Rival>& rival_in(const EngineGroup& group) const;
@@ -95,6 +92,7 @@ class UserEnv {
   std::string_view disabled_by_;            // the variable that keeps NCCL from verbs; "" if none does
   const EnvEntry* group_member_ = nullptr;  // what decides the GID; null if the user leaves it to us
   const EnvEntry* vllm_ = nullptr;          // names variables that vLLM writes
+  // Mooncake's own; its TENT engine lets NCCL_IB_GID_INDEX in the environment override it.
   bool has_mooncake_index_ = false;
   bool recovers_ports_ = false;
   mutable std::vector<std::pair<const EngineGroup*, std::optional<Rival>>>
