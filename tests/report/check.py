@@ -144,6 +144,7 @@ def check_desk(page, report, odd, folder):
     begin = f"{len(odd)} of 2,000 nodes ({round(len(odd) / 20, 1)} %) need work: {errors} with errors, where jobs fail or lose a rail ("
     expect("the sentence", text(page, "#verdict")[:len(begin)], begin)
     expect("and what it is about", all(code in text(page, "#verdict") for code in odd.values()))
+    expect("and what to do first", report.findings[0]["remedy"] in text(page, "#verdict"))
     column = "document.querySelector('#r0 > .text').textContent"
     sentence = next(one["sentence"] for one in report.findings if one["subject"]["name"] == "gpu-17").rstrip(".")
     for width, there in ((1000, False), (1440, True)):
@@ -318,7 +319,7 @@ def check_hostile(browser, report, folder):
         data["strings"] = [one if one in words else one + HOSTILE for one in data["strings"]]
         data["policies"] = [HOSTILE]
         data["version"] = data["time"] = data["title"] = HOSTILE
-        data["codes"] = {name: [HOSTILE, HOSTILE] for name in data["codes"]}
+        data["codes"] = {name: HOSTILE for name in data["codes"]}
         return html[1] + json.dumps(data).replace("<", "\\u003c") + html[3]
 
     file = folder / "hostile.html"
@@ -394,14 +395,15 @@ def chip_of(page, check):
     return f".chip:nth-child({place + 1})"
 
 
-def check_groups(page):
+def check_groups(page, report):
     """Findings of one kind stand together, with their nodes and what was seen."""
     chip = chip_of(page, "PortDown")
     page.click(chip)
     shown = text(page, "#check")
     expect("chips count nodes", text(page, chip).split(), ["!", "PortDown", "4", "nodes"])
     expect("its evidence", [part in shown for part in ("PortDown × 5", "mlx5_1, mlx5_2, mlx5_4, mlx5_5 and 3 more", "Active on 29 of 30", "gpu-17")], [True] * 4)
-    expect("said once", shown.count("Check cable"), 1)
+    remedies = {finding["remedy"] for finding in report.findings if finding["code"] == "PortDown"}
+    expect("each remedy, said once", [shown.count("Do: "), all(one in shown for one in remedies)], [len(remedies), True])
     page.click("#check .link")
     expect("a node there opens", text(page, "#details-title"), "gpu-3")
     expect("one card a check", page.run("document.querySelectorAll('#details .finding').length"), 1)
@@ -489,7 +491,7 @@ def check_mixed(browser, report, folder):
     check_sections(page)
     check_long_names(page)
     check_search(page)
-    check_groups(page)
+    check_groups(page, report)
     check_address(page, report)
     page.open(report.file)
     page.settle()

@@ -25,8 +25,8 @@ function placeElement(place, hcas) {
   return make("span", {class: "place"}, name, make("span", {class: "where", text: hcas}));
 }
 
-function sentenceElements(group, named) {
-  const sentences = bySentence(group.findings);
+function sentenceElements(some, named) {
+  const sentences = bySentence(some);
   const lines = sentences.slice(0, mostPlaces).map(({sentence, places}) => {
     const shown = [...places].slice(0, mostPlaces).map(([place, hcas]) => placeElement(place, hcasText(hcas)));
     const hcas = hcasText([...places.values()].flat());
@@ -40,15 +40,15 @@ function sentenceElements(group, named) {
 }
 
 function groupElement(group, named) {
-  const [meaning, remedy] = data.codes[group.code], count = group.findings.length;
+  const count = group.findings.length;
   return make("article", {class: "finding", "data-severity": severities[group.severity]},
               mark(group.severity),
               make("div", {},
                    make("h4", {}, make("span", {text: group.code + (count > 1 ? ` × ${number(count)}` : "")}),
                         copyButton("Copy", "Copies it as text, as for a ticket", () => ticketOf(group))),
-                   ...sentenceElements(group, named),
-                   make("p", {class: "meaning", text: meaning}),
-                   make("p", {class: "remedy"}, make("b", {text: "Do: "}), remedy)));
+                   make("p", {class: "meaning", text: data.codes[group.code]}),
+                   ...byRemedy(group.findings).flatMap(({remedy, findings: some}) =>
+                     [...sentenceElements(some, named), make("p", {class: "remedy"}, make("b", {text: "Do: "}), remedy)])));
 }
 
 function factsOf(node) {

@@ -36,7 +36,11 @@ function verdict() {
     const named = some.length <= 3 ? `: ${some.map((node) => shorten(node.name, 48)).join(", ")}` : "";
     return ["; ", `${number(some.length)} ${words}${named}`, make("span", {class: "codes", text: ` (${codes.map((group) => group.code).join(", ")})`})];
   });
-  if (odd) return [`${ofAll(odd, nodes.length)} (${share || "under 0.1"} %) need work: `, ...parts.slice(1), "."];
+  if (odd) {
+    const [worst] = byCode(findings), [{remedy}] = byRemedy(worst.findings);
+    return [`${ofAll(odd, nodes.length)} (${share || "under 0.1"} %) need work: `, ...parts.slice(1), ".",
+            make("span", {class: "first"}, make("b", {text: `First, ${worst.code}: `}), remedy)];
+  }
   const unknown = unknownPorts();
   return [`No node needs work: nothing was found on ${counted(nodes.length, "node")}${unknown ? `, but ${unknown}` : ""}.`];
 }
@@ -72,7 +76,7 @@ function tell(text) {
 function drawChecks() {
   const chips = byCode(findings).map((group) => {
     const places = new Set(group.findings.map(nodeOf).filter(Boolean)).size;
-    group.chip = make("button", {type: "button", class: "chip", "aria-pressed": "false", title: data.codes[group.code][0], click: () => {
+    group.chip = make("button", {type: "button", class: "chip", "aria-pressed": "false", title: data.codes[group.code], click: () => {
                         choose(check === group ? null : group);
                         writeAddress("replaceState");
                       }},

@@ -26,10 +26,10 @@ function copyButton(label, words, text) {
 
 // One finding, or several of one code, as somebody would tell it.
 function ticketOf(group) {
-  const lines = bySentence(group.findings).map(({sentence, places}) =>
-    `  ${[...places].map(([place, hcas]) => `${place} ${hcasText(hcas)}`.trim()).filter(Boolean).join(", ")}: ${sentence}`);
-  const [meaning, remedy] = data.codes[group.code], seen = [data.title, data.time].filter(Boolean).join(", ");
-  return [`${group.code} (${severities[group.severity]}): ${meaning}`, ...lines, `Do: ${remedy}`, `Seen: ${seen}`].join("\n");
+  const lines = byRemedy(group.findings).flatMap(({remedy, findings: some}) => [...bySentence(some).map(({sentence, places}) =>
+    `  ${[...places].map(([place, hcas]) => `${place} ${hcasText(hcas)}`.trim()).filter(Boolean).join(", ")}: ${sentence}`), `Do: ${remedy}`]);
+  const seen = [data.title, data.time].filter(Boolean).join(", ");
+  return [`${group.code} (${severities[group.severity]}): ${data.codes[group.code]}`, ...lines, `Seen: ${seen}`].join("\n");
 }
 
 function save(name, type, text) {

@@ -80,6 +80,13 @@ function byCode(list) {
   return [...groups.values()];
 }
 
+// Findings of one remedy as one: [{remedy, findings}], in their order.
+function byRemedy(list) {
+  const groups = new Map();
+  for (const finding of list) groups.set(finding.remedy, [...(groups.get(finding.remedy) || []), finding]);
+  return [...groups].map(([remedy, some]) => ({remedy, findings: some}));
+}
+
 // Findings of one sentence as one: [{sentence, places: Map of "node" to its HCAs}].
 function bySentence(list) {
   const groups = new Map();

@@ -209,7 +209,7 @@ class Lists {
 // The lists below are in this order.
 OrderedJson fields() {
   return {
-      {"finding", {"$code", "severity", "$kind", "$name", "$parts", "$sentence"}},
+      {"finding", {"$code", "severity", "$kind", "$name", "$parts", "$sentence", "$remedy"}},
       {"pool", {"$name", "$shape", "nodes", "byName", "rails"}},
       {"rail", {"$name", "fabric"}},
       {"node",
@@ -231,7 +231,7 @@ class Writer {
     for (const Finding& finding : report_.diagnosis->findings) {
       const auto& [kind, name_space, name, path, file, line, parts] = finding.subject;
       all.push_back(list_(to_string(finding.code), static_cast<int>(finding.severity), kind, name,
-                          doctor::some_of(parts), finding.sentence));
+                          doctor::some_of(parts), finding.sentence, remedy_of(finding)));
     }
     return all;
   }
@@ -306,11 +306,11 @@ class Writer {
   Lists list_;
 };
 
-OrderedJson code_words(const Diagnosis& diagnosis) {
+OrderedJson code_meanings(const Diagnosis& diagnosis) {
   OrderedJson all = OrderedJson::object();
   for (const Finding& finding : diagnosis.findings) {
     const Named& words = words_of(finding.code);
-    all[std::string(words.name)] = {words.meaning, words.remedy};
+    all[std::string(words.name)] = words.meaning;
   }
   return all;
 }
@@ -337,7 +337,7 @@ std::string to_page_json(const FabricReport& report, std::string_view version) {
   json["railPorts"] = report.rail_ports;
   json["failedRailPorts"] = report.failed_rail_ports;
   json["unknownRailPorts"] = report.unknown_rail_ports;
-  json["codes"] = code_words(*report.diagnosis);
+  json["codes"] = code_meanings(*report.diagnosis);
   json["reasons"] = reason_words(*report.diagnosis);
   json["fields"] = fields();
   json["findings"] = writer.findings();

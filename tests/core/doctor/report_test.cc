@@ -209,7 +209,8 @@ TEST(FabricReport, TextsStandOnceAndRecordsHaveTheFieldsThatAreNamed) {
   EXPECT_EQ(interfaces[0].size(), json["fields"]["interface"].size());
   EXPECT_EQ(word("interface", interfaces[0], "$addresses"), "10.1.0.2/16");
   EXPECT_EQ(json["findings"][0].size(), json["fields"]["finding"].size());
-  EXPECT_EQ(json["codes"]["PortDown"][1], words_of(Code::PortDown).remedy);
+  EXPECT_EQ(json["codes"]["PortDown"], words_of(Code::PortDown).meaning);
+  EXPECT_EQ(word("finding", json["findings"][0], "$remedy"), words_of(Code::PortDown).remedy);
 }
 
 TEST(FabricReport, NoNameEndsTheScriptThatHoldsIt) {
