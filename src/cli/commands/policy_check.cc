@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
@@ -97,6 +99,15 @@ class Checker {
     [[nodiscard]] int line(const std::string& path) const { return line_of_field(lines, within + path); }
   };
 
+  // Whether the path is of a constant by which no pod uses the values that the policy gives all of them. The
+  // webhook takes such a policy: pods run, by sockets.
+  static bool turns_itself_off(const NcclPolicy& policy, std::string_view path) {
+    return policy.hca.kind != HcaRule::Kind::Omit &&
+           std::ranges::any_of(policy.env, [&](const auto& constant) {
+             return path == "spec.env." + constant.first && turns_verbs_off(constant.first, constant.second);
+           });
+  }
+
   void check_document(const Place& place, const Json& document) {
     const std::string kind = text_at(document, "kind");
     if (kind == kPolicy) return check_policy(place, document);
@@ -115,6 +126,8 @@ class Checker {
     PolicyReading reading = read_policy(object, options_);
     for (Finding& finding : reading.findings) {
       finding.subject.name = policy;
+      if (reading.policy && turns_itself_off(*reading.policy, finding.subject.path))
+        finding.severity = Severity::Error;
       add_at(place, std::move(finding));
     }
     if (reading.policy && reading.policy->names(LinkLayer::Ethernet) && !reading.policy->min_nccl)

@@ -138,6 +138,7 @@ std::optional<std::string> setting_problem(std::string_view name, std::string_vi
   if (value.empty() && (!known || known->empty_is_unset)) return std::nullopt;
   auto problem = name_problem(name);
   if (!problem) problem = value_problem(name, value);
+  if (!problem && name == variable::kNet) problem = network_problem(value);
   if (problem) problem->insert(0, std::string(name) + ": ");
   return problem;
 }

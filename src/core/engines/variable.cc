@@ -104,9 +104,9 @@ std::string_view to_string(Ranks value) {
 }
 
 std::string_view to_string(ValueKind value) {
-  constexpr std::array<std::string_view, 11> kNames{
+  constexpr std::array<std::string_view, 12> kNames{
       "integer", "word", "HCA list",      "HCA groups",  "interface list", "address range",
-      "path",    "text", "exact devices", "exact names", "one interface"};
+      "path",    "text", "exact devices", "exact names", "one interface",  "word list"};
   return name_in(kNames, value);
 }
 
@@ -141,6 +141,7 @@ std::optional<std::string> plain_kind_problem(const Variable& variable, std::str
     case ValueKind::HcaList:
     case ValueKind::HcaGroups:
     case ValueKind::InterfaceList:
+    case ValueKind::WordList:
     case ValueKind::Text:
       return std::nullopt;
   }

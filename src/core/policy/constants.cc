@@ -7,6 +7,7 @@
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
@@ -76,19 +77,6 @@ void warn_of_unknown(string_view name, const Path& path, Findings& findings) {
                    nccl_env::name_problem(name).value_or("is not in the catalogue of NCCL's variables"));
 }
 
-void warn_of_other_networks(string_view name, string_view value, const Path& path, Findings& findings) {
-  if (name == variable::kIbDisable && nccl_integer(value).value_or(0) != 0) {
-    findings.warning(path.text(),
-                     "turns InfiniBand and RoCE off: the HCA list and the index then have no effect");
-  }
-  if (name == variable::kNet && !equal_ignoring_case(value.substr(0, 2), "ib")) {
-    findings.warning(
-        path.text(),
-        in_quotes(value) +
-            " is not NCCL's own InfiniBand and RoCE network: the HCA list and the index then have no effect");
-  }
-}
-
 void read_constant(const PolicyInput& in, string_view name, Element value, const Path& path,
                    ConstantMap& out) {
   const auto refuse = [&](string_view why) { in.fields.refusals().add(path, why); };
@@ -97,7 +85,6 @@ void read_constant(const PolicyInput& in, string_view name, Element value, const
   string_view text;
   if (value.get(text) != simdjson::SUCCESS) return refuse(wrong_type(value));
   if (const auto problem = text_problem(name, text)) return refuse(*problem);
-  warn_of_other_networks(name, text, path, in.findings);
   out.emplace(name, text);
 }
 
@@ -117,12 +104,18 @@ void read_map(const PolicyInput& in, string_view name, int most, string_view emp
 }
 
 // `variant`: the place of the variant that sets the constant; none for spec.env.
-void refuse_constant(const PolicyInput& spec, std::optional<std::size_t> variant, string_view name,
-                     string_view why) {
+template <class Visit>
+void visit_constant(const PolicyInput& spec, std::optional<std::size_t> variant, string_view name,
+                    Visit visit) {
   const Path variants = spec.fields.path("variants"),
              one = variants.item(static_cast<int>(variant.value_or(0)));
   const Path env = variant ? one.field("env") : spec.fields.path("env");
-  spec.fields.refusals().add(env.entry(name), why);
+  visit(env.entry(name));
+}
+
+void refuse_constant(const PolicyInput& spec, std::optional<std::size_t> variant, string_view name,
+                     string_view why) {
+  visit_constant(spec, variant, name, [&](const Path& at) { spec.fields.refusals().add(at, why); });
 }
 
 // Under Reference a variant's constants are references: where a node has no value, the variable exists and is
@@ -154,7 +147,45 @@ void check_lines(const PolicyInput& spec, const NcclPolicy& policy) {
   if (!policy.deliver_file) return;
   each_constant(policy, [&](auto variant, const std::string& name, const std::string& value) {
     const auto line = render_conf({{name, value}});
-    if (!line) refuse_constant(spec, variant, name, line.error().message);
+    if (!line)
+      refuse_constant(spec, variant, name,
+                      in_quotes(value) + " cannot stand in nccl.conf: it begins or ends with a blank");
+  });
+}
+
+// Says why the values of a policy have no effect beside its own constant; "" where they have.
+std::string network_warning(string_view name, string_view value) {
+  if (turns_verbs_off(name, value))
+    return "turns InfiniBand and RoCE off: the HCA list and the index then have no effect; with hca: Omit "
+           "there is none";
+  if (name != variable::kNet || equal_ignoring_case(value, "IB")) return {};
+  if (auto problem = network_problem(value)) return *std::move(problem);
+  const bool reads_list = equal_ignoring_case(value.substr(0, 2), "ib");  // plugins such as IBext
+  return in_quotes(value) +
+         " is not a network of NCCL's own, and NCCL stops unless the image has a plugin of " + "that name" +
+         (reads_list ? "" : ": the HCA list and the index then have no effect");
+}
+
+void warn_of_other_networks(const PolicyInput& spec, const NcclPolicy& policy) {
+  each_constant(policy, [&](auto variant, const std::string& name, const std::string& value) {
+    const bool meant = policy.hca.kind == HcaRule::Kind::Omit && turns_verbs_off(name, value);
+    const std::string warning = meant ? std::string() : network_warning(name, value);
+    if (warning.empty()) return;
+    visit_constant(spec, variant, name, [&](const Path& at) { spec.findings.warning(at.text(), warning); });
+  });
+}
+
+// Lists of one function each are of 2.24: NCCL before passes over them.
+void warn_of_functions(const PolicyInput& spec, const NcclPolicy& policy) {
+  if (!policy.min_nccl || *policy.min_nccl >= nccl_since::kFunctionLists) return;
+  each_constant(policy, [&](auto variant, const std::string& name, const std::string& value) {
+    const Variable* known = find_variable(name);
+    if (!known || known->kind != ValueKind::WordList || value.find(':') == value.npos) return;
+    visit_constant(spec, variant, name, [&](const Path& at) {
+      spec.findings.warning(at.text(),
+                            "names functions, which NCCL reads from 2.24 on, and nccl.minVersion is " +
+                                format_nccl_version(*policy.min_nccl));
+    });
   });
 }
 
@@ -218,6 +249,8 @@ void read_labels(const PolicyInput& in, string_view name, described::LabelGlobs 
 
 void check_constants(const PolicyInput& spec, const NcclPolicy& policy) {
   check_lines(spec, policy);
+  warn_of_other_networks(spec, policy);
+  warn_of_functions(spec, policy);
   check_references(spec, policy);
   check_partition(spec, policy);
   check_variants(spec, policy);

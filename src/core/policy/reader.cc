@@ -10,6 +10,7 @@
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/strict.h"
 #include "policy/constants.h"
@@ -91,8 +92,15 @@ void check_skipped(const PolicyInput& spec, const NcclPolicy& policy) {
   if (policy.resources.empty() || !policy.device_classes.empty() || !policy.networks.empty() ||
       policy.host_devices)
     return;
-  if (std::all_of(policy.resources.begin(), policy.resources.end(), skipped))
-    spec.error("skipResources", "passes over all that match.resources names, and no pod gets anything");
+  if (!std::all_of(policy.resources.begin(), policy.resources.end(), skipped)) return;
+  if (spec.has("skipResources"))
+    return spec.error("skipResources",
+                      "passes over all that match.resources names, and no pod gets anything");
+  spec.fields.refusals().add(
+      spec.fields.path("match").field("resources"),
+      "names " + join(policy.skip_resources) +
+          " alone, which skipResources passes over unless it says otherwise: NCCL does "
+          "not reach EFA through verbs, and no pod gets anything");
 }
 
 void check_index(const PolicyInput& spec, const NcclPolicy& policy) {
@@ -160,7 +168,13 @@ struct PolicyRules<ResourceMatch> {
 template <>
 struct PolicyRules<FabricRule> {
   static void check(const PolicyInput& in, string_view name, const FabricRule& rule) {
-    if (!name.empty() || rule.exclude_hcas.empty()) return;
+    if (!name.empty()) return;
+    const auto is_name = [](const std::string& glob) { return glob.find_first_of("*?[\\") == glob.npos; };
+    if (!rule.hcas.empty() && std::all_of(rule.hcas.begin(), rule.hcas.end(), is_name) &&
+        rule.expect_ports > static_cast<int>(rule.hcas.size()))
+      in.warning("expectPorts", "is more than the devices of hcas, " + std::to_string(rule.hcas.size()) +
+                                    ": a node with one port on each gives no list (TooFewPorts)");
+    if (rule.exclude_hcas.empty()) return;
     const std::vector<std::string> all = rule.hcas.empty() ? std::vector<std::string>{"*"} : rule.hcas;
     if (std::all_of(all.begin(), all.end(),
                     [&](const std::string& glob) { return is_covered(rule.exclude_hcas, glob); }))

@@ -94,6 +94,15 @@ TEST_F(PolicyCheck, YamlThatCannotBeReadNamesTheLikelyCause) {
   expect_shown(run_cli({"policy", "check", write("quoted.yaml", quoted)}), 1);
 }
 
+TEST_F(PolicyCheck, APolicyThatTurnsItsOwnNetworkOffIsRefused) {
+  const auto code_of = [&](const std::string& more) {
+    return run_cli({"policy", "check", write("p.yaml", kPolicy + more)}).code;
+  };
+  EXPECT_EQ(code_of("  env: {NCCL_IB_DISABLE: \"1\"}\n"), 1);
+  EXPECT_EQ(code_of("  env: {NCCL_IB_DISABLE: \"1\"}\n  hca: Omit\n"), 0);
+  EXPECT_EQ(code_of("  env: {NCCL_NET: gIB}\n"), 0);
+}
+
 TEST_F(PolicyCheck, ADirectoryCountsForItsManifests) {
   std::filesystem::create_directory(path("folder"));
   expect_shown(run_cli({"policy", "check", path("folder")}), 1);

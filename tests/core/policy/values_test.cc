@@ -64,7 +64,15 @@ TEST(PolicyFabric, WarnsWhereNoDeviceIsLeft) {
   expect_clean(R"({"fabric": {"hcas": ["mlx5_*", "ib*"], "excludeHcas": ["mlx5_*"]}})");
 }
 
+TEST(PolicyFabric, WarnsWhereFewerDevicesAreNamedThanPortsExpected) {
+  const std::string two = R"({"fabric": {"hcas": ["mlx5_1", "mlx5_2"], "expectPorts": )";
+  expect_warning(two + "3}}", "spec.fabric.expectPorts");
+  expect_clean(two + "2}}");
+  expect_clean(R"({"fabric": {"hcas": ["mlx5_*"], "expectPorts": 8}})");
+}
+
 TEST(PolicySkipResources, MayNotPassOverAllThatMatches) {
+  expect_error(R"({"match": {"resources": [{"name": "vpc.amazonaws.com/efa"}]}})", "spec.match.resources");
   const std::string skip = R"(, "skipResources": ["rdma/*"]})";
   expect_error(R"({"match": {"resources": [{"name": "rdma/*"}, {"name": "rdma/ib"}]})" + skip,
                "spec.skipResources");
@@ -190,6 +198,17 @@ TEST(PolicyEnv, WarnsWhereTheNetworkIsTurnedOff) {
   expect_clean(R"({"env": {"NCCL_IB_DISABLE": "0"}})");
   expect_warning(R"({"env": {"NCCL_NET": "Socket"}})", "spec.env.NCCL_NET");
   expect_clean(R"({"env": {"NCCL_NET": "ib"}})");
+  for (const char* plugin : {"IBB", "gIB", "AWS Libfabric"})
+    expect_warning(R"({"env": {"NCCL_NET": ")" + std::string(plugin) + "\"}}", "spec.env.NCCL_NET");
+}
+
+TEST(PolicyEnv, ListsOfOneFunctionNeedAnNcclThatReadsThem) {
+  const std::string list = R"({"env": {"NCCL_ALGO": "Ring;AllReduce:Tree"})";
+  expect_clean(list + "}");
+  expect_clean(list + R"(, "nccl": {"minVersion": "2.24"}})");
+  expect_warning(list + R"(, "nccl": {"minVersion": "2.23.4"}})", "spec.env.NCCL_ALGO");
+  expect_error(R"({"env": {"NCCL_PROTO": "foo"}})", "spec.env.NCCL_PROTO");
+  expect_error(R"({"env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS");
 }
 
 TEST(PolicyEnv, HoldsSixtyFourEntries) {

@@ -22,6 +22,7 @@ enum class ValueKind {
   DeviceList,     // NAME[:PORT],…  exact names
   NameList,       // NAME,…  exact names
   InterfaceName,  // one exact name
+  WordList,       // [^]WORD,… of `choices` in any case; NCCL also takes FUNCTION:[^]WORD,… behind a ';'
 };
 
 // Ranks of a job that need the same value.
@@ -39,7 +40,7 @@ struct Variable {
   ValueKind kind = ValueKind::Text;
   std::int64_t min = 0;                            // Integer only
   std::int64_t max = 0;                            // Integer; lists: how many entries are read
-  std::span<const std::string_view> choices = {};  // Enum; Integer: words beside the numbers
+  std::span<const std::string_view> choices = {};  // Enum, WordList; Integer: words beside the numbers
   bool ignore_case = false;                        // Enum only
   bool empty_is_unset = false;  // an existing but empty variable acts as if it did not exist
   Ranks ranks = Ranks::Any;
@@ -47,7 +48,7 @@ struct Variable {
   std::string_view note;    // why the bounds are what they are; shown when a value is refused
 };
 
-// Says what is wrong with a value of those kinds that all engines read alike; nothing for the three kinds of
+// Says what is wrong with a value of those kinds that all engines read alike; nothing for the kinds of
 // NCCL's own grammar. `reader`: the engine's name, for the sentence.
 std::optional<std::string> plain_kind_problem(const Variable& variable, std::string_view value,
                                               std::string_view reader);

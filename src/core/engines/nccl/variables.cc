@@ -85,6 +85,12 @@ constexpr Variable ignoring_case(Variable row) {
   return row;
 }
 
+constexpr Variable word_list(Name name, std::span<const std::string_view> choices, Ranks ranks, Note note) {
+  Variable row = of_kind(ValueKind::WordList, name, ranks, note);
+  row.choices = choices;
+  return row;
+}
+
 constexpr Variable loads_code(Variable row) {
   row.loads_code = true;
   return row;
@@ -99,6 +105,10 @@ constexpr std::string_view kMergeLevels[] = {"LOC", "PORT", "PIX", "PXB", "PXN",
 constexpr std::string_view kMergePolicies[] = {"ALL", "RAIL"};
 constexpr std::string_view kDebugLevels[] = {"VERSION", "WARN", "ATTN", "INFO", "ABORT", "TRACE"};
 constexpr std::string_view kLaunchModes[] = {"PARALLEL", "GROUP"};
+constexpr std::string_view kAlgorithms[] = {"Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
+                                            "NVLSTree", "PAT"};
+constexpr std::string_view kProtocols[] = {"LL", "LL128", "Simple"};
+constexpr std::string_view kFunctions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
 constexpr std::string_view kCheckModes[] = {"DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL"};
 
 // The catalogue's rows for the InfiniBand and RoCE transport.
@@ -299,11 +309,9 @@ constexpr Variable kTuningRows[] = {
     integer("NCCL_MIN_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
     integer("NCCL_MAX_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
     integer("NCCL_NCHANNELS_PER_NET_PEER", 1, kLarge, Equal, "channels to one peer; at least one"),
-    empty_counts(text("NCCL_ALGO", Equal,
-                      "a list of algorithms; from 2.24 on an unknown one stops NCCL; before 2.24 an empty "
-                      "list loses NVLS")),
-    empty_counts(
-        text("NCCL_PROTO", Equal, "a list of LL, LL128, Simple; from 2.24 on an unknown one stops NCCL")),
+    empty_counts(word_list("NCCL_ALGO", kAlgorithms, Equal,
+                           "from 2.24 on an unknown word stops NCCL; before 2.24 an empty list loses NVLS")),
+    empty_counts(word_list("NCCL_PROTO", kProtocols, Equal, "from 2.24 on an unknown word stops NCCL")),
     flag("NCCL_COLLNET_ENABLE", Equal, "only 1 turns it on"),
 
     // Memory, kernels and launches.
@@ -400,6 +408,8 @@ static_assert(std::all_of(kVariables.begin(), kVariables.end(),
 constexpr std::size_t kLongestName = 63;     // NCCL up to 2.30.4 copies a list's names into 64 bytes
 constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its configuration files there
 
+constexpr std::string_view kNetworks[] = {"IB", "Socket"};
+
 using Problem = std::optional<std::string>;
 
 Problem name_problem(std::string_view name, std::string_view entry) {
@@ -473,6 +483,39 @@ Problem groups_problem(const Variable& variable, std::string_view value) {
   return std::nullopt;
 }
 
+// Says that a word is none of these, whatever its case.
+Problem word_problem(std::string_view word, std::span<const std::string_view> words) {
+  const auto same = [&](std::string_view one) { return equal_ignoring_case(word, one); };
+  if (std::any_of(words.begin(), words.end(), same)) return std::nullopt;
+  if (word.find(' ') != word.npos)
+    return in_quotes(word) + " holds a blank, which NCCL takes as part of the name";
+  const std::string_view meant = nearest(word, words);
+  return in_quotes(word) + " is not one of " + join(words) +
+         (meant.empty() ? "" : " (do you mean " + std::string(meant) + "?)");
+}
+
+// "Ring,Tree;AllReduce:^Ring": for all functions, then for one each (parseList, graph/tuning.cc).
+Problem word_list_problem(const Variable& variable, std::string_view value) {
+  const std::string_view whole = value;
+  for (bool more = true, first = true; more; first = false) {
+    std::string_view words = cut_entry(value, ';', more);
+    if (const std::size_t colon = words.find(':'); colon != words.npos) {
+      if (auto problem = word_problem(words.substr(0, colon), catalogue::kFunctions)) return problem;
+      words.remove_prefix(colon + 1);
+    } else if (!first) {
+      return in_quotes(whole) + ": behind ';' a function has to stand, as in AllReduce:" + std::string(words);
+    }
+    if (words.starts_with('^')) words.remove_prefix(1);
+    if (words.find_first_not_of(',') == words.npos) return in_quotes(whole) + " names nothing";
+    for (bool another = true; another;) {
+      const std::string_view word = cut_entry(words, ',', another);
+      if (word.empty()) continue;  // NCCL passes over it
+      if (auto problem = word_problem(word, variable.choices)) return with_note(*problem, variable);
+    }
+  }
+  return std::nullopt;
+}
+
 Problem kind_problem(const Variable& variable, std::string_view value) {
   switch (variable.kind) {
     case ValueKind::HcaList:
@@ -480,6 +523,8 @@ Problem kind_problem(const Variable& variable, std::string_view value) {
       return list_problem(variable, value);
     case ValueKind::HcaGroups:
       return groups_problem(variable, value);
+    case ValueKind::WordList:
+      return word_list_problem(variable, value);
     default:
       return plain_kind_problem(variable, value, "NCCL");
   }
@@ -527,6 +572,18 @@ std::optional<std::string> name_problem(std::string_view name) {
   const std::string_view meant = nearest(name, kNames);
   if (meant.empty()) return std::nullopt;
   return "is not a variable of NCCL's: do you mean " + std::string(meant) + "?";
+}
+
+bool turns_verbs_off(std::string_view name, std::string_view value) {
+  if (name == variable::kIbDisable) return nccl_integer(value).value_or(0) != 0;
+  return name == variable::kNet && equal_ignoring_case(value, "Socket");
+}
+
+std::optional<std::string> network_problem(std::string_view name) {
+  const std::string_view meant = nearest(name, kNetworks);
+  const bool known = equal_ignoring_case(name, meant) || equal_ignoring_case(name, "gIB");  // Google's plugin
+  if (meant.empty() || known) return std::nullopt;
+  return in_quotes(name) + " is not a network of NCCL's own: do you mean " + std::string(meant) + "?";
 }
 
 std::optional<std::string> nccl_value_problem(const Variable& variable, std::string_view value) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/text/join.h"
 #include "support/golden.h"
 #include "support/places.h"
 
@@ -35,7 +36,8 @@ TEST(Catalogue, EveryRowIsFoundByItsNameAndGivesAReason) {
     EXPECT_EQ(find_variable(row.name), &row);
     EXPECT_FALSE(row.note.empty()) << row.name;
     EXPECT_EQ(row.kind == ValueKind::Integer && row.min >= row.max, false) << row.name;
-    EXPECT_EQ(row.kind == ValueKind::Enum, !row.choices.empty()) << row.name;
+    const bool words = row.kind == ValueKind::Enum || row.kind == ValueKind::WordList;
+    EXPECT_EQ(words, !row.choices.empty()) << row.name;
   }
 }
 
@@ -181,8 +183,17 @@ TEST(AddressRange, IsExactlyOne) {
 TEST(Text, IsPrintableAndFitsALine) {
   takes("NCCL_TOPO_FILE", {"/opt/topo.xml"});
   refuses("NCCL_TOPO_FILE", {"~/topo.xml"});
-  takes("NCCL_ALGO", {std::string(1023, 'a')});
-  refuses("NCCL_ALGO", {"Ring\n", std::string(1024, 'a')});
+  takes("NCCL_NET", {std::string(1023, 'a')});
+  refuses("NCCL_NET", {"Ring\n", std::string(1024, 'a')});
+}
+
+TEST(WordList, IsOfAllFunctionsThenOfOneEach) {
+  takes("NCCL_ALGO",
+        {"Ring", "^nvls,PAT", "ring,collnetdirect;allreduce:tree;broadcast:ring", "AllReduce:Tree", "Ring,"});
+  takes("NCCL_PROTO", {"LL,Simple;allreduce:^LL", "^LL128"});
+  refuses("NCCL_ALGO",
+          {"treee", "Ring ", "Ring, Tree", "Ring;Tree", "reducescater:Ring", "allreduce:", "^", ","});
+  refuses("NCCL_PROTO", {"foo", "LL;allreduce:LL126"});
 }
 
 TEST(NcclInteger, IsStrtollInBaseZero) {
@@ -211,6 +222,7 @@ std::string accepted(const Variable& row) {
     for (const auto choice : row.choices) out += (out.empty() ? "" : ", ") + std::string(choice);
     if (row.ignore_case) out += " (any case)";
   }
+  if (row.kind == ValueKind::WordList) out += " of " + join(row.choices);
   if (row.max > 0) out += ", at most " + std::to_string(row.max) + " entries";
   if (row.loads_code) out += ", code";
   return out;

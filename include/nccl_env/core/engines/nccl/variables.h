@@ -22,6 +22,10 @@ std::optional<std::string> nccl_value_problem(const Variable& variable, std::str
 // "is not a variable of NCCL's: do you mean NCCL_IB_TIMEOUT?", for a name that is nearly one of the
 // catalogue's; nothing for any other.
 std::optional<std::string> name_problem(std::string_view name);
+// Whether NCCL uses sockets by this setting, whatever devices there are.
+bool turns_verbs_off(std::string_view name, std::string_view value);
+// Says that this value of NCCL_NET is nearly the name of one of NCCL's own networks; nothing for any other.
+std::optional<std::string> network_problem(std::string_view name);
 
 // The name of a level of NCCL_NET_GDR_LEVEL or NCCL_P2P_LEVEL. NCCL prints the name, whether a number or a
 // name was given (graph/paths.cc, 2.18 to 2.32): "1" -> PIX, "5" and more -> SYS, "PXB" -> PXB. "" for a text

@@ -39,6 +39,7 @@ inline constexpr NcclVersion kDynamicGid{2, 21, 0};             // first release
 inline constexpr NcclVersion kInfiniBandOwnGid{2, 22, 0};       // 2.22.3
 inline constexpr NcclVersion kRangeWithoutSlash{2, 23, 0};      // 2.23.4
 inline constexpr NcclVersion kNamedConf{2, 23, 0};              // NCCL_CONF_FILE; 2.23.4
+inline constexpr NcclVersion kFunctionLists{2, 24, 0};          // of NCCL_ALGO and NCCL_PROTO; 2.24.3
 inline constexpr NcclVersion kTopologyMerging{2, 24, 0};        // 2.24.3
 inline constexpr NcclVersion kNoInterfaceIsUsage{2, 24, 0};     // 2.24.3
 inline constexpr NcclVersion kUnreadableTypeSkipped{2, 26, 0};  // 2.26.2
