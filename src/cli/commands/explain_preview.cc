@@ -300,11 +300,6 @@ program::Failure read_preview(const ExplainArguments& arguments, ChooseResolver 
   Situation& situation = into.situation;
   situation = {nullptr, {}, *std::move(claims), *std::move(tables), node, *now, *version, {}};
   if (program::Failure failure = read_situation(arguments, into.documents, in, situation)) return failure;
-  const auto ahead = std::ranges::find_if(
-      situation.tables, [&](const auto& table) { return is_ahead(table->time, situation.now); });
-  if (ahead != situation.tables.end())
-    into.remarks.push_back("the table of " + (*ahead)->name + " is of " + format_timestamp(*(*ahead)->time) +
-                           ", which is yet to come: clocks differ, or --at is too early");
   situation.plan.resolver = resolver_of(arguments, situation.policy.get()).resolver;
   if (nccl.empty() && situation.policy)
     situation.version = situation.policy->min_nccl.value_or(situation.version);

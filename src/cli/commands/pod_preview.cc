@@ -57,13 +57,17 @@ const NodeFabric* table_of(const std::string& node, const Situation& situation) 
   return found == situation.tables.end() ? nullptr : found->get();
 }
 
-// Nothing without tables.
-std::optional<BindingPlan> binding_to(const std::string& node, const Situation& situation) {
-  if (situation.tables.empty()) return std::nullopt;
+NodeContext context_of(const Situation& situation) {
   NodeContext context{situation.now};
   context.in_sync = situation.ages_count;
   context.max_table_age = situation.policy->max_table_age.value_or(context.max_table_age);
-  return plan_binding(situation.policy, node, table_of(node, situation), context);
+  return context;
+}
+
+// Nothing without tables.
+std::optional<BindingPlan> binding_to(const std::string& node, const Situation& situation) {
+  if (situation.tables.empty()) return std::nullopt;
+  return plan_binding(situation.policy, node, table_of(node, situation), context_of(situation));
 }
 
 Plan plan_in(const Pod& pod, const PodClaims& claims, const Situation& situation) {
@@ -77,8 +81,11 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
   const PodClaims claims = situation.claims.of(pod);
   const Plan plan = plan_in(pod, claims, situation);
   const std::optional<BindingPlan> binding = binding_to(node, situation);
-  return explain({pod, plan, node, binding ? &*binding : nullptr, table_of(node, situation),
-                  situation.version, &claims, situation.policy.get(), situation.now});
+  const NodeFabric* table = table_of(node, situation);
+  const bool stale = table && is_stale(table->time, context_of(situation));
+  const bool ahead = table && situation.ages_count && is_ahead(table->time, situation.now);
+  return explain({pod, plan, node, binding ? &*binding : nullptr, table, situation.version, &claims,
+                  situation.policy.get(), situation.now, stale, ahead});
 }
 
 std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <utility>
 
 #include "decide/process_limits.h"
 #include "engines/nccl/ports.h"
@@ -130,18 +131,63 @@ void add_no_list(std::string_view reason, std::string_view detail, std::string_v
   into.back().subject.path = variable::kIbHca;
 }
 
+void add_no_interface(std::string_view detail, const Subject& of, std::vector<Finding>& into) {
+  into.push_back({Code::NoInterface, Severity::Warning, of,
+                  "No NCCL_SOCKET_IFNAME (InterfaceAbsent): " + std::string(detail) +
+                      " So NCCL chooses its interfaces itself.",
+                  std::string(remedy(Reason::InterfaceAbsent))});
+  into.back().subject.path = variable::kSocketIfname;
+}
+
+void add_turned_off(const FindGiven& given, const Subject& of, std::vector<Finding>& into) {
+  const Value* list = given(variable::kIbHca);
+  if (!list || list->state == State::Users || list->state == State::LeftOut) return;
+  for (const std::string_view name : {variable::kIbDisable, variable::kNet}) {
+    const Value* value = given(name);
+    if (!value || !value->value || !value->is_from(Source::Policy) || !turns_verbs_off(name, *value->value))
+      continue;
+    into.push_back(
+        {Code::FellBack, Severity::Error, of,
+         "The policy itself turns InfiniBand and RoCE off: with its " + std::string(name) + "=" +
+             *value->value + " NCCL uses sockets, and none of the HCAs that the pod gets.",
+         "Take " + std::string(name) + " out of the policy's env; if sockets are meant, say hca: Omit."});
+    into.back().subject.path = name;
+    return;
+  }
+}
+
+void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>& into) {
+  into.push_back({Code::StaleTable, Severity::Warning, of,
+                  "The table of " + table.name + " is of " + format_timestamp(*table.time) +
+                      ", which is yet to come: a clock is wrong, and the table may be old."});
+}
+
+NodeFabric without_states(NodeFabric table) {
+  for (Port& port : table.ports) {
+    port.state.reset();
+    port.state_since.reset();
+  }
+  if (!table.interfaces) return table;
+  for (Interface& interface : *table.interfaces) interface.up.reset();
+  return table;
+}
+
 namespace {
 
-// The names of a list that the node does not have. None of these engines takes prefixes.
-std::vector<std::string> absent_names(const NodeFabric& seen, Follows follows, std::string_view list) {
+// The names of a list that the node does not have. None of these engines takes prefixes, and UCX alone takes
+// interfaces beside ports.
+std::vector<std::string> absent_names(const NodeFabric& seen, const EngineVariable& known,
+                                      std::string_view list) {
+  const bool ports = known.follows == Follows::Ports;
+  const bool interfaces = !ports || known.row.name == "UCX_NET_DEVICES";
   std::vector<std::string> absent;
   if (list.starts_with('^') || list == "all") return absent;
   for (const std::string_view entry : entries_of(list)) {
-    const bool is_port = follows == Follows::Ports && std::ranges::any_of(seen.ports, [&](const Port& port) {
+    const bool is_port = ports && std::ranges::any_of(seen.ports, [&](const Port& port) {
                            return entry == port.hca || entry == port_name(port);
                          });
     const bool may_be_interface =
-        entry.find(':') == std::string_view::npos &&
+        interfaces && entry.find(':') == std::string_view::npos &&
         (!seen.interfaces ||
          std::ranges::find(*seen.interfaces, entry, &Interface::name) != seen.interfaces->end());
     if (!is_port && !may_be_interface) absent.emplace_back(entry);
@@ -155,10 +201,10 @@ void judge_engines(const NodeFabric& seen, const NcclEnv& own, const Subject& of
                    std::vector<Finding>& into) {
   for (const auto& [name, value] : own) {
     const EngineVariable* known = find_engine_variable(name);
-    if (setting_problem(name, value) || !known ||
+    if (setting_problem(name, value) || !known || known->row.kind == ValueKind::Text ||
         (known->follows != Follows::Ports && known->follows != Follows::Interface))
       continue;
-    const std::vector<std::string> absent = absent_names(seen, known->follows, value);
+    const std::vector<std::string> absent = absent_names(seen, *known, value);
     if (absent.empty()) continue;
     const bool ports = known->follows == Follows::Ports;
     into.push_back({ports ? Code::DeviceNotAvailable : Code::NoInterface, Severity::Warning, of,

@@ -2,6 +2,7 @@
 // Judges the values that a container has: by what NCCL makes of them on the node, and by themselves.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,19 @@ void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Expos
 // Adds NoList for a container that gets no NCCL_IB_HCA, for this reason.
 void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, const Subject& of,
                  std::vector<Finding>& into);
+
+// Adds NoInterface for a container that gets no NCCL_SOCKET_IFNAME, as the node lacks the policy's.
+void add_no_interface(std::string_view detail, const Subject& of, std::vector<Finding>& into);
+
+// Finds a container's value by its name; null for none.
+using FindGiven = std::function<const Value*(std::string_view name)>;
+// Adds FellBack where a constant of the policy turns off the network for which it gives the list.
+void add_turned_off(const FindGiven& given, const Subject& of, std::vector<Finding>& into);
+
+// Adds StaleTable for a table of a time to come.
+void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>& into);
+// The table as it counts once it is too old: rows and devices stay what they were, states do not.
+NodeFabric without_states(NodeFabric table);
 
 // Adds findings for lists of other engines that name what the node does not have.
 void judge_engines(const NodeFabric& seen, const NcclEnv& own, const Subject& of, std::vector<Finding>& into);

@@ -43,7 +43,10 @@ bool finds_interface(const Value& given, const std::vector<std::string>& has) {
 class Judge {
  public:
   Judge(const Pod& pod, const PodRecord& record, const PodSurroundings& around, PodAnswer& answer)
-      : pod_(pod), record_(record), around_(around), answer_(answer) {}
+      : pod_(pod), record_(record), around_(around), answer_(answer) {
+    if (around_.table && is_stale(around_.table->time, around_.context))
+      aged_ = without_states(*around_.table);
+  }
 
   void run() {
     if (around_.table) add_lost_index();
@@ -116,6 +119,16 @@ class Judge {
     add_no_list(name, why, reason ? remedy(*reason) : "", subject(), answer_.findings);
   }
 
+  // Where the reason is no longer the node's, what changed since tells it.
+  void judge_no_interface() {
+    const GivenContainer* container = in_status();
+    const Value* name = container ? container->find(variable::kSocketIfname) : nullptr;
+    const auto detail = answer_.details.find(variable::kSocketIfname);
+    if (name && detail != answer_.details.end() &&
+        record_.reason_missing(*name) == to_string(Reason::InterfaceAbsent))
+      add_no_interface(detail->second, subject(), answer_.findings);
+  }
+
   [[nodiscard]] Subject subject() const {
     return {.kind = "Pod", .name_space = record_.name_space, .name = record_.name};
   }
@@ -135,7 +148,10 @@ class Judge {
         judge_lost(container);
         judge_choice(container);
       }
+      if (around_.table && around_.context.in_sync && is_ahead(around_.table->time, around_.context.now))
+        add_ahead(*around_.table, subject(), findings);
       judge_no_list();
+      judge_no_interface();
       judge_limits();
       judge_left_out();
       judge_short_list();
@@ -147,7 +163,9 @@ class Judge {
 
   // Judges what NCCL makes of all values of the container on the node as it is now.
   void judge_choice(const GivenContainer& container) {
+    add_turned_off([&](std::string_view name) { return container.find(name); }, subject(), answer_.findings);
     const std::optional<Environments> env = environments_of(container);
+    if (env) judge_engines(seen(), env->alone, subject(), answer_.findings);
     if (!env || !env->known) return;
     std::vector<Finding> now = judge_selection(select(env->with_us, env->notes), subject());
     const Value* list = container.find(variable::kIbHca);
@@ -165,7 +183,6 @@ class Judge {
       const Value* of = container.find(finding.subject.path);
       if (of && of->is_from(Source::Policy)) finding.remedy = kPolicysRemedy;
     }
-    judge_engines(seen(), env->alone, subject(), now);
     tell_fallback(users, nullptr, now);
     answer_.findings.insert(answer_.findings.end(), now.begin(), now.end());
   }
@@ -176,8 +193,8 @@ class Judge {
     const Value* list = container ? container->find(variable::kIbHca) : nullptr;
     const bool ours = list && list->state == State::Given && list->source != Source::Policy;
     if (!ours || !around_.table || !around_.policy || !record_.status->exposure) return;
-    add_left_out_ports(*around_.table, *around_.policy, *record_.status->exposure, around_.context.now,
-                       subject(), answer_.findings);
+    add_left_out_ports(table(), *around_.policy, *record_.status->exposure, around_.context.now, subject(),
+                       answer_.findings);
   }
 
   // A user's own list of fewer HCAs than the node's fabric has may be meant so.
@@ -233,14 +250,13 @@ class Judge {
     if (answer_.state != PodState::Given) return;
     const GivenContainer* container = in_status();
     const bool own_devices = record_.status->exposure == Exposure::PodOwned;
-    const bool stale = around_.table && is_stale(around_.table->time, around_.context);
-    answer_.node_unseen = container && !own_devices && (!around_.table || stale) && !record_.is_finished();
+    answer_.node_unseen = container && !own_devices && (!around_.table || aged_) && !record_.is_finished();
     if (!is_good(answer_.findings)) {
       answer_.sentence = answer_.findings.front().sentence;
       answer_.remedy = remedy_of(answer_.findings.front());
     } else if (answer_.node_unseen) {
       answer_.sentence += " Whether NCCL can use it on node " + record_.node + " now is not known: " +
-                          (stale                           ? "its table is too old"
+                          (aged_                           ? "its table is too old"
                            : around_.table_known           ? "there is no NodeFabric of that node"
                            : around_.table_problem.empty() ? "its table was not read"
                                                            : around_.table_problem) +
@@ -294,8 +310,10 @@ class Judge {
     return env;
   }
 
+  // Where it is stale, without what it says of states.
+  [[nodiscard]] const NodeFabric& table() const { return aged_ ? *aged_ : *around_.table; }
   [[nodiscard]] NodeFabric seen() const {
-    return seen_in_pod(*around_.table, *record_.status->exposure, record_.host_network);
+    return seen_in_pod(table(), *record_.status->exposure, record_.host_network);
   }
   [[nodiscard]] NcclSelection select(const NcclEnv& env, const std::vector<std::string>& notes) const {
     return nccl_in_pod(seen(), env, *record_.status->exposure, record_.host_network, around_.version, notes);
@@ -316,6 +334,7 @@ class Judge {
   const PodRecord& record_;
   const PodSurroundings& around_;
   PodAnswer& answer_;
+  std::optional<NodeFabric> aged_;
   bool index_lost_ = false;
 };
 

@@ -216,6 +216,7 @@ const Value* given_value(const ExplainedContainer& container, std::string_view n
 void add_choices(const ExplainInput& input, const Subject& pod, Explanation& into) {
   if (!input.table || input.plan.exposure == Exposure::PodOwned) return;
   const std::vector<const ContainerPlan*> plans = containers_in_scope(input);
+  const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
   for (std::size_t i = 0; i < plans.size(); ++i) {
     Chosen chosen = choose_in(input, *plans[i], into.containers[i]);
     if (chosen.with_us) {
@@ -227,10 +228,10 @@ void add_choices(const ExplainInput& input, const Subject& pod, Explanation& int
         const Value* given = given_value(into.containers[i], fault.subject.path);
         if (given && given->is_from(Source::Policy)) fault.remedy = kPolicysRemedy;
       }
-      judge_engines(seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network),
-                    own_env(input.pod.containers[plans[i]->position], *plans[i]).values, pod, faults);
       std::ranges::move(faults, std::back_inserter(into.findings));
     }
+    judge_engines(seen, own_env(input.pod.containers[plans[i]->position], *plans[i]).values, pod,
+                  into.findings);
     if (i > 0) continue;
     into.nccl_alone = std::move(chosen.alone);
     into.nccl_with_us = std::move(chosen.with_us);
@@ -294,21 +295,33 @@ void add_no_list(const ExplainInput& input, const Subject& pod, Explanation& int
                         pod, into.findings);
 }
 
+// The node lacks the interface that the policy names.
+void add_no_interface(const Subject& pod, Explanation& into) {
+  if (!into.inject || into.containers.empty()) return;
+  const Value* name = find_named(into.containers.front().omitted, variable::kSocketIfname);
+  if (name && name->reason == Reason::InterfaceAbsent)
+    nccl_env::add_no_interface(name->detail, pod, into.findings);
+}
+
 // Findings take the place of warnings that say the same.
 void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod{
       .kind = "Pod", .name_space = std::string(input.pod.name_space), .name = std::string(input.pod.name)};
   add_refusal(input, pod, into);
+  if (input.ahead && input.table && input.plan.inject) add_ahead(*input.table, pod, into.findings);
   for (const ExplainedContainer& container : into.containers) {
     for (const Value& own : container.own) {
       if (own.value) judge_setting(own.name, *own.value, pod, into.findings);
     }
+    if (into.inject)
+      add_turned_off([&](std::string_view name) { return given_value(container, name); }, pod, into.findings);
   }
   std::vector<bool> ours(input.pod.containers.size());
   for (const ContainerPlan& plan : input.plan.containers) ours[plan.position] = plan.in_scope;
   add_device_problem(input.pod, ours, pod, into.findings);
   add_choices(input, pod, into);
   add_no_list(input, pod, into);
+  add_no_interface(pod, into);
   const std::string no_rail = no_rail_text();
   if (std::erase_if(into.warnings, [&](const std::string& warning) { return warning.ends_with(no_rail); }) >
       0)
@@ -374,7 +387,10 @@ PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
 
 }  // namespace
 
-Explanation explain(const ExplainInput& input) {
+Explanation explain(const ExplainInput& given) {
+  ExplainInput input = given;
+  std::optional<NodeFabric> aged;
+  if (input.stale && input.table) input.table = &aged.emplace(without_states(*input.table));
   Explanation explanation;
   explanation.inject = input.plan.inject;
   explanation.reason = input.plan.reason;

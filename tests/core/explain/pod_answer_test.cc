@@ -411,6 +411,11 @@ TEST(PodAnswer, ATableThatIsGoneOrTooOldTakesNothingFromAPodThatHasItsValues) {
   EXPECT_THAT(changes_of(asked), IsEmpty());
   EXPECT_EQ(verdict_words(asked.answer), "given, node not seen");
   expect_told("a table of five hours ago", asked, PodState::Given);
+  then.ports[1].state = PortState::Down;
+  EXPECT_EQ(verdict_words(ask(object, all_readable(rdma_policy(), then)).answer), "given, node not seen");
+  then.time = kNow + std::chrono::hours(5);
+  EXPECT_THAT(found_in(ask(object, all_readable(rdma_policy(), then))), Contains("StaleTable"))
+      << "a wrong clock";
 }
 
 TEST(PodAnswer, WithoutAListTheReasonIsTheVerdict) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -345,6 +346,62 @@ TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
   const Explanation explanation = explained(equipped(kHostPod), kHostPolicy, &table);
   ASSERT_FALSE(explanation.findings.empty());
   expect_golden(explanation.findings[0].sentence + "\n" + explanation.findings[0].remedy);
+}
+
+TEST(Explain, AnAbsentInterfaceOfThePolicysIsTheAnswer) {
+  NcclPolicy policy = kHostPolicy;
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth7"};
+  NodeFabric table = rails(2);
+  table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.2", 24)};
+  EXPECT_THAT(render_text(explained(equipped(kHostPod), policy, &table)),
+              StartsWith("  answer    inject, but no NCCL_SOCKET_IFNAME (InterfaceAbsent)"));
+  EXPECT_THAT(explained(equipped(pod({container("c")}, false)), policy, &table).findings, IsEmpty())
+      << "the pod has interfaces of its own";
+  table.interfaces->push_back(interface("eth7", "10.0.0.3", 24));
+  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).findings, IsEmpty());
+}
+
+TEST(Explain, APolicyThatTurnsItsOwnNetworkOffIsTheAnswer) {
+  const NodeFabric table = rails(2);
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"NCCL_IB_DISABLE", "1"}, {"NCCL_NET", "Socket"}}) {
+    NcclPolicy policy = kHostPolicy;
+    policy.env = {{name, value}};
+    for (const NodeFabric* node : {&table, static_cast<const NodeFabric*>(nullptr)})
+      EXPECT_THAT(texts_of(explained(equipped(kHostPod), policy, node).findings),
+                  ElementsAre(HasSubstr("error FellBack")))
+          << name;
+    policy.hca.kind = HcaRule::Kind::Omit;
+    EXPECT_THAT(explained(equipped(kHostPod), policy, &table).findings, IsEmpty()) << "sockets are meant";
+  }
+  NcclPolicy plugin = kHostPolicy;
+  plugin.env = {{"NCCL_NET", "gIB"}};
+  EXPECT_THAT(explained(equipped(kHostPod), plugin, &table).findings, IsEmpty());
+}
+
+TEST(Explain, AListOfDevicesAloneIsJudgedWhereInterfacesAreNotKnown) {
+  const NodeFabric table = rails(2);
+  const auto with = [&](const char* name, const char* value, bool host_network) {
+    Json object = equipped(pod({container("c", {env_literal(name, value)})}, host_network));
+    return texts_of(explained(object, policy_for("rdma/hca", Exposure::SubInterface), &table).findings);
+  };
+  EXPECT_THAT(with("NVSHMEM_HCA_LIST", "mlx5_99", false), ElementsAre(HasSubstr("DeviceNotAvailable")));
+  EXPECT_THAT(with("NVSHMEM_HCA_LIST", "mlx5_1", false), IsEmpty());
+  EXPECT_THAT(with("UCX_NET_DEVICES", "net1", false), IsEmpty()) << "may be an interface";
+  EXPECT_THAT(with("NVSHMEM_HCA_PREFIX", "mlx5", true), IsEmpty()) << "is not a name";
+}
+
+TEST(Explain, StatesOfATableThatDoesNotCountAreNotJudged) {
+  NodeFabric table = rails(2);
+  for (Port& port : table.ports) port.state = PortState::Down;
+  ReviewParser parser;
+  const std::string text = equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})})).dump();
+  const Result<Pod> parsed = parser.parse_pod(text);
+  const Plan plan = plan_pod(*parsed, kHostPolicy, {});
+  ExplainInput input{*parsed, plan, table.name, nullptr, &table};
+  EXPECT_THAT(texts_of(explain(input).findings), Contains(HasSubstr("RailDown")));
+  input.stale = true;
+  EXPECT_THAT(explain(input).findings, IsEmpty());
 }
 
 TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {
