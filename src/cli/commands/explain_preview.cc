@@ -363,6 +363,26 @@ int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
   return program::code_of(findings_of(preview.pods));
 }
 
+namespace {
+
+// The pods that would get other values with the init container of an installation, which explain -f counts
+// on.
+std::vector<std::string> lacking_resolver(const Preview& preview) {
+  if (preview.situation.plan.resolver) return {};
+  Situation installed = preview.situation;
+  installed.plan.resolver = program::installed_plan(installed.policy.get(), false).resolver;
+  std::vector<std::string> names;
+  ReviewParser parser;
+  for (const ExplainedPod& pod : preview.pods) {
+    const Result<Pod> parsed = parse_template(parser, pod.source);
+    if (parsed && sentence_of(preview_pod(*parsed, pod.node, installed)) != sentence_of(pod.explanation))
+      names.push_back(title_of(pod.source));
+  }
+  return names;
+}
+
+}  // namespace
+
 int inject_pods(const ExplainArguments& arguments, const Console& terminal) {
   Preview preview;
   if (const program::Failure failure = read_preview(arguments, as_named, terminal.in, preview)) {
@@ -375,6 +395,11 @@ int inject_pods(const ExplainArguments& arguments, const Console& terminal) {
     terminal.err
         << "nccl-env: --resolver-image names no digest: what pods get is what the tag points to when "
            "they start\n";
+  if (const auto names = lacking_resolver(preview); !names.empty())
+    terminal.err
+        << "nccl-env: without --resolver-image no init container looks inside the pod, as explain -f "
+           "has it: "
+        << some_of(names) << '\n';
   const auto& nodes = preview.situation.tables;
   if (!nodes.empty() && std::ranges::any_of(preview.pods, is_unbound))
     terminal.err << "nccl-env: the values are those of one node: send the pods there (spec.nodeName, or a "

@@ -67,6 +67,8 @@ TEST_F(Inject, OfItsOwnOutputMakesTheSame) {
 TEST_F(Inject, BringsAnInitContainerOnlyWhereItsImageIsNamed) {
   const std::string own_rows = write("own.yaml", named(kJob, "      hostNetwork: true\n", ""));
   EXPECT_THAT(inject(own_rows).out, testing::Not(HasSubstr("initContainers")));
+  EXPECT_THAT(inject(own_rows).err, HasSubstr("without --resolver-image no init container"));
+  EXPECT_THAT(inject(job).err, testing::Not(HasSubstr("--resolver-image"))) << "explain -f says the same";
   const CliResult by_tag = inject(own_rows, {"--resolver-image", "r.example/agent:1"});
   EXPECT_THAT(by_tag.out, HasSubstr("image: r.example/agent:1"));
   EXPECT_THAT(by_tag.err, HasSubstr("names no digest"));
