@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "cluster/connection.h"
@@ -77,9 +79,13 @@ class LogLines {
     cut_ = false;
   }
   void add(std::string_view part) {
-    const std::size_t room = NcclLogReader::kMaxLine - line_.size();
-    cut_ = cut_ || part.size() > room;
-    line_.append(part.substr(0, room));
+    // A file that was cut under a running job begins with as many NULs as it had bytes.
+    for (std::size_t end = 0; !part.empty(); part.remove_prefix(std::min(end + 1, part.size()))) {
+      end = std::min(part.find('\0'), part.size());
+      const std::size_t room = NcclLogReader::kMaxLine - line_.size();
+      cut_ = cut_ || end > room;
+      line_.append(part.substr(0, std::min(end, room)));
+    }
   }
 
   NcclLogReader& reader_;
@@ -88,12 +94,43 @@ class LogLines {
   bool begun_ = false;  // a part of the line was read
 };
 
+// UTF-16 with its mark in front, as PowerShell's `>` writes it, in bytes: of other characters than ASCII a
+// '?' is enough. Without a mark the text as it is.
+class TextBytes {
+ public:
+  std::string_view read(std::string_view part) {
+    if (at_ == 0 && part.starts_with("\xff\xfe")) low_ = 0;
+    if (at_ == 0 && part.starts_with("\xfe\xff")) low_ = 1;
+    if (!low_) {
+      constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
+      if (at_ == 0 && part.starts_with(kUtf8)) part.remove_prefix(kUtf8.size());
+      at_ += part.size();
+      return part;
+    }
+    bytes_.clear();
+    for (const char byte : part) {
+      if (at_ % 2 == 0) first_ = byte;
+      const char low = *low_ == 0 ? first_ : byte, high = *low_ == 0 ? byte : first_;
+      if (at_ > 1 && at_ % 2 == 1) bytes_ += high == 0 && static_cast<unsigned char>(low) < 128 ? low : '?';
+      ++at_;
+    }
+    return bytes_;
+  }
+
+ private:
+  std::optional<std::uint64_t> low_;  // which byte of a unit is its low one; nothing: these are bytes
+  std::uint64_t at_ = 0;
+  char first_ = 0;
+  std::string bytes_;
+};
+
 // `head`: the first bytes.
 bool read_stream(std::istream& in, NcclLogReader& reader, std::string& head) {
   LogLines lines(reader);
+  TextBytes text;
   char block[64 << 10];
   while (in.read(block, sizeof block) || in.gcount() > 0) {
-    const std::string_view part(block, static_cast<std::size_t>(in.gcount()));
+    const std::string_view part = text.read({block, static_cast<std::size_t>(in.gcount())});
     if (head.size() < kLogHead) head.append(part.substr(0, kLogHead - head.size()));
     lines.feed(part);
   }
@@ -103,14 +140,14 @@ bool read_stream(std::istream& in, NcclLogReader& reader, std::string& head) {
 
 // Refuses what holds no text of NCCL's because it is no text.
 program::Failure check_kind(const std::string& file, const NcclLogReader& reader, const std::string& head) {
-  if (reader.log().speaks()) return {};
+  const std::string why = why_no_text(head, reader.log().speaks());
+  if (why.empty() && reader.log().speaks()) return {};
   const std::string name = file == "-" ? "standard input" : file;
   if (head.empty())
     return {program::kNothing,
             name +
                 ": is empty: the job wrote nothing there. Give the output of one of its ranks (kubectl logs "
                 "POD, or the file that NCCL_DEBUG_FILE names)"};
-  const std::string why = why_no_text(head);
   return why.empty() ? program::Failure() : program::Failure{program::kUsage, name + ": " + why};
 }
 

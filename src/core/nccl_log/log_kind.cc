@@ -21,8 +21,6 @@ constexpr Kind kKinds[] = {{"\x1f\x8b", "compressed (gzip)", "zcat FILE"},
                            {"BZh", "compressed (bzip2)", "bzcat FILE"},
                            {"PK\x03\x04", "an archive (zip)", "unzip -p FILE"},
                            {"ustar", "an archive (tar)", "tar -xOf FILE", 257},
-                           {"\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE"},
-                           {"\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE"},
                            {"\x7f"
                             "ELF",
                             "a program or core file", ""},
@@ -30,14 +28,15 @@ constexpr Kind kKinds[] = {{"\x1f\x8b", "compressed (gzip)", "zcat FILE"},
 
 }  // namespace
 
-std::string why_no_text(std::string_view head) {
+std::string why_no_text(std::string_view head, bool speaks) {
   for (const Kind& kind : kKinds) {
     if (head.size() < kind.at || !head.substr(kind.at).starts_with(kind.bytes)) continue;
     return "is " + std::string(kind.name) +
            (kind.command.empty() ? ", not a log"
                                  : "; give its text: " + std::string(kind.command) + " | nccl-env verify -");
   }
-  return head.find('\0') == head.npos ? "" : "is binary, not a log; give the text that the job wrote";
+  return speaks || head.find('\0') == head.npos ? ""
+                                                : "is binary, not a log; give the text that the job wrote";
 }
 
 }  // namespace nccl_env

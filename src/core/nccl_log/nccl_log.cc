@@ -13,6 +13,7 @@
 #include "nccl_env/core/text/strict.h"
 #include "nccl_log/log_version.h"
 #include "nccl_log/unknown_failure.h"
+#include "nccl_log/wrapped_line.h"
 
 namespace nccl_env {
 namespace {
@@ -186,6 +187,17 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
 }
 
 void NcclLogReader::read_rest(std::string_view text, bool cut) {
+  const PlainLine plain = plain_line(text);
+  stamp_ = plain.stamp;
+  std::string_view left = plain.text;
+  do {
+    const std::string_view line = left.substr(0, left.find('\n'));
+    left.remove_prefix(std::min(line.size() + 1, left.size()));
+    read_plain(line, cut && left.empty());
+  } while (!left.empty());
+}
+
+void NcclLogReader::read_plain(std::string_view text, bool cut) {
   text = trimmed_text(text);
   Message message;
   message.line = log_.lines;
@@ -284,7 +296,7 @@ void NcclLogReader::note_version(const Message& message, std::string_view versio
 // nccl-tests: "#       size         count      type   redop …", then a row for each size: "8  2  float  sum
 // …", then "# Out of bounds values : 0 OK" and "# Avg bus bandwidth : …".
 bool NcclLogReader::read_table(std::string_view text) {
-  if (const auto rest = text_behind(text, "<stdout>:")) text = trimmed_text(*rest);
+  text = behind_rank(text);
   const auto next_word = [&] {
     text = trimmed_text(text);
     const std::string_view word = text.substr(0, text.find(' '));
@@ -710,7 +722,8 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
                    std::to_string(failure.error.value_or(0));
   if (failure.code == Code::UnknownWarning) of += failure.text;
   if (failure.known) of += failure.known->words;
-  const std::string time = clock_in(message.before);
+  std::string time = clock_in(message.before);
+  if (time.empty()) time = clock_in(stamp_);
   const auto known = failures_.find(of);
   if (known == failures_.end()) {
     if (log_.failures.size() >= kMostFacts) return;

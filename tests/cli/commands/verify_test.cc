@@ -137,6 +137,14 @@ TEST_F(Verify, AFileThatIsNoLogIsNamed) {
       << "a log that was truncated";
 }
 
+TEST_F(Verify, Utf16IsReadAndNulsAreAGap) {
+  std::string wide = "\xff\xfe";
+  for (const char byte : kGood) wide += {byte, '\0'};
+  const std::string plain = run_cli({"verify", "-"}, kGood).out;
+  EXPECT_EQ(run_cli({"verify", "-"}, wide).out, plain);
+  EXPECT_EQ(run_cli({"verify", "-"}, std::string(200'000, '\0') + kGood).out, plain) << "a file that was cut";
+}
+
 TEST_F(Verify, WhatCannotBeJudgedIsRefused) {
   expect_shown(run("no line of it\n"), 3);
   EXPECT_EQ(run("").code, 3);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -98,6 +99,38 @@ TEST_P(PostedLog, IsDiagnosedInItsFirstThreeLines) {
     EXPECT_TRUE(std::ranges::any_of(GetParam().codes, named)) << three;
     EXPECT_THAT(verification.sentence, Not(HasSubstr("Nothing to do")));
   }
+}
+
+std::string json_line(const std::string& line, const char* member) {
+  return nlohmann::json({{member, line}, {"time", "2026-11-27T10:00:00.5Z"}})
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// As runtimes, collectors, launchers and terminals hand it over.
+TEST_P(PostedLog, IsReadAlikeHoweverItIsWrapped) {
+  using Wrap = std::string (*)(const std::string&);
+  constexpr Wrap kWraps[] = {
+      [](const std::string& line) { return json_line(line + "\n", "log"); },
+      [](const std::string& line) { return json_line(line, "MESSAGE"); },
+      [](const std::string& line) { return json_line(line, "message"); },
+      [](const std::string& line) { return "2026-11-27T10:00:00.123456789Z stderr F " + line; },
+      [](const std::string& line) { return "Nov 27 10:00:00 n1 train[4711]: " + line; },
+      [](const std::string& line) { return " 0: " + line; },
+      [](const std::string& line) { return "worker-1  | " + line; },
+      [](const std::string& line) { return "[default0]:" + line; },
+      [](const std::string& line) { return "\x1b[36m(Worker pid=7)\x1b[0m " + line; }};
+  std::ifstream file(kFolder + GetParam().log);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  std::set<std::string> told;
+  for (const Wrap wrap : kWraps) {
+    std::string text;
+    for (const std::string& line : lines) text += wrap(line) + "\n";
+    const LogVerification verification = verify(text);
+    EXPECT_EQ(is_good(verification.findings), GetParam().good) << wrap("");
+    told.insert(first_code(text));
+  }
+  EXPECT_EQ(told.size(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Logs, PostedLog, ::testing::ValuesIn(cases()), [](const auto& with) {

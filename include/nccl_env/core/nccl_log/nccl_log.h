@@ -117,6 +117,7 @@ class NcclLogReader {
   struct NamedAddress;
   Message message_of(std::string_view text, std::size_t mark, std::size_t begin, std::size_t end);
   void read_message(const Message& message);
+  void read_plain(std::string_view text, bool cut);
   std::optional<std::uint32_t> process_of(std::string_view process);
   bool read_engine(const Message& message);
   bool read_framework(const Message& message);
@@ -153,6 +154,7 @@ class NcclLogReader {
   std::optional<std::pair<std::size_t, std::string>> closed_;
   std::string unmarked_;                   // the line before, where it has no mark of NCCL's
   std::optional<bool> tests_;              // nccl-tests printed its head last (true) or its summary
+  std::string stamp_;                      // of the line, taken off by plain_line()
   std::uint64_t tests_rows_ = 0;           // rows of its table when the last head came
   std::uint64_t counted_ = 0;              // the last line that counts as NCCL's
   std::uint64_t framework_line_ = 0;       // of a framework's last words on NCCL

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_log/wrapped_line.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "nccl_env/core/nccl_log/log_text.h"
+#include "nccl_env/core/text/strict.h"
+
+namespace nccl_env {
+namespace {
+
+using std::string_view;
+using Json = nlohmann::json;
+
+// Members that hold the line: those of runtimes and collectors, then those of a program's own logger, which
+// data of a job may have, too.
+constexpr string_view kWrapped[] = {"log", "MESSAGE", "textPayload"};
+constexpr string_view kLogged[] = {"message", "msg", "event"};
+constexpr string_view kOfLoggers[] = {"level",     "levelname",  "severity", "time",
+                                      "timestamp", "@timestamp", "ts"};
+constexpr string_view kTimes[] = {"time", "timestamp", "@timestamp", "ts"};
+
+// journald gives the bytes of a line that has colours as numbers.
+std::optional<std::string> text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return std::nullopt;
+  std::string bytes;
+  for (const Json& byte : value) {
+    if (!byte.is_number_unsigned()) return std::nullopt;
+    bytes += static_cast<char>(byte.get<unsigned>());
+  }
+  return bytes;
+}
+
+template <class Names>
+std::optional<std::string> member_of(const Json& object, const Names& names) {
+  for (const string_view name : names) {
+    if (const auto found = object.find(name); found != object.end()) {
+      if (auto text = text_of(*found)) return text;
+    }
+  }
+  return std::nullopt;
+}
+
+// "{"log":"…\n","stream":"stdout","time":"…"}"; false where the line is not such an object.
+bool unwrap_json(PlainLine& line) {
+  const string_view text = trimmed_text(line.text);
+  const auto names = [&](string_view name) {
+    return text.find("\"" + std::string(name) + "\"") != text.npos;
+  };
+  if (!text.starts_with('{') || !text.ends_with('}') ||
+      (std::ranges::none_of(kWrapped, names) && std::ranges::none_of(kLogged, names)))
+    return false;
+  const Json object = Json::parse(text, nullptr, false);
+  if (!object.is_object()) return false;
+  auto inner = member_of(object, kWrapped);
+  const auto has = [&](string_view name) { return object.contains(name); };
+  if (!inner && std::ranges::any_of(kOfLoggers, has)) inner = member_of(object, kLogged);
+  if (!inner) return false;
+  if (auto time = member_of(object, kTimes)) line.stamp = *std::move(time);
+  line.text = *std::move(inner);
+  return true;
+}
+
+// The text without a terminal's commands: "ESC[31m", "ESC]0;titleBEL".
+void drop_escapes(std::string& text) {
+  constexpr char kEscape = '\x1b', kBell = '\a';
+  if (text.find(kEscape) == text.npos) return;
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != kEscape) {
+      out += text[i];
+      continue;
+    }
+    const char kind = ++i < text.size() ? text[i] : '\0';
+    if (kind == '[') {
+      while (++i < text.size() && (text[i] < '@' || text[i] > '~')) continue;
+    } else if (kind == ']') {
+      while (i < text.size() && text[i] != kBell && text[i] != '\\') ++i;
+    }
+  }
+  text = std::move(out);
+}
+
+// Takes "2026-11-27T10:00:00.123456789Z " off the text; its size, 0 where none begins it.
+std::size_t size_of_time(string_view text) {
+  constexpr string_view kForm = "0000-00-00T00:00:00";
+  if (text.size() <= kForm.size()) return 0;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    if (kForm[i] == '0' ? !is_digit(text[i]) : text[i] != kForm[i]) return 0;
+  }
+  const std::size_t blank = text.find(' ');
+  constexpr std::size_t kLongestTime = 40;
+  return blank == text.npos || blank > kLongestTime ? 0 : blank + 1;
+}
+
+// "Nov 27 10:00:00 gpu-1 train[4711]: "
+std::size_t size_of_syslog(string_view text) {
+  constexpr string_view kForm = "Aaa 00 00:00:00 ";
+  if (text.size() <= kForm.size()) return 0;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    const bool digit = kForm[i] == '0', fits = is_digit(text[i]) || (i == 4 && text[i] == ' ');
+    if (digit ? !fits : is_alphanumeric(kForm[i]) ? !is_alphanumeric(text[i]) : text[i] != kForm[i]) return 0;
+  }
+  const std::size_t host = text.find(' ', kForm.size());
+  const std::size_t colon = host == text.npos ? host : text.find(": ", host);
+  if (colon == text.npos || text.substr(host + 1, colon - host - 1).find(' ') != text.npos) return 0;
+  return colon + 2;
+}
+
+// srun --label's "12: "; "worker-1  | " of Compose.
+std::size_t size_of_label(string_view text) {
+  const std::size_t end = text.find_first_of(" :");
+  if (end == text.npos || end == 0) return 0;
+  if (text[end] == ':')
+    return is_digits(text.substr(0, end)) && text.substr(end).starts_with(": ") ? end + 2 : 0;
+  const std::size_t bar = text.find_first_not_of(' ', end);
+  return bar != text.npos && text.substr(bar).starts_with("| ") ? bar + 2 : 0;
+}
+
+// The size of the prefix: a time with the stream's mark behind it, as containerd writes both ("stderr F ").
+std::size_t size_of_prefix(string_view text) {
+  std::size_t size = size_of_time(text);
+  if (size == 0) size = size_of_syslog(text);
+  if (size == 0) return size_of_label(text);
+  if (begins_with_any(text.substr(size), {"stdout F ", "stderr F ", "stdout P ", "stderr P "})) size += 9;
+  return size;
+}
+
+}  // namespace
+
+PlainLine plain_line(std::string_view line) {
+  constexpr int kNested = 3;  // a collector's JSON around a runtime's around a logger's
+  PlainLine plain{std::string(line), {}};
+  drop_escapes(plain.text);
+  for (int i = 0; i < kNested; ++i) {
+    const std::size_t begin = std::min(plain.text.find_first_not_of(' '), plain.text.size());
+    if (const std::size_t size = size_of_prefix(string_view(plain.text).substr(begin)); size > 0) {
+      if (plain.stamp.empty()) plain.stamp = plain.text.substr(0, begin + size);
+      plain.text.erase(0, begin + size);
+    } else if (unwrap_json(plain)) {
+      drop_escapes(plain.text);
+    } else {
+      break;
+    }
+  }
+  return plain;
+}
+
+}  // namespace nccl_env
