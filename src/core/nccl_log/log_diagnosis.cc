@@ -48,6 +48,27 @@ std::string host_text(const NcclFailure& failure, const NcclLog& log) {
   return told ? ", on " + hosts : std::string();
 }
 
+// Codes that follow from whatever ends a rank, cuts it off or holds it up.
+constexpr Code kFollowing[] = {Code::NoAnswer,        Code::TransferFailed,   Code::RemoteAccess,
+                               Code::NoConnection,    Code::ConnectionBroken, Code::PeerClosed,
+                               Code::BootstrapClosed, Code::RendezvousFailed, Code::TimedOut,
+                               Code::Killed,          Code::Crashed,          Code::GaveUp};
+// Others that only one cause has; GPUs repeat an error of theirs at later calls, in other words.
+constexpr std::pair<Code, Code> kFollowingOne[] = {
+    {Code::GpuFault, Code::NotTheNetwork},     {Code::GpuFault, Code::GpuNotUsable},
+    {Code::NvlinkFabric, Code::NotTheNetwork}, {Code::NvlinkFabric, Code::GpuFault},
+    {Code::DeviceLost, Code::LinkDown},        {Code::DeviceLost, Code::DeviceNotOpened},
+    {Code::LinkDown, Code::GidTableChanged},   {Code::LinkDown, Code::EmptyGid},
+    {Code::LinkDown, Code::GidVanished},       {Code::LinkDown, Code::NoRoute},
+    {Code::GidTableChanged, Code::EmptyGid},   {Code::GidTableChanged, Code::GidVanished},
+    {Code::NoVerbsLibrary, Code::FellBack},    {Code::DeviceNotOpened, Code::MissingRail}};
+
+bool may_follow(const NcclFailure& cause, const NcclFailure& other) {
+  return other.nearness() >= Nearness::Consequence ||
+         std::ranges::find(kFollowing, other.code) != std::end(kFollowing) ||
+         std::ranges::find(kFollowingOne, std::pair(cause.code, other.code)) != std::end(kFollowingOne);
+}
+
 // The diagnosis: what failed, what it means, what the log shows beside it, by which value, what to do, and
 // what followed.
 std::string failure_sentence(const LogVerification& verification, const NcclLog& log) {
@@ -63,7 +84,7 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
   text += " " + words.remedy;
   text += bonds_text(failure, verification, log);
-  std::vector<std::string> others;
+  std::vector<std::string> others, apart;
   for (const VerifiedFailure& other : verification.failures) {
     if (other.failure.code == failure.code || other.failure.retried) continue;
     if (other.failure.nearness() == Nearness::Slows) continue;
@@ -73,11 +94,13 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
       continue;
     if (bond_of(failure, other.failure, log) != Bond::None || is_of_another_port(failure, other.failure))
       continue;
-    if (other.counts || other.failure.nearness() >= Nearness::Consequence)
-      others.push_back(std::string(to_string(other.failure.code)) + " in line " +
-                       std::to_string(other.failure.line));
+    if (!other.counts && other.failure.nearness() < Nearness::Consequence) continue;
+    (may_follow(failure, other.failure) ? others : apart)
+        .push_back(std::string(to_string(other.failure.code)) + " in line " +
+                   std::to_string(other.failure.line));
   }
-  return others.empty() ? text : text + " It may have led to " + join_some(others, 3) + ".";
+  if (!others.empty()) text += " It may have led to " + join_some(others, 3) + ".";
+  return apart.empty() ? text : text + " The log also tells " + join_some(apart, 3) + ".";
 }
 
 // "UCX uses mlx5_0:1": a log of other engines alone.

@@ -163,6 +163,16 @@ TEST(Cause, ComesBeforeWhatFollowsWhereverItStands) {
   EXPECT_EQ(first_code(unknown + closed + shm), "SharedMemory");
 }
 
+TEST(Cause, LeadsOnlyToWhatCanFollowFromIt) {
+  const std::string refused = kWarn +
+                              "NET/IB : Got completion from peer 10.0.0.2<41> with status=12 opcode=0 len=0 "
+                              "vendor err 129 (Send) localGid fe80::1 remoteGidsfe80::2 hca mlx5_0\n";
+  const std::string full = "[rank9]: torch.OutOfMemoryError: CUDA out of memory.\n";
+  EXPECT_THAT(
+      verify(refused + full).sentence,
+      AllOf(HasSubstr("The log also tells GpuOutOfMemory in line 2."), Not(HasSubstr("may have led"))));
+}
+
 TEST(HarmlessWarning, IsAFailureOnceATraceOfItsThreadFollows) {
   const std::string harmless = kWarn + "NCCL_NET_MERGE_POLICY: unknown value 'x', defaulting to ALL\n";
   const std::string network = kInfo + "Using network IB\n";
