@@ -46,13 +46,6 @@ std::string versions_in(const NcclLog& log) {
   return join(log.versions, ", ", [](const auto& each) -> const std::string& { return each.first; });
 }
 
-std::string value_read(const NcclLog& log, string_view name) {
-  const auto found = log.values.find(name);
-  if (found == log.values.end()) return {};
-  return std::string(name) + "=\"" + found->second.begin()->first + "\" (line " +
-         std::to_string(found->second.begin()->second.line) + ")";
-}
-
 std::string interface_context(const NcclFailure& failure, const NcclLog& log) {
   const auto own = log.interfaces.find(address_of_peer(failure.peer));
   if (!failure.peer.empty() && own != log.interfaces.end() && is_inside_host(own->second))
@@ -248,6 +241,13 @@ std::optional<NcclVersion> logged_version(std::string_view text) {
   if (text.starts_with(kRccl)) text.remove_prefix(kRccl.size());
   const auto known = parse_nccl_version(text.substr(0, text.find_first_of("+-")));
   return known ? std::optional(*known) : std::nullopt;
+}
+
+std::string value_read(const NcclLog& log, string_view name) {
+  const auto found = log.values.find(name);
+  if (found == log.values.end()) return {};
+  return std::string(name) + "=\"" + found->second.begin()->first + "\" (line " +
+         std::to_string(found->second.begin()->second.line) + ")";
 }
 
 std::string bridges_text(const NcclLog& log) {

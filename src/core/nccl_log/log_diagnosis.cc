@@ -197,7 +197,7 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
   return "NCCL runs over " + networks_text(log) + ", and its log " + no_failure + "." +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
          (log.came_to_results() || !log.completed.empty()
-              ? " Nothing to do."
+              ? verification.failures.empty() ? " Nothing to do." : ""
               : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
                 "ranks' logs may tell more (`nccl-env verify job/NAME`)." +
                     hang_text(log));
@@ -207,11 +207,11 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
 
 std::string diagnosis_of(const LogVerification& verification, const NcclLog& log) {
   if (verification.cause) return failure_sentence(verification, log);
+  const std::vector<Finding>& findings = verification.findings;
   if (verification.fell_back)
     return "FellBack: " + verification.notes.front() +
            " The job runs over TCP, many times slower than over the fabric. " +
-           std::string(words_of(Code::FellBack).remedy);
-  const std::vector<Finding>& findings = verification.findings;
+           std::string(remedy_of(*std::ranges::find(findings, Code::FellBack, &Finding::code)));
   const auto first = std::ranges::find_if(findings, [](const Finding& each) {
     return each.severity != Severity::Info && (each.subject.kind == "Log" || each.code == Code::PartlyUsed);
   });

@@ -71,6 +71,15 @@ void add_of_image(const NcclLog& log, const std::vector<Value>& spec, LogVerific
   }
 }
 
+// What to do where NCCL fell back and reads a list of which it found no device; "" where it found one.
+std::string remedy_of_list(const NcclLog& log) {
+  const std::string list = value_read(log, variable::kIbHca);
+  if (list.empty() || !log.devices.empty()) return {};
+  return "NCCL reads " + list +
+         ": look first whether the pod has those devices (ls /sys/class/infiniband), then for "
+         "/dev/infiniband, the memory lock limit and the ports' state.";
+}
+
 // The list that NCCL reads, where none was given to the pod.
 void add_list(const NcclLog& log, const std::vector<VerifiedValue>& values, std::vector<Finding>& into) {
   if (std::ranges::find(values, variable::kIbHca, &VerifiedValue::name) != values.end()) return;
@@ -206,8 +215,10 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
   if (verification.cause)
     std::rotate(findings.begin(), findings.begin() + static_cast<std::ptrdiff_t>(*verification.cause),
                 findings.begin() + static_cast<std::ptrdiff_t>(*verification.cause) + 1);
-  if (verification.fell_back)
+  if (verification.fell_back) {
     findings.push_back(of_log(Code::FellBack, Severity::Error, verification.notes.front()));
+    findings.back().remedy = remedy_of_list(log);
+  }
   add_ucx_over_tcp(log, verification.values, findings);
   add_list(log, verification.values, findings);
   add_of_image(log, spec, verification, findings);

@@ -432,6 +432,9 @@ void NcclLogReader::read_message(const Message& message) {
   if (message.text.find("cuMem host allocations do not appear to be working") != message.text.npos)
     return message.note(log_.cumem_fallbacks, message.text);
   if (read_failure(message)) return;
+  const std::string_view back = name_after(message.text, "NET/IB : ", ": ");
+  if (message.text.find("port active") != message.text.npos && log_.ports_back.size() < kMostFacts)
+    log_.ports_back.insert_or_assign(std::string(back), message.line);
   if (message.warning || message.known) {
     if (message.warning && !message.thread.empty()) message.note(warned_, message.thread);
     return message.note(log_.warnings, message.text);
@@ -728,11 +731,12 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
   if (known == failures_.end()) {
     if (log_.failures.size() >= kMostFacts) return;
     failures_.emplace(of, log_.failures.size());
-    failure.line = message.line;
+    failure.line = failure.last_line = message.line;
     failure.first_time = time;
     log_.failures.push_back(std::move(failure));
   } else {
     NcclFailure& same = log_.failures[known->second];
+    same.last_line = message.line;
     same.times += repeated ? 0 : 1;
     same.last_time = time;
     same.retried = same.retried && failure.retried;

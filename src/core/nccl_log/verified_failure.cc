@@ -60,6 +60,14 @@ bool is_of_left_plugin(const NcclFailure& failure, const Failures& all) {
          });
 }
 
+// True if a line behind the port's last error tells that it is active again.
+bool came_back(const NcclFailure& failure, const NcclLog& log) {
+  // NCCL up to 2.18 does not always name the port.
+  return std::ranges::any_of(log.ports_back, [&](const auto& each) {
+    return (failure.device.empty() || failure.device == each.first) && each.second > failure.last_line;
+  });
+}
+
 // True if the log shows that the run did without what failed.
 bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures& all) {
   // libibverbs warns of each driver; another one's devices serve.
@@ -68,8 +76,9 @@ bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures&
   if (!log.came_to_results()) return false;
   // UCX asks each adapter at its start, also one that nothing needs.
   if (failure.code == Code::MemoryLock) return failure.text.find("ulimit -l") != std::string::npos;
-  // The kernel tells of any port.
-  return failure.code == Code::LinkDown && std::ranges::none_of(all, &NcclFailure::is_of_transfer);
+  // The kernel tells of any port; NCCL of those that it uses, and of each that comes back.
+  const bool lost = failure.text.find("port error") != std::string::npos && !came_back(failure, log);
+  return failure.code == Code::LinkDown && !lost && std::ranges::none_of(all, &NcclFailure::is_of_transfer);
 }
 
 // True if NCCL ends, hangs or is slow because of the failure. `all`: of the log; `follows`: follows_gids().

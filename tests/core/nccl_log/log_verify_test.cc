@@ -173,6 +173,25 @@ TEST(Cause, LeadsOnlyToWhatCanFollowFromIt) {
       AllOf(HasSubstr("The log also tells GpuOutOfMemory in line 2."), Not(HasSubstr("may have led"))));
 }
 
+TEST(FellBack, DoubtsTheListThatNcclReads) {
+  const std::string list = kInfo + "NCCL_IB_HCA set to mlx4_0\n";
+  const std::string socket = kInfo + "Using network Socket\n" + kInfo + "comm 0x1 rank 0 nRanks 2 nNodes 2\n";
+  EXPECT_THAT(verify(list + socket).sentence, HasSubstr("NCCL_IB_HCA=\"mlx4_0\" (line 1): look first"));
+  EXPECT_THAT(verify(socket).sentence, Not(HasSubstr("NCCL_IB_HCA")));
+}
+
+TEST(LinkDown, OfAJobThatEndedCountsUntilThePortComesBack) {
+  const auto port = [](const std::string& event) {
+    return kWarn + "NET/IB : mlx5_7:1 Got async event: " + event + "\n";
+  };
+  const std::string end = kInfo + "comm 0x1 rank 0 nranks 16 - Destroy COMPLETE\n";
+  const std::string down = port("port error"), up = port("port active");
+  EXPECT_EQ(first_code(down + end), "LinkDown");
+  EXPECT_EQ(first_code(down + up + down + end), "LinkDown");
+  EXPECT_TRUE(is_good(verify(down + up + down + up + end).findings));
+  EXPECT_THAT(verify(down + up + end).sentence, Not(HasSubstr("Nothing to do")));
+}
+
 TEST(HarmlessWarning, IsAFailureOnceATraceOfItsThreadFollows) {
   const std::string harmless = kWarn + "NCCL_NET_MERGE_POLICY: unknown value 'x', defaulting to ALL\n";
   const std::string network = kInfo + "Using network IB\n";

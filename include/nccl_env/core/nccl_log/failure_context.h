@@ -19,6 +19,8 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure);
 std::string context_of(const NcclFailure& failure, const NcclLog& log);
 // Says that sockets of a job on several nodes also take interfaces inside a host, which hangs it; "" if not.
 std::string bridges_text(const NcclLog& log);
+// "NCCL_PROTO="LL" (line 4)", as NCCL reads it; "" where the log does not tell that.
+std::string value_read(const NcclLog& log, std::string_view name);
 // "gpu-1, gpu-2": the hosts whose processes tell the failure; "" where none is known.
 std::string hosts_of(const NcclFailure& failure, const NcclLog& log);
 // "gpu-1, gpu-2": the hosts that have this address of their own; "" unless there are several.

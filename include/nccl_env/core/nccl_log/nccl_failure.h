@@ -25,11 +25,12 @@ enum class Nearness { Cause, Symptom, Unknown, Slows, Consequence, End };
 
 struct NcclFailure {
   Code code = Code::GaveUp;
-  bool retried = false;               // NCCL says that it tries again
-  std::string text;                   // its own words, at most 512 bytes
-  std::string summary;                // of a framework's long line: what it says in short; else ""
-  const KnownLine* known = nullptr;   // the row that its line fits, if any
-  std::uint64_t line = 0;             // of the first, from 1
+  bool retried = false;              // NCCL says that it tries again
+  std::string text;                  // its own words, at most 512 bytes
+  std::string summary;               // of a framework's long line: what it says in short; else ""
+  const KnownLine* known = nullptr;  // the row that its line fits, if any
+  std::uint64_t line = 0;            // of the first, from 1
+  std::uint64_t last_line = 0;
   std::uint64_t times = 1;            // lines that say the same of the same port and row
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
   std::string first_time, last_time;  // "15:16:23", as far as a logger wrote them

@@ -74,7 +74,9 @@ struct NcclLog {
   std::uint64_t driver = 0;         // CUDA's: 12020 is 12.2
   std::set<std::uint64_t>
       completed;  // collectives, as PyTorch's watchdog counts them in each group; at most 256
-  std::vector<NcclFailure> failures;             // in the order of their lines; at most 256
+  std::vector<NcclFailure> failures;  // in the order of their lines; at most 256
+  // Devices whose ports came back -> the last line that tells so; at most 256.
+  std::map<std::string, std::uint64_t, std::less<>> ports_back;
   std::map<std::uint64_t, WaitingRank> waiting;  // by rank, the first of each; at most 256
   // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on
@@ -115,9 +117,9 @@ class NcclLogReader {
  private:
   struct Message;
   struct NamedAddress;
+  void read_plain(std::string_view text, bool cut);
   Message message_of(std::string_view text, std::size_t mark, std::size_t begin, std::size_t end);
   void read_message(const Message& message);
-  void read_plain(std::string_view text, bool cut);
   std::optional<std::uint32_t> process_of(std::string_view process);
   bool read_engine(const Message& message);
   bool read_framework(const Message& message);
@@ -152,9 +154,9 @@ class NcclLogReader {
   NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
   // The failure of a closed connection, and its thread, as long as only its trace follows.
   std::optional<std::pair<std::size_t, std::string>> closed_;
+  std::string stamp_;                      // of the line, taken off by plain_line()
   std::string unmarked_;                   // the line before, where it has no mark of NCCL's
   std::optional<bool> tests_;              // nccl-tests printed its head last (true) or its summary
-  std::string stamp_;                      // of the line, taken off by plain_line()
   std::uint64_t tests_rows_ = 0;           // rows of its table when the last head came
   std::uint64_t counted_ = 0;              // the last line that counts as NCCL's
   std::uint64_t framework_line_ = 0;       // of a framework's last words on NCCL
