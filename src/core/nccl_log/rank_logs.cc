@@ -87,6 +87,31 @@ const Finding* first_of(const RankLog& rank) {
   return findings.empty() || is_good(findings) ? nullptr : &findings.front();
 }
 
+// What to do about codes whose own remedy is to compare the ranks, as is done here.
+constexpr std::pair<Code, std::string_view> kBesideOthers[] = {
+    {Code::InitNotEnded,
+     "Look first at ranks that are missing here or stand still (kubectl get pods; py-spy dump --pid PID); "
+     "from NCCL 2.24 on `ncclras -v` in a pod tells who is missing."},
+    {Code::PeerClosed,
+     "None of these logs tells why: look at the rank that the line names or whose log ends first (its pod's "
+     "last state, dmesg on its node), and at ranks whose logs are not here."},
+    {Code::TimedOut,
+     "Look for the rank that waits in another call or whose log ends first (py-spy dump --pid PID); in a job "
+     "that hangs now, from NCCL 2.24 on, `ncclras -v` in a pod."}};
+std::string_view remedy_beside(const Finding& finding) {
+  const auto row = std::ranges::find(kBesideOthers, finding.code, &std::pair<Code, std::string_view>::first);
+  return finding.remedy.empty() && row != std::end(kBesideOthers) ? row->second : remedy_of(finding);
+}
+
+// The part of an address that one network has: of 192.168.x.y mostly three numbers, else two.
+std::string_view network_of(std::string_view address) {
+  const char between = address.find(':') == address.npos ? '.' : ':';
+  const int parts = between == ':' ? 4 : address.starts_with("192.168.") ? 3 : 2;
+  std::size_t end = 0;
+  for (int i = 0; i < parts && end != address.npos; ++i) end = address.find(between, end + 1);
+  return address.substr(0, end);
+}
+
 // How near a rank is to the cause: what its log tells by itself, then what sets it apart from others.
 enum class Place { Cause, Symptom, Unknown, Slows, Odd, Silent, Consequence, Waits, Fine };
 Place place_of(const RankLog& rank, bool odd) {
@@ -117,6 +142,8 @@ class RankJudge {
     compare(&NcclLog::devices, "HCAs");
     compare(&NcclLog::versions, "NCCL");
     compare(&NcclLog::gid_indexes, "GID index");
+    compare_bootstraps();
+    find_twins();
     match_peers();
     find_late();
     sort();
@@ -160,6 +187,64 @@ class RankJudge {
       if (devices && std::ranges::all_of(of, [this](std::size_t rank) { return has_own_list(ranks_[rank]); }))
         into_.findings.back().remedy =
             "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere.";
+    }
+  }
+
+  [[nodiscard]] bool have_met() const {
+    return std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.initialised > 0; });
+  }
+  // Interfaces of unlike names on unlike networks may not reach each other. Pods' networks are unlike by
+  // node, and routed: their names are alike.
+  void compare_bootstraps() {
+    const auto odd = odd_of(ranks_, &NcclLog::bootstrap);
+    if (!odd) return;
+    std::set<std::string_view> usual;
+    std::string address;
+    for (const RankLog& rank : ranks_) {
+      if (listed(rank.log.bootstrap) != odd->usual) continue;
+      for (const auto& [own, fact] : rank.log.addresses) {
+        usual.insert(network_of(own));
+        address = own;
+      }
+    }
+    for (const auto& [name, of] : odd->others) {
+      std::vector<std::size_t> apart;
+      for (const std::size_t rank : of) {
+        const NcclLog::Facts& own = ranks_[rank].log.addresses;
+        const auto is_usual = [&](const auto& each) { return usual.contains(network_of(each.first)); };
+        if (!own.empty() && !usual.empty() && std::ranges::none_of(own, is_usual)) apart.push_back(rank);
+      }
+      if (apart.empty()) continue;
+      for (const std::size_t rank : apart) odd_[rank] = odd_[rank] || !have_met();
+      add(Code::UnreachableInterface, have_met() ? Severity::Info : Severity::Warning, apart,
+          named(apart) + ": bootstrap over " + name + " (" + listed(ranks_[apart.front()].log.addresses) +
+              "), others over " + odd->usual + " (" + address + "), another network");
+      into_.findings.back().remedy =
+          "If the two do not reach each other, name an interface of one network on all ranks: "
+          "NCCL_SOCKET_IFNAME, or spec.socketInterface of the policy.";
+    }
+  }
+  // Ranks of two hosts with one address: containers behind their hosts' bridges.
+  void find_twins() {
+    std::map<std::string_view, std::vector<std::size_t>> by_address;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (const auto& [address, fact] : ranks_[rank].log.addresses) {
+        if (!begins_with_any(address, {"127.", "169.254.", "fe80:"})) by_address[address].push_back(rank);
+      }
+    }
+    for (const auto& [address, of] : by_address) {
+      std::set<std::string> hosts;
+      for (const std::size_t rank : of) {
+        for (const std::string& process : ranks_[rank].log.process_names)
+          hosts.insert(process.substr(0, process.rfind(':')));
+      }
+      if (hosts.size() < 2 || have_met()) continue;
+      for (const std::size_t rank : of) odd_[rank] = true;
+      add(Code::UnreachableInterface, Severity::Warning, of,
+          named(of) + ": " + join_some(hosts, kMostNames) + " have one address, " + std::string(address));
+      into_.findings.back().remedy =
+          "If these are several machines, run the containers with the host's network (--network host, "
+          "hostNetwork), or with one that hosts reach each other by.";
     }
   }
 
@@ -232,9 +317,7 @@ class RankJudge {
     std::erase_if(
         silent, [&](std::size_t rank) { return !ranks_[rank].by_hand && !speaking.contains(part_of(rank)); });
     // Where others came through the initialisation, all took part.
-    const bool met =
-        std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.initialised > 0; });
-    if (silent.empty() || met) return;
+    if (silent.empty() || have_met()) return;
     add(Code::InitNotEnded, Severity::Warning, silent,
         named(silent) +
             ": no line of NCCL's, though others have some: it has not come so far, or prints elsewhere");
@@ -291,7 +374,7 @@ class RankJudge {
     for (const auto& [code, of] : by_code) {
       const Finding& first = *first_of(ranks_[of.front()]);
       add(code, first.severity, of, named(of) + ": " + first.sentence + peer_text(of.front()));
-      into_.findings.back().remedy = first.remedy;
+      into_.findings.back().remedy = remedy_beside(first);
     }
     const bool waits = !into_.findings.empty();
     into_.findings.insert(into_.findings.end(), differences.begin(), differences.end());
@@ -317,10 +400,9 @@ class RankJudge {
              (into_.findings.empty() ? " agree, and tell no failure." : " tell no failure.") + unread();
     std::string text;
     if (!late_.empty()) {
-      text = late_text() + " " + ranks_[waiting_rank()].name + ": " +
-             ranks_[waiting_rank()].verification.sentence;
+      text = late_text() + " " + ranks_[waiting_rank()].name + ": " + told_by(waiting_rank());
     } else if (place < Place::Odd || place == Place::Consequence) {
-      text = ranks_[rank].name + ": " + ranks_[rank].verification.sentence;
+      text = ranks_[rank].name + ": " + told_by(rank);
       if (const auto led = led_to_.find(rank); led != led_to_.end()) {
         text += " It led to the errors of " + named(led->second) + ", whose peer this rank is.";
       } else if (const auto peer = peers_.find(rank); peer != peers_.end()) {
@@ -332,10 +414,21 @@ class RankJudge {
       });
       const Finding& told = first == into_.findings.end() ? into_.findings.front() : *first;
       text = std::string(to_string(told.code)) + ", " + told.sentence + ". " +
-             (told.remedy.empty() ? std::string(words_of(told.code).meaning) + " " : std::string()) +
-             std::string(remedy_of(told));
+             (told.remedy.empty() || remedy_beside({told.code}) == told.remedy
+                  ? std::string(words_of(told.code).meaning) + " "
+                  : std::string()) +
+             std::string(remedy_beside(told));
     }
     return text + unread();
+  }
+  // The rank's own diagnosis; where its remedy is to compare the ranks, the one for that.
+  [[nodiscard]] std::string told_by(std::size_t rank) const {
+    std::string text = ranks_[rank].verification.sentence;
+    const Finding* first = first_of(ranks_[rank]);
+    const std::string_view own = first ? remedy_of(*first) : std::string_view();
+    if (const std::size_t at = own.empty() ? text.npos : text.find(own); at != text.npos)
+      text.replace(at, own.size(), remedy_beside(*first));
+    return text;
   }
   [[nodiscard]] std::string late_text() const {
     return named(late_) + (late_.size() == 1 ? " tells" : " tell") + " of no time-out, while " +

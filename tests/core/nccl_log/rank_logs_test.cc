@@ -28,11 +28,12 @@ std::string line(const std::string& name, const std::string& text) {
   return name + ":1:1 [0] NCCL INFO " + text + "\n";
 }
 
-std::string healthy(const std::string& name,
-                    const std::string& devices = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE") {
-  return line(name, "Bootstrap : Using eth0:10.0.0.1<0>") + line(name, "NCCL version 2.27.3+cuda12.9") +
-         line(name, "NET/IB : Using " + devices + " [RO]; OOB eth0:10.0.0.1<0>") +
-         line(name, "Using network IB");
+std::string healthy(const std::string& name, const std::string& devices = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE",
+                    int number = 0) {
+  const std::string address =
+      "eth0:10.0.0." + (number > 0 ? std::to_string(number) : name.substr(name.size() - 1)) + "<0>";
+  return line(name, "Bootstrap : Using " + address) + line(name, "NCCL version 2.27.3+cuda12.9") +
+         line(name, "NET/IB : Using " + devices + " [RO]; OOB " + address) + line(name, "Using network IB");
 }
 
 std::vector<RankLog> three() {
@@ -77,10 +78,7 @@ TEST(RankLogs, OfTwoCausesTheEarlierIsFirst) {
 
 TEST(RankLogs, APortsEventIsTheCauseOfErrorsThatNameItsRankAsPeer) {
   const auto at = [](const std::string& name, int number) {
-    std::string text = healthy(name);
-    for (std::size_t i = text.find("10.0.0.1"); i != text.npos; i = text.find("10.0.0.1", i + 1))
-      text.replace(i, 8, "10.0.0." + std::to_string(number));
-    return text;
+    return healthy(name, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE", number);
   };
   const auto warn = [](const std::string& name, const std::string& time, const std::string& text) {
     return "[2026-03-01 " + time + "] " + name + ":1:1 [0] x.cc:1 NCCL WARN NET/IB : " + text + "\n";
@@ -169,6 +167,35 @@ TEST(RankLogs, OfAnotherNetworkThanTheFabricAreTold) {
   EXPECT_FALSE(is_good(verification.findings));
   EXPECT_EQ(first_of(ranks), "r1");
   EXPECT_THAT(verification.sentence, HasSubstr("network Socket instead of IB"));
+}
+
+TEST(RankLogs, WhoseBootstrapsAreOfUnlikeNetworksDoNotAgree) {
+  const auto rank = [](const std::string& name, const std::string& interface, const std::string& state) {
+    return rank_of(name, line(name, "Bootstrap : Using " + interface + "<0>") +
+                             line(name, "comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 - Init " + state));
+  };
+  const auto told = [&](const std::string& left, const std::string& right,
+                        const std::string& state = "START") {
+    return verify_ranks({rank("r0", left, state), rank("r1", right, state)}).sentence;
+  };
+  EXPECT_THAT(told("eth0:10.0.0.1", "ib0:10.9.0.2"), HasSubstr("UnreachableInterface, "));
+  EXPECT_THAT(told("eth0:10.0.0.1", "ib0:10.9.0.2", "COMPLETE"), HasSubstr("tell no failure")) << "they met";
+  const auto not_told = Not(HasSubstr("Unreachable"));
+  EXPECT_THAT(told("eno1:10.0.0.1", "ens3:10.0.7.2"), not_told) << "one network";
+  EXPECT_THAT(told("eth0:10.244.1.3", "eth0:10.245.2.3"), not_told) << "pods of two nodes";
+  EXPECT_THAT(told("eth0:10.244.1.3", "eth0:10.244.1.3"), HasSubstr("r0, r1 have one address, 10.244.1.3"));
+}
+
+TEST(RankLogs, AreNotToldToDoWhatIsDone) {
+  const std::string start = "comm 0x1 rank 0 nranks 3 cudaDev 0 busId 1 - Init START";
+  const std::string closed = ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r9<1>\n";
+  for (const std::string& more : {"r0:1:1 [0] NCCL INFO " + start + "\n", "r0" + closed}) {
+    std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + more), rank_of("r1", healthy("r1"))};
+    const RanksVerification verification = verify_ranks(ranks);
+    EXPECT_FALSE(is_good(verification.findings));
+    EXPECT_THAT(verification.sentence, Not(HasSubstr("verify job/NAME")));
+    EXPECT_THAT(to_json(verification, ranks)["findings"].dump(), Not(HasSubstr("verify job/NAME")));
+  }
 }
 
 TEST(RankLogs, AFileWithoutALineIsNoRankThatAgrees) {
