@@ -51,6 +51,9 @@ void check_speed(Report& report);     // RateLow, MtuDiffers
 void check_index(Report& report);     // NoAddress, GidIndexDiffers
 void check_drift(Report& report);     // GidIndexMoved, of ports
 void check_subnets(Report& report);   // SubnetDiffers
+// HcaMissing, of pools that may be one.
+void check_kinds(const std::vector<PoolView>& pools, const DoctorInput& input,
+                 std::vector<Finding>& findings);
 // DuplicateAddress, over all pools: two pools may share a network.
 void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
                       std::vector<Finding>& findings);

@@ -96,15 +96,24 @@ void merge_ports(std::vector<Finding>& findings) {
   findings = std::move(merged);
 }
 
-bool is_cause(const Finding& finding) {
-  const Code code = finding.code;
-  return finding.severity == Severity::Error &&
-         (code == Code::PortDown || code == Code::HcaMissing || code == Code::NoAddress);
+// Slow ports of a whole node have one cause, which is hardly a cable.
+void judge_whole_nodes(const std::vector<NodeView>& views, std::vector<Finding>& findings) {
+  for (Finding& finding : findings) {
+    const auto node =
+        std::ranges::find(views, finding.subject.name, [](const NodeView& view) { return view.table->name; });
+    const std::size_t ports = finding.subject.parts.size();
+    if (finding.code == Code::RateLow && node != views.end() && ports > 1 && ports >= node->fabric.size())
+      finding.remedy =
+          "All ports of the node are slow: compare driver, firmware and settings (mlxlink, ethtool) and the "
+          "speed of the switch's ports with a good node's.";
+  }
 }
 
-constexpr std::string_view kUntilUp =
-    "Check cable, transceiver and switch port, on InfiniBand also the subnet manager. Until the port is up, "
-    "cordon the node";
+bool is_cause(const Finding& finding) {
+  const Code code = finding.code;
+  return finding.severity == Severity::Error && (code == Code::PortDown || code == Code::HcaMissing ||
+                                                 code == Code::NoAddress || code == Code::HardwareDiffers);
+}
 
 // A node offers no fabric because of ports that are down, missing or without an address: those say so, with
 // one remedy. Returns these nodes.
@@ -120,9 +129,8 @@ std::set<const NodeView*> fold_into_causes(const std::vector<NodeView>& views,
     if (!view.reason || found == causes.end()) continue;
     Finding& cause = *found->second;
     cause.sentence += "; so its pods get no HCA list (" + std::string(to_string(*view.reason)) + ")";
-    if (cause.code == Code::PortDown && cause.remedy.empty())
-      cause.remedy = std::string(kUntilUp) +
-                     (view.reason == Reason::TooFewPorts ? ", or lower spec.fabric.expectPorts." : ".");
+    if (cause.code == Code::PortDown && cause.remedy.empty() && view.reason == Reason::TooFewPorts)
+      cause.remedy = std::string(remedy_of(cause)) + " Or lower spec.fabric.expectPorts.";
     folded.insert(&view);
   }
   return folded;
@@ -157,12 +165,15 @@ Diagnosis diagnose(const DoctorInput& input) {
     doctor::check_subnets(report);
   }
   doctor::check_duplicates(pools, input, findings);
+  doctor::check_kinds(pools, input, findings);
   for (const NodeView& view : views) {
     if (view.parts.empty())
       findings.push_back(
-          {Code::NoFabric, Severity::Info, of_node(view.table->name), "its table holds no RDMA hardware"});
+          {Code::NoFabric, Severity::Info, of_node(view.table->name), "its table holds no RDMA hardware",
+           "Nothing, where the node has none; else look for the card in lspci and for its driver in dmesg."});
   }
   merge_ports(findings);
+  judge_whole_nodes(views, findings);
   const std::set<const NodeView*> told = fold_into_causes(views, findings);
   for (const PoolView& pool : pools) {
     doctor::Report report(pool, input, findings);

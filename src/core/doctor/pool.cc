@@ -92,26 +92,36 @@ std::string names_like(const std::string& hca) {
 
 using Group = std::vector<const NodeView*>;
 
-// Whether all of the node's ports are those of the other node, at the same places: one machine with fewer
-// cards, whatever their number.
-bool is_rest_of(const NodeView& node, const NodeView& whole) {
-  return std::ranges::all_of(node.parts, [&](const Port* part) {
-    return part->pci_address && std::ranges::any_of(whole.parts, [&](const Port* other) {
-             return other->hca == part->hca && other->number == part->number &&
-                    other->pci_address == part->pci_address && kind_of(*other) == kind_of(*part);
-           });
-  });
+// Whether it may be the same part of another node: of the same kind, but for a link type that can be set.
+bool is_same_part(const Port& left, const Port& right) {
+  return left.pci_address && left.pci_address == right.pci_address && left.number == right.number &&
+         left.driver == right.driver && left.board_id == right.board_id;
 }
 
-// Whether the nodes of `few` are odd members of the larger group rather than a pool of their own: they share
-// at least half of the ports, or have a rest of them, and they are few. If both groups have the same size,
-// the nodes that only lack ports are the odd ones.
+const Port* find_same_part(const Port& part, const NodeView& in) {
+  const auto found =
+      std::ranges::find_if(in.parts, [&](const Port* other) { return is_same_part(part, *other); });
+  return found == in.parts.end() ? nullptr : *found;
+}
+
+// A machine that lacks cards, with a number of rails that neither its policy nor anybody else plans.
+bool is_odd_rest(const NodeView& node, const NodeView& whole) {
+  return node.parts.size() < whole.parts.size() && is_rest_of(node, whole) && !node.fabric.empty() &&
+         !is_usual_count(node.fabric.size()) && !is_planned(node);
+}
+
+// Whether the nodes of `few` are odd members of the larger group rather than a pool of their own. One machine
+// with fewer cards, or with another link type, is: where these are few, and also where many have a number of
+// rails that nobody plans. Others are if they are few and share at least half of the ports. If both groups
+// have the same size, the nodes that only lack ports are the odd ones.
 bool belongs_to(const Group& few, const Group& many) {
-  const Shape& model = many.front()->shape;
-  const Distance distance = between(model, few.front()->shape);
-  if (few.size() * 4 <= many.size() && is_rest_of(*few.front(), *many.front())) return true;
-  if (std::max(distance.missing, distance.more) * 2 > ports_in(model)) return false;
-  if (few.size() == many.size()) return distance.more == 0 && distance.missing * 4 <= ports_in(model);
+  const NodeView& one = *few.front();
+  const NodeView& other = *many.front();
+  if (few.size() * 4 <= many.size() && is_rest_of(one, other)) return true;
+  if (is_odd_rest(one, other) || is_odd_rest(other, one)) return true;
+  const Distance distance = between(other.shape, one.shape);
+  if (std::max(distance.missing, distance.more) * 2 > ports_in(other.shape)) return false;
+  if (few.size() == many.size()) return distance.more == 0 && distance.missing * 4 <= ports_in(other.shape);
   return few.size() <= 2 || few.size() * 4 <= many.size();
 }
 
@@ -140,6 +150,11 @@ std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
 
 }  // namespace
 
+bool is_rest_of(const NodeView& node, const NodeView& whole) {
+  return node.parts.size() <= whole.parts.size() &&
+         std::ranges::all_of(node.parts, [&](const Port* part) { return find_same_part(*part, whole); });
+}
+
 void each_fabric_port(const PoolView& pool, const OnPort& visit) {
   for (const Rail& rail : pool.rails) {
     if (!rail.fabric) continue;
@@ -147,6 +162,11 @@ void each_fabric_port(const PoolView& pool, const OnPort& visit) {
       if (rail.ports[i]) visit(*pool.nodes[i], rail, *rail.ports[i]);
     }
   }
+}
+
+bool is_planned(const NodeView& node) {
+  const FabricRule* rule = fabric_rule(*node.policy, *node.table).rule;
+  return rule && rule->expect_ports == static_cast<int>(node.fabric.size());
 }
 
 std::vector<const NcclPolicy*> policies_of(const DoctorInput& input) {
@@ -246,7 +266,8 @@ Names names_of(const NodeView& node) {
   return names;
 }
 
-// The node whose names are the pool's: those of most nodes, else of the one with most ports.
+// The node whose names are the pool's: those of most nodes, else of the one with most ports. Where most nodes
+// lack cards that others have, it is one of the others.
 const NodeView* find_model(const PoolView& pool, bool& shared) {
   std::map<Names, std::vector<const NodeView*>> by_names;
   for (const NodeView* node : pool.nodes) by_names[names_of(*node)].push_back(node);
@@ -254,6 +275,9 @@ const NodeView* find_model(const PoolView& pool, bool& shared) {
       by_names, {}, [](const auto& of) { return std::pair(of.second.size(), of.first.size()); });
   // Where names come from the MAC address, no two nodes have the same names.
   shared = best->second.size() > 1 || pool.nodes.size() < kPoolMajority;
+  for (const auto& [names, nodes] : by_names) {
+    if (nodes.size() > 1 && is_odd_rest(*best->second.front(), *nodes.front())) return nodes.front();
+  }
   return best->second.front();
 }
 
@@ -287,6 +311,21 @@ bool is_misnamed(const NodeView& node, const NodeView& model) {
     const auto found = kinds.find(port_name(*node.table, *port));
     return found != kinds.end() && found->second != kind_of(*port);
   });
+}
+
+// True for a node that lost cards, where the kernel gave the names of the lost to those behind them.
+bool has_shifted_names(const NodeView& node, const NodeView& model) {
+  return node.parts.size() < model.parts.size() && is_rest_of(node, model) &&
+         std::ranges::any_of(
+             node.parts, [&](const Port* port) { return find_same_part(*port, model)->hca != port->hca; });
+}
+
+void match_by_place(const NodeView& node, const NodeView& model, std::size_t position, PoolView& pool) {
+  for (const Port* port : sorted_parts(node, false)) {
+    const std::string name = port_name(*model.table, *find_same_part(*port, model));
+    std::ranges::find(pool.rails, name, &Rail::name)->ports[position] = port;
+    if (name != port_name(*node.table, *port)) pool.renamed.push_back({&node, {name, port}});
+  }
 }
 
 // The parts of each kind in their order.
@@ -370,15 +409,17 @@ Spares count_spares(const PoolView& pool, const Rail& rail, Timestamp now) {
   return spares;
 }
 
-// Marks the rails that are fabric on most nodes; of one or two nodes, on any. A rail of spare ports is none,
-// unless it makes the others a usual number of rails, or the whole fabric has no cable.
+// Marks the rails that are fabric on most nodes that have them; of one or two nodes, on any. A rail of spare
+// ports is none, unless it makes the others a usual number of rails, or the whole fabric has no cable.
 void mark_fabric(PoolView& pool, Timestamp now) {
   std::vector<Rail*> fabric, cabled, odd;
   for (Rail& rail : pool.rails) {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < pool.nodes.size(); ++i)
+    std::size_t count = 0, there = 0;
+    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
+      there += rail.ports[i] ? 1 : 0;
       count += rail.ports[i] && has(pool.nodes[i]->fabric, rail.ports[i]) ? 1 : 0;
-    if (pool.small() ? count == 0 : count * 2 <= pool.nodes.size()) continue;
+    }
+    if (pool.small() ? count == 0 : there < 2 || count * 2 <= there) continue;
     fabric.push_back(&rail);
     const Spares spares = count_spares(pool, rail, now);
     if ((spares.first + spares.second) * 2 <= count) {
@@ -406,6 +447,8 @@ void match_rails(PoolView& pool, Timestamp now) {
     const NodeView& node = *pool.nodes[i];
     if (!pool.by_name) {
       match_by_position(node, i, pool);
+    } else if (has_shifted_names(node, *model)) {
+      match_by_place(node, *model, i, pool);
     } else if (is_misnamed(node, *model)) {
       match_by_kind(node, *model, i, pool);
     } else {

@@ -39,7 +39,7 @@ struct NodeView {
 struct Rail {
   std::string name;                // the model node's: "mlx5_1", "mlx4_0:2"
   std::string kind;                // what most nodes have there
-  bool fabric = false;             // on most nodes, and not spare there
+  bool fabric = false;             // on most nodes that have it, and not spare there
   std::vector<const Port*> ports;  // per node of the pool; null where it has none
 };
 
@@ -67,6 +67,12 @@ std::string kind_of(const Port& port);
 std::string shape_text(const Shape& shape);
 bool is_down(const Port& port);  // known not to be Active
 bool has(const std::vector<const Port*>& ports, const Port* port);
+
+// Whether all of the node's ports are parts of the other node, at the same places and perhaps with another
+// link type: one machine with fewer cards, whatever their number and names.
+bool is_rest_of(const NodeView& node, const NodeView& whole);
+// Whether the policy expects exactly the ports that the node has.
+bool is_planned(const NodeView& node);
 
 NodeView view_node(const NodeFabric& table, const DoctorInput& input);
 // Every node with hardware ports is in one pool; largest pool first.

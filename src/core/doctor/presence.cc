@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -20,26 +21,69 @@ namespace nccl_env::doctor {
 
 namespace {
 
+// The place of a missing port: that of most nodes that have it; "" where they do not agree.
+std::string place_of(const Rail& rail) {
+  std::vector<std::string> places;
+  for (const Port* port : rail.ports) {
+    if (port) places.push_back(port->pci_address.value_or(""));
+  }
+  const bool one = !places.empty() && std::ranges::count(places, places.front()) == std::ssize(places);
+  return one ? places.front() : majority(places).value_or("");
+}
+
+// The fabric rails on which the node has no port.
+std::vector<const Rail*> missing_rails(const PoolView& pool, std::size_t position) {
+  std::vector<const Rail*> missing;
+  for (const Rail& rail : pool.rails) {
+    if (rail.fabric && !rail.ports[position]) missing.push_back(&rail);
+  }
+  return missing;
+}
+
+constexpr std::string_view kTwoKinds =
+    "Look for the device in lspci and for its driver in dmesg on these nodes. If it is meant so, say how "
+    "many "
+    "ports each kind has in the policy: fabric.expectPorts, in spec.variants.";
+
+// Many nodes lack the same: that may be a plan, where a usual number of rails is left.
+void ask_for_kind(Report& report, const NodeView& node, const std::vector<std::string>& names,
+                  std::size_t lacking, const std::string& places) {
+  if (is_planned(node)) return;
+  const bool usual =
+      is_usual_count(node.fabric.size()) || node.table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive;
+  report.add(Code::HcaMissing, usual ? Severity::Info : Severity::Warning, &node, names,
+             "not on " + std::to_string(lacking) + " of " + count_of(report.pool.nodes.size(), "node") +
+                 " of its pool" + places + ": a card that fell off, or two kinds of node?",
+             std::string(kTwoKinds));
+}
+
 void check_missing(Report& report) {
   const PoolView& pool = report.pool;
   for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
     const NodeView& node = *pool.nodes[i];
-    std::size_t there = 0;
-    std::string first;
-    std::vector<std::string> missing;
-    for (const Rail& rail : pool.rails) {
-      if (!rail.fabric) continue;
-      (rail.ports[i] ? ++there, void() : missing.push_back(rail.name));
-    }
+    const std::vector<const Rail*> missing = missing_rails(pool, i);
     if (missing.empty()) continue;
+    std::vector<std::string> names, places;
+    std::size_t lacking = 0;  // nodes, of the port that most have
+    for (const Rail* rail : missing) {
+      if (pool.by_name) names.push_back(rail->name);
+      if (const std::string place = place_of(*rail); pool.by_name && !place.empty()) places.push_back(place);
+      const auto without = static_cast<std::size_t>(std::ranges::count(rail->ports, nullptr));
+      lacking = lacking == 0 ? without : std::min(lacking, without);
+    }
+    const std::string elsewhere = places.empty() ? "" : ", on the others at " + some_of(places);
+    if (lacking > 2 && lacking * 4 > pool.nodes.size()) {
+      ask_for_kind(report, node, names, lacking, elsewhere);
+      continue;
+    }
     // A device that was moved into a pod's namespace is not in the node's.
     const bool exclusive = node.table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive;
     const Severity severity = exclusive ? Severity::Info : pool.small() ? Severity::Warning : Severity::Error;
-    std::string evidence = "has " + std::to_string(there) + " of " + std::to_string(pool.expected()) +
-                           " fabric ports that its pool has";
+    const auto expected = static_cast<std::size_t>(pool.expected());
+    std::string evidence = "has " + std::to_string(expected - missing.size()) + " of " +
+                           std::to_string(expected) + " fabric ports that its pool has" + elsewhere;
     if (exclusive) evidence += "; in exclusive RDMA namespace mode a pod may hold it";
-    report.add(Code::HcaMissing, severity, &node, pool.by_name ? missing : std::vector<std::string>(),
-               evidence);
+    report.add(Code::HcaMissing, severity, &node, names, evidence);
   }
 }
 
@@ -76,7 +120,26 @@ bool differ(const std::optional<T>& left, const std::optional<T>& right) {
   return left && right && *left != *right;
 }
 
-void check_hardware(Report& report) {
+using Ports = std::set<const Port*>;
+
+// 1 and 2 are the values of NVIDIA's mlxconfig (Firmware Tools, "Using mlxconfig"), which takes the device's
+// name; a card's second port is its second function, or the second port of one.
+std::string set_link_type(const Port& port, LinkLayer wanted) {
+  const bool second = port.number == 2 || port.pci_address.value_or("").ends_with(".1");
+  return "If the port leads to the same switches as its pool's, set its link type and reboot the node: "
+         "`mlxconfig -d " +
+         port.hca + " set LINK_TYPE_P" + (second ? "2" : "1") + "=" +
+         (wanted == LinkLayer::InfiniBand ? "1" : "2") + "` (1: InfiniBand, 2: Ethernet).";
+}
+
+// A card of NVIDIA's whose link type can be set, and is not that of the others.
+bool has_other_link_type(const Port& port, const Port& other) {
+  return differ(link_layer_of(port), link_layer_of(other)) && port.driver == other.driver &&
+         port.driver.value_or("").starts_with("mlx") && !differ(port.board_id, other.board_id);
+}
+
+// Returns the ports of which the link type says more than their state.
+Ports check_hardware(Report& report) {
   // An example of the rail's usual kind: any port of that kind will do.
   std::map<std::string, const Port*> example;
   each_fabric_port(report.pool, [&](const NodeView&, const Rail&, const Port& port) {
@@ -87,18 +150,30 @@ void check_hardware(Report& report) {
     if (rail.fabric) kinds.push_back(rail.kind);
   }
   const auto pools_kind = majority(kinds);
+  Ports odd_links;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     // On one or two nodes a rail has no majority; the other rails tell what is usual.
     const std::string& usual = report.pool.small() && pools_kind ? *pools_kind : rail.kind;
     const auto found = example.find(usual);
     if (found == example.end()) return;
     const Port& other = *found->second;
+    if (has_other_link_type(port, other)) {
+      const LinkLayer wanted = *link_layer_of(other);
+      odd_links.insert(&port);
+      report.add(Code::HardwareDiffers, Severity::Error, &node, {port_name(*node.table, port)},
+                 "its link type is " + std::string(to_string(*link_layer_of(port))) +
+                     (is_down(port) ? ", and it is " + std::string(to_string(*port.state)) : "") +
+                     "; that of the same card of its pool is " + std::string(to_string(wanted)),
+                 set_link_type(port, wanted));
+      return;
+    }
     const bool other_driver =
         differ(port.driver, other.driver) || differ(link_layer_of(port), link_layer_of(other));
     if (!other_driver && !differ(port.board_id, other.board_id)) return;
     report.add(Code::HardwareDiffers, other_driver ? Severity::Error : Severity::Warning, node, port,
                "is " + kind_of(port) + "; its pool has " + usual + " there");
   });
+  return odd_links;
 }
 
 std::string state_text(const Port& port) {
@@ -109,33 +184,74 @@ std::string state_text(const Port& port) {
 
 struct Standing {
   std::size_t up = 0, down = 0;
+  void add(const Port& port) { ++(is_down(port) ? down : up); }
 };
 
-// Nodes are hardly to blame for a rail that is down on half of them or more.
-constexpr std::string_view kSwitchFirst =
-    "Look at the rail's switch first, on InfiniBand at the subnet manager, then at cables.";
-constexpr std::string_view kNotYetActive =
-    "The link is up, and the port waits for the subnet manager: see that one runs and reaches the node.";
+// A port that is down, among the others.
+struct DownPort {
+  const Port& port;
+  std::string netdev;    // that is set down; "": none
+  const Standing& node;  // the fabric's ports of its node
+  const Standing& rail;
+  bool small;  // a pool too small to judge the rail
+};
 
-void check_down(Report& report) {
+// First what may be seen, then what several ports share; a port that no row takes has the finding's remedy.
+struct DownRemedy {
+  bool (*is_for)(const DownPort& down);
+  std::string_view words;
+};
+
+constexpr DownRemedy kDownRemedies[] = {
+    {[](const DownPort& down) { return !down.netdev.empty(); },
+     "Bring the netdev up (`ip link set NETDEV up`), and find what set it down: netplan, a network operator, "
+     "a person."},
+    {[](const DownPort& down) {
+       return link_layer_of(down.port) == LinkLayer::InfiniBand && down.port.state != PortState::Down;
+     },
+     "The link is up, and the port waits for the subnet manager: see that one runs and reaches the node."},
+    {[](const DownPort& down) { return down.node.up == 0 && down.node.down > 1; },
+     "All fabric ports of the node are down: look first at what they share, the switch, driver and firmware "
+     "(dmesg) and the link type (ibv_devinfo). Until they are up, cordon the node."},
+    // Nodes are hardly to blame for a rail that is down on half of them or more.
+    {[](const DownPort& down) { return !down.small && down.rail.down >= down.rail.up; },
+     "Look at the rail's switch first, on InfiniBand at the subnet manager, then at cables."},
+};
+
+std::string remedy_for(const DownPort& down) {
+  for (const DownRemedy& each : kDownRemedies) {
+    if (each.is_for(down)) return std::string(each.words);
+  }
+  return {};
+}
+
+// "": none, or not known.
+std::string netdev_set_down(const NodeView& node, const Port& port) {
+  for (const std::string_view name : netdevs_of(port)) {
+    const Interface* interface = node.interfaces.find(name);
+    if (interface && interface->up == false) return std::string(name);
+  }
+  return {};
+}
+
+void check_down(Report& report, const Ports& told) {
   std::map<const Rail*, Standing> by_rail;
+  std::map<const NodeView*, Standing> by_node;
   Standing all;
-  each_fabric_port(report.pool, [&](const NodeView&, const Rail& rail, const Port& port) {
-    ++(is_down(port) ? by_rail[&rail].down : by_rail[&rail].up);
-    ++(is_down(port) ? all.down : all.up);
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    for (Standing* each : {&by_rail[&rail], &by_node[&node], &all}) each->add(port);
   });
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    if (!is_down(port)) return;
+    if (!is_down(port) || told.contains(&port)) return;
     const Standing& count = report.pool.small() ? all : by_rail[&rail];
+    const DownPort down{port, netdev_set_down(node, port), by_node[&node], by_rail[&rail],
+                        report.pool.small()};
     const std::string evidence =
-        state_text(port) + "; Active on " + std::to_string(count.up) + " of " +
+        state_text(port) + (down.netdev.empty() ? "" : ", and its netdev " + down.netdev + " is set down") +
+        "; Active on " + std::to_string(count.up) + " of " +
         count_of(count.up + count.down, report.pool.small() ? "fabric port" : "node") + " of its pool";
-    const bool waits = link_layer_of(port) == LinkLayer::InfiniBand && port.state != PortState::Down;
-    const bool is_rails = !report.pool.small() && count.down >= count.up;
     report.add(Code::PortDown, Severity::Error, &node, {port_name(*node.table, port)}, evidence,
-               std::string(waits      ? kNotYetActive
-                           : is_rails ? kSwitchFirst
-                                      : ""));
+               remedy_for(down));
   });
 }
 
@@ -144,8 +260,7 @@ void check_down(Report& report) {
 void check_presence(Report& report) {
   check_missing(report);
   check_names(report);
-  check_hardware(report);
-  check_down(report);
+  check_down(report, check_hardware(report));
 }
 
 namespace {
@@ -229,6 +344,24 @@ void check_no_fabric(Report& report, const std::set<const NodeView*>& told) {
                std::string(to_string(*node->reason)) + ": " + node->detail +
                    (exclusive ? " In exclusive RDMA namespace mode a pod may hold the others." : ""),
                std::string(remedy(*node->reason)));
+  }
+}
+
+// Asks where a whole pool has a rest of another's cards: nothing tells whether that is meant so.
+void check_kinds(const std::vector<PoolView>& pools, const DoctorInput& input,
+                 std::vector<Finding>& findings) {
+  for (const PoolView& rest : pools) {
+    const NodeView& node = *rest.nodes.front();
+    const auto whole = std::ranges::find_if(pools, [&](const PoolView& pool) {
+      return pool.nodes.front()->parts.size() > node.parts.size() && is_rest_of(node, *pool.nodes.front());
+    });
+    if (whole == pools.end() || is_planned(node)) continue;
+    Report(rest, input, findings)
+        .add(Code::HcaMissing, Severity::Info, nullptr, {},
+             "has " + std::to_string(rest.expected()) + " of the " + std::to_string(whole->expected()) +
+                 " fabric ports of " + whole->name +
+                 ", at the same places: two kinds of node, or cards that fell off?",
+             std::string(kTwoKinds));
   }
 }
 

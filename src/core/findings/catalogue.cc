@@ -52,8 +52,9 @@ constexpr std::array kRows{
               "Look at the node's table with `nccl-env table show`, and name the fabric in the policy "
               "(spec.fabric). A node without RDMA devices needs nothing."),
     of_doctor(Code::PortDown, "PortDown", Impact::Node, "A port of the fabric is not Active.",
-              "Check cable, transceiver and switch port, on InfiniBand also the subnet manager; until the "
-              "port is up, jobs run without it."),
+              "Check cable, transceiver and switch port, on InfiniBand also the subnet manager. Until the "
+              "port is up, cordon the node: jobs there run without it, and are slow or hang where other "
+              "ranks have it."),
     of_doctor(
         Code::HcaMissing, "HcaMissing", Impact::Node, "A node lacks an HCA port that its pool has.",
         "Look for the device in lspci and for its driver in dmesg on the node; reseat or replace the card."),
@@ -135,8 +136,8 @@ constexpr std::array kRows{
         Code::RailDown, "RailDown", Impact::Node,
         "A port of the pod's list, or of its node's fabric, is not Active now, so it is left out; ranks with "
         "unequal numbers of HCAs hang or are slow.",
-        "Check cable, transceiver and switch port of the node, or run the pod on another; `nccl-env "
-        "doctor` compares the port with its rail."),
+        "`nccl-env doctor` says what to look at on that node; until the port is up, cordon it and run the "
+        "pod on another."),
     of_pod(Code::NoSuchDevice, "NoSuchDevice", Impact::PodAnew,
            "NCCL_IB_HCA names what the pod's node does not have.",
            "Remove NCCL_IB_HCA from the container to have the node's list, or name devices that the node "
@@ -629,7 +630,7 @@ constexpr std::array kRows{
              "Create the pods anew that `nccl-env doctor` names, and find what took the address away."),
     of_alert(Code::NcclEnvPortDown, "NcclEnvPortDown", "docs/operate/runbooks.md#ncclenvportdown",
              Impact::Node, "A node has fewer active HCA ports than in the last three days.",
-             "Run `nccl-env doctor`, which names the port; check cable, transceiver and switch port."),
+             "Run `nccl-env doctor`, which names the port and says what to look at."),
 };
 
 static_assert(in_order(kRows, &Row::code));

@@ -2,6 +2,7 @@
 // The doctor: no false alarm on healthy fleets; how it measures, and what it prints.
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/doctor/fleet.h"
@@ -13,6 +14,7 @@ namespace nccl_env::doctor_test {
 namespace {
 
 using namespace nccl_env::tests;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -168,6 +170,94 @@ TEST(Doctor, ANodeThatLostAllItsRailsIsNoPoolOfItsOwn) {
   EXPECT_TRUE(is_good(diagnose(fleet).findings)) << "another machine";
 }
 
+struct Lost {
+  std::size_t nodes, lacking, rails;
+  std::vector<Severity> told;
+  bool shifted = false;  // the kernel names what is left in order
+};
+
+// Half of the nodes lack a card: the rule of the majority says nothing, the place of the card does.
+TEST(Doctor, ACardThatManyNodesLackIsAskedFor) {
+  constexpr Severity kError = Severity::Error, kWarning = Severity::Warning, kInfo = Severity::Info;
+  for (const auto& [nodes, lacking, rails, told, shifted] :
+       std::vector<Lost>{{6, 2, 1, {kError, kError}},
+                         {6, 3, 1, {kWarning, kWarning, kWarning}},
+                         {6, 4, 1, {kWarning, kWarning, kWarning, kWarning}},
+                         {7, 3, 3, {kWarning, kWarning, kWarning}},
+                         {6, 3, 4, {kInfo}},  // a usual number: a pool, and a question
+                         {20, 1, 1, {kError, kWarning}, true},
+                         {6, 6, 1, {}}}) {
+    Fleet fleet = fleet_of(static_cast<int>(nodes), roce_node);
+    for (std::size_t n = 0; n < lacking; ++n) {
+      std::vector<Port>& ports = fleet[n].ports;
+      ports.erase(ports.begin() + 2, ports.begin() + 2 + static_cast<std::ptrdiff_t>(rails));
+      for (std::size_t i = 2; shifted && i < ports.size() - 1; ++i)
+        ports[i].hca = "mlx5_" + std::to_string(i + 1);
+    }
+    const Diagnosis diagnosis = diagnose(fleet);
+    std::vector<Severity> found;
+    for (const Finding& finding : diagnosis.findings) found.push_back(finding.severity);
+    EXPECT_EQ(found, told) << lacking << " of " << nodes << ": " << render_text(diagnosis);
+    if (rails == 1 && !told.empty()) {
+      EXPECT_THAT(diagnosis.findings[0].subject.parts, ElementsAre("mlx5_3")) << render_text(diagnosis);
+    }
+  }
+}
+
+// Who says how many ports the nodes have is not asked.
+TEST(Doctor, FewerCardsThatAPolicyExpectsAreNoFault) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.fabric.expect_ports = 7;
+  Fleet fleet = fleet_of(6, roce_node);
+  for (std::size_t n = 0; n < 3; ++n) fleet[n].ports.erase(fleet[n].ports.begin() + 2);
+  EXPECT_TRUE(is_good(diagnose(fleet, {policy}).findings)) << render_text(diagnose(fleet, {policy}));
+}
+
+TEST(Doctor, AnotherLinkTypeOfTheSameCardsIsOneFindingWithItsRemedy) {
+  for (const std::size_t rails : {1u, 8u}) {
+    Fleet fleet = fleet_of(6, roce_node);
+    for (std::size_t i = 0; i < rails; ++i) {
+      Port& port = fleet[2].ports[i];
+      port.link_layer = LinkLayer::InfiniBand;
+      port.transport = Transport::InfiniBand;
+      port.gids = std::vector<GidRow>{{0, gid("fe80::1:2:3:4"), GidType::IB, {}, {}}};
+      if (rails > 1) port.state = PortState::Down;
+    }
+    const Diagnosis diagnosis = diagnose(fleet);
+    ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
+    EXPECT_EQ(diagnosis.findings[0].code, Code::HardwareDiffers);
+    EXPECT_EQ(diagnosis.findings[0].subject.parts.size(), rails);
+    EXPECT_THAT(diagnosis.findings[0].remedy, HasSubstr("mlxconfig -d mlx5_1 set LINK_TYPE_P1=2`"));
+  }
+}
+
+// Ports with something in common have it in their remedy; only a single one is its cable's.
+TEST(Doctor, TheRemedyOfAPortIsThatOfWhatItSharesWithOthers) {
+  const auto remedy_after = [](const std::function<void(NodeFabric&)>& change, MakeNode make = roce_node) {
+    Fleet fleet = fleet_of(6, make);
+    change(fleet[2]);
+    const Diagnosis diagnosis = diagnose(fleet);
+    return diagnosis.findings.empty() ? "" : std::string(remedy_of(diagnosis.findings[0]));
+  };
+  const auto is_of_cable = HasSubstr("cable");
+  EXPECT_THAT(remedy_after([](NodeFabric& node) { node.ports[2].state = PortState::Down; }), is_of_cable);
+  EXPECT_THAT(remedy_after([](NodeFabric& node) {
+                for (std::size_t i = 0; i < 8; ++i) node.ports[i].state = PortState::Down;
+              }),
+              AllOf(HasSubstr("driver and firmware"), Not(is_of_cable)));
+  EXPECT_THAT(remedy_after([](NodeFabric& node) {
+                node.ports[2].state = PortState::Down;
+                (*node.interfaces)[2].up = false;
+              }),
+              AllOf(HasSubstr("ip link set"), Not(is_of_cable)));
+  EXPECT_THAT(remedy_after([](NodeFabric& node) { node.ports[2].state = PortState::Init; }, ib_node),
+              AllOf(HasSubstr("subnet manager"), Not(is_of_cable)));
+  EXPECT_THAT(remedy_after([](NodeFabric& node) {
+                for (std::size_t i = 0; i < 8; ++i) node.ports[i].rate_gbps = 100;
+              }),
+              AllOf(HasSubstr("driver, firmware"), Not(is_of_cable)));
+}
+
 TEST(Doctor, AUnitsOwnSubnetsAreNoFault) {
   Fleet fleet = fleet_of(64, roce_node);
   for (int n = 32; n < 64; ++n) {
@@ -286,8 +376,8 @@ TEST(Doctor, PortsThatAPolicyWantsAreNotDownOnPurpose) {
   policy.fabric.expect_ports = 8;
   const Diagnosis diagnosis = diagnose(fleet, {policy});
   EXPECT_THAT(faults(diagnosis), ::testing::Each(HasSubstr("error PortDown gpu-")));
-  EXPECT_THAT(remedy_of(diagnosis.findings[0]),
-              HasSubstr("cordon the node, or lower spec.fabric.expectPorts"));
+  EXPECT_THAT(remedy_of(diagnosis.findings[0]), HasSubstr("cordon the node: jobs there"));
+  EXPECT_THAT(remedy_of(diagnosis.findings[0]), HasSubstr("Or lower spec.fabric.expectPorts."));
   EXPECT_THAT(render_text(diagnosis), HasSubstr(" on gpu-0, gpu-1\n"));
 }
 
