@@ -83,6 +83,13 @@ std::string why_without_row(const Port& port) {
   return std::string(has_no_gid(port) ? kNoGid : kNoRow);
 }
 
+bool has_only_v1(const Port* port) {
+  const std::vector<GidRow> rows = port->gids.value_or(std::vector<GidRow>{});
+  return !rows.empty() && std::all_of(rows.begin(), rows.end(), [](const GidRow& row) {
+    return row.gid.is_zero() || row.type == GidType::RoCEv1;
+  });
+}
+
 std::string when(const std::optional<Timestamp>& since) {
   return since ? "since " + format_timestamp(*since) : std::string("since when is not known");
 }
@@ -381,7 +388,10 @@ class PortFilter {
       const bool gidless =
           std::all_of(fabric.begin(), fabric.end(), [](const Port* port) { return has_no_gid(*port); });
       if (gidless) return "no port of the fabric has a GID in this network namespace (" + rowless + ")";
-      if (rowless == all) return "no port of the fabric has a usable RoCE v2 row (" + rowless + ")";
+      const bool v1 = std::all_of(fabric.begin(), fabric.end(), has_only_v1);
+      if (rowless == all)
+        return "no port of the fabric has a usable RoCE v2 row" + std::string(v1 ? ", only RoCE v1" : "") +
+               " (" + rowless + ")";
     }
     std::string text = problem.text;
     if (problem.reason == Reason::NoFabricPort) text = "no port of the fabric can be used";

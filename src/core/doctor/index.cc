@@ -14,6 +14,7 @@ namespace {
 struct Rows {
   std::vector<int> usable;  // indexes
   bool known = false;       // false: nothing may be concluded from their absence
+  bool only_v1 = true;      // all that are filled
   std::string why;          // where none is usable: why the last row is not
 };
 
@@ -27,11 +28,16 @@ Rows rows_of(const NodeView& node, const Port& port) {
     const RowVerdict verdict = judge_row(node.interfaces, row, subnets);
     rows.known = rows.known && verdict.known;
     if (verdict.usable) rows.usable.push_back(row.index);
+    rows.only_v1 = rows.only_v1 && (row.gid.is_zero() || row.type == GidType::RoCEv1);
     if (!verdict.usable && !row.gid.is_zero())
       rows.why = "row " + std::to_string(row.index) + ": " + verdict.why;
   }
   return rows;
 }
+
+constexpr const char* kOnlyV1 =
+    "The port has rows of RoCE v1 alone, as a card or driver without v2 has: compare firmware and driver "
+    "with a good node's (ibv_devinfo, modinfo).";
 
 using Served = std::pair<std::size_t, std::size_t>;  // usable, known
 
@@ -59,9 +65,10 @@ void check_addresses(Report& report) {
     // or if the rails that have one are not a usual number.
     const auto& [usable, known] = report.pool.small() ? all : with[&rail];
     if (!has_most({usable, known}) && (!has_most(all) || is_usual_count(served))) return;
-    report.add(Code::NoAddress, Severity::Error, node, port,
+    report.add(Code::NoAddress, Severity::Error, &node, {port_name(*node.table, port)},
                "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(usable) + " of " +
-                   count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one");
+                   count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one",
+               rows.only_v1 && !port.gids->empty() ? kOnlyV1 : "");
   });
 }
 

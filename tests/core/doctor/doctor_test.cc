@@ -256,6 +256,11 @@ TEST(Doctor, TheRemedyOfAPortIsThatOfWhatItSharesWithOthers) {
                 for (std::size_t i = 0; i < 8; ++i) node.ports[i].rate_gbps = 100;
               }),
               AllOf(HasSubstr("driver, firmware"), Not(is_of_cable)));
+  EXPECT_THAT(remedy_after([](NodeFabric& node) {
+                std::erase_if(*node.ports[2].gids,
+                              [](const GidRow& row) { return row.type != GidType::RoCEv1; });
+              }),
+              HasSubstr("RoCE v1 alone"));
 }
 
 TEST(Doctor, AUnitsOwnSubnetsAreNoFault) {
