@@ -43,6 +43,20 @@ void add_common(CLI::App& app, const std::vector<std::string>& forms, CommonArgu
   if (!forms.empty()) add_form(app, forms, into.form);
 }
 
+// A command's own options are the command's, as behind env or timeout: the first word that is neither an
+// option of ours nor the value of one ends our options.
+void end_own_options(const CLI::App& app, std::vector<std::string>& words) {
+  for (auto word = words.begin() + 1; word != words.end() && *word != "--"; ++word) {
+    if (!word->starts_with('-')) {
+      words.insert(word, "--");
+      return;
+    }
+    const CLI::Option* option = app.get_option_no_throw(word->substr(0, word->find('=')));
+    const bool takes_next = option && option->get_items_expected_max() > 0 && word->find('=') == word->npos;
+    if (takes_next && word + 1 != words.end()) ++word;
+  }
+}
+
 constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";
 
 }  // namespace
@@ -105,6 +119,10 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv, const p
     words.emplace_back("--help");
   } else if (words.front() == "version") {
     words.front() = "--version";
+  }
+  const auto is_asked = [&](const CLI::App* command) { return command->get_name() == words.front(); };
+  for (const CLI::App* asked : app_.get_subcommands(is_asked)) {
+    if (asked->get_option_no_throw("COMMAND")) end_own_options(*asked, words);
   }
   try {
     app_.parse(

@@ -144,6 +144,8 @@ int print_environment(const EnvArguments& arguments, const Console& terminal) {
     return stop(terminal, failure);
   const bool prolog = terminal.form == kSlurm;
   if (env.table.ports.empty() && !prolog) return stop(terminal, program::kNothing, std::string(kNoDevices));
+  if (const std::string disabled = disabled_here(env); !disabled.empty())
+    terminal.err << "nccl-env: " << printable(disabled) << '\n';
   if (is_document(terminal.form)) {
     print_document(to_json(env), terminal.form, terminal.out);
   } else {

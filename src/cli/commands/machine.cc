@@ -114,8 +114,9 @@ std::shared_ptr<const NcclPolicy> policy_of(const std::shared_ptr<const NcclPoli
   policy->mode = PolicyMode::Enforce;
   policy->resources = {{kResource, Exposure::Host}};
   policy->skip_resources.clear();
+  policy->on_unresolved = OnUnresolved::Allow;  // nothing here waits for a Binding
   policy->deliver_file = true;
-  policy->deliver_env_file = true;  // for the plain form of the list; without a resolver the file carries all
+  policy->deliver_env_file = true;
   policy->deliver_reference = false;
   if (version) policy->min_nccl = version;
   for (const Engine* engine : other_engines()) {
@@ -182,6 +183,12 @@ node::ProbeResult read_machine(const MachineArguments& machine, const std::optio
   return node::probe(options);
 }
 
+// There is neither a container nor a table: the process has an environment, and files of NCCL beside it.
+void put_here(std::string& sentence, std::string_view there, std::string_view here) {
+  if (const std::size_t at = sentence.find(there); at != sentence.npos)
+    sentence.replace(at, there.size(), here);
+}
+
 // `by_policy`: somebody wrote what to leave out.
 void take(const Explanation& explanation, const NodeValues& values, bool by_policy, MachineEnv& into) {
   std::map<std::string, Value, std::less<>> given;
@@ -202,24 +209,81 @@ void take(const Explanation& explanation, const NodeValues& values, bool by_poli
     for (const Value& value : container.omitted) {
       const bool unasked = !by_policy && value.reason == Reason::OmittedByPolicy;
       if (value.name == conf_file::kName || unasked) continue;
-      into.omitted.push_back(value);
+      Value& omitted = into.omitted.emplace_back(value);
       if (value.reason == Reason::UserSet)
-        into.omitted.back().detail = "It is set already, in this environment or in nccl.conf.";
+        omitted.detail = "It is set already, in this environment or in nccl.conf.";
+      put_here(omitted.detail, "The container", "This environment");
     }
   }
   for (auto& [name, value] : given) into.given.push_back(std::move(value));
   into.findings = explanation.findings;
-  for (Finding& finding : into.findings) finding.remedy = remedy_here(remedy_of(finding));
+  for (Finding& finding : into.findings) {
+    finding.remedy = remedy_here(remedy_of(finding));
+    put_here(finding.sentence, "of the table", "of this machine");
+  }
   into.notes = explanation.warnings;
 }
 
 }  // namespace
 
+namespace {
+
+constexpr std::string_view kShowPorts =
+    "`rdma link` shows the ports, `show_gids` their rows: bring the ports up, give their netdevs addresses, "
+    "or name the fabric's by --policy (spec.fabric).";
+constexpr std::string_view kUnset = "Unset that variable, also in nccl.conf, to have the value given.";
+constexpr std::string_view kUnread =
+    "Look for what /sys/class/infiniband lacks: -o json names what could not be read.";
+
+// The words for a machine where those for a cluster speak of pods, tables or agents.
+constexpr std::pair<Code, std::string_view> kCodesHere[] = {
+    {Code::FellBack, kShowPorts},
+    {Code::NoSuchDevice,
+     "Unset NCCL_IB_HCA, also in nccl.conf, to have this machine's list, or name devices that it has "
+     "(ibv_devices)."},
+    {Code::RailDown, "`rdma link` shows the port: bring up its netdev, else check cable and switch port."},
+    {Code::MixedLinks, "Name HCAs of one kind: in NCCL_IB_HCA, or by --policy (spec.fabric.linkLayer)."},
+    {Code::EmptyGid,
+     "Leave the index to NCCL (unset, or -1, from 2.21.5 on), or name a row that the port has (show_gids)."},
+    {Code::NoInterface, "Name one that this machine has, as `ip address` shows."},
+    {Code::DeviceNotAvailable, "Name a device that this machine has (ibv_devices), or unset the variable."},
+    {Code::UserListShort,
+     "Nothing, if it is meant so, equally on all ranks; else unset the variable to have this machine's "
+     "list."},
+};
+constexpr std::pair<Reason, std::string_view> kReasonsHere[] = {
+    {Reason::UserSet, kUnset},
+    {Reason::UserSetGroup, kUnset},
+    {Reason::DisabledByUser, "Unset NCCL_IB_DISABLE and NCCL_NET, also in nccl.conf."},
+    {Reason::EngineCannotSay,
+     "Nothing to do where the engine's own choice is right; else set the variable yourself."},
+    {Reason::NoFabricPort, kShowPorts},
+    {Reason::AmbiguousFabric, "Name the fabric by --policy: spec.fabric.hcas, netdevs or subnets."},
+    {Reason::MixedLinkLayers, "Name one of the two by --policy: spec.fabric.linkLayer."},
+    {Reason::TooManyHcas, "Name fewer by --policy: spec.fabric.hcas."},
+    {Reason::GidTableUnknown, kUnread},
+    {Reason::PKeyUnknown, kUnread},
+    {Reason::NodeInterfaceUnknown, "Give this machine's address (--address), or set the interface yourself."},
+    {Reason::ConditionUnknown, "Take a policy whose spec.variants ask for no labels: a machine has none."},
+};
+
+}  // namespace
+
 std::string_view remedy_here(std::string_view text) {
-  const bool of_ports = text == remedy(Reason::NoFabricPort) || text == words_of(Code::FellBack).remedy;
-  return of_ports ? "`rdma link` and `ibv_devinfo` show the ports: bring them up, or name the fabric's by "
-                    "--policy (spec.fabric)."
-                  : text;
+  for (const auto& [code, words] : kCodesHere) {
+    if (text == words_of(code).remedy) return words;
+  }
+  for (const auto& [reason, words] : kReasonsHere) {
+    if (text == remedy(reason)) return words;
+  }
+  return text;
+}
+
+std::string disabled_here(const MachineEnv& env) {
+  const auto found = std::ranges::find(env.omitted, std::optional(Reason::DisabledByUser), &Value::reason);
+  return found == env.omitted.end()
+             ? std::string()
+             : found->detail + " No value for them is given; unset it, also in nccl.conf, to have them.";
 }
 
 void add_machine_options(CLI::App& app, MachineArguments& into) {
@@ -275,9 +339,9 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
       pod_text(into.table.name, machine.ignore_environment ? Json::array() : users_entries(own));
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {program::kNotSeen, "the environment cannot be read: " + pod.error().message};
-  // Engines without a file take their values from the environment alone, as by EnvFile.
+  // Each value goes into the environment by itself, as by EnvFile.
   PlanOptions options;
-  if (wanted->engines.size() > 1) options.resolver = Resolver{"none", "", "", ""};
+  options.resolver = Resolver{"none", "", "", ""};
   const Plan plan = plan_pod(*pod, *wanted, options);
   const NodeContext context{now};
   const BindingPlan binding = plan_binding(wanted, into.table.name, &into.table, context);

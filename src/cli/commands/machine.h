@@ -41,6 +41,9 @@ struct MachineEnv {
 // The remedy in the words of a machine, which has neither a pod nor a table in a file.
 std::string_view remedy_here(std::string_view remedy);
 
+// The sentence where the user's own setting keeps NCCL from the fabric; "": none does.
+std::string disabled_here(const MachineEnv& env);
+
 // The sentence where there is nothing to decide by.
 inline constexpr std::string_view kNoDevices = "this machine has no RDMA devices";
 

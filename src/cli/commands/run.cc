@@ -28,6 +28,7 @@ constexpr int kNotFound = 127, kNotStarted = 126;
 void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
   const auto say = [&](const std::string& sentence) { err << "nccl-env: " << printable(sentence) << '\n'; };
   if (env.table.ports.empty()) return say(std::string(kNoDevices) + ", so nothing is set");
+  if (const std::string disabled = disabled_here(env); !disabled.empty()) say(disabled);
   for (const Finding& finding : env.findings)
     say(std::string(to_string(finding.code)) + ": " + finding.sentence);
   if (!verbose) return;
@@ -76,7 +77,7 @@ void add_run(CommandLine& line, CLI::App& parent) {
       run_command);
   add_machine_options(app, to.machine);
   app.add_flag("-v,--verbose", to.verbose, "Say on the standard error what is set, and why the rest is not");
-  app.add_option("COMMAND", to.command, "The command and its arguments, behind --")
+  app.add_option("COMMAND", to.command, "The command and its arguments; behind --, if it begins with -")
       ->required()
       ->type_name("")
       ->expected(1, -1);

@@ -82,6 +82,24 @@ TEST_F(TwoRails, TheUsersOwnStayAndAreJudged) {
   EXPECT_THAT(env({"-i"}).out, HasSubstr("export NCCL_IB_HCA='mlx5_0,mlx5_1'"));
 }
 
+// A process that keeps NCCL from the fabric itself is told so before all else.
+TEST_F(TwoRails, WhatKeepsNcclFromThemIsSaidFirst) {
+  for (const auto& [name, value] : {std::pair("NCCL_IB_DISABLE", "1"), std::pair("NCCL_NET", "Socket")}) {
+    const SetHere own(name, value);
+    const CliResult told = env();
+    EXPECT_EQ(told.code, 0);
+    EXPECT_THAT(told.err,
+                testing::StartsWith("nccl-env: This environment's " + std::string(name) + " keeps"));
+    EXPECT_THAT(told.out, testing::Not(HasSubstr("container")));
+  }
+}
+
+// The version of RoCE decides which row NCCL takes, not which devices.
+TEST_F(TwoRails, TheListDoesNotDependOnTheUsersChoiceOfRows) {
+  const SetHere own("NCCL_IB_ROCE_VERSION_NUM", "2");
+  EXPECT_THAT(env().out, HasSubstr("export NCCL_IB_HCA='mlx5_0,mlx5_1'"));
+}
+
 // Environment beats file in NCCL, so a line of a file there must not be beaten by ours.
 TEST_F(TwoRails, ALineOfTheUsersFileCountsAsSet) {
   const std::string policy =
@@ -120,9 +138,16 @@ TEST_F(Machine, RemediesAreOfAMachine) {
   for (const char* form : {"sh", "json"}) {
     const CliResult told = env({"-o", form});
     EXPECT_EQ(told.code, 1);
-    EXPECT_THAT(told.out, HasSubstr("`rdma link` and `ibv_devinfo` show the ports"));
+    EXPECT_THAT(told.out, HasSubstr("`rdma link` shows the ports"));
     EXPECT_THAT(told.out, testing::Not(testing::AnyOf(HasSubstr("table show"), HasSubstr("in the pod"))));
   }
+}
+
+TEST_F(TwoRails, RowsOfRoceV1AloneAreNamed) {
+  for (const char* row : {"mlx5_0/ports/1/gid_attrs/types/0", "mlx5_0/ports/1/gid_attrs/types/1",
+                          "mlx5_1/ports/1/gid_attrs/types/0", "mlx5_1/ports/1/gid_attrs/types/1"})
+    add_file("class/infiniband/" + std::string(row), "IB/RoCE v1");
+  EXPECT_THAT(env().out, HasSubstr("a usable RoCE v2 row, only RoCE v1 (mlx5_0,mlx5_1)"));
 }
 
 TEST_F(Machine, WithoutDevicesThereIsNothingToSay) {
@@ -180,6 +205,12 @@ TEST_F(TwoRails, RunAddsThemAndLeavesWhatIsSet) {
   std::string text;
   std::getline(in, text);
   EXPECT_EQ(text, "mlx5_0,mlx5_1.1");
+}
+
+// As behind env or timeout: what follows the command is the command's.
+TEST_F(TwoRails, RunTakesNoOptionOfTheCommand) {
+  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "sh", "-c", "exit 9"}), 9);
+  EXPECT_EQ(exit_of({"run", "-e", "ucx", "--sysfs=" + sysfs, "-i", "test", "-v", "=", "--help"}), 1);
 }
 
 TEST_F(Machine, RunStartsTheCommandWhereNothingIsKnown) {
