@@ -17,11 +17,14 @@ namespace nccl_env::cli {
 
 namespace {
 
-Explanation without_policy(const std::string& node, const Situation& situation) {
+Explanation without_policy(const Pod& pod, const std::string& node, const Situation& situation) {
   Explanation explanation;
   explanation.reason = situation.problem.problem;
   explanation.detail = situation.problem.detail;
-  if (explanation.reason) explanation.remedy = remedy(*explanation.reason);
+  if (explanation.reason) {
+    explanation.remedy = remedy(*explanation.reason);
+    tell_mistake(pod, explanation);
+  }
   explanation.policy = situation.problem.label.value_or("");
   explanation.node = node;
   explanation.version = situation.version;
@@ -77,7 +80,7 @@ Plan plan_in(const Pod& pod, const PodClaims& claims, const Situation& situation
 }  // namespace
 
 Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
-  if (!situation.policy) return without_policy(node, situation);
+  if (!situation.policy) return without_policy(pod, node, situation);
   const PodClaims claims = situation.claims.of(pod);
   const Plan plan = plan_in(pod, claims, situation);
   const std::optional<BindingPlan> binding = binding_to(node, situation);

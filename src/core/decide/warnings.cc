@@ -16,15 +16,6 @@ namespace {
 
 constexpr std::size_t kMostWarnings = 3;
 
-// True for pods that would have been ours: without a policy these are pods that ask for a known RDMA
-// resource.
-bool looks_like_rdma(const Pod& pod) {
-  return std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
-    return std::any_of(container.resources.begin(), container.resources.end(),
-                       [](std::string_view resource) { return known_exposure(resource).has_value(); });
-  });
-}
-
 // Returns the container if its plan leaves a variable out for that reason, else null.
 const Container* if_left_out(const WarningCase& of, Reason reason) {
   for (const Value& value : of.plan->omitted) {
@@ -130,6 +121,13 @@ constexpr std::array kWarnings{
 };
 
 }  // namespace
+
+bool looks_like_rdma(const Pod& pod) {
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
+    return std::any_of(container.resources.begin(), container.resources.end(),
+                       [](std::string_view resource) { return known_exposure(resource).has_value(); });
+  });
+}
 
 void add_warnings(Moment moment, const WarningCase& of, std::vector<std::string>& warnings) {
   for (const Warning& warning : kWarnings) {

@@ -30,6 +30,10 @@ struct WarningCase {
   const EnvEntry* entry = nullptr;  // one of its user's
 };
 
+// True for pods that would have been ours: without a policy these are pods that ask for a known RDMA
+// resource.
+bool looks_like_rdma(const Pod& pod);
+
 // The moments at which warnings are looked for, in their order in a plan: so the most important come first.
 enum class Moment { Skip, Resolver, Entry, Container, Pod };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "decide/process_limits.h"
+#include "decide/warnings.h"
 #include "engines/nccl/ports.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/engines/catalogue.h"
@@ -36,6 +37,8 @@ Judged judged(NcclFault fault) {
       return {Code::ListNotExact, Severity::Warning, variable::kIbHca};
     case NcclFault::NoPort:
       return {Code::FellBack, Severity::Error, variable::kIbHca};
+    case NcclFault::TurnedOff:
+      return {Code::NetworkNotFound, Severity::Error, variable::kIbDisable};
     case NcclFault::MixedLinks:
       return {Code::MixedLinks, Severity::Error, variable::kIbHca};
     case NcclFault::EmptyIndex:
@@ -68,14 +71,29 @@ void add_short(std::string_view variable, const std::vector<std::string>& offere
   into.back().subject.path = variable;
 }
 
+// The variable that decides which row NCCL's search finds; "" where none does, or an index is given.
+std::string_view search_variable(const NcclEnv& env) {
+  if (nccl_parameter(env, variable::kIbGidIndex, -1) >= 0) return {};
+  for (const std::string_view name :
+       {variable::kIbAddrRange, variable::kIbAddrFamily, variable::kIbRoceVersionNum})
+    if (env.contains(name)) return name;
+  return {};
+}
+
 }  // namespace
 
-std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject& of) {
+std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv& env, const Subject& of) {
   std::vector<Finding> findings;
   for (const auto& [fault, sentence] : with_us.faults) {
     const Judged row = judged(fault);
     Finding& finding = findings.emplace_back(Finding{row.code, row.severity, of, sentence});
     finding.subject.path = row.variable;
+    if (fault == NcclFault::TurnedOff) finding.remedy = "Remove NCCL_IB_DISABLE, or NCCL_NET.";
+    const std::string_view name = fault == NcclFault::LinkLocal ? search_variable(env) : std::string_view();
+    if (name.empty()) continue;
+    finding.subject.path = name;
+    finding.remedy = "Correct " + std::string(name) +
+                     ", or remove it; if the rail has no routed address, give its interface one.";
   }
   return findings;
 }
@@ -174,12 +192,9 @@ NodeFabric without_states(NodeFabric table) {
 
 namespace {
 
-// The names of a list that the node does not have. None of these engines takes prefixes, and UCX alone takes
-// interfaces beside ports.
-std::vector<std::string> absent_names(const NodeFabric& seen, const EngineVariable& known,
+// The names of a list that the node does not have. None of these readers takes prefixes.
+std::vector<std::string> absent_names(const NodeFabric& seen, bool ports, bool interfaces,
                                       std::string_view list) {
-  const bool ports = known.follows == Follows::Ports;
-  const bool interfaces = !ports || known.row.name == "UCX_NET_DEVICES";
   std::vector<std::string> absent;
   if (list.starts_with('^') || list == "all") return absent;
   for (const std::string_view entry : entries_of(list)) {
@@ -197,20 +212,32 @@ std::vector<std::string> absent_names(const NodeFabric& seen, const EngineVariab
 
 }  // namespace
 
-void judge_engines(const NodeFabric& seen, const NcclEnv& own, const Subject& of,
-                   std::vector<Finding>& into) {
+void judge_lists(const NodeFabric& seen, const NcclEnv& own, const Subject& of, std::vector<Finding>& into) {
   for (const auto& [name, value] : own) {
-    const EngineVariable* known = find_engine_variable(name);
-    if (setting_problem(name, value) || !known || known->row.kind == ValueKind::Text ||
-        (known->follows != Follows::Ports && known->follows != Follows::Interface))
-      continue;
-    const std::vector<std::string> absent = absent_names(seen, *known, value);
+    const EngineVariable* engines = find_engine_variable(name);
+    const Variable* row = find_variable(name);
+    if (!row || row->kind == ValueKind::Text || setting_problem(name, value)) continue;
+    const bool groups = row->kind == ValueKind::HcaGroups;  // NCCL's, who stops where one is not there
+    const bool ports = groups || (engines && engines->follows == Follows::Ports);
+    // UCX alone takes interfaces beside ports.
+    const bool interfaces = engines && (engines->follows == Follows::Interface || name == "UCX_NET_DEVICES");
+    if (!ports && !interfaces) continue;
+    std::string list = value;
+    if (groups) std::ranges::replace(list, ';', ',');
+    const std::vector<std::string> absent = absent_names(seen, ports, interfaces, list);
     if (absent.empty()) continue;
-    const bool ports = known->follows == Follows::Ports;
-    into.push_back({ports ? Code::DeviceNotAvailable : Code::NoInterface, Severity::Warning, of,
-                    name + " names what the node does not have: " + join_some(absent, kMostNames)});
+    into.push_back({ports ? Code::DeviceNotAvailable : Code::NoInterface,
+                    groups ? Severity::Error : Severity::Warning, of,
+                    name + " names what the node does not have" + (groups ? ", and NCCL stops: " : ": ") +
+                        join_some(absent, kMostNames),
+                    groups ? "Name devices that the node has, or remove " + name + "." : ""});
     into.back().subject.path = name;
   }
+}
+
+bool is_mistake(Reason reason, const Pod& pod) {
+  const bool of_policy = reason == Reason::PolicyMissing || reason == Reason::PolicyInvalid;
+  return reason == Reason::InvalidInjectValue || (of_policy && looks_like_rdma(pod));
 }
 
 void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Subject& of,

@@ -18,8 +18,8 @@
 
 namespace nccl_env {
 
-// Returns a finding for each fault of NCCL's choice with the container's variables.
-std::vector<Finding> judge_selection(const NcclSelection& with_us, const Subject& of);
+// Returns a finding for each fault of NCCL's choice with the container's variables, `env`.
+std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv& env, const Subject& of);
 
 // Tells why no port is left: the user's own list, else why the node gives none (`omission`, null where it
 // gives one).
@@ -47,8 +47,11 @@ void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>&
 // The table as it counts once it is too old: rows and devices stay what they were, states do not.
 NodeFabric without_states(NodeFabric table);
 
-// Adds findings for lists of other engines that name what the node does not have.
-void judge_engines(const NodeFabric& seen, const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
+// True if a pod gets nothing, for this reason, by a mistake: in itself, or in its namespace's policy.
+bool is_mistake(Reason reason, const Pod& pod);
+
+// Adds findings for lists, but NCCL_IB_HCA, that name what the node does not have.
+void judge_lists(const NodeFabric& seen, const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
 
 // For findings on a value that the policy sets for all pods.
 inline constexpr const char* kPolicysRemedy =

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "explain/judgement.h"
 #include "explain/pod_judgement.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
@@ -154,7 +155,7 @@ class Answerer {
   void skip(Reason reason, const std::string& detail) {
     answer_.reason = reason;
     set(PodState::NotInjected, detail.empty() ? std::string(meaning(reason)) : detail,
-        std::string(remedy(reason)));
+        std::string(remedy(reason)), is_mistake(reason, pod_) ? std::optional(Code::NoList) : std::nullopt);
   }
 
   void tell_unreadable() {

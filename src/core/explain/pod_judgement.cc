@@ -165,9 +165,9 @@ class Judge {
   void judge_choice(const GivenContainer& container) {
     add_turned_off([&](std::string_view name) { return container.find(name); }, subject(), answer_.findings);
     const std::optional<Environments> env = environments_of(container);
-    if (env) judge_engines(seen(), env->alone, subject(), answer_.findings);
+    if (env) judge_lists(seen(), env->alone, subject(), answer_.findings);
     if (!env || !env->known) return;
-    std::vector<Finding> now = judge_selection(select(env->with_us, env->notes), subject());
+    std::vector<Finding> now = judge_selection(select(env->with_us, env->notes), env->with_us, subject());
     const Value* list = container.find(variable::kIbHca);
     // A pod that looked itself knows its devices better than its node's table does.
     if (list && list->is_from(Source::Pod)) {

@@ -181,6 +181,7 @@ std::vector<const ContainerPlan*> containers_in_scope(const ExplainInput& input)
 struct Chosen {
   NcclSelection alone;
   std::optional<NcclSelection> with_us;
+  NcclEnv env = {};  // with ours
 };
 
 Chosen choose_in(const ExplainInput& input, const ContainerPlan& plan, const ExplainedContainer& container) {
@@ -203,6 +204,7 @@ Chosen choose_in(const ExplainInput& input, const ContainerPlan& plan, const Exp
     with_us.emplace(line.name, *line.value);
   }
   chosen.with_us = select(with_us);
+  chosen.env = std::move(with_us);
   return chosen;
 }
 
@@ -220,7 +222,7 @@ void add_choices(const ExplainInput& input, const Subject& pod, Explanation& int
   for (std::size_t i = 0; i < plans.size(); ++i) {
     Chosen chosen = choose_in(input, *plans[i], into.containers[i]);
     if (chosen.with_us) {
-      std::vector<Finding> faults = judge_selection(*chosen.with_us, pod);
+      std::vector<Finding> faults = judge_selection(*chosen.with_us, chosen.env, pod);
       const NodeValues* values = values_of_node(input);
       tell_fallback(find_named(into.containers[i].own, variable::kIbHca) != nullptr,
                     values ? values->omission(variable::kIbHca) : nullptr, faults);
@@ -230,8 +232,8 @@ void add_choices(const ExplainInput& input, const Subject& pod, Explanation& int
       }
       std::ranges::move(faults, std::back_inserter(into.findings));
     }
-    judge_engines(seen, own_env(input.pod.containers[plans[i]->position], *plans[i]).values, pod,
-                  into.findings);
+    judge_lists(seen, own_env(input.pod.containers[plans[i]->position], *plans[i]).values, pod,
+                into.findings);
     if (i > 0) continue;
     into.nccl_alone = std::move(chosen.alone);
     into.nccl_with_us = std::move(chosen.with_us);
@@ -265,6 +267,10 @@ void add_short_list(const ExplainInput& input, const Subject& pod, Explanation& 
   const Value* own = find_named(into.containers.front().own, variable::kIbHca);
   if (values && own && list != values->set.end())
     nccl_env::add_short_list(*into.nccl_with_us, list->second, pod, into.findings);
+}
+
+Subject subject_of(const Pod& pod) {
+  return {.kind = "Pod", .name_space = std::string(pod.name_space), .name = std::string(pod.name)};
 }
 
 // A policy with onUnresolved: Deny refuses the Binding of a pod that reads values of ours.
@@ -305,8 +311,7 @@ void add_no_interface(const Subject& pod, Explanation& into) {
 
 // Findings take the place of warnings that say the same.
 void judge(const ExplainInput& input, Explanation& into) {
-  const Subject pod{
-      .kind = "Pod", .name_space = std::string(input.pod.name_space), .name = std::string(input.pod.name)};
+  const Subject pod = subject_of(input.pod);
   add_refusal(input, pod, into);
   if (input.ahead && input.table && input.plan.inject) add_ahead(*input.table, pod, into.findings);
   for (const ExplainedContainer& container : into.containers) {
@@ -387,6 +392,14 @@ PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
 
 }  // namespace
 
+void tell_mistake(const Pod& pod, Explanation& into) {
+  if (!is_mistake(*into.reason, pod)) return;
+  nccl_env::add_no_list(to_string(*into.reason), into.detail.empty() ? meaning(*into.reason) : into.detail,
+                        into.remedy, subject_of(pod), into.findings);
+  into.remedy.clear();  // the finding's
+  into.warnings.clear();
+}
+
 Explanation explain(const ExplainInput& given) {
   ExplainInput input = given;
   std::optional<NodeFabric> aged;
@@ -404,7 +417,10 @@ Explanation explain(const ExplainInput& given) {
     explanation.demands = demands_of(input.pod, input.claims);
     if (input.policy) explanation.remedy = unmatched_remedy(input.pod, *input.policy, input.claims);
   }
-  if (!input.plan.inject && input.plan.reason != Reason::DryRun) return explanation;
+  if (!input.plan.inject && input.plan.reason != Reason::DryRun) {
+    if (input.plan.reason) tell_mistake(input.pod, explanation);
+    return explanation;
+  }
   explanation.exposure = input.plan.exposure;
   for (const ContainerPlan* plan : containers_in_scope(input))
     explanation.containers.push_back(explain_container(input, *plan));

@@ -75,7 +75,7 @@ TEST_F(ExplainPod, MissedAtAdmissionNeedsNamespaceAndPolicy) {
   serve_all();
   expect_shown(run({"explain", "pod/train-0"}), 1);
   serve_none(kPolicyPath);
-  expect_shown(run({"explain", "pod/train-0"}));
+  expect_shown(run({"explain", "pod/train-0"}), 1);
 }
 
 TEST_F(ExplainPod, AsEnvAPodWithoutAStatusIsAComment) {

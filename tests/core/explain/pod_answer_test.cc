@@ -377,6 +377,7 @@ TEST(PodAnswer, WithoutAStatusTheNamespaceMayTell) {
   around.namespace_policy = "p";
   around.policy_problem = Reason::PolicyMissing;
   EXPECT_EQ(ask(bare, around).answer.reason, Reason::PolicyMissing);
+  EXPECT_THAT(found_in(ask(bare, around)), ElementsAre("NoList"));
 }
 
 TEST(PodAnswer, WhatThePodSaysItselfNeedsNoRights) {

@@ -389,6 +389,32 @@ TEST(Explain, AListOfDevicesAloneIsJudgedWhereInterfacesAreNotKnown) {
   EXPECT_THAT(with("NVSHMEM_HCA_LIST", "mlx5_1", false), IsEmpty());
   EXPECT_THAT(with("UCX_NET_DEVICES", "net1", false), IsEmpty()) << "may be an interface";
   EXPECT_THAT(with("NVSHMEM_HCA_PREFIX", "mlx5", true), IsEmpty()) << "is not a name";
+  EXPECT_THAT(with("NCCL_NET_FORCE_MERGE", "mlx5_1,mlx5_2:1", true), IsEmpty());
+  EXPECT_THAT(with("NCCL_NET_FORCE_MERGE", "mlx5_1;mlx5_9", true),
+              ElementsAre(HasSubstr("NCCL stops: mlx5_9")));
+}
+
+TEST(Explain, WhatTheUserSetAgainstHimselfHasItsOwnRemedy) {
+  const NodeFabric table = rails(2);
+  const auto with = [&](const std::vector<Json>& env) {
+    return explained(equipped(pod({container("c", env)})), kHostPolicy, &table, {2, 32, 3}).findings;
+  };
+  const auto off = with({env_literal("NCCL_NET", "IB"), env_literal("NCCL_IB_DISABLE", "1")});
+  EXPECT_THAT(texts_of(off), ElementsAre(HasSubstr("error NetworkNotFound")));
+  EXPECT_EQ(off.at(0).remedy, "Remove NCCL_IB_DISABLE, or NCCL_NET.");
+  EXPECT_THAT(with({env_literal("NCCL_IB_DISABLE", "1")}), IsEmpty()) << "sockets are meant";
+  EXPECT_THAT(with({env_literal("NCCL_IB_ADDR_RANGE", "11.0.0.0/8")}).at(0).remedy,
+              StartsWith("Correct NCCL_IB_ADDR_RANGE"));
+  EXPECT_THAT(with({env_literal("NCCL_IB_GID_INDEX", "0")}).at(0).remedy, IsEmpty()) << "its code's";
+}
+
+TEST(Explain, APodThatGetsNothingByAMistakeIsToActOn) {
+  Json object = equipped(kHostPod);
+  object["metadata"]["annotations"]["nccl-env.io/inject"] = "yes";
+  EXPECT_THAT(render_text(explained(object, kHostPolicy, nullptr)),
+              StartsWith("  answer  skip, but no HCA list (InvalidInjectValue)"));
+  object["metadata"]["annotations"]["nccl-env.io/inject"] = "false";
+  EXPECT_THAT(explained(object, kHostPolicy, nullptr).findings, IsEmpty()) << "is meant";
 }
 
 TEST(Explain, StatesOfATableThatDoesNotCountAreNotJudged) {

@@ -189,7 +189,7 @@ def check_copies(cluster, ask):
     cases = {
         "given": (copy_of(exported, "ways", "enforced"), 1, "given, but no HCA list (NoTable)"),
         "DryRun": (copy_of(exported, "dry", "copy"), 0, "not injected, DryRun."),
-        "PolicyMissing": (copy_of(exported, "gone", "copy"), 0, "not injected, PolicyMissing."),
+        "PolicyMissing": (copy_of(exported, "gone", "copy"), 1, "not injected, PolicyMissing."),
         "opted out": (copy_of(exported, "ways", "out", {"nccl-env.io/inject": "false"}), 0, "not injected, OptedOut."),
         "opted out by a label": (copy_of(exported, "ways", "label", labels={"nccl-env.io/inject": "false"}), 1,
                                  "given, but no HCA list (NoTable)"),
@@ -198,7 +198,7 @@ def check_copies(cluster, ask):
 
     def told(what, namespace, name, code, sentence):
         bound = cluster.bound(namespace, name)
-        foreign = "given" not in sentence and code
+        foreign = code and "given" not in sentence and "not injected" not in sentence
         expect(f"HCA list ({what})", env_of(bound).get("NCCL_IB_HCA"), hca_list(RAILS) if foreign else None)
         expect_in(f"explain ({what})", " ".join(ask.told(code, "explain", f"pod/{name}", "-n", namespace).split()),
                   sentence, *(["take out all annotations"] if foreign else []))

@@ -89,6 +89,8 @@ struct Explanation {
   std::vector<EngineChoices> engines = {};  // likewise, for those that the policy names
 };
 
+// Adds the finding of a pod that gets nothing by a mistake, for the explanation's reason.
+void tell_mistake(const Pod& pod, Explanation& into);
 Explanation explain(const ExplainInput& input);
 
 // The answer in one line: "inject, 3 variables: 8 HCAs, GID index 3; left out: NCCL_IB_TIMEOUT (UserSet)".

@@ -53,9 +53,9 @@ bool uses_ib(const NcclEnv& env, const NcclVersion& version, NcclNotes& notes) {
     return false;
   }
   if (nccl_parameter(env, variable::kIbDisable, 0) != 0) {
-    notes.push_back(
-        "NCCL_IB_DISABLE is not zero: " +
-        (net ? "as NCCL_NET asks for IB, " + no_network_error("IB", version) : std::string(kOnlySockets)));
+    const std::string off = "NCCL_IB_DISABLE is not zero: ";
+    net ? notes.add(NcclFault::TurnedOff, off + "as NCCL_NET asks for IB, " + no_network_error("IB", version))
+        : notes.push_back(off + std::string(kOnlySockets));
     return false;
   }
   return true;

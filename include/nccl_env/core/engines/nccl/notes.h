@@ -18,6 +18,7 @@ enum class NcclFault {
   NoSuchPort,    // the list names what the node does not have
   Neighbour,     // a name of the list is the beginning of another device's
   NoPort,        // none is left
+  TurnedOff,     // IB is asked for, and turned off
   MixedLinks,    // ports of both link layers
   EmptyIndex,    // the GID index names no row
   LinkLocal,     // the row is link-local
