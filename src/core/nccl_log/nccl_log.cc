@@ -50,6 +50,11 @@ bool is_sample(std::string_view text) {
   return text.starts_with('{') && std::ranges::any_of(kKeys, has) && std::ranges::none_of(kLoggers, has);
 }
 
+// True if a person's words stand before the mark: 'Prompt: "My log says NCCL WARN …"'.
+bool is_quoted(std::string_view before) {
+  return before.find('"') != before.npos && prefix_of(before).empty() && file_of(before).empty();
+}
+
 // The text behind `mark`: up to the first character of `ends` in it, or all of it.
 std::string_view name_after(std::string_view text, std::string_view mark, std::string_view ends) {
   const std::size_t at = text.find(mark);
@@ -211,6 +216,7 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
   int messages = 0;
   LogMark mark = find_mark(text, 0);
   if (mark.at == text.npos) mark = find_old_mark(text);
+  if (mark.at != text.npos && is_quoted(text.substr(0, mark.at))) mark = {};
   for (; mark.at != text.npos && messages < 16; ++messages) {
     const std::size_t end = end_of_message(text, mark.begin);
     unmarked_.clear();

@@ -112,6 +112,9 @@ constexpr Words kWords[] = {
     {"failed to extend ", Code::SharedMemory},
     {"failure in mmap of", Code::SharedMemory},
     {"Unable to allocate shared memory", Code::SharedMemory},
+    // Names the algorithm that is not to be had, such as NVLS.
+    {"no algorithm/protocol available", Code::NoAlgorithm},
+    {"No algorithm/protocol available", Code::NoAlgorithm},
     // GPUs: a kernel's fault, which any later call meets; then NVLink's fabric, whose errors have CUDA's
     // numbers.
     {"illegal memory access", Code::GpuFault},
@@ -195,8 +198,6 @@ constexpr Words kWords[] = {
     {"wrong magic", Code::StrangerConnected},
     {"wrong type", Code::StrangerConnected},
     // Collectives, files and the machine's picture.
-    {"no algorithm/protocol available", Code::NoAlgorithm},
-    {"No algorithm/protocol available", Code::NoAlgorithm},
     {"no symmetric kernel available", Code::NoAlgorithm},
     {"Unrecognized element token", Code::NoAlgorithm},
     {"Unrecognized prefix token", Code::NoAlgorithm},

@@ -30,6 +30,7 @@ TEST(OrdinaryLines, OfAGoodRunTellNoFailure) {
         "eval: expected \"Segmentation fault\" in the sample answer",
         "INFO: enabling faulthandler: Segmentation fault will be printed",
         R"({"text": "Why do I get: no kernel image is available?"})",
+        "Prompt: \"My log says NCCL WARN Call to connect failed\"",
         R"({"prompt": "OOMKilled, std::bad_alloc, CUDA out of memory"})",
         "[ 9.1] NVRM: Xid (PCI:0000:1a:00): 63, pid=0, Row Remapper: New row marked for remapping",
         "[ 9.1] NVRM: Xid (PCI:0000:1a:00): 154, GPU recovery action changed from 0x1 to 0x0 (None)",
@@ -51,7 +52,8 @@ TEST(OrdinaryLines, HideNoFailure) {
         "srun: task 3: \"Segmentation fault (core dumped)\"",
         "[ 9.1] NVRM: Xid (PCI:0000:1a:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (Reset)",
         "RuntimeError: CUDAGuardImpl: CUDA error: an illegal memory access was encountered",
-        "# Out of bounds values : 50 FAILED"}) {
+        "# Out of bounds values : 50 FAILED", "Aborted (core dumped)",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "}) {
     const LogVerification verification = verify_lines(run(line + "\n"));
     EXPECT_FALSE(is_good(verification.findings)) << line << "\n" << verification.sentence;
   }

@@ -66,6 +66,9 @@ constexpr Line kLines[] = {
      Code::FabricPeer},
     {"nccl_net_ofi.c:1", "NET/OFI Unable to find a protocol that worked.  Failing initialization.",
      Code::PluginFailed},
+    {"enqueue.cc:1",
+     "Error : no algorithm/protocol available for function AllReduce. NCCL_ALGO was set to NVLS.",
+     Code::NoAlgorithm},
     {"init.cc:1", "commReclaim: comm 0x55 (rank = 0) in abort, error 1", Code::GaveUp}};
 
 TEST(WarningWords, TellTheFailureTogetherWithTheFile) {
