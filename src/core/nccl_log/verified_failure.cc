@@ -75,7 +75,9 @@ bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures&
     return !log.devices.empty();
   if (!log.came_to_results()) return false;
   // UCX asks each adapter at its start, also one that nothing needs.
-  if (failure.code == Code::MemoryLock) return failure.text.find("ulimit -l") != std::string::npos;
+  if (failure.code == Code::MemoryLock)
+    return failure.text.find("ulimit -l") != std::string::npos ||
+           failure.text.starts_with("libibverbs: Warning");
   // The kernel tells of any port; NCCL of those that it uses, and of each that comes back.
   const bool lost = failure.text.find("port error") != std::string::npos && !came_back(failure, log);
   return failure.code == Code::LinkDown && !lost && std::ranges::none_of(all, &NcclFailure::is_of_transfer);
