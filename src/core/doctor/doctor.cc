@@ -96,16 +96,18 @@ void merge_ports(std::vector<Finding>& findings) {
   findings = std::move(merged);
 }
 
-// Slow ports of a whole node have one cause, which is hardly a cable.
-void judge_whole_nodes(const std::vector<NodeView>& views, std::vector<Finding>& findings) {
+// Slow ports of a whole node, or of half a pool, have one cause, which is hardly a cable.
+void judge_slow_nodes(const std::vector<NodeView>& views, std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     const auto node =
         std::ranges::find(views, finding.subject.name, [](const NodeView& view) { return view.table->name; });
     const std::size_t ports = finding.subject.parts.size();
-    if (finding.code == Code::RateLow && node != views.end() && ports > 1 && ports >= node->fabric.size())
+    const bool whole =
+        finding.subject.kind == "Pool" || (node != views.end() && ports > 1 && ports >= node->fabric.size());
+    if (finding.code == Code::RateLow && whole)
       finding.remedy =
-          "All ports of the node are slow: compare driver, firmware and settings (mlxlink, ethtool) and the "
-          "speed of the switch's ports with a good node's.";
+          "Ports that are slow alike are hardly so by their cables: compare driver, firmware and settings "
+          "(mlxlink, ethtool) and the speed of the switch's ports with those of good ones.";
   }
 }
 
@@ -173,7 +175,7 @@ Diagnosis diagnose(const DoctorInput& input) {
            "Nothing, where the node has none; else look for the card in lspci and for its driver in dmesg."});
   }
   merge_ports(findings);
-  judge_whole_nodes(views, findings);
+  judge_slow_nodes(views, findings);
   const std::set<const NodeView*> told = fold_into_causes(views, findings);
   for (const PoolView& pool : pools) {
     doctor::Report report(pool, input, findings);

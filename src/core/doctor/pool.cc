@@ -110,6 +110,12 @@ bool is_odd_rest(const NodeView& node, const NodeView& whole) {
          !is_usual_count(node.fabric.size()) && !is_planned(node);
 }
 
+// The same machine with another link type, by which none of its ports comes up.
+bool is_dead_likeness(const NodeView& node, const NodeView& other) {
+  return node.parts.size() == other.parts.size() && is_rest_of(node, other) && !node.fabric.empty() &&
+         std::ranges::all_of(node.fabric, [](const Port* port) { return is_down(*port); });
+}
+
 // Whether the nodes of `few` are odd members of the larger group rather than a pool of their own. One machine
 // with fewer cards, or with another link type, is: where these are few, and also where many have a number of
 // rails that nobody plans. Others are if they are few and share at least half of the ports. If both groups
@@ -119,6 +125,7 @@ bool belongs_to(const Group& few, const Group& many) {
   const NodeView& other = *many.front();
   if (few.size() * 4 <= many.size() && is_rest_of(one, other)) return true;
   if (is_odd_rest(one, other) || is_odd_rest(other, one)) return true;
+  if (few.size() < many.size() && is_dead_likeness(one, other)) return true;
   const Distance distance = between(other.shape, one.shape);
   if (std::max(distance.missing, distance.more) * 2 > ports_in(other.shape)) return false;
   if (few.size() == many.size()) return distance.more == 0 && distance.missing * 4 <= ports_in(other.shape);

@@ -190,7 +190,7 @@ struct Standing {
 // A port that is down, among the others.
 struct DownPort {
   const Port& port;
-  std::string netdev;    // that is set down; "": none
+  bool netdev_set_down;
   const Standing& node;  // the fabric's ports of its node
   const Standing& rail;
   bool small;  // a pool too small to judge the rail
@@ -203,9 +203,9 @@ struct DownRemedy {
 };
 
 constexpr DownRemedy kDownRemedies[] = {
-    {[](const DownPort& down) { return !down.netdev.empty(); },
-     "Bring the netdev up (`ip link set NETDEV up`), and find what set it down: netplan, a network operator, "
-     "a person."},
+    {[](const DownPort& down) { return down.netdev_set_down; },
+     "Bring the netdev up (`nccl-env node NAME` names it; `ip link set NETDEV up`), and find what set it "
+     "down: netplan, a network operator, a person."},
     {[](const DownPort& down) {
        return link_layer_of(down.port) == LinkLayer::InfiniBand && down.port.state != PortState::Down;
      },
@@ -225,13 +225,13 @@ std::string remedy_for(const DownPort& down) {
   return {};
 }
 
-// "": none, or not known.
-std::string netdev_set_down(const NodeView& node, const Port& port) {
-  for (const std::string_view name : netdevs_of(port)) {
+// False also where it is not known.
+bool is_netdev_set_down(const NodeView& node, const Port& port) {
+  const std::vector<std::string_view> netdevs = netdevs_of(port);
+  return std::ranges::any_of(netdevs, [&](const std::string_view name) {
     const Interface* interface = node.interfaces.find(name);
-    if (interface && interface->up == false) return std::string(name);
-  }
-  return {};
+    return interface && interface->up == false;
+  });
 }
 
 void check_down(Report& report, const Ports& told) {
@@ -244,11 +244,11 @@ void check_down(Report& report, const Ports& told) {
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     if (!is_down(port) || told.contains(&port)) return;
     const Standing& count = report.pool.small() ? all : by_rail[&rail];
-    const DownPort down{port, netdev_set_down(node, port), by_node[&node], by_rail[&rail],
+    const DownPort down{port, is_netdev_set_down(node, port), by_node[&node], by_rail[&rail],
                         report.pool.small()};
     const std::string evidence =
-        state_text(port) + (down.netdev.empty() ? "" : ", and its netdev " + down.netdev + " is set down") +
-        "; Active on " + std::to_string(count.up) + " of " +
+        state_text(port) + (down.netdev_set_down ? ", and its netdev is set down" : "") + "; Active on " +
+        std::to_string(count.up) + " of " +
         count_of(count.up + count.down, report.pool.small() ? "fabric port" : "node") + " of its pool";
     report.add(Code::PortDown, Severity::Error, &node, {port_name(*node.table, port)}, evidence,
                remedy_for(down));
@@ -265,14 +265,19 @@ void check_presence(Report& report) {
 
 namespace {
 
+std::string ago(std::chrono::seconds age) {
+  const bool minutes = age < std::chrono::hours(2);
+  const auto number = minutes ? age / std::chrono::minutes(1) : age / std::chrono::hours(1);
+  return count_of(static_cast<std::size_t>(number), minutes ? "minute" : "hour") + " ago";
+}
+
 void check_age(Report& report) {
   for (const NodeView* node : report.pool.nodes) {
     if (!node->table->time) continue;
     const auto age = report.input.now - *node->table->time;
     const std::string seen = "observed " + format_timestamp(*node->table->time);
     if (age > report.input.max_table_age) {
-      report.add(Code::StaleTable, Severity::Warning, node, {},
-                 seen + ", " + std::to_string(age / std::chrono::minutes(1)) + " minutes ago");
+      report.add(Code::StaleTable, Severity::Warning, node, {}, seen + ", " + ago(age));
     } else if (is_ahead(node->table->time, report.input.now)) {
       report.add(Code::StaleTable, Severity::Warning, node, {}, seen + ", which is in the future");
     }

@@ -104,16 +104,15 @@ void compare(Report& report, const Quantity& quantity, std::set<const Port*>& to
 }
 
 // Reports a rail that differs from the others on most nodes: a plan, or a switch that was forgotten.
-void compare_rails(Report& report) {
+void compare_rails(Report& report, const Quantity& quantity) {
   std::map<std::string, std::vector<std::pair<const Rail*, double>>> by_kind;
-  for (std::size_t r = 0; r < report.pool.rails.size(); ++r) {
-    const Rail& rail = report.pool.rails[r];
+  for (const Rail& rail : report.pool.rails) {
     if (!rail.fabric || report.pool.small()) continue;
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < report.pool.nodes.size(); ++i) {
       if (!rail.ports[i]) continue;
-      if (const auto mtu = active_mtu(*report.pool.nodes[i], *rail.ports[i]))
-        samples.push_back({report.pool.nodes[i], rail.ports[i], *mtu});
+      if (const auto value = quantity.of(*report.pool.nodes[i], *rail.ports[i]))
+        samples.push_back({report.pool.nodes[i], rail.ports[i], *value});
     }
     if (const auto value = usual(samples)) by_kind[rail.kind].emplace_back(&rail, *value);
   }
@@ -123,10 +122,10 @@ void compare_rails(Report& report) {
     for (const auto& [rail, value] : rails) values.push_back(value);
     const auto most = majority(values);
     for (const auto& [rail, value] : rails) {
-      if (!most || value == *most) continue;
-      report.add(
-          Code::MtuDiffers, Severity::Warning, nullptr, {rail->name},
-          text_of(value, " bytes") + " on most nodes; the other rails have " + text_of(*most, " bytes"));
+      if (!most || value == *most || (quantity.only_low && value > *most)) continue;
+      report.add(quantity.code, quantity.severity, nullptr, {rail->name},
+                 text_of(value, quantity.unit) + " on most nodes; the other rails have " +
+                     text_of(*most, quantity.unit));
     }
   }
 }
@@ -142,7 +141,8 @@ void check_speed(Report& report) {
            " bytes of active MTU", false, active_mtu},
           told);
   compare(report, {Code::MtuDiffers, Severity::Warning, " bytes of netdev MTU", false, netdev_mtu}, told);
-  compare_rails(report);
+  compare_rails(report, {Code::MtuDiffers, Severity::Warning, " bytes", false, active_mtu});
+  compare_rails(report, {Code::RateLow, Severity::Info, " Gb/s", true, active_rate});
 }
 
 }  // namespace nccl_env::doctor

@@ -95,7 +95,7 @@ constexpr std::array kRows{
     of_doctor(Code::StaleTable, "StaleTable", Impact::None,
               "A table is older than the webhook accepts, or from the future.",
               "Look at the agent's pod on that node, which refreshes the table every hour, and at the node's "
-              "clock."),
+              "clock. What is told of its ports is as old as the table."),
     of_doctor(
         Code::ManagementInFabric, "ManagementInFabric", Impact::Policy,
         "A policy's globs take a port that is hardly a rail: it carries the node's own traffic, or is much "
