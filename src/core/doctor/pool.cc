@@ -35,6 +35,15 @@ void add_ports(const std::vector<const Port*>& ports, std::vector<const Port*>& 
   }
 }
 
+// The ports of a node that has fewer than the policy expects: its fabric all the same.
+std::vector<const Port*> choose_the_few(const NodeFabric& table, NcclPolicy policy, Timestamp now) {
+  policy.fabric.expect_ports.reset();
+  for (PolicyVariant& variant : policy.variants) {
+    if (variant.fabric) variant.fabric->expect_ports.reset();
+  }
+  return choose_policy_ports(table, policy, Exposure::Host, now).fabric;
+}
+
 void choose_fabric(const DoctorInput& input, NodeView& view) {
   const std::vector<const NcclPolicy*> policies = policies_of(input);
   view.policy = policies.front();
@@ -46,6 +55,8 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
       PortChoice without_rows = choose_policy_ports(*view.table, *policy, Exposure::SubInterface, input.now);
       if (!without_rows.reason) choice = std::move(without_rows);
     }
+    if (choice.reason == Reason::TooFewPorts && choice.fabric.empty())
+      choice.fabric = choose_the_few(*view.table, *policy, input.now);
     if (view.fabric.empty() && !choice.fabric.empty()) view.policy = policy;
     add_ports(choice.fabric, view.fabric);
     add_ports(choice.ports, view.offered);

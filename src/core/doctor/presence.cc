@@ -72,7 +72,8 @@ void check_missing(Report& report) {
       lacking = lacking == 0 ? without : std::min(lacking, without);
     }
     const std::string elsewhere = places.empty() ? "" : ", on the others at " + some_of(places);
-    if (lacking > 2 && lacking * 4 > pool.nodes.size()) {
+    // A policy that expects more has answered.
+    if (lacking > 2 && lacking * 4 > pool.nodes.size() && node.reason != Reason::TooFewPorts) {
       ask_for_kind(report, node, names, lacking, elsewhere);
       continue;
     }
@@ -210,8 +211,9 @@ constexpr DownRemedy kDownRemedies[] = {
        return link_layer_of(down.port) == LinkLayer::InfiniBand && down.port.state != PortState::Down;
      },
      "The link is up, and the port waits for the subnet manager: see that one runs and reaches the node."},
-    {[](const DownPort& down) { return down.node.up == 0 && down.node.down > 1; },
-     "All fabric ports of the node are down: look first at what they share, the switch, driver and firmware "
+    {[](const DownPort& down) { return down.node.down > 1 && down.node.down > 3 * down.node.up; },
+     "All fabric ports of the node are down, or most: look first at what they share, the switch, driver and "
+     "firmware "
      "(dmesg) and the link type (ibv_devinfo). Until they are up, cordon the node."},
     // Nodes are hardly to blame for a rail that is down on half of them or more.
     {[](const DownPort& down) { return !down.small && down.rail.down >= down.rail.up; },
@@ -360,7 +362,7 @@ void check_kinds(const std::vector<PoolView>& pools, const DoctorInput& input,
     const auto whole = std::ranges::find_if(pools, [&](const PoolView& pool) {
       return pool.nodes.front()->parts.size() > node.parts.size() && is_rest_of(node, *pool.nodes.front());
     });
-    if (whole == pools.end() || is_planned(node)) continue;
+    if (whole == pools.end() || is_planned(node) || node.reason == Reason::TooFewPorts) continue;
     Report(rest, input, findings)
         .add(Code::HcaMissing, Severity::Info, nullptr, {},
              "has " + std::to_string(rest.expected()) + " of the " + std::to_string(whole->expected()) +

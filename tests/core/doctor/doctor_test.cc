@@ -211,6 +211,12 @@ TEST(Doctor, FewerCardsThatAPolicyExpectsAreNoFault) {
   Fleet fleet = fleet_of(6, roce_node);
   for (std::size_t n = 0; n < 3; ++n) fleet[n].ports.erase(fleet[n].ports.begin() + 2);
   EXPECT_TRUE(is_good(diagnose(fleet, {policy}).findings)) << render_text(diagnose(fleet, {policy}));
+  policy.fabric.expect_ports = 8;
+  const Diagnosis diagnosis = diagnose(fleet, {policy});
+  EXPECT_EQ(count(diagnosis.findings, Severity::Error), 3u) << render_text(diagnosis);
+  EXPECT_EQ(diagnosis.findings.size(), 3u);
+  EXPECT_THAT(diagnosis.findings[0].sentence,
+              AllOf(StartsWith("has 7 of 8 fabric ports"), HasSubstr("no HCA list (TooFewPorts)")));
 }
 
 TEST(Doctor, AnotherLinkTypeOfTheSameCardsIsOneFindingWithItsRemedy) {
