@@ -41,6 +41,7 @@ struct NodeAnswer {
   NcclVersion version;
   bool assumed = true;  // the version
   NcclSelection selection;
+  std::string unknown;  // " (…)": what no check could judge; "": nothing
 };
 
 Result<NcclEnv> read_env(const std::vector<std::string>& entries) {
@@ -101,10 +102,10 @@ void judge_by(const DoctorInput& input, const NodeFabric& table, NodeAnswer& int
 
 // Without a table only what was found is known.
 std::string render_text(const NodeAnswer& answer, const std::string& name) {
-  const auto& [policy, view, findings, version, assumed, selection] = answer;
+  const auto& [policy, view, findings, version, assumed, selection, unknown] = answer;
   std::string text = printable(name) + ": ";
   if (findings.empty()) {
-    text += "nothing found\n";
+    text += "nothing found" + unknown + "\n";
   } else {
     const Finding& worst = findings.front();
     text += count_of(findings.size(), "finding") + ", the worst of them " +
@@ -154,6 +155,9 @@ int tell_node(const NodeArguments& arguments, const Console& terminal) {
   if (state == diagnosis.nodes.end())
     return stop(terminal, program::kNothing, without_table(asked.source, name, table.error().message));
   NodeAnswer answer;
+  if (state->unknown_states > 0)
+    answer.unknown = " (state not known for " + std::to_string(state->unknown_states) + " of " +
+                     count_of(state->hcas.size(), "fabric port") + ")";
   const auto findings = findings_by_node(diagnosis);
   for (const std::size_t i : findings[static_cast<std::size_t>(state - diagnosis.nodes.begin())])
     answer.findings.push_back(diagnosis.findings[i]);

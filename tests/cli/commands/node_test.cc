@@ -59,6 +59,13 @@ TEST_F(NcclOnANode, IsThatOfTheVersionAndEnvironment) {
   EXPECT_THAT(on_node({}).out, HasSubstr(" alone (assumed: --nccl-version)\n"));
 }
 
+TEST_F(NcclOnANode, WhatIsNotKnownIsNotShownAsGood) {
+  std::string text = kTable;
+  text.erase(text.find("    state: Active\n"), 18);
+  EXPECT_THAT(run_cli({"node", "gpu-1", write("gpu-1.yaml", text)}).out,
+              StartsWith("gpu-1: nothing found (state not known for 1 of 1 fabric port)\n"));
+}
+
 TEST_F(NcclOnANode, RemarksStandOnVariablesAndValuesThatNcclTakesForOthers) {
   const CliResult result = on_node({"--env", "NCCL_IB_HCAA=mlx5", "--env", "NCCL_IB_RETRY_CNT=10", "--env",
                                     "NCCL_DEBUG=INFO", "--env", "NCCL_IB_HCA="});
