@@ -363,9 +363,15 @@ void check_kinds(const std::vector<PoolView>& pools, const DoctorInput& input,
       return pool.nodes.front()->parts.size() > node.parts.size() && is_rest_of(node, *pool.nodes.front());
     });
     if (whole == pools.end() || is_planned(node) || node.reason == Reason::TooFewPorts) continue;
+    const auto kept = std::ranges::count_if(whole->rails, [&](const Rail& rail) {
+      const Port* there = rail.fabric ? rail.ports.front() : nullptr;
+      return there && std::ranges::any_of(node.parts, [&](const Port* port) {
+               return port->pci_address == there->pci_address && port->number == there->number;
+             });
+    });
     Report(rest, input, findings)
         .add(Code::HcaMissing, Severity::Info, nullptr, {},
-             "has " + std::to_string(rest.expected()) + " of the " + std::to_string(whole->expected()) +
+             "has " + std::to_string(kept) + " of the " + std::to_string(whole->expected()) +
                  " fabric ports of " + whole->name +
                  ", at the same places: two kinds of node, or cards that fell off?",
              std::string(kTwoKinds));

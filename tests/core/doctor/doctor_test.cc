@@ -204,6 +204,17 @@ TEST(Doctor, ACardThatManyNodesLackIsAskedFor) {
   }
 }
 
+TEST(Doctor, APoolWithARestOfAnothersCardsIsAsked) {
+  Fleet fleet = fleet_of(6, roce_node);
+  for (std::size_t n = 0; n < 3; ++n)
+    fleet[n].ports.erase(fleet[n].ports.begin(), fleet[n].ports.begin() + 8);
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_EQ(diagnosis.findings.size(), 1u);
+  EXPECT_EQ(diagnosis.findings[0].severity, Severity::Info);
+  EXPECT_THAT(diagnosis.findings[0].sentence, StartsWith("has 0 of the 8 fabric ports of pool-1"))
+      << "the management NIC is none of them";
+}
+
 // Who says how many ports the nodes have is not asked.
 TEST(Doctor, FewerCardsThatAPolicyExpectsAreNoFault) {
   NcclPolicy policy = policy_for("rdma/hca");
