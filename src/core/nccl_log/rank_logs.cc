@@ -142,6 +142,7 @@ class RankJudge {
     compare(&NcclLog::devices, "HCAs");
     compare(&NcclLog::versions, "NCCL");
     compare(&NcclLog::gid_indexes, "GID index");
+    compare_values();
     compare_bootstraps();
     find_twins();
     match_peers();
@@ -187,6 +188,28 @@ class RankJudge {
       if (devices && std::ranges::all_of(of, [this](std::size_t rank) { return has_own_list(ranks_[rank]); }))
         into_.findings.back().remedy =
             "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere.";
+    }
+  }
+
+  // Variables that have to be equal on all ranks, as NCCL read them. Where a log does not tell one, its rank
+  // may have the default.
+  void compare_values() {
+    std::map<std::string_view, std::map<std::string, std::vector<std::size_t>>> read;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (const auto& [name, values] : ranks_[rank].log.values) {
+        const Variable* known = find_nccl_variable(name);
+        if (known && known->ranks == Ranks::Equal) read[name][listed(values)].push_back(rank);
+      }
+    }
+    for (const auto& [name, of] : read) {
+      const auto size = [](const auto& each) { return each.second.size(); };
+      const auto usual = std::ranges::max_element(of, {}, size);
+      for (const auto& [value, ranks] : of) {
+        if (value == usual->first) continue;
+        for (const std::size_t rank : ranks) odd_[rank] = true;
+        add(Code::ValuesDiffer, Severity::Error, ranks,
+            named(ranks) + ": " + std::string(name) + "=" + value + " instead of " + usual->first);
+      }
     }
   }
 
@@ -394,10 +417,11 @@ class RankJudge {
   [[nodiscard]] std::string sentence() const {
     const std::size_t rank = into_.order.empty() ? 0 : into_.order.front();
     const Place place = into_.order.empty() ? Place::Fine : place_of(ranks_[rank], odd_[rank]);
+    const auto speaking = static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks));
     if (is_good(into_.findings))
-      return "The logs of " +
-             count_of(static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks)), "rank") +
-             (into_.findings.empty() ? " agree, and tell no failure." : " tell no failure.") + unread();
+      return "The logs of " + count_of(speaking, "rank") +
+             (into_.findings.empty() && speaking > 1 ? " agree, and tell no failure." : " tell no failure.") +
+             unread();
     std::string text;
     if (!late_.empty()) {
       text = late_text() + " " + ranks_[waiting_rank()].name + ": " + told_by(waiting_rank());

@@ -128,6 +128,21 @@ TEST(RankLogs, WithDifferencesDoNotAgree) {
   EXPECT_EQ(verification.sentence, "The logs of 3 ranks tell no failure.");
 }
 
+TEST(RankLogs, WithValuesThatHaveToBeEqualDoNotAgree) {
+  std::vector<RankLog> ranks;
+  for (const std::string name : {"r0", "r1", "r2"}) {
+    const std::string algorithm = name == "r1" ? "Tree" : "Ring", timeout = name == "r0" ? "20" : "22";
+    ranks.push_back(rank_of(name, healthy(name) + line(name, "NCCL_ALGO set by environment to " + algorithm) +
+                                      line(name, "NCCL_IB_TIMEOUT set by environment to " + timeout + ".")));
+  }
+  const RanksVerification verification = verify_ranks(ranks);
+  EXPECT_THAT(verification.sentence, HasSubstr("r1: NCCL_ALGO=Tree instead of Ring."));
+  EXPECT_FALSE(is_good(verification.findings));
+  EXPECT_EQ(verification.findings.size(), 1u) << "a time-out may differ";
+  ranks.erase(ranks.begin() + 1);
+  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("agree"));
+}
+
 TEST(RankLogs, ARankWithFewerHcasIsTold) {
   std::vector<RankLog> ranks = three();
   ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE"));
