@@ -258,6 +258,13 @@ void judge_setting(std::string_view name, std::string_view value, const Subject&
   into.back().subject.path = name;
 }
 
+void judge_policys_setting(std::string_view name, std::string_view value, const Subject& of,
+                           std::vector<Finding>& into) {
+  const std::size_t before = into.size();
+  judge_setting(name, value, of, into);
+  if (into.size() > before) into.back().remedy = kPolicysRemedy;
+}
+
 void add_short_list(const NcclSelection& with_us, std::string_view of_node, const Subject& of,
                     std::vector<Finding>& into) {
   const auto is_of_list = [](const auto& fault) { return judged(fault.first).variable == variable::kIbHca; };

@@ -64,6 +64,9 @@ void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Sub
 // Adds what is wrong with a variable of the container's own, if that is certain without its node.
 void judge_setting(std::string_view name, std::string_view value, const Subject& of,
                    std::vector<Finding>& into);
+// Likewise for a constant of the policy's.
+void judge_policys_setting(std::string_view name, std::string_view value, const Subject& of,
+                           std::vector<Finding>& into);
 
 // Adds UserListShort if NCCL takes fewer HCAs than the node's list names, by a list of the user's own that
 // names none besides, and no fault of it says why; likewise for the devices of other engines.

@@ -146,6 +146,10 @@ class Judge {
       for (const GivenContainer& container : record_.containers) {
         if (!container.in_status || container.name == conf_file::kResolver) continue;
         judge_lost(container);
+        for (const Value& value : container.values) {
+          if (value.value && value.is_from(Source::Policy))
+            judge_policys_setting(value.name, *value.value, subject(), findings);
+        }
         judge_choice(container);
       }
       if (around_.table && around_.context.in_sync && is_ahead(around_.table->time, around_.context.now))
@@ -165,9 +169,10 @@ class Judge {
   void judge_choice(const GivenContainer& container) {
     add_turned_off([&](std::string_view name) { return container.find(name); }, subject(), answer_.findings);
     const std::optional<Environments> env = environments_of(container);
-    if (env) judge_lists(seen(), env->alone, subject(), answer_.findings);
-    if (!env || !env->known) return;
-    std::vector<Finding> now = judge_selection(select(env->with_us, env->notes), env->with_us, subject());
+    if (!env) return;
+    std::vector<Finding> now;
+    if (env->known) now = judge_selection(select(env->with_us, env->notes), env->with_us, subject());
+    judge_lists(seen(), env->lists, subject(), now);
     const Value* list = container.find(variable::kIbHca);
     // A pod that looked itself knows its devices better than its node's table does.
     if (list && list->is_from(Source::Pod)) {
@@ -282,9 +287,10 @@ class Judge {
     answer_.engines = engine_choices(*around_.policy, seen, own, alone, with_us, node ? &*node : nullptr);
   }
 
-  // The variables of a container: the user's alone, and all; `known` if those are all that it has.
+  // The variables of a container: the user's alone, with the policy's constants, and all; `known` if those
+  // are all that it has.
   struct Environments {
-    NcclEnv alone, with_us;
+    NcclEnv alone, lists, with_us;
     std::vector<std::string> notes;
     bool known = false;
   };
@@ -300,6 +306,8 @@ class Judge {
       if (given->value) {
         env.with_us.insert_or_assign(given->name, *given->value);
         if (given->state == State::Users) env.alone.insert_or_assign(given->name, *given->value);
+        if (given->state == State::Users || given->is_from(Source::Policy))
+          env.lists.insert_or_assign(given->name, *given->value);
       } else if (given->state == State::Users) {
         env.notes.push_back(note_elsewhere(given->name));
       }

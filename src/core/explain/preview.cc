@@ -214,6 +214,18 @@ const Value* given_value(const ExplainedContainer& container, std::string_view n
   return given || !container.conf ? given : find_named(*container.conf, name);
 }
 
+// The constants of the policy that the container gets.
+std::vector<const Value*> policys_values(const ExplainedContainer& container) {
+  std::vector<const Value*> values;
+  for (const auto* all : {&container.env, container.conf ? &*container.conf : nullptr}) {
+    if (!all) continue;
+    for (const Value& value : *all) {
+      if (value.value && value.is_from(Source::Policy)) values.push_back(&value);
+    }
+  }
+  return values;
+}
+
 // Adds NCCL's choice in the first container, and the faults of all.
 void add_choices(const ExplainInput& input, const Subject& pod, Explanation& into) {
   if (!input.table || input.plan.exposure == Exposure::PodOwned) return;
@@ -221,19 +233,22 @@ void add_choices(const ExplainInput& input, const Subject& pod, Explanation& int
   const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
   for (std::size_t i = 0; i < plans.size(); ++i) {
     Chosen chosen = choose_in(input, *plans[i], into.containers[i]);
+    std::vector<Finding> faults;
     if (chosen.with_us) {
-      std::vector<Finding> faults = judge_selection(*chosen.with_us, chosen.env, pod);
+      faults = judge_selection(*chosen.with_us, chosen.env, pod);
       const NodeValues* values = values_of_node(input);
       tell_fallback(find_named(into.containers[i].own, variable::kIbHca) != nullptr,
                     values ? values->omission(variable::kIbHca) : nullptr, faults);
-      for (Finding& fault : faults) {
-        const Value* given = given_value(into.containers[i], fault.subject.path);
-        if (given && given->is_from(Source::Policy)) fault.remedy = kPolicysRemedy;
-      }
-      std::ranges::move(faults, std::back_inserter(into.findings));
     }
-    judge_lists(seen, own_env(input.pod.containers[plans[i]->position], *plans[i]).values, pod,
-                into.findings);
+    NcclEnv lists = own_env(input.pod.containers[plans[i]->position], *plans[i]).values;
+    for (const Value* value : policys_values(into.containers[i]))
+      lists.try_emplace(value->name, *value->value);
+    judge_lists(seen, lists, pod, faults);
+    for (Finding& fault : faults) {
+      const Value* given = given_value(into.containers[i], fault.subject.path);
+      if (given && given->is_from(Source::Policy)) fault.remedy = kPolicysRemedy;
+    }
+    std::ranges::move(faults, std::back_inserter(into.findings));
     if (i > 0) continue;
     into.nccl_alone = std::move(chosen.alone);
     into.nccl_with_us = std::move(chosen.with_us);
@@ -318,6 +333,8 @@ void judge(const ExplainInput& input, Explanation& into) {
     for (const Value& own : container.own) {
       if (own.value) judge_setting(own.name, *own.value, pod, into.findings);
     }
+    for (const Value* value : policys_values(container))
+      judge_policys_setting(value->name, *value->value, pod, into.findings);
     if (into.inject)
       add_turned_off([&](std::string_view name) { return given_value(container, name); }, pod, into.findings);
   }

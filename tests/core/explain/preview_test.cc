@@ -379,6 +379,20 @@ TEST(Explain, APolicyThatTurnsItsOwnNetworkOffIsTheAnswer) {
   EXPECT_THAT(explained(equipped(kHostPod), plugin, &table).findings, IsEmpty());
 }
 
+TEST(Explain, ConstantsOfThePolicyAreJudgedLikeTheUsers) {
+  const NodeFabric table = rails(2);
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"UCX_NET_DEVICES", "mlx5_9:1"}, {"NCCL_NET_FORCE_MERGE", "mlx5_1,mlx5_9"}, {"NCCL_NET", "IBB"}}) {
+    NcclPolicy policy = kHostPolicy;
+    policy.env = {{name, value}};
+    const auto found = explained(equipped(kHostPod), policy, &table).findings;
+    ASSERT_EQ(found.size(), 1U) << name;
+    EXPECT_THAT(found[0].remedy, HasSubstr("policy's env")) << name;
+    const Json object = bound(admit(equipped(kHostPod), policy).pod, policy, &table);
+    EXPECT_EQ(ask(object, all_readable(policy, table)).answer.findings.size(), 1U) << name;
+  }
+}
+
 TEST(Explain, AListOfDevicesAloneIsJudgedWhereInterfacesAreNotKnown) {
   const NodeFabric table = rails(2);
   const auto with = [&](const char* name, const char* value, bool host_network) {
