@@ -34,6 +34,7 @@ std::string takes(const Variable& variable) {
       return kind + " from " + std::to_string(variable.min) + " to " + std::to_string(variable.max) +
              (variable.choices.empty() ? "" : ", or " + join(variable.choices));
     case ValueKind::Enum:
+    case ValueKind::WordList:
       return kind + ": " + join(variable.choices);
     default:
       return kind + (variable.max > 0 ? ", at most " + std::to_string(variable.max) : "");
