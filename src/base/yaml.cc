@@ -707,7 +707,7 @@ std::optional<TextProblem> find_bad_character(std::string_view text) {
     if (length == 0) return TextProblem{at, "the text is not UTF-8"};
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') {
-      return TextProblem{at, "control character " + std::to_string(byte)};
+      return TextProblem{at, "control character " + std::to_string(byte) + ", as no text has it"};
     }
     at += length;
   }

@@ -106,6 +106,15 @@ std::string in_our_words(const CLI::App& app, const std::string& sentence) {
   return missing->front() + " needs a value: " + value_name(*option);
 }
 
+// "table import", for a word that is a command of a command.
+std::string command_within(const CLI::App& app, const std::string& word) {
+  for (const std::string& name : command_names(app)) {
+    const std::vector<std::string> inner = command_names(*app.get_subcommand(name));
+    if (std::ranges::find(inner, word) != inner.end()) return name + " " + word;
+  }
+  return {};
+}
+
 }  // namespace
 
 Usage usage_problem(const CLI::App& root, const std::vector<std::string>& words, const std::string& refusal) {
@@ -119,7 +128,8 @@ Usage usage_problem(const CLI::App& root, const std::vector<std::string>& words,
     } else if (problem = problem_of_option(*app, root.get_name() + path, word); !problem.empty()) {
       break;
     } else if (!commands.empty() && !word.starts_with('-')) {
-      const std::string near = suggestion(word, commands);
+      const std::string within = command_within(*app, word);
+      const std::string near = within.empty() ? suggestion(word, commands) : ": do you mean " + within + "?";
       problem = "there is no command " + word + (near.empty() ? ", only " + join(commands) : near);
       break;
     }

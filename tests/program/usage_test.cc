@@ -57,6 +57,8 @@ TEST_F(UsageTest, AnUnknownCommandIsNamedWithTheOneThatItIsNear) {
   EXPECT_EQ(sentence(app_, {"rnu"}), "there is no command rnu: do you mean run? (see prog --help)");
   EXPECT_EQ(sentence(app_, {"tbale", "show"}),
             "there is no command tbale: do you mean table? (see prog --help)");
+  EXPECT_EQ(sentence(app_, {"import"}),
+            "there is no command import: do you mean table import? (see prog --help)");
 }
 
 TEST_F(UsageTest, AMissingCommandIsToldWithThoseThatThereAre) {

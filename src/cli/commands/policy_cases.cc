@@ -59,7 +59,7 @@ class CaseFields {
   CaseFields(const Json& object, std::string path, std::initializer_list<std::string_view> known)
       : object_(object), path_(std::move(path)) {
     if (!object.is_object()) {
-      refuse("", "must be an object");
+      refuse("", "must be an object with policy, tables and cases");
       return;
     }
     const std::vector<std::string_view> names(known);
@@ -105,7 +105,8 @@ class CaseFields {
   }
   void refuse(std::string_view field, const std::string& why) {
     if (!problem_.empty()) return;
-    problem_ = path_ + (path_.empty() || field.empty() ? "" : ".") + std::string(field) + ": " + why;
+    const std::string at = path_ + (path_.empty() || field.empty() ? "" : ".") + std::string(field);
+    problem_ = (at.empty() ? at : at + ": ") + why;
   }
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
@@ -426,7 +427,7 @@ void add_policy_cases(CommandLine& line, CLI::App& parent) {
        "Compare the answers of policies with expected ones. Reads each nccl-env-test.yaml: a policy, "
        "tables and pods, and what the pods should get. Exit 1 if an answer differs; 3 if there is no such "
        "file.",
-       "nccl-env policy test policies -o junit > report.xml",
+       "nccl-env policy test cases -o junit > report.xml",
        {"text", "junit"}},
       test_policies);
   app.add_option("PLACE", to.places, "Files of cases, or directories that hold files nccl-env-test.yaml")
