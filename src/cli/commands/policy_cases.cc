@@ -59,7 +59,7 @@ class CaseFields {
   CaseFields(const Json& object, std::string path, std::initializer_list<std::string_view> known)
       : object_(object), path_(std::move(path)) {
     if (!object.is_object()) {
-      refuse("", "must be an object with policy, tables and cases");
+      refuse("", path_.empty() ? "must be an object with policy, tables and cases" : "must be an object");
       return;
     }
     const std::vector<std::string_view> names(known);
