@@ -6,9 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "choose/node_traffic.h"
 #include "decide/process_limits.h"
 #include "decide/warnings.h"
 #include "engines/nccl/ports.h"
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
@@ -116,24 +118,38 @@ void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& f
   }
 }
 
+namespace {
+
+// True if that many rails may be all that are meant: the policy's number, else one in which rails come. Then
+// a port that nobody saw up may never have had a cable.
+bool is_whole(const NodeFabric& table, const NcclPolicy& policy, std::size_t count) {
+  const NodeFabricRule found = fabric_rule(policy, table);
+  if (found.rule && found.rule->expect_ports)
+    return count >= static_cast<std::size_t>(*found.rule->expect_ports);
+  return is_usual_count(count);
+}
+
+}  // namespace
+
 void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
                         const Subject& of, std::vector<Finding>& into) {
   if (std::ranges::find(into, Code::RailDown, &Finding::code) != into.end()) return;
   const PortChoice choice = choose_policy_ports(table, policy, exposure, now);
   if (choice.reason || choice.ports.empty()) return;  // its reason tells all
   std::vector<const PortVerdict*> left_out;
-  bool was_up = false;  // the agent knows since when a port has a state if it saw another one before
+  const bool whole = is_whole(table, policy, choice.ports.size());
+  bool lost = false;  // the agent knows since when a port has a state if it saw another one before
   for (const PortVerdict& verdict : choice.verdicts) {
     if (!verdict.of_fabric || verdict.fabric) continue;
     left_out.push_back(&verdict);
-    was_up = was_up || (verdict.port->state.value_or(PortState::Active) != PortState::Active &&
-                        verdict.port->state_since);
+    lost = lost || (verdict.port->state.value_or(PortState::Active) != PortState::Active &&
+                    (verdict.port->state_since || !whole));
   }
   if (left_out.empty()) return;
   const auto text = [&](const PortVerdict* verdict) {
     return verdict->port->hca + ":" + std::to_string(verdict->port->number) + " (" + verdict->why + ")";
   };
-  into.push_back({Code::RailDown, was_up ? Severity::Warning : Severity::Info, of,
+  into.push_back({Code::RailDown, lost ? Severity::Warning : Severity::Info, of,
                   "The list has " + std::to_string(choice.ports.size()) + " of the " +
                       std::to_string(choice.fabric.size()) + " ports of the node's fabric, without " +
                       join_some(left_out, kMostNames, text)});

@@ -26,7 +26,8 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
 void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& findings);
 
 // Adds RailDown for ports of the node's fabric that are not in the list which the node gives: a warning where
-// the agent saw that such a port was up. `into` has no RailDown yet.
+// such a port is down, unless nobody saw it up and the list has a number of ports that may be meant. `into`
+// has no RailDown yet.
 void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
                         const Subject& of, std::vector<Finding>& into);
 

@@ -324,9 +324,16 @@ TEST(Explain, ARailThatWentDownIsToldAlsoWhenItHasLeftTheList) {
   NodeFabric table = rails(4);
   EXPECT_TRUE(explained(equipped(kHostPod), kHostPolicy, &table).findings.empty());
   table.ports[2].state = PortState::Down;
-  const Explanation never_up = explained(equipped(kHostPod), kHostPolicy, &table);
-  ASSERT_EQ(never_up.findings.size(), 1U);
-  EXPECT_EQ(never_up.findings[0].severity, Severity::Info) << "the agent never saw it up";
+  const auto never_up = [&](const NcclPolicy& policy) {
+    return explained(equipped(kHostPod), policy, &table).findings.at(0).severity;
+  };
+  EXPECT_EQ(never_up(kHostPolicy), Severity::Warning) << "3 rails are not meant so";
+  NcclPolicy three = kHostPolicy;
+  three.fabric.expect_ports = 3;
+  EXPECT_EQ(never_up(three), Severity::Info) << "a port without a cable";
+  table.ports[1].state = PortState::Down;
+  EXPECT_EQ(never_up(kHostPolicy), Severity::Info) << "2 rails may be all";
+  table.ports[1].state = PortState::Active;
   table.ports[2].state_since = kNow - std::chrono::hours(1);
   const Explanation fell = explained(equipped(kHostPod), kHostPolicy, &table);
   ASSERT_EQ(fell.findings.size(), 1U);
