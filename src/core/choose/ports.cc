@@ -332,7 +332,9 @@ class PortFilter {
     const std::string count = std::to_string(ports.size());
     if (ports.empty())
       return Problem{Reason::NoFabricPort,
-                     "none of " + std::to_string(table_.ports.size()) + " ports is left as fabric"};
+                     table_.ports.empty()
+                         ? "it has no RDMA device"
+                         : "none of " + std::to_string(table_.ports.size()) + " ports is left as fabric"};
     if (layers.size() > 1)
       return Problem{Reason::MixedLinkLayers, "the selected ports are partly InfiniBand and partly Ethernet"};
     if (layers.empty() && !rule_.names_ports() && !rule_.link_layer)

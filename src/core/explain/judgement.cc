@@ -156,6 +156,40 @@ void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Expos
   into.back().subject.path = variable::kIbHca;
 }
 
+namespace {
+
+constexpr std::string_view kLookForCard =
+    "Look for the card in lspci and for its driver in dmesg on the node, and at the agent's log there; until "
+    "it is back, cordon the node and run the pod on another.";
+
+bool is_known_down(const Port* port) {
+  return port->state.value_or(PortState::Active) != PortState::Active;
+}
+
+}  // namespace
+
+void tell_no_port(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
+                  const NcclSelection* taken, std::vector<Finding>& findings) {
+  const std::vector<const Port*> fabric = choose_policy_ports(table, policy, exposure, now).fabric;
+  const bool down = !fabric.empty() && std::ranges::all_of(fabric, is_known_down);
+  std::vector<std::string> names;
+  for (const auto& port : taken ? taken->ports : std::vector<NcclSelection::ChosenPort>()) {
+    if (std::ranges::find(names, port.hca) == names.end()) names.push_back(port.hca);
+  }
+  const bool other = std::ranges::none_of(names, [&](const std::string& name) {
+    return std::ranges::find(fabric, name, &Port::hca) != fabric.end();
+  });
+  for (Finding& finding : findings) {
+    if (finding.remedy != remedy(Reason::NoFabricPort)) continue;
+    if (table.ports.empty()) finding.remedy = kLookForCard;
+    if (down) finding.remedy = words_of(Code::RailDown).remedy;
+    if (finding.code != Code::NoList || names.empty() || !finding.sentence.ends_with('.')) continue;
+    finding.sentence.pop_back();
+    finding.sentence +=
+        ": " + join_some(names, kMostNames) + (down && other ? ", which is not the fabric." : ".");
+  }
+}
+
 void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, const Subject& of,
                  std::vector<Finding>& into) {
   std::string sentence = "No HCA list (" + std::string(reason) + "): " + std::string(detail) +

@@ -31,6 +31,11 @@ void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& f
 void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
                         const Subject& of, std::vector<Finding>& into);
 
+// Where the node has no port for a list (NoFabricPort): tells, in the findings that say so, of cards that are
+// missing, of a fabric that is down, and of HCAs that NCCL takes instead (`taken`, null where not known).
+void tell_no_port(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
+                  const NcclSelection* taken, std::vector<Finding>& findings);
+
 // Adds NoList for a container that gets no NCCL_IB_HCA, for this reason.
 void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, const Subject& of,
                  std::vector<Finding>& into);

@@ -25,6 +25,11 @@ constexpr std::int64_t kEnoughLocked = 64 << 20;
 
 constexpr std::size_t kMostChanges = 4;  // that one sentence names
 
+// For a list that nccl-env gave: the node has lost what it had at the Binding.
+constexpr const char* kCardsRemedy =
+    "A card that the node had is gone or renamed: `nccl-env doctor` says which. Cordon the node until it is "
+    "back, and create the pod anew, on another.";
+
 // True for a value that finds one of the interfaces or lo, and for one that names no interface.
 bool finds_interface(const Value& given, const std::vector<std::string>& has) {
   if (given.name == variable::kSocketIfname) {
@@ -155,6 +160,10 @@ class Judge {
       if (around_.table && around_.context.in_sync && is_ahead(around_.table->time, around_.context.now))
         add_ahead(*around_.table, subject(), findings);
       judge_no_list();
+      if (around_.table && around_.policy && record_.status->exposure) {
+        tell_no_port(table(), *around_.policy, *record_.status->exposure, around_.context.now,
+                     answer_.nccl_with_us ? &*answer_.nccl_with_us : nullptr, findings);
+      }
       judge_no_interface();
       judge_limits();
       judge_left_out();
@@ -185,6 +194,7 @@ class Judge {
     const bool users = list && list->state == State::Users;
     for (Finding& finding : now) {
       if (finding.code == Code::ListNotExact && list && !users) finding.remedy = kInexactRemedy;
+      if (finding.code == Code::NoSuchDevice && list && !users) finding.remedy = kCardsRemedy;
       const Value* of = container.find(finding.subject.path);
       if (of && of->is_from(Source::Policy)) finding.remedy = kPolicysRemedy;
     }

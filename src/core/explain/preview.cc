@@ -343,6 +343,10 @@ void judge(const ExplainInput& input, Explanation& into) {
   add_device_problem(input.pod, ours, pod, into.findings);
   add_choices(input, pod, into);
   add_no_list(input, pod, into);
+  if (input.table && input.policy) {
+    tell_no_port(*input.table, *input.policy, input.plan.exposure, input.now,
+                 into.nccl_with_us ? &*into.nccl_with_us : nullptr, into.findings);
+  }
   add_no_interface(pod, into);
   const std::string no_rail = no_rail_text();
   if (std::erase_if(into.warnings, [&](const std::string& warning) { return warning.ends_with(no_rail); }) >

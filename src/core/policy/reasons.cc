@@ -127,8 +127,10 @@ constexpr std::array kEntries{
           "The node's NodeFabric is older than --max-table-age.", "Check the agent on the node.",
           Impact::Node, true},
     Entry{Reason::NoFabricPort, kNodeScope, "NoFabricPort", "No port of the node is left as fabric.",
-          "Run `nccl-env table show` on the node's table: it says why each port was dropped.", Impact::Node,
-          true},
+          "`nccl-env table show` says why each port was dropped; for ports that are down, ask `nccl-env "
+          "doctor`, "
+          "and where there are none, lspci and dmesg.",
+          Impact::Node, true},
     Entry{Reason::TooFewPorts, kNodeScope, "TooFewPorts",
           "The node has fewer fabric ports than the policy expects.",
           "Repair the missing rail, or lower spec.fabric.expectPorts.", Impact::Node, true},

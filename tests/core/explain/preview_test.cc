@@ -23,6 +23,7 @@ namespace {
 using namespace nccl_env::tests;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -353,6 +354,20 @@ TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
   const Explanation explanation = explained(equipped(kHostPod), kHostPolicy, &table);
   ASSERT_FALSE(explanation.findings.empty());
   expect_golden(explanation.findings[0].sentence + "\n" + explanation.findings[0].remedy);
+  Port& management = table.ports.emplace_back(table.ports[0]);
+  management.hca = "mlx5_9";
+  management.driver = "mlx4_core";
+  management.board_id = "OTHER";
+  management.rate_gbps = 25;
+  management.state = PortState::Active;
+  table.ports.back().state_since.reset();
+  const Explanation other = explained(equipped(kHostPod), kHostPolicy, &table);
+  EXPECT_THAT(other.findings.at(0).sentence, EndsWith("finds: mlx5_9, which is not the fabric."));
+  EXPECT_EQ(other.findings[0].remedy, words_of(Code::RailDown).remedy);
+  table.ports.clear();
+  const Finding none = explained(equipped(kHostPod), kHostPolicy, &table).findings.at(0);
+  EXPECT_THAT(none.sentence, HasSubstr("it has no RDMA device."));
+  EXPECT_THAT(none.remedy, HasSubstr("lspci"));
 }
 
 TEST(Explain, AnAbsentInterfaceOfThePolicysIsTheAnswer) {
