@@ -9,6 +9,7 @@
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -91,7 +92,33 @@ std::string add_to(const std::string& field, const NcclPolicy& policy, const std
   return "add it to spec.match." + field + " of policy " + policy.name + ": " + line + ".";
 }
 
+bool is_rdma(std::string_view resource) {
+  if (!is_extended_resource(resource)) return false;
+  constexpr std::array<std::string_view, 3> kParts{"rdma", "roce", "infiniband"};
+  const std::string lower = lower_case(resource);
+  return known_exposure(resource) || std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
+           return lower.find(part) != std::string::npos;
+         });
+}
+
+bool is_launcher(const Pod& pod, bool processors) {
+  return !processors && std::any_of(pod.containers.begin(), pod.containers.end(),
+                                    [](const Container& container) { return container.starts_ranks; });
+}
+
 }  // namespace
+
+bool is_unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
+  if (std::any_of(pod.misplaced.begin(), pod.misplaced.end(), [&](std::string_view name) {
+        return is_rdma(name) ||
+               std::any_of(policy.resources.begin(), policy.resources.end(),
+                           [&](const ResourceMatch& match) { return glob_matches(match.name, name); });
+      }))
+    return true;
+  const Asked asked = asked_by(pod, policy, nullptr);
+  return !is_launcher(pod, asked.processors) &&
+         std::any_of(asked.resources.begin(), asked.resources.end(), is_rdma);
+}
 
 std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
   if (!pod.misplaced.empty()) {
@@ -100,9 +127,7 @@ std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const Pod
            join_some(pod.misplaced, kMostAsked) + " into the resources of a container.";
   }
   const Asked asked = asked_by(pod, policy, claims);
-  const bool starts_ranks = std::any_of(pod.containers.begin(), pod.containers.end(),
-                                        [](const Container& container) { return container.starts_ranks; });
-  if (starts_ranks && !asked.processors)
+  if (is_launcher(pod, asked.processors))
     return "Nothing to do: the pod starts ranks (mpirun) and asks for no GPU, so it is not a rank itself.";
 
   NameList sentences;

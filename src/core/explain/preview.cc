@@ -411,14 +411,19 @@ PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
   return demands;
 }
 
-}  // namespace
-
-void tell_mistake(const Pod& pod, Explanation& into) {
-  if (!is_mistake(*into.reason, pod)) return;
+// A skip that is a mistake.
+void tell_no_list(const Pod& pod, Explanation& into) {
   nccl_env::add_no_list(to_string(*into.reason), into.detail.empty() ? meaning(*into.reason) : into.detail,
                         into.remedy, subject_of(pod), into.findings);
   into.remedy.clear();  // the finding's
   into.warnings.clear();
+}
+
+}  // namespace
+
+void tell_mistake(const Pod& pod, Explanation& into) {
+  if (!is_mistake(*into.reason, pod)) return;
+  tell_no_list(pod, into);
 }
 
 Explanation explain(const ExplainInput& given) {
@@ -440,6 +445,8 @@ Explanation explain(const ExplainInput& given) {
   }
   if (!input.plan.inject && input.plan.reason != Reason::DryRun) {
     if (input.plan.reason) tell_mistake(input.pod, explanation);
+    if (input.plan.reason == Reason::NotRdma && input.policy && is_unmatched_rdma(input.pod, *input.policy))
+      tell_no_list(input.pod, explanation);
     return explanation;
   }
   explanation.exposure = input.plan.exposure;

@@ -471,6 +471,9 @@ TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {
   const Explanation explanation =
       explained(pod({container("c", {}, "example.com/other")}), kHostPolicy, &table);
   EXPECT_EQ(explanation.reason, Reason::NotRdma);
+  EXPECT_THAT(explanation.findings, IsEmpty()) << "nobody knows whether RDMA is meant";
+  const Json named = pod({container("c", {}, "example.com/rdma_vf")});
+  EXPECT_THAT(texts_of(explained(named, kHostPolicy, &table).findings), ElementsAre(HasSubstr("NotRdma")));
   EXPECT_THAT(explanation.containers, IsEmpty());
   EXPECT_FALSE(explanation.exposure);
   EXPECT_FALSE(explanation.nccl_alone);
