@@ -331,6 +331,20 @@ void add_short_lists(const std::vector<EngineChoices>& engines, const Subject& o
   for (const EngineChoices& one : engines) add_short(one.list, one.offered, one.alone.devices, of, into);
 }
 
+void add_by_container(std::vector<ContainerFindings> containers, std::vector<Finding>& into) {
+  const std::vector<ContainerFindings> all = containers;
+  for (ContainerFindings& container : containers) {
+    for (Finding& finding : container.findings) {
+      const bool shared = std::ranges::all_of(all, [&](const ContainerFindings& other) {
+        return std::ranges::find(other.findings, finding.sentence, &Finding::sentence) !=
+               other.findings.end();
+      });
+      Finding& added = into.emplace_back(finding);
+      if (!shared) added.sentence = "Container " + printable(container.name) + ": " + finding.sentence;
+    }
+  }
+}
+
 void sort_findings(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, more_urgent);
   const auto same = [](const Finding& left, const Finding& right) { return left.sentence == right.sentence; };

@@ -81,6 +81,14 @@ void add_short_list(const NcclSelection& with_us, std::string_view of_node, cons
 void add_short_lists(const std::vector<EngineChoices>& engines, const Subject& of,
                      std::vector<Finding>& into);
 
+// The findings of a pod's container by its name.
+struct ContainerFindings {
+  std::string name;
+  std::vector<Finding> findings;
+};
+// Adds the findings of all of a pod's containers; those that not all have begin with the container's name.
+void add_by_container(std::vector<ContainerFindings> containers, std::vector<Finding>& into);
+
 // The worst first; what two containers share stands once.
 void sort_findings(std::vector<Finding>& findings);
 // Adds rows for the findings other than that of the answer's sentence, each with its remedy; an info, on

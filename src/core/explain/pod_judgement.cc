@@ -141,22 +141,20 @@ class Judge {
   // Judges the user's own values, and what NCCL makes of all of them on the node as it is now.
   void judge() {
     auto& findings = answer_.findings;
+    const bool runs = answer_.state == PodState::Given && !record_.is_finished();
+    std::vector<ContainerFindings> found;
     for (const GivenContainer& container : record_.containers) {
       if (record_.status && !container.in_status) continue;
+      const bool resolver = container.name == conf_file::kResolver;
+      std::vector<Finding> of;
       for (const Value& own : container.values) {
-        if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), findings);
+        if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), of);
       }
+      if (runs && container.in_status && !resolver) judge_given(container, of);
+      if (!resolver) found.push_back({container.name, std::move(of)});
     }
-    if (answer_.state == PodState::Given && !record_.is_finished()) {
-      for (const GivenContainer& container : record_.containers) {
-        if (!container.in_status || container.name == conf_file::kResolver) continue;
-        judge_lost(container);
-        for (const Value& value : container.values) {
-          if (value.value && value.is_from(Source::Policy))
-            judge_policys_setting(value.name, *value.value, subject(), findings);
-        }
-        judge_choice(container);
-      }
+    add_by_container(std::move(found), findings);
+    if (runs) {
       if (around_.table && around_.context.in_sync && is_ahead(around_.table->time, around_.context.now))
         add_ahead(*around_.table, subject(), findings);
       judge_no_list();
@@ -174,9 +172,18 @@ class Judge {
     sort_findings(findings);
   }
 
+  void judge_given(const GivenContainer& container, std::vector<Finding>& into) {
+    judge_lost(container);
+    for (const Value& value : container.values) {
+      if (value.value && value.is_from(Source::Policy))
+        judge_policys_setting(value.name, *value.value, subject(), into);
+    }
+    judge_choice(container, into);
+  }
+
   // Judges what NCCL makes of all values of the container on the node as it is now.
-  void judge_choice(const GivenContainer& container) {
-    add_turned_off([&](std::string_view name) { return container.find(name); }, subject(), answer_.findings);
+  void judge_choice(const GivenContainer& container, std::vector<Finding>& into) {
+    add_turned_off([&](std::string_view name) { return container.find(name); }, subject(), into);
     const std::optional<Environments> env = environments_of(container);
     if (!env) return;
     std::vector<Finding> now;
@@ -199,7 +206,7 @@ class Judge {
       if (of && of->is_from(Source::Policy)) finding.remedy = kPolicysRemedy;
     }
     tell_fallback(users, nullptr, now);
-    answer_.findings.insert(answer_.findings.end(), now.begin(), now.end());
+    into.insert(into.end(), now.begin(), now.end());
   }
 
   // Ports of the fabric that were down when the pod was bound, and still are.

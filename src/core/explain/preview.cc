@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "decide/container_env.h"
 #include "decide/engine_values.h"
@@ -226,8 +227,9 @@ std::vector<const Value*> policys_values(const ExplainedContainer& container) {
   return values;
 }
 
-// Adds NCCL's choice in the first container, and the faults of all.
-void add_choices(const ExplainInput& input, const Subject& pod, Explanation& into) {
+// Adds NCCL's choice in the first container, and to `found`, per container, the faults of all.
+void add_choices(const ExplainInput& input, const Subject& pod, Explanation& into,
+                 std::vector<ContainerFindings>& found) {
   if (!input.table || input.plan.exposure == Exposure::PodOwned) return;
   const std::vector<const ContainerPlan*> plans = containers_in_scope(input);
   const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
@@ -248,7 +250,7 @@ void add_choices(const ExplainInput& input, const Subject& pod, Explanation& int
       const Value* given = given_value(into.containers[i], fault.subject.path);
       if (given && given->is_from(Source::Policy)) fault.remedy = kPolicysRemedy;
     }
-    std::ranges::move(faults, std::back_inserter(into.findings));
+    std::ranges::move(faults, std::back_inserter(found[i].findings));
     if (i > 0) continue;
     into.nccl_alone = std::move(chosen.alone);
     into.nccl_with_us = std::move(chosen.with_us);
@@ -329,19 +331,22 @@ void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod = subject_of(input.pod);
   add_refusal(input, pod, into);
   if (input.ahead && input.table && input.plan.inject) add_ahead(*input.table, pod, into.findings);
+  std::vector<ContainerFindings> found;
   for (const ExplainedContainer& container : into.containers) {
+    std::vector<Finding>& findings = found.emplace_back(ContainerFindings{container.name, {}}).findings;
     for (const Value& own : container.own) {
-      if (own.value) judge_setting(own.name, *own.value, pod, into.findings);
+      if (own.value) judge_setting(own.name, *own.value, pod, findings);
     }
     for (const Value* value : policys_values(container))
-      judge_policys_setting(value->name, *value->value, pod, into.findings);
+      judge_policys_setting(value->name, *value->value, pod, findings);
     if (into.inject)
-      add_turned_off([&](std::string_view name) { return given_value(container, name); }, pod, into.findings);
+      add_turned_off([&](std::string_view name) { return given_value(container, name); }, pod, findings);
   }
   std::vector<bool> ours(input.pod.containers.size());
   for (const ContainerPlan& plan : input.plan.containers) ours[plan.position] = plan.in_scope;
   add_device_problem(input.pod, ours, pod, into.findings);
-  add_choices(input, pod, into);
+  add_choices(input, pod, into, found);
+  add_by_container(std::move(found), into.findings);
   add_no_list(input, pod, into);
   if (input.table && input.policy) {
     tell_no_port(*input.table, *input.policy, input.plan.exposure, input.now,
@@ -361,8 +366,9 @@ void judge(const ExplainInput& input, Explanation& into) {
   add_short_lists(into.engines, pod, into.findings);
   sort_findings(into.findings);
   std::erase_if(into.warnings, [&](const std::string& warning) {
-    return std::ranges::any_of(into.findings,
-                               [&](const Finding& finding) { return warning.ends_with(finding.sentence); });
+    return std::ranges::any_of(into.findings, [&](const Finding& finding) {
+      return warning.ends_with(finding.sentence) || warning.ends_with(continued(finding.sentence));
+    });
   });
 }
 
@@ -536,8 +542,29 @@ std::string demands_text(const PodDemands& demands) {
   return text.empty() ? "processors and memory alone" : text;
 }
 
+std::size_t devices_of(const NcclSelection& selection) {
+  std::set<std::string_view> names;
+  for (const NcclSelection::ChosenPort& port : selection.ports) names.insert(port.hca);
+  return names.size();
+}
+
+// "8 HCAs" of a list of the node's, "1 HCA of the 8 that NCCL finds" by one of the policy's; "" if not known.
+std::string hcas_text(const Value& list, const Explanation& explanation) {
+  const auto &alone = explanation.nccl_alone, &with_us = explanation.nccl_with_us;
+  if (list.is_from(Source::Policy) && with_us) {
+    const std::size_t taken = devices_of(*with_us), found = alone ? devices_of(*alone) : 0;
+    return count_of(taken, "HCA") +
+           (found > taken ? " of the " + std::to_string(found) + " that NCCL finds" : "");
+  }
+  // In a plain list that is not ours, a name is a prefix.
+  if (!list.is_from(Source::Node) && !list.value->starts_with('=')) return {};
+  const auto commas = std::ranges::count(*list.value, ',');
+  return count_of(static_cast<std::size_t>(commas) + 1, "HCA");
+}
+
 // "3 variables: 8 HCAs, GID index 3", as far as it is known.
-std::string given_text(const ExplainedContainer& container, const std::string& node) {
+std::string given_text(const ExplainedContainer& container, const Explanation& explanation) {
+  const std::string& node = explanation.node;
   std::map<std::string_view, const Value*> given;
   for (const Value& variable : container.env) given.emplace(variable.name, &variable);
   for (const Value& line : container.conf ? *container.conf : container.env) given.emplace(line.name, &line);
@@ -548,15 +575,12 @@ std::string given_text(const ExplainedContainer& container, const std::string& n
   bool at_start = false;
   std::string known;
   for (const auto& [name, variable] : given) {
-    // In a plain list that is not ours, a name is a prefix.
-    const bool exact =
-        variable->value && (variable->is_from(Source::Node) || variable->value->starts_with('='));
     if (!variable->value) {
       ++later;
       at_start = at_start || variable->source == Source::Pod;
-    } else if (name == variable::kIbHca && exact) {
-      const auto commas = std::ranges::count(*variable->value, ',');
-      known = count_of(static_cast<std::size_t>(commas) + 1, "HCA") + (known.empty() ? "" : ", ") + known;
+    } else if (name == variable::kIbHca) {
+      const std::string hcas = hcas_text(*variable, explanation);
+      if (!hcas.empty()) known = hcas + (known.empty() ? "" : ", ") + known;
     } else if (name == variable::kIbGidIndex) {
       known += (known.empty() ? "GID index " : ", GID index ") + *variable->value;
     }
@@ -575,7 +599,7 @@ std::string given_text(const ExplainedContainer& container, const std::string& n
 std::string injected_text(const Explanation& explanation) {
   if (explanation.containers.empty()) return "no container gets variables";
   const ExplainedContainer& first = explanation.containers.front();
-  std::string text = given_text(first, explanation.node);
+  std::string text = given_text(first, explanation);
   const auto left_out = [](const Value& omission) {
     return omission.name + " (" + std::string(to_string(*omission.reason)) + ")";
   };

@@ -319,6 +319,17 @@ TEST(Explain, EveryContainerIsJudgedAndMainOnesStandFirst) {
   EXPECT_EQ(explanation.containers[2].name, "before");
   ASSERT_FALSE(explanation.findings.empty());
   EXPECT_EQ(explanation.findings[0].code, Code::EmptyGid);
+  EXPECT_THAT(explanation.findings[0].sentence, StartsWith("Container second: "));
+}
+
+TEST(Explain, HcasOfAListOfThePolicysAreThoseThatTheNodeHas) {
+  const NodeFabric table = rails(4);
+  NcclPolicy policy = kHostPolicy;
+  for (const char* list : {"=mlx5_1,mlx5_9", "mlx5_1"}) {
+    policy.hca = {HcaRule::Kind::Literal, list};
+    EXPECT_THAT(sentence_of(explained(equipped(kHostPod), policy, &table)),
+                HasSubstr(": 1 HCA of the 4 that NCCL finds"));
+  }
 }
 
 TEST(Explain, ARailThatWentDownIsToldAlsoWhenItHasLeftTheList) {
