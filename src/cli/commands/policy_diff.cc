@@ -52,6 +52,16 @@ bool has_node_values(const ExplainedContainer& container) {
          (container.conf && std::ranges::any_of(*container.conf, of_node));
 }
 
+// As HeldValues have a Binding.
+constexpr const char* kAllowed = "allowed";
+constexpr const char* kRefused = "refused";
+
+// True if the pod's Binding to this node is denied.
+bool is_refused(const Explanation& explanation) {
+  return std::ranges::find(explanation.findings, Code::HeldBack, &Finding::code) !=
+         explanation.findings.end();
+}
+
 // Kinds of nodes: those of one kind give the same values under the old policy, and the same under the new
 // one. A pod is tried on one node of each kind.
 class KindsOfNodes {
@@ -124,6 +134,10 @@ class PolicyComparison {
     } else {
       for (const std::size_t kind : kinds) try_on(kind).push_back(kind);
     }
+    const auto refuses = [](const auto& some) {
+      return !some.first.empty() && some.first.front().now.value == kRefused;
+    };
+    refused_ += std::ranges::any_of(changes, refuses) ? 1 : 0;
     pods_.add(title, changes);
   }
 
@@ -143,7 +157,8 @@ class PolicyComparison {
     std::vector<std::string> sums;
     if (nodes_.compared() > 0) sums.push_back(nodes_.sum());
     if (pods_.compared() > 0) sums.push_back(pods_.sum());
-    out << join(sums) << " change\n";
+    out << join(sums) << " change"
+        << (refused_ == 0 ? "" : "; Binding: allowed -> refused for " + count_of(refused_, "pod")) << '\n';
     const std::string differ = !policies_.then
                                    ? "there is no policy " + policies_.now->name + " in the cluster yet"
                                : fields.empty() ? "the policies say the same"
@@ -163,6 +178,12 @@ class PolicyComparison {
     const Explanation then = preview(before_), now = preview(after_);
     std::vector<Change> changes = changes_between(given_values(then), given_values(now));
     add_carriers(then, now, changes);
+    const bool before = is_refused(then), after = is_refused(now);
+    if (before != after) {
+      Change binding{{}, before ? kRefused : kAllowed, {.name = "Binding"}};
+      binding.now.value = after ? kRefused : kAllowed;
+      changes.insert(changes.begin(), std::move(binding));
+    }
     return changes;
   }
 
@@ -197,6 +218,8 @@ class PolicyComparison {
   KindsOfNodes kinds_;
   Difference nodes_{"node"};
   Difference pods_{"pod"};
+  std::size_t refused_ =
+      0;  // of the pods, those that the new policy refuses on a node and the old one does not
 };
 
 // Reads the cluster's policy that has the new one's name, if there is one, and the cluster's tables if

@@ -49,6 +49,15 @@ TEST_F(PolicyDiff, AValueThatGoesAwayHasItsReason) {
   expect_shown(diff_fleet(named(kPolicy, "spec:\n", "spec:\n  fabric: {expectPorts: 5}\n")), 1);
 }
 
+TEST_F(PolicyDiff, APodThatWillBeRefusedIsTheFirstLine) {
+  const std::string denying =
+      named(kPolicy, "spec:\n", "spec:\n  fabric: {expectPorts: 5}\n  onUnresolved: Deny\n");
+  const CliResult told = diff_fleet(denying, {"-f", pod});
+  EXPECT_EQ(told.code, 1);
+  EXPECT_THAT(told.out.substr(0, told.out.find('\n')),
+              testing::EndsWith("; Binding: allowed -> refused for 1 pod"));
+}
+
 TEST_F(PolicyDiff, PodsThatThePolicyMatchesNoMoreLoseTheirValues) {
   const std::string other = named(kFour, "rdma/hca", "rdma/other");
   expect_shown(diff_fleet(other, {"-f", write("pods.yaml", kPod + "\n" + kMail)}), 1);
