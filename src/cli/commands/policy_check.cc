@@ -108,6 +108,13 @@ class Checker {
            });
   }
 
+  // Whether the path is of a list by which no node ever gives one: no variant has a fabric of its own.
+  static bool leaves_nothing(const NcclPolicy& policy, std::string_view path) {
+    return path == "spec.fabric.excludeHcas" && policy.hca.kind == HcaRule::Kind::FromNode &&
+           std::ranges::none_of(policy.variants,
+                                [](const PolicyVariant& variant) { return variant.fabric.has_value(); });
+  }
+
   void check_document(const Place& place, const Json& document) {
     const std::string kind = text_at(document, "kind");
     if (kind == kPolicy) return check_policy(place, document);
@@ -126,7 +133,9 @@ class Checker {
     PolicyReading reading = read_policy(object, options_);
     for (Finding& finding : reading.findings) {
       finding.subject.name = policy;
-      if (reading.policy && turns_itself_off(*reading.policy, finding.subject.path))
+      const std::string& path = finding.subject.path;
+      if (reading.policy &&
+          (turns_itself_off(*reading.policy, path) || leaves_nothing(*reading.policy, path)))
         finding.severity = Severity::Error;
       add_at(place, std::move(finding));
     }
