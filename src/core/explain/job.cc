@@ -217,7 +217,19 @@ class Sentence {
   std::set<std::size_t> odd_;
 };
 
-void add_notes(const job::View& view, JobAnswer& into) {
+void add_notes(std::string_view name, const job::View& view, JobAnswer& into) {
+  std::size_t crashing = 0;
+  std::string first;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const PodRecord& record = view.record(rank);
+    if (record.crashing.empty()) continue;
+    if (++crashing == 1) first = with_node(view.ranks[rank], record) + ", " + record.crashing;
+  }
+  if (crashing > 0) {
+    into.notes.push_back(count_of(crashing, "rank") + (crashing == 1 ? " crashes: " : " crash, first ") +
+                         first + ". `nccl-env verify job/" + std::string(name) +
+                         "` reads what the logs say.");
+  }
   std::size_t waiting = 0, finished = 0, outside = 0;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
@@ -255,7 +267,7 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
     return std::pair(found.finding.severity, found.finding.code);
   });
   for (job::Found& found : founds) std::ranges::sort(found.ranks);
-  add_notes(view, answer);
+  add_notes(name, view, answer);
   answer.sentence = Sentence(name, view, founds).write();
   for (job::Found& found : founds) {
     Subject& subject = found.finding.subject;

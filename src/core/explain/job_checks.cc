@@ -361,8 +361,11 @@ void check_nodes(const View& view, Founds& into) {
   }
   for (const auto& [node, ranks_of] : on_node) {
     if (ranks_of.size() < 2) continue;
+    const auto usual = most(ranks_of);
     RankIndexes ranks;
-    for (const auto& [values, some] : ranks_of) ranks.insert(ranks.end(), some.begin(), some.end());
+    for (const auto& [values, some] : ranks_of) {
+      if (values != usual) ranks.insert(ranks.end(), some.begin(), some.end());
+    }
     into.push_back({{Code::NodeValuesDiffer,
                      Severity::Warning,
                      {},

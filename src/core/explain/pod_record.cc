@@ -106,6 +106,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxNoteBytes = 64u << 10;
 constexpr std::size_t kMaxGates = 16;
 constexpr std::size_t kMaxSentence = 1024;
+constexpr std::size_t kContainerName = 63;
 
 std::int64_t number_at(const Json& object, std::string_view name) {
   const Json& value = member(object, name);
@@ -277,12 +278,24 @@ std::vector<PodOwner> owners_of(const Json& metadata) {
   return owners;
 }
 
+std::string crash_of(const Json& status) {
+  for (const Json& container : items_at(status, "containerStatuses")) {
+    if (text_at(member(member(container, "state"), "waiting"), "reason") != "CrashLoopBackOff") continue;
+    const Json& code = member(member(member(container, "lastState"), "terminated"), "exitCode");
+    return "container " + text_at(container, "name").substr(0, kContainerName) +
+           " is in CrashLoopBackOff (restarts: " + std::to_string(number_at(container, "restartCount")) +
+           (code.is_number_integer() ? ", exit code " + code.dump() : "") + ")";
+  }
+  return {};
+}
+
 void read_scheduling(const Json& object, PodRecord& into) {
   for (const Json& gate : items_at(member(object, "spec"), "schedulingGates")) {
     if (into.gates.size() < kMaxGates) into.gates.push_back(text_at(gate, "name"));
   }
   const Json& status = member(object, "status");
   into.phase = text_at(status, "phase");
+  into.crashing = crash_of(status);
   for (const Json& condition : items_at(status, "conditions")) {
     if (text_at(condition, "type") == "PodScheduled" && text_at(condition, "status") == "False")
       into.unscheduled = text_at(condition, "message").substr(0, kMaxSentence);

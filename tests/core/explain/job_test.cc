@@ -287,6 +287,30 @@ TEST(JobAnswer, TwoRanksOfOneNodeWithOtherValues) {
   EXPECT_THAT(told(asked), Contains("warning NodeValuesDiffer worker-1 worker-2"));
 }
 
+TEST(JobAnswer, OfThreeRanksOfOneNodeTheOddOneStandsOut) {
+  std::vector<Json> objects;
+  for (int number = 0; number < 3; ++number) {
+    Worker worker(number);
+    worker.node.name = "gpu-1";
+    if (number == 2) worker.node.ports.pop_back();
+    objects.push_back(worker.make());
+  }
+  EXPECT_THAT(told(ask_job(objects)), Contains("warning NodeValuesDiffer worker-2"));
+}
+
+TEST(JobAnswer, ARankThatCrashesIsNoted) {
+  const AnsweredJob asked = with_odd([](Worker& worker) {
+    worker.then = [](Json& object) {
+      object["status"]["containerStatuses"] = Json::parse(
+          R"([{"name": "c", "restartCount": 7, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+               "lastState": {"terminated": {"exitCode": 139}}}])");
+    };
+  });
+  EXPECT_THAT(asked.answer.notes,
+              Contains(testing::HasSubstr("worker-2 on node gpu-2, container c is in CrashLoopBackOff "
+                                          "(restarts: 7, exit code 139)")));
+}
+
 TEST(JobAnswer, ATableThatChangedSinceItWasBound) {
   PodSurroundings around;
   around.context.now = kNow;

@@ -79,7 +79,8 @@ struct PodRecord {
   std::string node;   // "": not bound
   std::string phase;  // Pending, Running, …; "" if the pod does not say
   std::optional<Timestamp> created;
-  bool ending = false;  // it is being deleted
+  bool ending = false;   // it is being deleted
+  std::string crashing;  // "container c is in CrashLoopBackOff (restarts: 7, exit code 139)"; "" if none is
   bool host_network = false;
   std::string unscheduled;         // what the scheduler says of a pod that it could not place
   std::vector<std::string> gates;  // scheduling gates
