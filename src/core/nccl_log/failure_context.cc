@@ -11,6 +11,7 @@
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_log/unknown_failure.h"
 
 namespace nccl_env {
 namespace {
@@ -228,6 +229,18 @@ bool all_found_interfaces(const NcclLog& log) {
   return !log.bootstrap.empty() && found.size() == log.processes;
 }
 
+// True of a line that says who was asked to end: a launcher asks the others, too, once one of them failed.
+bool is_request_behind_failure(const NcclFailure& failure, const NcclLog& log) {
+  constexpr string_view kRequests[] = {"SIGTERM", "15 death signal", "got signal: 15"};
+  const bool request = failure.code == Code::Killed && failure.nearness() == Nearness::Symptom &&
+                       std::ranges::any_of(kRequests, [&](string_view words) {
+                         return failure.text.find(words) != std::string::npos;
+                       });
+  return request && std::ranges::any_of(log.failures, [&](const NcclFailure& other) {
+           return other.line < failure.line && other.code != Code::Killed && !other.retried;
+         });
+}
+
 std::string fallback_context(const NcclLog& log) {
   if (log.cumem_fallbacks.empty()) return {};
   return "Line " + std::to_string(log.cumem_fallbacks.begin()->second.line) +
@@ -326,6 +339,7 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
   // NCCL's result 1 alone: CUDA failed, and nothing says how.
   if (failure.code == Code::GaveUp && failure.error == 1 && std::ranges::none_of(log.failures, is_other))
     failure.code = Code::NotTheNetwork;
+  if (is_request_behind_failure(failure, log)) failure.known = &asked_to_end();
   return failure;
 }
 

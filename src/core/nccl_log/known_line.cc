@@ -12,11 +12,9 @@ bool has_words(std::string_view line, std::string_view words) {
   return line.find(words) != line.npos;
 }
 
-constexpr std::pair<std::string_view, LineKind> kLineKinds[] = {{"failure", LineKind::Failure},
-                                                                {"echo", LineKind::Echo},
-                                                                {"refines", LineKind::Refines},
-                                                                {"hint", LineKind::Hint},
-                                                                {"harmless", LineKind::Harmless}};
+constexpr std::pair<std::string_view, LineKind> kLineKinds[] = {
+    {"cause", LineKind::Cause},     {"failure", LineKind::Failure}, {"echo", LineKind::Echo},
+    {"refines", LineKind::Refines}, {"hint", LineKind::Hint},       {"harmless", LineKind::Harmless}};
 constexpr std::pair<std::string_view, std::string_view KnownLine::*> kRowFields[] = {
     {"words", &KnownLine::words},     {"also", &KnownLine::also},     {"without", &KnownLine::without},
     {"meaning", &KnownLine::meaning}, {"remedy", &KnownLine::remedy}, {"source", &KnownLine::source},

@@ -396,6 +396,7 @@ std::string_view blamed_variable(Code code) {
 
 Nearness NcclFailure::nearness() const {
   if (known && known->kind == LineKind::Echo) return Nearness::Consequence;
+  if (known && known->kind == LineKind::Cause) return Nearness::Cause;
   switch (code) {
     case Code::GaveUp:
       return Nearness::End;

@@ -135,6 +135,10 @@ int signal_in(string_view text) {
 
 }  // namespace
 
+const KnownLine& asked_to_end() {
+  return std::ranges::find(kEnds, 15, &ProcessEnd::signal)->row;
+}
+
 std::optional<NcclFailure> read_process_end(std::string_view line) {
   // A shell's own word, alone or behind the process's number.
   if (line == "Killed" || line.find(" Killed  ") != line.npos) return failure_of_line(kEnds[0].row, line);

@@ -11,6 +11,8 @@ namespace nccl_env {
 
 // Returns Killed or Crashed for a line that tells an exit code of a signal: "exit code: -9", "status 137".
 std::optional<NcclFailure> read_process_end(std::string_view line);
+// Returns the row of a process that was asked to end after another one failed.
+const KnownLine& asked_to_end();
 // Returns UnknownWarning with the line's own words for an exception's last line and for an error that a
 // program calls fatal, and TimedOut where the program waited; nothing for other lines, and for exceptions
 // that only tell of another process's end.

@@ -41,6 +41,22 @@ TEST(UnknownFailure, AnExitCodeOfASignalIsRead) {
     EXPECT_TRUE(verify_lines(line).failures.empty()) << line;
 }
 
+TEST(Killed, BySigtermIsTheCauseUnlessSomethingFailedBefore) {
+  const std::string asked = "[WARNING] Received Signals.SIGTERM death signal, shutting down workers\n",
+                    closed = "n:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer b<1>\n",
+                    lost =
+                        "n:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<41> with "
+                        "status=12 opcode=0 len=0 vendor err 129 (Send)\n";
+  EXPECT_THAT(verify_lines(asked + closed).sentence, StartsWith("Killed: torchrun got SIGTERM"));
+  EXPECT_THAT(verify_lines(asked + lost).sentence, StartsWith("Killed: "));
+  EXPECT_THAT(verify_lines(closed + asked).sentence, StartsWith("PeerClosed: "));
+  EXPECT_THAT(verify_lines(lost + asked).sentence, StartsWith("NoAnswer: "));
+  const std::string preempted = "Terminated: SIGTERM received, shutting down (preempted)\n";
+  for (const std::string& log : {preempted + lost, lost + preempted})
+    EXPECT_THAT(verify_lines(log).sentence, StartsWith("Killed: The scheduler ended")) << log;
+  EXPECT_TRUE(verify_lines("SIGTERM handler saves when preempted\n").failures.empty());
+}
+
 TEST(Barrier, MoreWorkersThanTheJobHasAreOfAnEarlierRun) {
   const std::string begin =
       "INFO Waiting in store based barrier to initialize process group for rank: 0, key: k (world_size=6, "

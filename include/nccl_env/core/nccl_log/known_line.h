@@ -11,6 +11,7 @@
 namespace nccl_env {
 
 enum class LineKind {
+  Cause,     // tells a failure that nothing inside the job led to, though its code may be a symptom's
   Failure,   // tells one, wherever it stands
   Echo,      // tells one that most often followed another process's
   Refines,   // says more of a failure that has this code already
