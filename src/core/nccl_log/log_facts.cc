@@ -44,8 +44,10 @@ bool may_be_one_host(const NcclLog& log) {
     return each.code == Code::NoConnection || each.code == Code::NoInterface || !each.peer.empty();
   };
   const auto is_ib = [](const auto& each) { return each.second.starts_with("ib"); };
-  return log.hosts <= 1 && log.nodes <= 1 && log.ranks <= kMostOnOneHost && log.transports.empty() &&
-         log.devices.empty() && !log.values.contains(variable::kIbHca) &&
+  // Where it has rank 0, too, GPUs only have another order.
+  const bool behind = log.behind_another_host && !log.own_ranks.contains(0);
+  return !behind && log.hosts <= 1 && log.nodes <= 1 && log.ranks <= kMostOnOneHost &&
+         log.transports.empty() && log.devices.empty() && !log.values.contains(variable::kIbHca) &&
          std::ranges::none_of(log.interfaces, is_ib) && std::ranges::none_of(log.failures, of_sockets);
 }
 

@@ -197,7 +197,9 @@ void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
     processes.insert(fact.processes.begin(), fact.processes.end());
   into.push_back(of_log(Code::InitNotEnded, Severity::Warning,
                         line_text(first_line(log.initialising)) + "Init START without Init COMPLETE" +
-                            by_processes({0, processes}, log) + (bridges.empty() ? "" : ". ") + bridges));
+                            by_processes({0, processes}, log) +
+                            (log.no_device.empty() ? "" : ", and NET/IB found no device") +
+                            (bridges.empty() ? "" : ". ") + bridges));
 }
 
 }  // namespace

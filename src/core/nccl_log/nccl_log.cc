@@ -465,12 +465,23 @@ void NcclLogReader::read_message(const Message& message) {
   }
 }
 
+// A group that was split off numbers its ranks by keys of its own.
+void NcclLogReader::note_rank(std::string_view text) {
+  const int ranks = std::max(number_after(text, " nRanks "), number_after(text, " nranks "));
+  const int rank = number_after(text, " rank ");
+  if (ranks > log_.ranks) log_.own_ranks.clear();
+  log_.ranks = std::max(log_.ranks, ranks);
+  if (ranks == 0 || ranks < log_.ranks || rank >= ranks || text.find("Split") != text.npos) return;
+  if (log_.own_ranks.size() < kMostFacts) log_.own_ranks.insert(rank);
+  log_.behind_another_host = log_.behind_another_host || (rank > 0 && text.find(" nvmlDev 0 ") != text.npos);
+}
+
 // "comm 0x55d9 rank 0 nRanks 16 nNodes 2 localRanks 8 …" (from 2.20), "comm 0x55d9 rank 0 nranks 16 cudaDev 0
 // … - Init START", "… - Init COMPLETE".
 void NcclLogReader::read_initialisation(const Message& message) {
   const std::string_view text = message.text;
   log_.nodes = std::max(log_.nodes, number_after(text, " nNodes "));
-  log_.ranks = std::max({log_.ranks, number_after(text, " nRanks "), number_after(text, " nranks ")});
+  note_rank(text);
   const std::string of = std::string(message.thread.substr(0, message.thread.rfind(':'))) + " " +
                          std::string(word_after(text, "comm "));
   log_.ended = log_.ended || text.find("Destroy COMPLETE") != text.npos;

@@ -184,7 +184,10 @@ class RankJudge {
       const Severity severity = code == Code::MixedNetworks ? Severity::Error
                                 : of_rank                   ? Severity::Warning
                                                             : Severity::Info;
-      add(code, severity, of, named(of) + ": " + std::string(what) + " " + (devices ? other : has + other));
+      const bool none = code == Code::MixedNetworks && !ranks_[of.front()].log.no_device.empty();
+      add(code, severity, of,
+          named(of) + ": " + std::string(what) + " " + (devices ? other : has + other) +
+              (none ? ": NET/IB found no device there" : ""));
       if (devices && std::ranges::all_of(of, [this](std::size_t rank) { return has_own_list(ranks_[rank]); }))
         into_.findings.back().remedy =
             "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere.";

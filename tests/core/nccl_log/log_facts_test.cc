@@ -51,6 +51,15 @@ TEST(OneHost, NeedsNoNetwork) {
   EXPECT_FALSE(is_good(verify_lines(missing + two + socket + channel).findings))
       << "two nodes, one of them here";
   EXPECT_TRUE(is_good(verify_lines(info + "NET/IB : No device found.\n" + socket).findings));
+  const auto begins = [&](const std::string& rank, const std::string& end) {
+    return verify_lines(info + "NET/IB : No device found.\n" + socket + info + "comm 0x1 rank " + rank +
+                        " nranks 2 cudaDev 0 nvmlDev 0 busId 16000 commId 0x9 - Init " + end + "\n")
+        .sentence;
+  };
+  for (const char* end : {"START", "COMPLETE"})
+    EXPECT_THAT(begins("1", end), StartsWith("FellBack: ")) << end;
+  EXPECT_THAT(begins("0", "START"), HasSubstr("Init COMPLETE, and NET/IB found no device"));
+  EXPECT_THAT(begins("0", "COMPLETE"), HasSubstr("It shows one host"));
   EXPECT_FALSE(is_good(verify_lines(socket + info + "NCCL_IB_HCA set by environment to mlx5\n").findings));
   EXPECT_FALSE(is_good(verify_lines(socket + "gpu-2:7:7 [0] NCCL INFO Using network Socket\n").findings));
   EXPECT_THAT(verify_lines(socket + channel +

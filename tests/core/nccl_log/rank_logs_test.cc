@@ -181,7 +181,8 @@ TEST(RankLogs, OfAnotherNetworkThanTheFabricAreTold) {
   const RanksVerification verification = verify_ranks(ranks);
   EXPECT_FALSE(is_good(verification.findings));
   EXPECT_EQ(first_of(ranks), "r1");
-  EXPECT_THAT(verification.sentence, HasSubstr("network Socket instead of IB"));
+  EXPECT_THAT(verification.sentence,
+              HasSubstr("network Socket instead of IB: NET/IB found no device there."));
 }
 
 TEST(RankLogs, WhoseBootstrapsAreOfUnlikeNetworksDoNotAgree) {

@@ -81,6 +81,9 @@ struct NcclLog {
   // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on
   int ranks = 0;
+  // A rank behind the first on its host's first GPU: those before it are on another host.
+  bool behind_another_host = false;
+  std::set<int> own_ranks;  // of that group, as the log tells them; at most 256
 
   // False of a log without a line that is known here.
   [[nodiscard]] bool speaks() const {
@@ -133,6 +136,7 @@ class NcclLogReader {
   bool read_table(std::string_view text);
   void note_version(const Message& message, std::string_view version);
   void note_gpus(std::string_view text);
+  void note_rank(std::string_view text);
   void read_initialisation(const Message& message);
   void read_bootstrap(const Message& message, std::string_view interface);
   bool read_interfaces(const Message& message);
