@@ -77,6 +77,13 @@ int number_after(std::string_view text, std::string_view mark) {
   return number;
 }
 
+bool tells_end(std::string_view text) {
+  constexpr std::string_view kEnds[] = {"raining finished", "raining complete", "raining has finished",
+                                        "inished training", "ompleted training"};
+  const auto has = [&](std::string_view words) { return text.find(words) != text.npos; };
+  return std::ranges::any_of(kEnds, has) && !has("rror") && !has("ail");
+}
+
 }  // namespace
 
 // "eth0:10.1.2.3<0>", of a list "[1]eth0:10.1.2.3<0>".
@@ -244,6 +251,7 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
 // their own lines.
 bool NcclLogReader::read_unmarked(const Message& message) {
   if (is_sample(message.text)) return false;
+  if (tells_end(message.text)) log_.finished = message.line;
   if (message.known && message.known->kind == LineKind::Harmless) {
     message.note(log_.warnings, message.text);
     return true;

@@ -74,6 +74,9 @@ bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures&
   if (failure.code == Code::LibraryMismatch && failure.text.starts_with("libibverbs: Warning"))
     return !log.devices.empty();
   if (!log.came_to_results()) return false;
+  // A program's error, of which it tells no more, and behind which it came to its own end and NCCL's.
+  if (failure.code == Code::UnknownWarning && failure.known && failure.known->words.empty())
+    return log.ended && log.finished > failure.last_line;
   // UCX asks each adapter at its start, also one that nothing needs.
   if (failure.code == Code::MemoryLock)
     return failure.text.find("ulimit -l") != std::string::npos ||

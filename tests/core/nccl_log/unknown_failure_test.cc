@@ -57,6 +57,16 @@ TEST(Killed, BySigtermIsTheCauseUnlessSomethingFailedBefore) {
   EXPECT_TRUE(verify_lines("SIGTERM handler saves when preempted\n").failures.empty());
 }
 
+TEST(UnknownFailure, ThatARunOutlivedEndedNothing) {
+  const std::string error = "FileNotFoundError: [Errno 2] No such file or directory: 'shard-4.tar'\n",
+                    destroyed = "n:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 16 - Destroy COMPLETE\n",
+                    finished = "Training finished, saved checkpoint.\n";
+  EXPECT_TRUE(is_good(verify_lines(error + destroyed + finished).findings));
+  for (const std::string& log :
+       {error + destroyed, error + finished, finished + error + destroyed, destroyed + finished + error})
+    EXPECT_FALSE(is_good(verify_lines(log).findings)) << log;
+}
+
 TEST(Barrier, MoreWorkersThanTheJobHasAreOfAnEarlierRun) {
   const std::string begin =
       "INFO Waiting in store based barrier to initialize process group for rank: 0, key: k (world_size=6, "
