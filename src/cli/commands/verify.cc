@@ -333,6 +333,13 @@ constexpr const char* kNeeds =
     "on: "
     "ncclras -v in a pod of the job";
 
+// A program that ended before NCCL began has no line of its own there.
+std::string needs_of(const NcclLog& log) {
+  return log.last_error.empty() ? kNeeds
+                                : "its last error is \"" + log.last_error +
+                                      "\": if the program ended with it, NCCL never began; else " + kNeeds;
+}
+
 int verify_ranks_of(const VerifyArguments& arguments, const Console& terminal) {
   std::vector<RankLog> ranks;
   const program::Failure failure = names(arguments, kJobPrefix) ? read_job(arguments, terminal, ranks)
@@ -366,9 +373,9 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
   if (failure) return stop(terminal, failure);
   const NcclLog& log = reader.log();
   if (!log.speaks())
-    return stop(
-        terminal, program::kNothing,
-        arguments.logs.front() + ": none of " + count_of(log.lines, "line") + " is known here; " + kNeeds);
+    return stop(terminal, program::kNothing,
+                arguments.logs.front() + ": none of " + count_of(log.lines, "line") + " is known here; " +
+                    needs_of(log));
   const LogVerification verification = verify_log(log, values);
   print_answer(terminal, verification, log);
   return program::code_of(verification.findings);

@@ -252,6 +252,7 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
 bool NcclLogReader::read_unmarked(const Message& message) {
   if (is_sample(message.text)) return false;
   if (tells_end(message.text)) log_.finished = message.line;
+  if (std::string error = exception_of(message.text); !error.empty()) log_.last_error = std::move(error);
   if (message.known && message.known->kind == LineKind::Harmless) {
     message.note(log_.warnings, message.text);
     return true;

@@ -82,7 +82,7 @@ constexpr string_view kFatal[] = {
     "what():  ", "Fatal error: ", "fatal error: ", "[FATAL]", "FATAL: ", "panic: "};
 
 // "torch.cuda.OutOfMemoryError" before ": " of a line's text: where it begins, or npos.
-std::size_t exception_at(string_view line, std::size_t end) {
+std::size_t exception_at(string_view line, std::size_t end, bool echoes = false) {
   std::size_t begin = end;
   while (begin > 0 && end - begin < kLongestName &&
          (is_alphanumeric(line[begin - 1]) || line[begin - 1] == '_' || line[begin - 1] == '.'))
@@ -92,7 +92,7 @@ std::size_t exception_at(string_view line, std::size_t end) {
   const bool ends = last.ends_with("Error") || last.ends_with("Exception");
   // "Error: " alone is anybody's word.
   if (!ends || last.size() < 7 || last.front() < 'A' || last.front() > 'Z' ||
-      std::ranges::find(kEchoes, last) != std::end(kEchoes))
+      (!echoes && std::ranges::find(kEchoes, last) != std::end(kEchoes)))
     return line.npos;
   return begin == 0 || line[begin - 1] == ' ' ? begin : line.npos;
 }
@@ -150,6 +150,12 @@ std::optional<NcclFailure> read_process_end(std::string_view line) {
     if (end != std::end(kEnds)) return failure_of_line(end->row, line);
   }
   return std::nullopt;
+}
+
+std::string exception_of(std::string_view line) {
+  const std::size_t end = line.find(": ");
+  const bool begins = end != line.npos && exception_at(line, end, true) == 0;
+  return begins ? std::string(line.substr(0, kLongestQuote)) : std::string();
 }
 
 std::optional<NcclFailure> read_unknown_failure(std::string_view line) {

@@ -71,6 +71,7 @@ struct NcclLog {
   std::uint64_t tests_apart = 0;    // the line that shows nccl-tests' processes each run for itself; 0: none
   bool ended = false;               // the job came to its end: a communicator's, or nccl-tests' last line
   std::uint64_t finished = 0;       // the last line in which the program says that its training did; 0: none
+  std::string last_error;           // an exception's last line, the last of the log, known or not
   std::uint64_t gloo_loopback = 0;  // the line in which Gloo takes the loopback address
   std::uint64_t driver = 0;         // CUDA's: 12020 is 12.2
   std::set<std::uint64_t>
