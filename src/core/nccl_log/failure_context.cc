@@ -20,13 +20,6 @@ using std::string_view;
 
 constexpr std::size_t kMostHosts = 3;
 
-// Bridges of containers and virtual machines with the same address on each host, and their ends. Those of a
-// cluster's network (cni0, flannel.1) have a subnet of their own on each node, and are routed.
-bool is_inside_host(string_view interface) {
-  return interface == "lo" ||
-         begins_with_any(interface, {"br-", "docker", "virbr", "veth", "lxc", "lxdbr", "podman"});
-}
-
 // True if all versions that the log tells are older; false where it tells none.
 bool is_older(const NcclLog& log, NcclVersion than) {
   return !log.versions.empty() && std::ranges::all_of(log.versions, [&](const auto& each) {
@@ -248,6 +241,11 @@ std::string fallback_context(const NcclLog& log) {
 }
 
 }  // namespace
+
+bool is_inside_host(string_view interface) {
+  return interface == "lo" ||
+         begins_with_any(interface, {"br-", "docker", "virbr", "veth", "lxc", "lxdbr", "podman"});
+}
 
 std::optional<NcclVersion> logged_version(std::string_view text) {
   constexpr string_view kRccl = "RCCL ";

@@ -21,7 +21,7 @@
 namespace nccl_env {
 namespace {
 
-constexpr std::size_t kMostNames = 4;
+constexpr std::size_t kMostNames = 4, kMostTold = 256;
 constexpr std::string_view kSockets = "Socket";
 constexpr std::size_t kMostRows = 64;  // of the table; the JSON has all
 
@@ -58,7 +58,8 @@ std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, NcclLog::Facts Nccl
   // Prefers, of equally frequent ones, a fabric, and the longest: a rank lacks rather than has too much.
   const auto most = std::ranges::max_element(of, [](const auto& left, const auto& right) {
     const auto rank = [](const auto& each) {
-      return std::tuple(each.second.size(), each.first != kSockets, each.first.size());
+      return std::tuple(each.second.size(), each.first != kSockets && !is_inside_host(each.first),
+                        each.first.size());
     };
     return rank(left) < rank(right);
   });
@@ -101,6 +102,10 @@ constexpr std::pair<Code, std::string_view> kBesideOthers[] = {
 std::string_view remedy_beside(const Finding& finding) {
   const auto row = std::ranges::find(kBesideOthers, finding.code, &std::pair<Code, std::string_view>::first);
   return finding.remedy.empty() && row != std::end(kBesideOthers) ? row->second : remedy_of(finding);
+}
+
+std::string in_brackets(const std::string& addresses) {
+  return addresses.size() < 2 ? "" : " (" + addresses + ")";
 }
 
 // The part of an address that one network has: of 192.168.x.y mostly three numbers, else two.
@@ -219,8 +224,8 @@ class RankJudge {
   [[nodiscard]] bool have_met() const {
     return std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.initialised > 0; });
   }
-  // Interfaces of unlike names on unlike networks may not reach each other. Pods' networks are unlike by
-  // node, and routed: their names are alike.
+  // Interfaces of unlike names on unlike networks may not reach each other, nor one inside a host another
+  // one. Pods' networks are unlike by node, and routed: their names are alike.
   void compare_bootstraps() {
     const auto odd = odd_of(ranks_, &NcclLog::bootstrap);
     if (!odd) return;
@@ -234,17 +239,20 @@ class RankJudge {
       }
     }
     for (const auto& [name, of] : odd->others) {
+      const bool inside = is_inside_host(name) && !is_inside_host(odd->usual);
       std::vector<std::size_t> apart;
       for (const std::size_t rank : of) {
         const NcclLog::Facts& own = ranks_[rank].log.addresses;
         const auto is_usual = [&](const auto& each) { return usual.contains(network_of(each.first)); };
-        if (!own.empty() && !usual.empty() && std::ranges::none_of(own, is_usual)) apart.push_back(rank);
+        if (inside || (!own.empty() && !usual.empty() && std::ranges::none_of(own, is_usual)))
+          apart.push_back(rank);
       }
       if (apart.empty()) continue;
       for (const std::size_t rank : apart) odd_[rank] = odd_[rank] || !have_met();
       add(Code::UnreachableInterface, have_met() ? Severity::Info : Severity::Warning, apart,
-          named(apart) + ": bootstrap over " + name + " (" + listed(ranks_[apart.front()].log.addresses) +
-              "), others over " + odd->usual + " (" + address + "), another network");
+          named(apart) + ": bootstrap over " + name +
+              in_brackets(listed(ranks_[apart.front()].log.addresses)) + ", others over " + odd->usual +
+              in_brackets(address) + (inside ? ": " + name + " is inside its host" : ", another network"));
       into_.findings.back().remedy =
           "If the two do not reach each other, name an interface of one network on all ranks: "
           "NCCL_SOCKET_IFNAME, or spec.socketInterface of the policy.";
@@ -422,7 +430,7 @@ class RankJudge {
     const Place place = into_.order.empty() ? Place::Fine : place_of(ranks_[rank], odd_[rank]);
     const auto speaking = static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks));
     if (is_good(into_.findings))
-      return "The logs of " + count_of(speaking, "rank") +
+      return "The logs of " + ranks_text(speaking) +
              (into_.findings.empty() && speaking > 1 ? " agree, and tell no failure." : " tell no failure.") +
              unread();
     std::string text;
@@ -447,6 +455,19 @@ class RankJudge {
              std::string(remedy_beside(told));
     }
     return text + unread();
+  }
+  // "2 of 4 ranks" where files that were named tell fewer ranks than their job has.
+  [[nodiscard]] std::string ranks_text(std::size_t speaking) const {
+    std::set<int> own;
+    int all = 0;
+    for (const RankLog& rank : ranks_) {
+      if (!rank.by_hand || rank.log.own_ranks.empty()) return count_of(speaking, "rank");
+      own.insert(rank.log.own_ranks.begin(), rank.log.own_ranks.end());
+      all = std::max(all, rank.log.ranks);
+    }
+    const bool few = !own.empty() && own.size() < kMostTold && own.size() < static_cast<std::size_t>(all);
+    return few ? std::to_string(own.size()) + " of " + std::to_string(all) + " ranks"
+               : count_of(speaking, "rank");
   }
   // The rank's own diagnosis; where its remedy is to compare the ranks, the one for that.
   [[nodiscard]] std::string told_by(std::size_t rank) const {
@@ -493,6 +514,12 @@ std::string answer_of(const RankLog& rank) {
   return first ? std::string(to_string(first->code)) : "-";
 }
 
+// The index that queue pairs have; where no line tells one, the one that NCCL reads.
+std::string index_text(const NcclLog& log) {
+  const auto read = log.values.find(variable::kIbGidIndex);
+  return listed(log.gid_indexes.empty() && read != log.values.end() ? read->second : log.gid_indexes);
+}
+
 }  // namespace
 
 RanksVerification verify_ranks(const std::vector<RankLog>& ranks) {
@@ -511,7 +538,7 @@ std::string render_text(const RanksVerification& verification, const std::vector
     const RankLog& rank = ranks[verification.order[i]];
     const NcclLog& log = rank.log;
     columns.add({rank.name, listed(log.versions),
-                 log.devices.empty() ? "-" : std::to_string(log.devices.size()), listed(log.gid_indexes),
+                 log.devices.empty() ? "-" : std::to_string(log.devices.size()), index_text(log),
                  listed(log.networks), listed(log.bootstrap), answer_of(rank)});
   }
   text += "\n" + columns.render();

@@ -199,7 +199,28 @@ TEST(RankLogs, WhoseBootstrapsAreOfUnlikeNetworksDoNotAgree) {
   const auto not_told = Not(HasSubstr("Unreachable"));
   EXPECT_THAT(told("eno1:10.0.0.1", "ens3:10.0.7.2"), not_told) << "one network";
   EXPECT_THAT(told("eth0:10.244.1.3", "eth0:10.245.2.3"), not_told) << "pods of two nodes";
+  const std::vector<RankLog> bridged{rank("r0", "docker0:10.0.0.3", "COMPLETE"),
+                                     rank("r1", "eth0:10.0.0.1", "COMPLETE")};
+  EXPECT_THAT(render_text(verify_ranks(bridged), bridged), HasSubstr("docker0 is inside its host"));
+  EXPECT_THAT(told("docker0:10.0.0.3", "eth0:10.0.0.1", "COMPLETE"), Not(HasSubstr("agree")));
+  EXPECT_THAT(told("docker0:10.0.0.3", "docker0:10.0.0.1"), Not(HasSubstr("is inside")));
   EXPECT_THAT(told("eth0:10.244.1.3", "eth0:10.244.1.3"), HasSubstr("r0, r1 have one address, 10.244.1.3"));
+}
+
+TEST(RankLogs, FewerThanTheJobHasAreCounted) {
+  const auto rank = [](int number, const std::string& more = {}) {
+    const std::string name = "r" + std::to_string(number);
+    RankLog of = rank_of(name, healthy(name) + more +
+                                   line(name, "comm 0x1 rank " + std::to_string(number) +
+                                                  " nranks 3 cudaDev 0 busId 1 - Init COMPLETE"));
+    of.by_hand = true;
+    return of;
+  };
+  EXPECT_THAT(verify_ranks({rank(0), rank(1)}).sentence, HasSubstr("The logs of 2 of 3 ranks agree"));
+  EXPECT_THAT(verify_ranks({rank(0), rank(1), rank(2)}).sentence, HasSubstr("The logs of 3 ranks agree"));
+  const std::vector<RankLog> named{rank(0, line("r0", "NCCL_IB_GID_INDEX set by environment to 7.")),
+                                   rank(1)};
+  EXPECT_THAT(render_text(verify_ranks(named), named), HasSubstr(" 7    IB "));
 }
 
 TEST(RankLogs, AreNotToldToDoWhatIsDone) {

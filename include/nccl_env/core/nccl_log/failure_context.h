@@ -21,6 +21,9 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log);
 std::string bridges_text(const NcclLog& log);
 // "NCCL_PROTO="LL" (line 4)", as NCCL reads it; "" where the log does not tell that.
 std::string value_read(const NcclLog& log, std::string_view name);
+// Bridges of containers and virtual machines with the same address on each host, and their ends. Those of a
+// cluster's network (cni0, flannel.1) have a subnet of their own on each node, and are routed.
+bool is_inside_host(std::string_view interface);
 // "gpu-1, gpu-2": the hosts whose processes tell the failure; "" where none is known.
 std::string hosts_of(const NcclFailure& failure, const NcclLog& log);
 // "gpu-1, gpu-2": the hosts that have this address of their own; "" unless there are several.
