@@ -168,12 +168,7 @@ Diagnosis diagnose(const DoctorInput& input) {
   }
   doctor::check_duplicates(pools, input, findings);
   doctor::check_kinds(pools, input, findings);
-  for (const NodeView& view : views) {
-    if (view.parts.empty())
-      findings.push_back(
-          {Code::NoFabric, Severity::Info, of_node(view.table->name), "its table holds no RDMA hardware",
-           "Nothing, where the node has none; else look for the card in lspci and for its driver in dmesg."});
-  }
+  doctor::check_bare(views, pools, findings);
   merge_ports(findings);
   judge_slow_nodes(views, findings);
   const std::set<const NodeView*> told = fold_into_causes(views, findings);
@@ -269,6 +264,15 @@ std::string nodes_at_fault(const Diagnosis& diagnosis, Severity severity) {
   return " on " + join(names);
 }
 
+// "HcaMissing, NoFabric": each code once.
+std::string codes_of(const std::vector<Finding>& findings) {
+  std::vector<std::string_view> codes;
+  for (const Finding& finding : findings) {
+    if (codes.empty() || codes.back() != to_string(finding.code)) codes.push_back(to_string(finding.code));
+  }
+  return join(codes);
+}
+
 std::string headline(const Diagnosis& diagnosis) {
   std::string text =
       count_of(diagnosis.nodes.size(), "node") + ", " + count_of(diagnosis.pools.size(), "pool") + ": ";
@@ -288,9 +292,11 @@ std::string headline(const Diagnosis& diagnosis) {
   if (diagnosis.pools.empty() && !diagnosis.nodes.empty() && is_good(diagnosis.findings))
     return text + "no table holds RDMA hardware\n";
   return text +
-         (found.empty()                 ? good
-          : is_good(diagnosis.findings) ? good + ", " + found
-                                        : found) +
+         (found.empty() ? good
+          // An info may be a question, such as whether cards fell off.
+          : is_good(diagnosis.findings)
+              ? "no error or warning, " + found + " (" + codes_of(diagnosis.findings) + ")"
+              : found) +
          "\n" + unknown_line(diagnosis);
 }
 

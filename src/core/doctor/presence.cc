@@ -354,6 +354,59 @@ void check_no_fabric(Report& report, const std::set<const NodeView*>& told) {
   }
 }
 
+namespace {
+
+// "gpu" of gpu-3, gpu-12 and gpu-3.example.com: machines of one kind are mostly numbered.
+std::string_view series_of(std::string_view name) {
+  const std::string_view label = name.substr(0, name.find('.'));
+  return label.substr(0, label.find_last_not_of("0123456789") + 1);
+}
+
+// Whether the node is named in the series of all of the pool's.
+bool is_named_as(const NodeView& node, const PoolView& pool) {
+  const auto series = series_of(node.table->name);
+  return !series.empty() && std::ranges::all_of(pool.nodes, [&](const NodeView* other) {
+    return series_of(other->table->name) == series;
+  });
+}
+
+}  // namespace
+
+// A node of another kind, such as a control plane's, has no hardware by right, also under a policy that
+// expects ports; one that is named as those with ports has lost it.
+void check_bare(const std::vector<NodeView>& views, const std::vector<PoolView>& pools,
+                std::vector<Finding>& findings) {
+  const auto is_bare = [](const NodeView& view) { return view.parts.empty(); };
+  const auto bare = std::ranges::count_if(views, is_bare);
+  for (const NodeView& view : views) {
+    if (!is_bare(view)) continue;
+    const FabricRule* rule = fabric_rule(*view.policy, *view.table).rule;
+    const auto is_like = [&](const PoolView& pool) { return is_named_as(view, pool); };
+    const bool named = std::ranges::any_of(pools, is_like);
+    const bool expected = named && rule && rule->expect_ports;
+    const bool odd = named && bare == 1 && pools.size() == 1 && pools.front().nodes.size() > 1;
+    // In exclusive mode a pod may hold all of its devices.
+    const bool lost = (expected || odd) && view.table->rdma_namespace_mode != RdmaNamespaceMode::Exclusive;
+    std::string sentence = "its table holds no RDMA hardware";
+    std::string remedy =
+        "Nothing, where the node has none; else look for the card in lspci and for its driver in dmesg.";
+    if (lost && expected) {
+      sentence += "; policy " + view.policy->name + " expects " +
+                  count_of(static_cast<std::size_t>(*rule->expect_ports), "fabric port");
+      remedy =
+          "Look for the card in lspci and for its driver in dmesg. If the node is meant to have none, say "
+          "fabric.expectPorts in spec.variants, for the others alone.";
+    } else if (lost) {
+      sentence += "; the other " + count_of(pools.front().nodes.size(), "node") + ", named alike, have it";
+      remedy =
+          "Look for the card in lspci and for its driver in dmesg; nothing, where the node is of another "
+          "kind.";
+    }
+    findings.push_back({Code::NoFabric, lost ? Severity::Warning : Severity::Info, of_node(view.table->name),
+                        std::move(sentence), std::move(remedy)});
+  }
+}
+
 // Asks where a whole pool has a rest of another's cards: nothing tells whether that is meant so.
 void check_kinds(const std::vector<PoolView>& pools, const DoctorInput& input,
                  std::vector<Finding>& findings) {
@@ -369,8 +422,12 @@ void check_kinds(const std::vector<PoolView>& pools, const DoctorInput& input,
                return port->pci_address == there->pci_address && port->number == there->number;
              });
     });
+    // One machine that differs from two alike is hardly a kind.
+    const bool one = rest.nodes.size() == 1;
+    const bool lost = one && whole->nodes.size() > 1 && (kept > 0 || is_named_as(node, *whole)) &&
+                      node.table->rdma_namespace_mode != RdmaNamespaceMode::Exclusive;
     Report(rest, input, findings)
-        .add(Code::HcaMissing, Severity::Info, nullptr, {},
+        .add(Code::HcaMissing, lost ? Severity::Warning : Severity::Info, one ? &node : nullptr, {},
              "has " + std::to_string(kept) + " of the " + std::to_string(whole->expected()) +
                  " fabric ports of " + whole->name +
                  ", at the same places: two kinds of node, or cards that fell off?",

@@ -215,6 +215,25 @@ TEST(Doctor, APoolWithARestOfAnothersCardsIsAsked) {
       << "the management NIC is none of them";
 }
 
+// The more cards a node lost, the better was its verdict.
+TEST(Doctor, OneNodeThatLostMostOfItsCardsOrAllIsNoKindOfItsOwn) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.fabric.expect_ports = 8;
+  for (const int lost : {6, 8, 9}) {
+    Fleet fleet = fleet_of(3, roce_node);
+    std::vector<Port>& ports = fleet[1].ports;
+    ports.erase(ports.begin(), ports.begin() + lost);
+    const std::string text = render_text(diagnose(fleet));
+    EXPECT_THAT(text, HasSubstr(": 1 warning on gpu-1\n")) << lost;
+    EXPECT_FALSE(is_good(diagnose(fleet, {policy}).findings)) << lost;
+    fleet[1].rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+    EXPECT_TRUE(is_good(diagnose(fleet).findings)) << "pods may hold them: " << lost;
+    fleet.erase(fleet.begin());  // one of two: nobody knows
+    fleet[0].rdma_namespace_mode.reset();
+    EXPECT_THAT(render_text(diagnose(fleet)), HasSubstr(": no error or warning, 1 info (")) << lost;
+  }
+}
+
 // Who says how many ports the nodes have is not asked.
 TEST(Doctor, FewerCardsThatAPolicyExpectsAreNoFault) {
   NcclPolicy policy = policy_for("rdma/hca");
@@ -619,7 +638,11 @@ TEST(Doctor, OfHalfAndHalfNobodyIsRight) {
 TEST(Doctor, NodesWithoutRdmaAreOnlyToKnow) {
   Fleet fleet = fleet_of(20, roce_node);
   fleet[3].ports.clear();
+  fleet[3].name = "login-3";
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.fabric.expect_ports = 8;
   EXPECT_THAT(faults(diagnose(fleet)), IsEmpty());
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
   EXPECT_THAT(faults(diagnose(Fleet{})), IsEmpty());
   for (NodeFabric& node : fleet) node.ports.clear();
   EXPECT_THAT(render_text(diagnose(fleet)), StartsWith("20 nodes, 0 pools: no table holds RDMA hardware\n"));
