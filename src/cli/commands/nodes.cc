@@ -35,10 +35,8 @@ FindingsOfNode by_node(const Diagnosis& diagnosis) {
   FindingsOfNode found;
   const auto findings = findings_by_node(diagnosis);
   for (std::size_t node = 0; node < findings.size(); ++node) {
-    for (const std::size_t i : findings[node]) {
-      const Finding& finding = diagnosis.findings[i];
-      if (finding.severity != Severity::Info) found[diagnosis.nodes[node].node].push_back(&finding);
-    }
+    for (const std::size_t i : findings[node])
+      found[diagnosis.nodes[node].node].push_back(&diagnosis.findings[i]);
   }
   return found;
 }
@@ -69,12 +67,18 @@ std::string age_text(const std::optional<std::chrono::seconds>& age) {
   return std::to_string(seconds / 86400) + "d";
 }
 
+bool is_odd(const std::vector<const Finding*>& findings) {
+  return findings.front()->severity != Severity::Info;  // the worst comes first
+}
+
 // "PortDown mlx5_1-8; StaleTable": joins findings of one code; with `sentence`, only those with the
-// same sentence.
+// same sentence. Infos stand there if nothing else does.
 std::string findings_text(const std::vector<const Finding*>& findings, bool sentence) {
   std::string text;
+  const bool odd = is_odd(findings);
   for (auto at = findings.begin(); at != findings.end();) {
     const Finding& first = **at;
+    if (odd && first.severity == Severity::Info) break;  // the last: the worst come first
     std::vector<std::string> ports;
     for (; at != findings.end() && (*at)->code == first.code; ++at) {
       if (sentence && (*at)->sentence != first.sentence) break;
@@ -91,7 +95,7 @@ std::string findings_text(const std::vector<const Finding*>& findings, bool sent
 
 Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
   const auto found = findings.find(node.node);
-  const bool odd = found != findings.end();
+  const bool odd = found != findings.end() && is_odd(found->second);
   std::string hcas = wide ? node.hca_list : short_list(node.hcas);
   if (hcas.empty()) hcas = node.reason.empty() ? "-" : "- " + node.reason;
   Row row{odd ? "!" : "",
@@ -101,7 +105,7 @@ Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
           node.hcas.empty() ? "-" : rates_text(node.rates),
           age_text(node.age)};
   if (wide) row.push_back(node.pool.empty() ? "-" : node.pool);
-  std::string said = odd ? findings_text(found->second, wide) : "";
+  std::string said = found == findings.end() ? "" : findings_text(found->second, wide);
   if (node.unknown_states > 0)
     said += (said.empty() ? "" : "; ") + std::string("state not known for ") +
             std::to_string(node.unknown_states) + " of " + std::to_string(node.hcas.size());
@@ -208,7 +212,10 @@ int list_nodes(const NodesArguments& arguments, const Console& terminal) {
     const bool wide = terminal.form == "wide";
     std::vector<Row> rows = rows_of(diagnosis, wide);
     const auto odd = std::ranges::count_if(rows, [](const Row& row) { return !row.front().empty(); });
-    const std::string sum = count_of(rows.size(), "node") + ", " + std::to_string(odd) + " with findings";
+    const auto told = std::ssize(by_node(diagnosis));
+    const std::string sum =
+        count_of(rows.size(), "node") + ", " + std::to_string(told) + " with findings" +
+        (told > odd ? ", " + std::to_string(told - odd) + " of them with info alone" : "");
     rows.insert(rows.begin(), title_row(wide));
     NodeColumns(terminal.out, wide ? 0 : terminal.width).print(std::move(rows));
     terminal.out << sum << '\n';
@@ -220,15 +227,15 @@ int list_nodes(const NodesArguments& arguments, const Console& terminal) {
 }  // namespace
 
 void add_nodes(CommandLine& line, CLI::App& parent) {
-  auto [app, to] =
-      line.command(parent,
-                   {"nodes",
-                    "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
-                    "! marks those with a finding of the doctor, which come first. Exit 0 whatever is found: "
-                    "`doctor` judges.",
-                    "nccl-env nodes --store dir:manifests -o wide",
-                    {"text", "wide"}},
-                   list_nodes);
+  auto [app, to] = line.command(
+      parent,
+      {"nodes",
+       "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
+       "! marks those with an error or a warning of the doctor, which come first. Exit 0 whatever is found: "
+       "`doctor` judges.",
+       "nccl-env nodes --store dir:manifests -o wide",
+       {"text", "wide"}},
+      list_nodes);
   add_diagnosis_options(app, to.diagnosis);
 }
 

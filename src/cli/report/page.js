@@ -42,7 +42,10 @@ function verdict() {
             make("span", {class: "first"}, make("b", {text: `First, ${worst.code}: `}), remedy)];
   }
   const unknown = unknownPorts();
-  return [`No node needs work: nothing was found on ${counted(nodes.length, "node")}${unknown ? `, but ${unknown}` : ""}.`];
+  const rest = unknown ? `, but ${unknown}` : "";
+  if (!findings.length) return [`No node needs work: nothing was found on ${counted(nodes.length, "node")}${rest}.`];
+  const also = byCode(findings).map((group) => `${number(group.findings.length)} ${severities[group.severity]} (${group.code})`);
+  return [`No error or warning on ${counted(nodes.length, "node")}; ${also.join(", ")}${rest}.`];
 }
 
 function drawSummary() {
@@ -61,7 +64,7 @@ function drawSummary() {
     tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} to look at, ${counted(pools.size, "kind")}`, null),
     tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
     tile("Warnings", number(counts[1]), counts[1] ? "slower, or at risk" : "none", counts[1] ? "warning" : null),
-    tile("Info", number(counts[2]), counts[2] ? "no fault by itself" : "nothing", counts[2] ? "info" : null),
+    tile("Info", number(counts[2]), counts[2] ? "a plan, or a question" : "nothing", counts[2] ? "info" : null),
     tile("Fabric ports", number(data.railPorts), standing() || (data.railPorts ? "none down or missing" : "none known"), null),
     tile("Oldest table", oldest, stale ? `${number(stale)} older than ${ageText(data.maxTableAge)}` : ages.length ? "all fresh" : "imported by hand",
          stale ? "warning" : null));
