@@ -15,8 +15,20 @@ struct Rows {
   std::vector<int> usable;  // indexes
   bool known = false;       // false: nothing may be concluded from their absence
   bool only_v1 = true;      // all that are filled
+  bool foreign = false;     // a row's netdev is up with another address than the row's
   std::string why;          // where none is usable: why the last row is not
 };
+
+bool is_foreign(const NodeView& node, const GidRow& row) {
+  const Interface* interface = row.netdev ? node.interfaces.find(*row.netdev) : nullptr;
+  if (!interface || interface->up == false || !interface->addresses || row.type != GidType::RoCEv2 ||
+      row.gid.is_zero() || row.gid.is_link_local() ||
+      node.interfaces.carries(*interface, row.address.value_or(row.gid.address())))
+    return false;
+  // An IPv6 address may be no more than the link's own.
+  return std::ranges::any_of(*interface->addresses,
+                             [](const InterfaceAddress& each) { return each.address.is_v4(); });
+}
 
 Rows rows_of(const NodeView& node, const Port& port) {
   Rows rows;
@@ -29,6 +41,7 @@ Rows rows_of(const NodeView& node, const Port& port) {
     rows.known = rows.known && verdict.known;
     if (verdict.usable) rows.usable.push_back(row.index);
     rows.only_v1 = rows.only_v1 && (row.gid.is_zero() || row.type == GidType::RoCEv1);
+    rows.foreign = rows.foreign || (!verdict.usable && is_foreign(node, row));
     if (!verdict.usable && !row.gid.is_zero())
       rows.why = "row " + std::to_string(row.index) + ": " + verdict.why;
   }
@@ -38,6 +51,16 @@ Rows rows_of(const NodeView& node, const Port& port) {
 constexpr const char* kOnlyV1 =
     "The port has rows of RoCE v1 alone, as a card or driver without v2 has: compare firmware and driver "
     "with a good node's (ibv_devinfo, modinfo).";
+
+constexpr const char* kStaleRow =
+    "The netdev is up and has an address; the GID row holds another. Compare `ip addr` with `show_gids`, set "
+    "the netdev down and up, which fills its rows anew, else reload the driver.";
+
+// "": the code's.
+std::string remedy_for(const Port& port, const Rows& rows) {
+  if (rows.only_v1 && !port.gids->empty()) return kOnlyV1;
+  return rows.foreign ? kStaleRow : "";
+}
 
 using Served = std::pair<std::size_t, std::size_t>;  // usable, known
 
@@ -68,7 +91,7 @@ void check_addresses(Report& report) {
     report.add(Code::NoAddress, Severity::Error, &node, {port_name(*node.table, port)},
                "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(usable) + " of " +
                    count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one",
-               rows.only_v1 && !port.gids->empty() ? kOnlyV1 : "");
+               remedy_for(port, rows));
   });
 }
 

@@ -93,7 +93,9 @@ void compare(Report& report, const Quantity& quantity, std::set<const Port*>& to
       for (const Sample& sample : samples) {
         if (sample.value == *rails_value || (quantity.only_low && sample.value > *rails_value)) continue;
         report.add(quantity.code, quantity.severity, *sample.node, *sample.port,
-                   text_of(sample.value, quantity.unit) + "; most of its pool's have " +
+                   text_of(sample.value, quantity.unit) +
+                       (report.pool.small() || rails_own ? "; most of its pool's have "
+                                                         : "; most ports of the pool's rails have ") +
                        text_of(*rails_value, quantity.unit));
         told.insert(sample.port);
       }

@@ -306,6 +306,17 @@ TEST(Doctor, ARailThatIsSlowOnAllNodesIsTold) {
   EXPECT_EQ(diagnosis.findings[0].sentence, "100 Gb/s on most nodes; the other rails have 200 Gb/s");
 }
 
+TEST(Doctor, ARowOfAnotherAddressThanItsNetdevsIsTheRowsToMend) {
+  Fleet fleet = fleet_of(6, roce_node);
+  Port& port = fleet[2].ports[3];
+  for (GidRow& row : *port.gids) {
+    if (row.gid.is_v4_mapped()) row.gid.bytes[14] = 99, row.address.reset();  // nobody's
+  }
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_THAT(faults(diagnosis), ElementsAre("error NoAddress gpu-2 mlx5_4"));
+  EXPECT_THAT(diagnosis.findings[0].remedy, StartsWith("The netdev is up and has an address"));
+}
+
 // Ports with something in common have it in their remedy; only a single one is its cable's.
 TEST(Doctor, TheRemedyOfAPortIsThatOfWhatItSharesWithOthers) {
   const auto remedy_after = [](const std::function<void(NodeFabric&)>& change, MakeNode make = roce_node) {
@@ -574,6 +585,7 @@ TEST(Doctor, ARailWithoutAMajorityIsMeasuredByTheOthers) {
   EXPECT_THAT(faults(diagnose(fleet)),
               ElementsAre("warning RateLow gpu-0 mlx5_3", "warning RateLow gpu-1 mlx5_3",
                           "warning RateLow gpu-2 mlx5_3"));
+  EXPECT_EQ(diagnose(fleet).findings[0].sentence, "100 Gb/s; most ports of the pool's rails have 200 Gb/s");
 }
 
 TEST(Doctor, TheNetdevsMtuIsNotASecondFindingOfAPort) {
