@@ -165,7 +165,7 @@ spec:
   EXPECT_EQ(json["asksFor"]["claims"], Json::array({"nics: ResourceClaimTemplate ml/rdma"}));
   EXPECT_EQ(json["asksFor"]["networks"], Json::array({"ml/rail-0"}));
   EXPECT_EQ(json["asksFor"]["devices"], Json::array({"/dev/infiniband"}));
-  expect_shown(explain());
+  expect_shown(explain(), 1);
 }
 
 TEST_F(CliExplain, ARemedyStandsBesideItsReason) {

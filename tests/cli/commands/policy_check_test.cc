@@ -104,7 +104,7 @@ TEST_F(PolicyCheck, APolicyThatTurnsItsOwnNetworkOffIsRefused) {
   const std::string none = "  fabric: {hcas: [mlx5_0], excludeHcas: [mlx5_0]}\n";
   EXPECT_EQ(code_of(none), 1) << "no node ever gives a list";
   EXPECT_EQ(code_of(none + "  hca: Omit\n"), 0);
-  EXPECT_EQ(code_of(none + "  variants: [{when: {labels: {a: b}}, fabric: {hcas: [mlx5_1]}}]\n"), 0);
+  EXPECT_EQ(code_of(none + "  variants: [{when: {nodeLabels: {a: b}}, fabric: {hcas: [mlx5_1]}}]\n"), 0);
 }
 
 TEST_F(PolicyCheck, ADirectoryCountsForItsManifests) {
