@@ -331,10 +331,12 @@ constexpr std::array kRows{
     of_pod(Code::GpuOutOfMemory, "GpuOutOfMemory", Impact::None,
            "A GPU's memory is full on one rank; timeouts and closed connections of others follow from it.",
            "Use less memory on that rank: a smaller batch, or other processes off that GPU."),
-    of_pod(Code::GpuFault, "GpuFault", Impact::None,
-           "A kernel on a GPU failed, the application's own or by hardware; CUDA tells it at a later call. "
-           "Not the network.",
-           "Look for Xid lines in dmesg; without one, run with CUDA_LAUNCH_BLOCKING=1 to find the kernel."),
+    of_pod(
+        Code::GpuFault, "GpuFault", Impact::None,
+        "A kernel on a GPU failed, of the application or a library, or by hardware; CUDA tells it at a "
+        "later call. Not the network.",
+        "Look for Xid lines in dmesg; without one, run with CUDA_LAUNCH_BLOCKING=1 to find the kernel; if it "
+        "is NCCL's own, try a newer release."),
     of_pod(Code::GpuNotUsable, "GpuNotUsable", Impact::PodAnew,
            "CUDA cannot use a GPU: a driver or build that does not fit it, or a container that does not have "
            "it. Not the network.",
@@ -344,7 +346,7 @@ constexpr std::array kRows{
            "A rank cannot open the memory of another GPU of its node: its container does not see that GPU, "
            "or the two have no P2P. Not the network.",
            "Give the container all GPUs of the job on that node and choose by CUDA_VISIBLE_DEVICES; else set "
-           "NCCL_P2P_DISABLE=1."),
+           "NCCL_P2P_DISABLE=1. On AMD compare the host's driver with the container's ROCm first."),
     of_pod(Code::NvlinkFabric, "NvlinkFabric", Impact::Node,
            "NVLink's fabric or multicast (NVLS) failed: NVSwitch, fabric manager or IMEX is not in order on "
            "the node. Not the network.",
@@ -353,7 +355,7 @@ constexpr std::array kRows{
     of_pod(Code::NotTheNetwork, "NotTheNetwork", Impact::None,
            "CUDA, HIP or NVML failed, not the network: no value of nccl-env has to do with it.",
            "Look for the first such error of the job, on the rank that tells it first, and for Xid lines in "
-           "dmesg."),
+           "dmesg; at the start of all jobs compare NCCL's CUDA with the driver (nvidia-smi)."),
     of_pod(Code::NoAlgorithm, "NoAlgorithm", Impact::PodAnew,
            "NCCL_ALGO and NCCL_PROTO leave no algorithm for a collective: not each exists for all of them.",
            "Unset both, or name the collectives (from 2.24 on: NCCL_ALGO=allreduce:tree)."),
@@ -396,7 +398,7 @@ constexpr std::array kRows{
            "and one subnet to all nodes."),
     of_pod(Code::PluginFailed, "PluginFailed", Impact::PodAnew,
            "NCCL's network plugin failed; the line has its own words.",
-           "Look at the plugin's version, its devices in the pod (fi_info -p efa), and its own document."),
+           "Look at the plugin's version, its devices in the pod (fi_info), and its own document."),
     of_pod(Code::WrongCall, "WrongCall", Impact::None,
            "The application calls NCCL with arguments that it refuses; not the network.",
            "Look at that call in the application or framework."),
@@ -486,7 +488,8 @@ constexpr std::array kRows{
     of_pod(
         Code::GaveUp, "GaveUp", Impact::None, "A call of NCCL's ended with an error.",
         "Read the warnings before that line (NCCL_DEBUG=WARN or INFO prints them), and the logs of the other "
-        "ranks: the log of the rank that failed first names the cause."),
+        "ranks: the log of the rank that failed first names the cause. In containers see df -h /dev/shm, "
+        "too."),
     of_check(Code::ApiServer, "ApiServer", Impact::None,
              "Agents need an API server of a version that names nodes in their tokens."),
     of_check(Code::Crds, "Crds", Impact::None,

@@ -344,6 +344,8 @@ std::optional<NcclFailure> read_warning(string_view text, string_view file) {
   if (auto failure = read_device_failure(text)) return failure;
   if (auto failure = read_verbs(text)) return failure;
   if (auto failure = read_broken(text)) return failure;
+  // Its second error, "errno 11(Resource temporarily unavailable)", is of a socket that does not wait.
+  if (text.find("PollConnect: Connect to") != text.npos) return read_no_connection(text);
   if (auto failure = read_words(text, file)) return failure;
   if (auto failure = read_no_connection(text)) return failure;
   return of_code(Code::UnknownWarning);
