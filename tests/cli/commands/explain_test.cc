@@ -159,7 +159,7 @@ spec:
   containers:
   - {name: c, resources: {limits: {nvidia.com/gpu: 8, rdma/other: 1}, claims: [{name: nics}]}}
 )");
-  const Json json = explain_json();
+  const Json json = explain_json({}, 1);
   EXPECT_EQ(json["reason"], "NotRdma");
   EXPECT_EQ(json["asksFor"]["resources"], Json::array({"nvidia.com/gpu", "rdma/other"}));
   EXPECT_EQ(json["asksFor"]["claims"], Json::array({"nics: ResourceClaimTemplate ml/rdma"}));
