@@ -127,6 +127,16 @@ bool is_dead_likeness(const NodeView& node, const NodeView& other) {
          std::ranges::all_of(node.fabric, [](const Port* port) { return is_down(*port); });
 }
 
+// The same cards, all with another link type by which they come up: they lead to switches of that type.
+bool works_by_other_type(const NodeView& node, const NodeView& other) {
+  const auto is_other = [&](const Port* port) {
+    const Port* there = find_same_part(*port, other);
+    return there && link_layer_of(*port) != link_layer_of(*there);
+  };
+  return !node.fabric.empty() && std::ranges::all_of(node.fabric, is_other) &&
+         !std::ranges::all_of(node.fabric, [](const Port* port) { return is_down(*port); });
+}
+
 // Whether the nodes of `few` are odd members of the larger group rather than a pool of their own. One machine
 // with fewer cards, or with another link type, is: where these are few, and also where many have a number of
 // rails that nobody plans. Others are if they are few and share at least half of the ports. If both groups
@@ -134,6 +144,7 @@ bool is_dead_likeness(const NodeView& node, const NodeView& other) {
 bool belongs_to(const Group& few, const Group& many) {
   const NodeView& one = *few.front();
   const NodeView& other = *many.front();
+  if (works_by_other_type(one, other)) return false;
   if (few.size() * 4 <= many.size() && is_rest_of(one, other)) return true;
   if (is_odd_rest(one, other) || is_odd_rest(other, one)) return true;
   if (few.size() < many.size() && is_dead_likeness(one, other)) return true;

@@ -269,8 +269,9 @@ TEST(Doctor, AnotherLinkTypeOfTheSameCardsIsOneFindingWithItsRemedy) {
 
 // None of the ports comes up: that is more than a third of the nodes may have by plan.
 TEST(Doctor, AWrongLinkTypeOfSeveralNodesIsNoPoolOfItsOwn) {
-  for (const PortState state : {PortState::Active, PortState::Down}) {
-    Fleet fleet = fleet_of(6, roce_node);
+  for (const auto& [state, nodes] :
+       {std::pair(PortState::Active, 6), {PortState::Active, 12}, {PortState::Down, 6}}) {
+    Fleet fleet = fleet_of(nodes, roce_node);
     for (const std::size_t n : {2u, 3u}) {
       for (std::size_t i = 0; i < 8; ++i) {
         fleet[n].ports[i].link_layer = LinkLayer::InfiniBand;
