@@ -84,10 +84,8 @@ std::string why_without_row(const Port& port) {
 }
 
 bool has_only_v1(const Port* port) {
-  const std::vector<GidRow> rows = port->gids.value_or(std::vector<GidRow>{});
-  return !rows.empty() && std::all_of(rows.begin(), rows.end(), [](const GidRow& row) {
-    return row.gid.is_zero() || row.type == GidType::RoCEv1;
-  });
+  const auto is_v1 = [](const GidRow& row) { return row.gid.is_zero() || row.type == GidType::RoCEv1; };
+  return port->gids && !port->gids->empty() && std::all_of(port->gids->begin(), port->gids->end(), is_v1);
 }
 
 std::string when(const std::optional<Timestamp>& since) {
