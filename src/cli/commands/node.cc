@@ -171,7 +171,8 @@ int tell_node(const NodeArguments& arguments, const Console& terminal) {
   answer.assumed = nccl_version.empty();
   answer.selection = nccl_select(**table, *env, answer.version);
   print_answer(terminal, answer, name);
-  return (*table)->ports.empty() ? program::kNothing : program::code_of(answer.findings);
+  const bool nothing = (*table)->ports.empty() && is_good(answer.findings);
+  return nothing ? program::kNothing : program::code_of(answer.findings);
 }
 
 }  // namespace

@@ -68,6 +68,16 @@ bool has_most(const Served& count) {
   return count.first * 2 > count.second;
 }
 
+// A quarter of a pool's nodes or more, and no more than half, have addresses: two ways to give pods the
+// fabric, or one that is half done.
+bool has_many(const Served& count) {
+  return count.first > 0 && count.first * 4 >= count.second && !has_most(count);
+}
+constexpr const char* kManyHave =
+    "Nothing, where pods of these nodes have sub-interfaces of their own; else give the netdevs addresses, "
+    "as "
+    "the others have.";
+
 void check_addresses(Report& report) {
   std::map<const Rail*, Served> with;
   Served all;
@@ -80,18 +90,20 @@ void check_addresses(Report& report) {
     }
   });
   const auto served = static_cast<std::size_t>(
-      std::ranges::count_if(with, [](const auto& of) { return has_most(of.second); }));
+      std::ranges::count_if(with, [&](const auto& of) { return has_most(of.second); }));
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (!rows.known || !rows.usable.empty()) return;
     // Nodes of pods with sub-interfaces need no address: a port without one is a fault only if most have one,
     // or if the rails that have one are not a usual number.
     const auto& [usable, known] = report.pool.small() ? all : with[&rail];
-    if (!has_most({usable, known}) && (!has_most(all) || is_usual_count(served))) return;
-    report.add(Code::NoAddress, Severity::Error, &node, {port_name(*node.table, port)},
+    const bool most = has_most({usable, known}) || (has_most(all) && !is_usual_count(served));
+    if (!most && (report.pool.small() || !has_many({usable, known}))) return;
+    report.add(Code::NoAddress, most ? Severity::Error : Severity::Info, &node,
+               {port_name(*node.table, port)},
                "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(usable) + " of " +
                    count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one",
-               remedy_for(port, rows));
+               most ? remedy_for(port, rows) : kManyHave);
   });
 }
 

@@ -217,19 +217,25 @@ class Sentence {
   std::set<std::size_t> odd_;
 };
 
-void add_notes(std::string_view name, const job::View& view, JobAnswer& into) {
-  std::size_t crashing = 0;
+// "1 rank is in trouble: worker-2 on node gpu-2, container c has failed (OOMKilled, exit code 137)."; "" if
+// none.
+std::string trouble_in(const job::View& view) {
+  std::size_t troubled = 0;
   std::string first;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
-    if (record.crashing.empty()) continue;
-    if (++crashing == 1) first = with_node(view.ranks[rank], record) + ", " + record.crashing;
+    if (record.trouble.empty()) continue;
+    if (++troubled == 1) first = with_node(view.ranks[rank], record) + ", " + record.trouble + ".";
   }
-  if (crashing > 0) {
-    into.notes.push_back(count_of(crashing, "rank") + (crashing == 1 ? " crashes: " : " crash, first ") +
-                         first + ". `nccl-env verify job/" + std::string(name) +
+  if (troubled == 0) return {};
+  return count_of(troubled, "rank") + (troubled == 1 ? " is in trouble: " : " are in trouble, first ") +
+         first;
+}
+
+void add_notes(std::string_view name, const job::View& view, JobAnswer& into) {
+  if (const std::string trouble = trouble_in(view); !trouble.empty())
+    into.notes.push_back(trouble + " `nccl-env verify job/" + std::string(name) +
                          "` reads what the logs say.");
-  }
   std::size_t waiting = 0, finished = 0, outside = 0;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
@@ -269,6 +275,10 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
   for (job::Found& found : founds) std::ranges::sort(found.ranks);
   add_notes(name, view, answer);
   answer.sentence = Sentence(name, view, founds).write();
+  const bool good = std::ranges::all_of(
+      founds, [](const job::Found& found) { return found.finding.severity == Severity::Info; });
+  if (const std::string trouble = trouble_in(view); good && !trouble.empty())
+    answer.sentence += " But " + trouble;
   for (job::Found& found : founds) {
     Subject& subject = found.finding.subject;
     subject.kind = "Job";

@@ -45,9 +45,9 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
     if (key == key::kStatus) continue;  // the answer tells it
     notes.push_back("The annotation " + key + " holds what nccl-env never writes; it is not read.");
   }
-  if (!record.crashing.empty()) {
-    notes.push_back("Now " + record.crashing + ": `nccl-env verify pod/" + record.name +
-                    "` reads what its log says.");
+  if (!record.trouble.empty()) {
+    notes.push_back("Now " + record.trouble + ": `kubectl describe pod " + record.name +
+                    "` tells more, and `nccl-env verify pod/" + record.name + "` reads its log.");
   }
   if (record.ending) notes.emplace_back("The pod is being deleted.");
   const auto fallback = record.status ? parse_reason(record.status->fallback) : std::nullopt;

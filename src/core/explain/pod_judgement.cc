@@ -284,6 +284,8 @@ class Judge {
                                                            : around_.table_problem) +
                           ".";
     }
+    if (is_good(answer_.findings) && !record_.trouble.empty())
+      answer_.sentence += " But " + record_.trouble + ".";
   }
 
   [[nodiscard]] const GivenContainer* in_status() const {

@@ -278,15 +278,40 @@ std::vector<PodOwner> owners_of(const Json& metadata) {
   return owners;
 }
 
-std::string crash_of(const Json& status) {
-  for (const Json& container : items_at(status, "containerStatuses")) {
-    if (text_at(member(member(container, "state"), "waiting"), "reason") != "CrashLoopBackOff") continue;
-    const Json& code = member(member(member(container, "lastState"), "terminated"), "exitCode");
-    return "container " + text_at(container, "name").substr(0, kContainerName) +
-           " is in CrashLoopBackOff (restarts: " + std::to_string(number_at(container, "restartCount")) +
-           (code.is_number_integer() ? ", exit code " + code.dump() : "") + ")";
+constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
+// Waits that end only when somebody changes something (kubelet/images/types.go, kuberuntime_container.go).
+constexpr std::string_view kNoStarts[] = {"ImagePullBackOff",     "ErrImagePull",
+                                          "InvalidImageName",     "CreateContainerConfigError",
+                                          "CreateContainerError", "RunContainerError"};
+
+std::string trouble_of_container(const Json& container) {
+  const Json& state = member(container, "state");
+  const Json& ended = member(state, "terminated");
+  const std::string waits = text_at(member(state, "waiting"), "reason");
+  const Json& code =
+      member(waits == kCrashLoop ? member(member(container, "lastState"), "terminated") : ended, "exitCode");
+  const std::string exit = code.is_number_integer() && code != 0 ? "exit code " + code.dump() : "";
+  if (waits == kCrashLoop)
+    return "is in CrashLoopBackOff (restarts: " + std::to_string(number_at(container, "restartCount")) +
+           (exit.empty() ? "" : ", ") + exit + ")";
+  if (std::ranges::find(kNoStarts, waits) != std::end(kNoStarts)) return "cannot start (" + waits + ")";
+  if (exit.empty()) return {};
+  const std::string reason = text_at(ended, "reason").substr(0, kContainerName);
+  return "has failed (" + (reason.empty() || reason == "Error" ? "" : reason + ", ") + exit + ")";
+}
+
+std::string trouble_of(const Json& status) {
+  for (const std::string_view list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const Json& container : items_at(status, list)) {
+      if (text_at(container, "name") == conf_file::kResolver) continue;  // the pod's state tells it
+      const std::string trouble = trouble_of_container(container);
+      if (!trouble.empty())
+        return "container " + text_at(container, "name").substr(0, kContainerName) + " " + trouble;
+    }
   }
-  return {};
+  if (text_at(status, "phase") != "Failed") return {};
+  const std::string reason = text_at(status, "reason").substr(0, kContainerName);
+  return "the pod has failed" + (reason.empty() ? "" : " (" + reason + ")");
 }
 
 void read_scheduling(const Json& object, PodRecord& into) {
@@ -295,7 +320,7 @@ void read_scheduling(const Json& object, PodRecord& into) {
   }
   const Json& status = member(object, "status");
   into.phase = text_at(status, "phase");
-  into.crashing = crash_of(status);
+  into.trouble = trouble_of(status);
   for (const Json& condition : items_at(status, "conditions")) {
     if (text_at(condition, "type") == "PodScheduled" && text_at(condition, "status") == "False")
       into.unscheduled = text_at(condition, "message").substr(0, kMaxSentence);

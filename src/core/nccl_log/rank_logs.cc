@@ -199,25 +199,33 @@ class RankJudge {
     }
   }
 
-  // Variables that have to be equal on all ranks, as NCCL read them. Where a log does not tell one, its rank
-  // may have the default.
+  // Variables that have to be equal on all ranks, or should be on one fabric, as NCCL read them. Where a log
+  // does not tell one, its rank may have the default, or prints less.
   void compare_values() {
     std::map<std::string_view, std::map<std::string, std::vector<std::size_t>>> read;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       for (const auto& [name, values] : ranks_[rank].log.values) {
         const Variable* known = find_nccl_variable(name);
-        if (known && known->ranks == Ranks::Equal) read[name][listed(values)].push_back(rank);
+        if (known && (known->ranks == Ranks::Equal || known->ranks == Ranks::Fabric))
+          read[known->name][listed(values)].push_back(rank);
       }
     }
-    for (const auto& [name, of] : read) {
-      const auto size = [](const auto& each) { return each.second.size(); };
-      const auto usual = std::ranges::max_element(of, {}, size);
-      for (const auto& [value, ranks] : of) {
-        if (value == usual->first) continue;
-        for (const std::size_t rank : ranks) odd_[rank] = true;
-        add(Code::ValuesDiffer, Severity::Error, ranks,
-            named(ranks) + ": " + std::string(name) + "=" + value + " instead of " + usual->first);
-      }
+    for (const auto& [name, of] : read) compare_value(*find_nccl_variable(name), of);
+  }
+  void compare_value(const Variable& variable, const std::map<std::string, std::vector<std::size_t>>& of) {
+    const auto size = [](const auto& each) { return each.second.size(); };
+    const auto usual = std::ranges::max_element(of, {}, size);
+    const std::string is = std::string(variable.name) + "=";
+    std::size_t telling = 0;
+    for (const auto& [value, ranks] : of) telling += ranks.size();
+    if (telling < static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks)))
+      add(Code::ValuesDiffer, Severity::Info, usual->second,
+          named(usual->second) + ": " + is + usual->first + ", of which not all logs tell");
+    for (const auto& [value, ranks] : of) {
+      if (value == usual->first) continue;
+      for (const std::size_t rank : ranks) odd_[rank] = true;
+      add(Code::ValuesDiffer, variable.ranks == Ranks::Equal ? Severity::Error : Severity::Warning, ranks,
+          named(ranks) + ": " + is + value + " instead of " + usual->first);
     }
   }
 

@@ -73,6 +73,9 @@ bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures&
   // libibverbs warns of each driver; another one's devices serve.
   if (failure.code == Code::LibraryMismatch && failure.text.starts_with("libibverbs: Warning"))
     return !log.devices.empty();
+  // An event of a port, which NCCL itself does not call fatal, behind which the run came to its end.
+  const bool event = failure.code == Code::LinkDown || failure.code == Code::GidTableChanged;
+  if (event && log.finished > failure.last_line) return true;
   if (!log.came_to_results()) return false;
   // A program's error, of which it tells no more, and behind which it came to its own end and NCCL's.
   if (failure.code == Code::UnknownWarning && failure.known && failure.known->words.empty())

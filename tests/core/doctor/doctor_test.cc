@@ -156,6 +156,19 @@ TEST(Doctor, ANodeWhoseFabricHasNoAddressesIsMeasuredByItsFabric) {
   EXPECT_EQ(faults(diagnosis).size(), 8u);
 }
 
+// Nodes of pods with sub-interfaces have none, and may have the others' hardware.
+TEST(Doctor, AddressesThatHalfOfThePoolLacksAreAQuestion) {
+  for (const int without : {3, 6}) {
+    Fleet fleet = fleet_of(6, roce_node);
+    for (int n = 0; n < without; ++n) {
+      for (std::size_t i = 0; i < 8; ++i) fleet[static_cast<std::size_t>(n)].ports[i].gids->resize(2);
+    }
+    const Diagnosis diagnosis = diagnose(fleet);
+    EXPECT_THAT(faults(diagnosis), IsEmpty());
+    EXPECT_EQ(count(diagnosis.findings, Severity::Info), without == 3 ? 3u : 0u) << render_text(diagnosis);
+  }
+}
+
 TEST(Doctor, OfTwoNodesTheOneWithFewerHcasIsOdd) {
   Fleet fleet = fleet_of(2, roce_node);
   fleet[0].ports.erase(fleet[0].ports.begin());

@@ -298,17 +298,24 @@ TEST(JobAnswer, OfThreeRanksOfOneNodeTheOddOneStandsOut) {
   EXPECT_THAT(told(ask_job(objects)), Contains("warning NodeValuesDiffer worker-2"));
 }
 
-TEST(JobAnswer, ARankThatCrashesIsNoted) {
-  const AnsweredJob asked = with_odd([](Worker& worker) {
-    worker.then = [](Json& object) {
-      object["status"]["containerStatuses"] = Json::parse(
-          R"([{"name": "c", "restartCount": 7, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
-               "lastState": {"terminated": {"exitCode": 139}}}])");
-    };
-  });
-  EXPECT_THAT(asked.answer.notes,
-              Contains(testing::HasSubstr("worker-2 on node gpu-2, container c is in CrashLoopBackOff "
-                                          "(restarts: 7, exit code 139)")));
+TEST(JobAnswer, ARankThatDoesNotRunIsInTheFirstSentence) {
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"containerStatuses": [{"name": "c", "restartCount": 7, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+           "lastState": {"terminated": {"exitCode": 139}}}]})",
+       "container c is in CrashLoopBackOff (restarts: 7, exit code 139)."},
+      {R"({"phase": "Failed",
+           "containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]})",
+       "container c has failed (OOMKilled, exit code 137)."},
+      {R"({"initContainerStatuses": [{"name": "i", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]})",
+       "container i cannot start (ImagePullBackOff)."},
+      {R"({"phase": "Failed", "reason": "Evicted"})", "the pod has failed (Evicted)."}};
+  for (const auto& one : cases) {
+    const AnsweredJob asked = with_odd([&](Worker& worker) {
+      worker.then = [&](Json& object) { object["status"].update(Json::parse(one.first)); };
+    });
+    EXPECT_THAT(asked.answer.sentence, testing::HasSubstr("worker-2 on node gpu-2, " + one.second));
+    EXPECT_THAT(told(asked), IsEmpty());
+  }
 }
 
 TEST(JobAnswer, ATableThatChangedSinceItWasBound) {

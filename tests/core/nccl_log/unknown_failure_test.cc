@@ -65,6 +65,10 @@ TEST(UnknownFailure, ThatARunOutlivedEndedNothing) {
   for (const std::string& log :
        {error + destroyed, error + finished, finished + error + destroyed, destroyed + finished + error})
     EXPECT_FALSE(is_good(verify_lines(log).findings)) << log;
+  const std::string event =
+      "n:1:9 [0] x.cc:1 NCCL WARN NET/IB : mlx5_3:1 Got non-fatal async event: port error(10)\n";
+  EXPECT_TRUE(is_good(verify_lines(event + finished).findings));
+  EXPECT_FALSE(is_good(verify_lines(finished + event).findings));
 }
 
 TEST(Barrier, MoreWorkersThanTheJobHasAreOfAnEarlierRun) {

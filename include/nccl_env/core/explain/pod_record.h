@@ -79,8 +79,10 @@ struct PodRecord {
   std::string node;   // "": not bound
   std::string phase;  // Pending, Running, …; "" if the pod does not say
   std::optional<Timestamp> created;
-  bool ending = false;   // it is being deleted
-  std::string crashing;  // "container c is in CrashLoopBackOff (restarts: 7, exit code 139)"; "" if none is
+  bool ending = false;  // it is being deleted
+  // "container c is in CrashLoopBackOff (restarts: 7, exit code 139)", "container c has failed (OOMKilled,
+  // exit code 137)"; "" if nothing is wrong with them.
+  std::string trouble;
   bool host_network = false;
   std::string unscheduled;         // what the scheduler says of a pod that it could not place
   std::vector<std::string> gates;  // scheduling gates
