@@ -71,7 +71,7 @@ void add_of_image(const NcclLog& log, const std::vector<Value>& spec, LogVerific
   }
 }
 
-// What to do where NCCL fell back and reads a list of which it found no device; "" where it found one.
+// Says what to do where NCCL fell back and reads a list of which it found no device; "" where it found one.
 std::string remedy_of_list(const NcclLog& log) {
   const std::string list = value_read(log, variable::kIbHca);
   if (list.empty() || !log.devices.empty()) return {};

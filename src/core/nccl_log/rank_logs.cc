@@ -88,7 +88,7 @@ const Finding* first_of(const RankLog& rank) {
   return findings.empty() || is_good(findings) ? nullptr : &findings.front();
 }
 
-// What to do about codes whose own remedy is to compare the ranks, as is done here.
+// Takes the place of remedies that are to compare the ranks, as is done here.
 constexpr std::pair<Code, std::string_view> kBesideOthers[] = {
     {Code::InitNotEnded,
      "Look first at ranks that are missing here or stand still (kubectl get pods; py-spy dump --pid PID); "
