@@ -247,7 +247,7 @@ TEST(Doctor, OneNodeThatLostMostOfItsCardsOrAllIsNoKindOfItsOwn) {
   }
 }
 
-// Who says how many ports the nodes have is not asked.
+// Asks nothing where a policy says how many ports the nodes have.
 TEST(Doctor, FewerCardsThatAPolicyExpectsAreNoFault) {
   NcclPolicy policy = policy_for("rdma/hca");
   policy.fabric.expect_ports = 7;
