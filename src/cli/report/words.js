@@ -83,7 +83,10 @@ function byCode(list) {
 // Findings of one remedy as one: [{remedy, findings}], in their order.
 function byRemedy(list) {
   const groups = new Map();
-  for (const finding of list) groups.set(finding.remedy, [...(groups.get(finding.remedy) || []), finding]);
+  for (const finding of list) {
+    if (!groups.has(finding.remedy)) groups.set(finding.remedy, []);
+    groups.get(finding.remedy).push(finding);
+  }
   return [...groups].map(([remedy, some]) => ({remedy, findings: some}));
 }
 

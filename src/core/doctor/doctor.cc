@@ -98,13 +98,15 @@ void merge_ports(std::vector<Finding>& findings) {
 
 // Slow ports of a whole node, or of half a pool, have one cause, which is hardly a cable.
 void judge_slow_nodes(const std::vector<NodeView>& views, std::vector<Finding>& findings) {
+  std::map<std::string_view, const NodeView*> by_name;
+  for (const NodeView& view : views) by_name.emplace(view.table->name, &view);
   for (Finding& finding : findings) {
-    const auto node =
-        std::ranges::find(views, finding.subject.name, [](const NodeView& view) { return view.table->name; });
+    if (finding.code != Code::RateLow) continue;
+    const auto node = by_name.find(finding.subject.name);
     const std::size_t ports = finding.subject.parts.size();
-    const bool whole =
-        finding.subject.kind == "Pool" || (node != views.end() && ports > 1 && ports >= node->fabric.size());
-    if (finding.code == Code::RateLow && whole)
+    const bool whole = finding.subject.kind == "Pool" ||
+                       (node != by_name.end() && ports > 1 && ports >= node->second->fabric.size());
+    if (whole)
       finding.remedy =
           "Ports that are slow alike are hardly so by their cables: compare driver, firmware and settings "
           "(mlxlink, ethtool) and the speed of the switch's ports with those of good ones.";

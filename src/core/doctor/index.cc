@@ -74,9 +74,8 @@ bool has_many(const Served& count) {
   return count.first > 0 && count.first * 4 >= count.second && !has_most(count);
 }
 constexpr const char* kManyHave =
-    "Nothing, where pods of these nodes have sub-interfaces of their own; else give the netdevs addresses, "
-    "as "
-    "the others have.";
+    "Nothing, where pods of these nodes have sub-interfaces of their own; else give the netdevs "
+    "addresses, as the others have.";
 
 void check_addresses(Report& report) {
   std::map<const Rail*, Served> with;
@@ -90,7 +89,7 @@ void check_addresses(Report& report) {
     }
   });
   const auto served = static_cast<std::size_t>(
-      std::ranges::count_if(with, [&](const auto& of) { return has_most(of.second); }));
+      std::ranges::count_if(with, [](const auto& of) { return has_most(of.second); }));
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (!rows.known || !rows.usable.empty()) return;
