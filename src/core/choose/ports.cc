@@ -143,7 +143,7 @@ class PortFilter {
         interfaces_(table),
         node_(table, interfaces_),
         rates_(table) {
-    for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, false, "fabric"});
+    for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, false, "fabric", false});
   }
 
   PortChoice run() {
@@ -166,11 +166,12 @@ class PortFilter {
 
  private:
   template <class Why>
-  void drop(Why&& why) {
+  void drop(Why&& why, bool by_policy = false) {
     for (PortVerdict& verdict : choice_.verdicts) {
       if (!verdict.fabric) continue;
       if (std::string text = why(*verdict.port); !text.empty()) {
         verdict.fabric = false;
+        verdict.by_policy = by_policy;
         verdict.why = std::move(text);
       }
     }
@@ -268,23 +269,27 @@ class PortFilter {
   }
 
   void apply_filters() {
-    drop([this](const Port& port) -> std::string {
-      const auto link_layer = link_layer_of(port);
-      if (rule_.link_layer && link_layer && *link_layer != *rule_.link_layer) {
-        return "the policy wants link layer " + std::string(to_string(*rule_.link_layer));
-      }
-      if (any_glob(rule_.exclude_hcas, port.hca)) return "the policy excludes it";
-      if (rule_.min_rate_gbps && rates_.of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps) {
-        return "slower than the policy's minimum rate";
-      }
-      return {};
-    });
+    drop(
+        [this](const Port& port) -> std::string {
+          const auto link_layer = link_layer_of(port);
+          if (rule_.link_layer && link_layer && *link_layer != *rule_.link_layer) {
+            return "the policy wants link layer " + std::string(to_string(*rule_.link_layer));
+          }
+          if (any_glob(rule_.exclude_hcas, port.hca)) return "the policy excludes it";
+          if (rule_.min_rate_gbps && rates_.of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps) {
+            return "slower than the policy's minimum rate";
+          }
+          return {};
+        },
+        true);
   }
 
   void drop_unnamed() {
-    drop([this](const Port& port) -> std::string {
-      return is_named(port, rule_) ? "" : "not known to match what the policy names";
-    });
+    drop(
+        [this](const Port& port) -> std::string {
+          return is_named(port, rule_) ? "" : "not known to match what the policy names";
+        },
+        true);
   }
 
   bool infer() {
@@ -318,6 +323,14 @@ class PortFilter {
            count == static_cast<std::size_t>(rule_.expect_ports.value_or(0));
   }
 
+  // Why all ports were dropped, if that is one reason: ": the policy excludes it".
+  [[nodiscard]] std::string shared_why() const {
+    const std::string& why = choice_.verdicts.front().why;
+    const bool shared = std::all_of(choice_.verdicts.begin(), choice_.verdicts.end(),
+                                    [&](const PortVerdict& verdict) { return verdict.why == why; });
+    return shared ? ": " + why : "";
+  }
+
   struct Problem {
     Reason reason;
     std::string text;
@@ -329,10 +342,10 @@ class PortFilter {
     }
     const std::string count = std::to_string(ports.size());
     if (ports.empty())
-      return Problem{Reason::NoFabricPort,
-                     table_.ports.empty()
-                         ? "it has no RDMA device"
-                         : "none of " + std::to_string(table_.ports.size()) + " ports is left as fabric"};
+      return Problem{Reason::NoFabricPort, table_.ports.empty()
+                                               ? "it has no RDMA device"
+                                               : "none of " + std::to_string(table_.ports.size()) +
+                                                     " ports is left as fabric" + shared_why()};
     if (layers.size() > 1)
       return Problem{Reason::MixedLinkLayers, "the selected ports are partly InfiniBand and partly Ethernet"};
     if (layers.empty() && !rule_.names_ports() && !rule_.link_layer)
@@ -426,7 +439,8 @@ PortChoice choose_policy_ports(const NodeFabric& table, const NcclPolicy& policy
   choice.reason = Reason::ConditionUnknown;
   choice.detail = table.name + ": " + found.why + ".";
   for (const Port& port : table.ports)
-    choice.verdicts.push_back({&port, false, false, "which ports are meant is not known: " + found.why});
+    choice.verdicts.push_back(
+        {&port, false, false, "which ports are meant is not known: " + found.why, false});
   return choice;
 }
 

@@ -112,22 +112,33 @@ JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resour
   return rank;
 }
 
+bool has_failed(const PodRecord& record) {
+  return record.is_finished() && !record.trouble.empty();
+}
+
 // All members, in natural order of their names; pods that have finished are compared only if all have.
 std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
   const std::set<std::string> resources = common_resources(members);
   const bool all_finished = std::ranges::all_of(members, &PodRecord::is_finished, &AnsweredPod::record);
   std::vector<JobRank> ranks;
-  std::map<std::string, int> counts;
+  struct Attempts {
+    int all = 0, failed = 0;
+  };
+  std::map<std::string, Attempts> attempts;
   for (std::size_t i = 0; i < members.size(); ++i) {
     JobRank rank = make_rank(members[i], resources);
     rank.member = i;
     if (!all_finished && members[i].record.is_finished()) rank.compared = false;
-    ++counts[rank.name];
+    ++attempts[rank.name].all;
+    attempts[rank.name].failed += has_failed(members[i].record) ? 1 : 0;
     ranks.push_back(std::move(rank));
   }
   // A rank that was tried again has several pods.
   for (JobRank& rank : ranks) {
-    if (counts[rank.name] > 1) rank.name = members[rank.member].record.name;
+    const Attempts& of_rank = attempts[rank.name];
+    if (of_rank.all == 1) continue;
+    rank.replaced = of_rank.failed < of_rank.all && has_failed(members[rank.member].record);
+    rank.name = members[rank.member].record.name;
   }
   std::ranges::sort(ranks, hca_name_less, &JobRank::name);
   return ranks;
@@ -160,7 +171,10 @@ class Sentence {
       return "No pod of job " + name_ + " was given anything by nccl-env: " + shared_reason();
     }
     if (!worst_) return healthy(compared);
-    std::string text = count(odd_.size()) + " of " + count_of(compared, "rank") + " of job " + name_ +
+    const auto more = std::ranges::count_if(  // that have failed while others run
+        odd_, [&](std::size_t rank) { return !view_.ranks[rank].compared; });
+    const std::size_t all = compared + static_cast<std::size_t>(more);
+    std::string text = count(odd_.size()) + " of " + count_of(all, "rank") + " of job " + name_ +
                        (odd_.size() == 1 ? " needs" : " need") +
                        " attention: " + join_some(worst_->ranks, kNamedRanks, [&](std::size_t rank) {
                          return with_node(view_.ranks[rank], view_.record(rank));
@@ -217,25 +231,25 @@ class Sentence {
   std::set<std::size_t> odd_;
 };
 
-// "1 rank is in trouble: worker-2 on node gpu-2, container c has failed (OOMKilled, exit code 137)."; "" if
-// none.
-std::string trouble_in(const job::View& view) {
+// Pods that were given nothing, a launcher, too: "1 pod beside the ranks is in trouble: launcher on node n1,
+// container c has failed (OOMKilled, exit code 137)."; "" if none.
+std::string trouble_beside(const job::View& view) {
   std::size_t troubled = 0;
   std::string first;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
-    if (record.trouble.empty()) continue;
+    if (record.trouble.empty() || view.ranks[rank].replaced ||
+        view.member(rank).answer.state == PodState::Given)
+      continue;
     if (++troubled == 1) first = with_node(view.ranks[rank], record) + ", " + record.trouble + ".";
   }
   if (troubled == 0) return {};
-  return count_of(troubled, "rank") + (troubled == 1 ? " is in trouble: " : " are in trouble, first ") +
-         first;
+  return count_of(troubled, "pod") + " without values" +
+         (troubled == 1 ? " is in trouble: " : " are in trouble, first ") + first;
 }
 
-void add_notes(std::string_view name, const job::View& view, JobAnswer& into) {
-  if (const std::string trouble = trouble_in(view); !trouble.empty())
-    into.notes.push_back(trouble + " `nccl-env verify job/" + std::string(name) +
-                         "` reads what the logs say.");
+void add_notes(const job::View& view, JobAnswer& into) {
+  if (std::string trouble = trouble_beside(view); !trouble.empty()) into.notes.push_back(std::move(trouble));
   std::size_t waiting = 0, finished = 0, outside = 0;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
@@ -273,17 +287,17 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
     return std::pair(found.finding.severity, found.finding.code);
   });
   for (job::Found& found : founds) std::ranges::sort(found.ranks);
-  add_notes(name, view, answer);
+  add_notes(view, answer);
   answer.sentence = Sentence(name, view, founds).write();
-  const bool good = std::ranges::all_of(
-      founds, [](const job::Found& found) { return found.finding.severity == Severity::Info; });
-  if (const std::string trouble = trouble_in(view); good && !trouble.empty())
-    answer.sentence += " But " + trouble;
   for (job::Found& found : founds) {
     Subject& subject = found.finding.subject;
     subject.kind = "Job";
     subject.name_space = members.front().record.name_space;
     subject.name = name;
+    if (found.finding.code == Code::PodFailed) {
+      found.finding.remedy = "`nccl-env verify job/" + std::string(name) +
+                             "` reads the logs of all ranks; `kubectl describe pod NAME` tells of one.";
+    }
     for (const std::size_t rank : found.ranks) {
       answer.ranks[rank].odd |= found.finding.severity != Severity::Info;
       subject.parts.push_back(answer.ranks[rank].name);
@@ -303,6 +317,7 @@ constexpr std::size_t kNodeWidth = 18;
 constexpr std::size_t kHcasWidth = 18;
 
 std::string state_of(const JobRank& rank, const AnsweredPod& member) {
+  if (rank.replaced) return "failed, and replaced";
   return rank.missed ? std::string(to_string(PodState::MissedAtAdmission)) : verdict_words(member.answer);
 }
 

@@ -93,11 +93,11 @@ namespace {
 // Adds a pod's finding on its values, and on what NCCL makes of them. The others are the job's own checks.
 void add_own(std::size_t rank, const Finding& finding, Founds& into) {
   constexpr std::array kOwn{
-      Code::RailDown,        Code::NoSuchDevice,       Code::ListNotExact,   Code::LoopbackFirst,
-      Code::UnknownVariable, Code::ValueMisread,       Code::FellBack,       Code::EmptyGid,
-      Code::LinkLocalGid,    Code::RoceV1Gid,          Code::NoInterface,    Code::MixedLinks,
-      Code::GidIndexMoved,   Code::MemoryLock,         Code::SharedMemory,   Code::UserListShort,
-      Code::DeviceNotOpened, Code::DeviceNotAvailable, Code::ValueOverridden};
+      Code::RailDown,        Code::NoSuchDevice,       Code::ListNotExact,    Code::LoopbackFirst,
+      Code::UnknownVariable, Code::ValueMisread,       Code::FellBack,        Code::EmptyGid,
+      Code::LinkLocalGid,    Code::RoceV1Gid,          Code::NoInterface,     Code::MixedLinks,
+      Code::GidIndexMoved,   Code::MemoryLock,         Code::SharedMemory,    Code::UserListShort,
+      Code::DeviceNotOpened, Code::DeviceNotAvailable, Code::ValueOverridden, Code::PodFailed};
   if (std::ranges::find(kOwn, finding.code) == kOwn.end()) return;
   add(into, finding.code, finding.severity, {rank}, finding.sentence, finding.subject.path, finding.remedy);
 }
@@ -131,6 +131,11 @@ void check_pods(const View& view, Founds& into) {
       add(into, Code::LookFailed, Severity::Warning, {rank},
           "found none of its values itself: nccl-env-resolve failed" +
               detail_in_brackets(record.file->detail));
+    }
+    if (!compared && !view.ranks[rank].replaced) {  // it has failed while others run
+      for (const Finding& finding : answer.findings) {
+        if (finding.code == Code::PodFailed) add_own(rank, finding, into);
+      }
     }
     if (!compared || state == PodState::MissedAtBinding || state == PodState::Foreign) continue;
     for (const Finding& finding : answer.findings) add_own(rank, finding, into);

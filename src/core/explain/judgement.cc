@@ -158,6 +158,10 @@ void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Expos
 
 namespace {
 
+constexpr std::string_view kFabricRemedy =
+    "Correct spec.fabric of the policy, which no port of this node meets (`nccl-env table show`); if other "
+    "nodes meet "
+    "it, look at this one.";
 constexpr std::string_view kLookForCard =
     "Look for the card in lspci and for its driver in dmesg on the node, and at the agent's log there; until "
     "it is back, cordon the node and run the pod on another.";
@@ -170,7 +174,8 @@ bool is_known_down(const Port* port) {
 
 void tell_no_port(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
                   const NcclSelection* taken, std::vector<Finding>& findings) {
-  const std::vector<const Port*> fabric = choose_policy_ports(table, policy, exposure, now).fabric;
+  const PortChoice choice = choose_policy_ports(table, policy, exposure, now);
+  const std::vector<const Port*>& fabric = choice.fabric;
   const bool down = !fabric.empty() && std::ranges::all_of(fabric, is_known_down);
   std::vector<std::string> names;
   for (const auto& port : taken ? taken->ports : std::vector<NcclSelection::ChosenPort>()) {
@@ -181,7 +186,10 @@ void tell_no_port(const NodeFabric& table, const NcclPolicy& policy, Exposure ex
   });
   for (Finding& finding : findings) {
     if (finding.remedy != remedy(Reason::NoFabricPort)) continue;
-    if (table.ports.empty()) finding.remedy = kLookForCard;
+    if (table.ports.empty())
+      finding.remedy = kLookForCard;
+    else if (std::ranges::all_of(choice.verdicts, &PortVerdict::by_policy))
+      finding.remedy = kFabricRemedy;
     if (down) finding.remedy = words_of(Code::RailDown).remedy;
     if (finding.code != Code::NoList || names.empty() || !finding.sentence.ends_with('.')) continue;
     finding.sentence.pop_back();

@@ -39,13 +39,13 @@ void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around
 }
 
 std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings& around,
-                                  const std::vector<Change>& changes) {
+                                  const std::vector<Change>& changes, PodState state) {
   std::vector<std::string> notes;
   for (const std::string& key : record.unreadable) {
     if (key == key::kStatus) continue;  // the answer tells it
     notes.push_back("The annotation " + key + " holds what nccl-env never writes; it is not read.");
   }
-  if (!record.trouble.empty()) {
+  if (!record.trouble.empty() && state != PodState::Given) {
     notes.push_back("Now " + record.trouble + ": `kubectl describe pod " + record.name +
                     "` tells more, and `nccl-env verify pod/" + record.name + "` reads its log.");
   }
@@ -138,9 +138,12 @@ class Answerer {
     }
     const std::string otherwise = answer_.state == PodState::NotInjected ? answer_.sentence : std::string();
     if (!record_.foreign.empty()) tell_foreign();
+    const std::string given = answer_.state == PodState::Given ? answer_.sentence : std::string();
     judge_pod(pod_, record_, around_, answer_);
-    answer_.notes = notes_of(record_, around_, answer_.changes);
+    answer_.notes = notes_of(record_, around_, answer_.changes, answer_.state);
     if (!record_.foreign.empty() && !otherwise.empty()) answer_.notes.push_back(otherwise);
+    if (!given.empty() && !is_good(answer_.findings) && answer_.findings.front().code == Code::PodFailed)
+      answer_.notes.push_back(given);
     return std::move(answer_);
   }
 

@@ -2,6 +2,7 @@
 #include "explain/pod_judgement.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "decide/process_limits.h"
 #include "engines/nccl/interfaces.h"
@@ -56,6 +57,7 @@ class Judge {
   void run() {
     if (around_.table) add_lost_index();
     if (record_.status && !record_.node.empty()) add_changes();
+    if (answer_.state == PodState::Given && !record_.trouble.empty()) add_failed();
     add_selections();
     judge();
     tell_verdict();
@@ -96,6 +98,14 @@ class Judge {
     add_finding(Code::GidIndexMoved, Severity::Error,
                 lost + " since the pod was bound: new connections fail.",
                 "Create the pod anew, at best the whole job at once.");
+  }
+
+  void add_failed() {
+    std::string sentence = record_.trouble + ".";
+    sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+    add_finding(Code::PodFailed, Severity::Warning, std::move(sentence),
+                "`kubectl describe pod " + record_.name + "` tells more, and `nccl-env verify pod/" +
+                    record_.name + "` reads its log.");
   }
 
   // Another webhook, or a person, may take out of a pod what ours has put in.
@@ -284,8 +294,6 @@ class Judge {
                                                            : around_.table_problem) +
                           ".";
     }
-    if (is_good(answer_.findings) && !record_.trouble.empty())
-      answer_.sentence += " But " + record_.trouble + ".";
   }
 
   [[nodiscard]] const GivenContainer* in_status() const {

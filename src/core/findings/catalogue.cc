@@ -490,6 +490,9 @@ constexpr std::array kRows{
         "Read the warnings before that line (NCCL_DEBUG=WARN or INFO prints them), and the logs of the other "
         "ranks: the log of the rank that failed first names the cause. In containers see df -h /dev/shm, "
         "too."),
+    of_pod(Code::PodFailed, "PodFailed", Impact::None,
+           "The pod or a container of it has failed, fails again and again, or cannot start.",
+           "`kubectl describe pod NAME` tells more, and `nccl-env verify pod/NAME` reads its log."),
     of_check(Code::ApiServer, "ApiServer", Impact::None,
              "Agents need an API server of a version that names nodes in their tokens."),
     of_check(Code::Crds, "Crds", Impact::None,

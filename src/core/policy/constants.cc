@@ -175,6 +175,23 @@ void warn_of_other_networks(const PolicyInput& spec, const NcclPolicy& policy) {
   });
 }
 
+// For one pod they find a fault; for all they cost NVLink, or the ranks of a host their shared memory.
+std::string slow_warning(string_view name, string_view value) {
+  const bool p2p = name == "NCCL_P2P_DISABLE", shared = name == "NCCL_SHM_DISABLE";
+  if ((!p2p && !shared) || value == "0") return {};
+  return std::string("makes every pod slow: without ") +
+         (p2p ? "NVLink and PCIe between GPUs" : "shared memory") +
+         ", GPUs of one host reach each other by slower ways; set it in the one pod that needs it";
+}
+
+void warn_of_slow(const PolicyInput& spec, const NcclPolicy& policy) {
+  each_constant(policy, [&](auto variant, const std::string& name, const std::string& value) {
+    const std::string warning = slow_warning(name, value);
+    if (warning.empty()) return;
+    visit_constant(spec, variant, name, [&](const Path& at) { spec.findings.warning(at.text(), warning); });
+  });
+}
+
 // Lists of one function each are of 2.24: NCCL before passes over them.
 void warn_of_functions(const PolicyInput& spec, const NcclPolicy& policy) {
   if (!policy.min_nccl || *policy.min_nccl >= nccl_since::kFunctionLists) return;
@@ -250,6 +267,7 @@ void read_labels(const PolicyInput& in, string_view name, described::LabelGlobs 
 void check_constants(const PolicyInput& spec, const NcclPolicy& policy) {
   check_lines(spec, policy);
   warn_of_other_networks(spec, policy);
+  warn_of_slow(spec, policy);
   warn_of_functions(spec, policy);
   check_references(spec, policy);
   check_partition(spec, policy);

@@ -27,6 +27,10 @@ using std::string_view;
 
 // NCCL's own search for the index begins with 2.21.5.
 void check_search(const PolicyInput& spec, const NcclPolicy& policy) {
+  if (policy.min_nccl && *policy.min_nccl > kNewestNccl)
+    spec.findings.warning(spec.fields.path("nccl").field("minVersion").text(),
+                          "is newer than " + format_nccl_version(kNewestNccl) +
+                              ", the newest NCCL that this version of nccl-env knows");
   if (policy.gid_index.kind != GidIndexRule::Kind::Dynamic || policy.searches_gid()) return;
   if (policy.min_nccl) {
     spec.error("gidIndex",

@@ -9,6 +9,7 @@
 
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 #include "policy/words.h"
@@ -54,6 +55,21 @@ bool names_loopback(string_view list) {
   return false;
 }
 
+// Families of HCAs, as hca_family tells them, by which no kernel calls an interface.
+constexpr std::array<string_view, 8> kHcaFamilies{"mlx_",   "bnxt_re", "erdma_", "irdma",
+                                                  "ionic_", "hns_",    "qedr",   "rocep"};
+
+// The first name of the list that an HCA may have; "" if none.
+std::string hca_among(string_view list) {
+  while (!list.empty()) {
+    const string_view entry = list.substr(0, list.find(','));
+    if (std::find(kHcaFamilies.begin(), kHcaFamilies.end(), hca_family(entry)) != kHcaFamilies.end())
+      return std::string(entry);
+    list.remove_prefix(std::min(list.size(), entry.size() + 1));
+  }
+  return {};
+}
+
 }  // namespace
 
 void read_hca(const PolicyInput& in, HcaRule& out) {
@@ -79,6 +95,9 @@ void read_socket_interface(const PolicyInput& in, SocketInterfaceRule& out) {
     in.warning("socketInterface",
                "NCCL takes lo first, and ranks on other nodes do not reach it: name the nodes' interface, or "
                "write FromNode");
+  if (const std::string hca = hca_among(names); !hca.empty())
+    in.warning("socketInterface",
+               in_quotes(hca) + " is called like an HCA: an interface such as eth0 stands here, or FromNode");
   out = {SocketInterfaceRule::Kind::Literal, *std::move(value.literal)};
 }
 

@@ -302,20 +302,40 @@ TEST(JobAnswer, ARankThatDoesNotRunIsInTheFirstSentence) {
   const std::pair<std::string, std::string> cases[] = {
       {R"({"containerStatuses": [{"name": "c", "restartCount": 7, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
            "lastState": {"terminated": {"exitCode": 139}}}]})",
-       "container c is in CrashLoopBackOff (restarts: 7, exit code 139)."},
+       "Container c is in CrashLoopBackOff (restarts: 7, exit code 139)."},
       {R"({"phase": "Failed",
            "containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]})",
-       "container c has failed (OOMKilled, exit code 137)."},
+       "Container c has failed (OOMKilled, exit code 137)."},
       {R"({"initContainerStatuses": [{"name": "i", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]})",
-       "container i cannot start (ImagePullBackOff)."},
-      {R"({"phase": "Failed", "reason": "Evicted"})", "the pod has failed (Evicted)."}};
+       "Container i cannot start (ImagePullBackOff)."},
+      {R"({"phase": "Failed", "reason": "Evicted"})", "The pod has failed (Evicted)."}};
   for (const auto& one : cases) {
     const AnsweredJob asked = with_odd([&](Worker& worker) {
       worker.then = [&](Json& object) { object["status"].update(Json::parse(one.first)); };
     });
-    EXPECT_THAT(asked.answer.sentence, testing::HasSubstr("worker-2 on node gpu-2, " + one.second));
-    EXPECT_THAT(told(asked), IsEmpty());
+    EXPECT_THAT(asked.answer.sentence,
+                testing::StartsWith(
+                    "1 of 4 ranks of job train needs attention: rank worker-2 on node gpu-2: " + one.second));
+    EXPECT_THAT(told(asked), ElementsAre("warning PodFailed worker-2"));
   }
+}
+
+TEST(JobAnswer, AnAttemptThatFailedIsForgottenOnceAnotherRuns) {
+  const auto attempt = [](const char* name, const char* phase) {
+    Worker worker(2);
+    worker.then = [name, phase](Json& object) {
+      object["metadata"]["name"] = name;
+      object["status"]["phase"] = phase;
+    };
+    return worker.make();
+  };
+  const auto others = [&](Json one, Json other) {
+    return told(ask_job({Worker(0).make(), Worker(1).make(), std::move(one), std::move(other)}));
+  };
+  EXPECT_THAT(others(attempt("w-2-a", "Failed"), attempt("w-2-b", "Running")), IsEmpty());
+  EXPECT_THAT(others(attempt("w-2-a", "Failed"), attempt("w-2-b", "Succeeded")), IsEmpty());
+  EXPECT_THAT(others(attempt("w-2-a", "Failed"), attempt("w-2-b", "Failed")),
+              ElementsAre("warning PodFailed w-2-a w-2-b"));
 }
 
 TEST(JobAnswer, ATableThatChangedSinceItWasBound) {
@@ -334,7 +354,7 @@ TEST(JobAnswer, RanksThatFinishedAreNotComparedWhileOthersRun) {
     worker.bound = false;
     worker.then = [](Json& object) { object["status"]["phase"] = "Failed"; };
   };
-  EXPECT_THAT(told(with_odd(finished)), IsEmpty());
+  EXPECT_THAT(told(with_odd(finished)), IsEmpty());  // what a failed pod lacked is no longer of interest
   Worker alone(0);
   finished(alone);
   EXPECT_THAT(told(ask_job({alone.make()})), ElementsAre("error MissedAtBinding worker-0"));

@@ -381,6 +381,20 @@ TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
   EXPECT_THAT(none.remedy, HasSubstr("lspci"));
 }
 
+TEST(Explain, AFabricThatNoPortMeetsIsThePolicys) {
+  const NodeFabric table = rails(2);
+  NcclPolicy policy = kHostPolicy;
+  policy.fabric.hcas = {"mlx5_9*"};
+  const Finding named = explained(equipped(kHostPod), policy, &table).findings.at(0);
+  EXPECT_THAT(named.sentence, HasSubstr("is left as fabric: not known to match what the policy names."));
+  EXPECT_THAT(named.remedy, StartsWith("Correct spec.fabric of the policy"));
+  policy.fabric.hcas.clear();
+  policy.fabric.link_layer = LinkLayer::InfiniBand;
+  const Finding layer = explained(equipped(kHostPod), policy, &table).findings.at(0);
+  EXPECT_THAT(layer.sentence, HasSubstr("is left as fabric: the policy wants link layer InfiniBand."));
+  EXPECT_EQ(layer.remedy, named.remedy);
+}
+
 TEST(Explain, AnAbsentInterfaceOfThePolicysIsTheAnswer) {
   NcclPolicy policy = kHostPolicy;
   policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth7"};

@@ -23,6 +23,17 @@ TEST(PolicyHca, IsAWordOrAList) {
   expect_error(R"({"hca": ""})", "spec.hca");
 }
 
+TEST(PolicyEnv, WarnsOfWhatMakesEveryPodSlow) {
+  expect_warning(R"({"env": {"NCCL_P2P_DISABLE": "1"}})", "spec.env.NCCL_P2P_DISABLE");
+  expect_warning(R"({"env": {"NCCL_SHM_DISABLE": "1"}})", "spec.env.NCCL_SHM_DISABLE");
+  expect_clean(R"({"env": {"NCCL_P2P_DISABLE": "0", "NCCL_SHM_DISABLE": "0"}})");
+}
+
+TEST(PolicyVersion, WarnsOfOneThatIsNotKnown) {
+  expect_warning(R"({"nccl": {"minVersion": "2.99"}})", "spec.nccl.minVersion");
+  expect_clean(R"({"nccl": {"minVersion": "2.32.3"}})");
+}
+
 TEST(PolicyGidIndex, IsAWordOrAnIntegerInEitherForm) {
   for (const char* spec : {R"({"gidIndex": 3})", R"({"gidIndex": "3"})"}) {
     const auto reading = read(spec);
@@ -134,6 +145,8 @@ TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {
   expect_clean(R"({"socketInterface": "eth0"})");
   expect_clean(R"({"socketInterface": "FromNode"})");
   expect_clean(R"({"socketInterface": "^lo,docker0"})");
+  for (const char* hca : {"mlx5_0", "=mlx5_1", "eth0,rocep1s0f1", "^lo,bnxt_re0"})
+    expect_warning(R"({"socketInterface": ")" + std::string(hca) + "\"}", "spec.socketInterface");
   expect_error(R"({"socketInterface": "e"})", "spec.socketInterface");
   expect_error(R"({"socketInterface": "omit"})", "spec.socketInterface");
   for (const char* list : {"^docker0", "lo", "=lo", "eth0,lo"})

@@ -14,6 +14,7 @@ struct JobRank {
   std::vector<std::string> hcas;  // of its exact list; empty where it has none
   std::string gid_index;          // "" where it has none
   bool missed = false;            // missed at admission, judged by what the other ranks have
+  bool replaced = false;          // it failed, and the rank has another pod that has not
   bool odd = false;               // an error or a warning names it
 };
 

@@ -48,7 +48,8 @@ enum class Code {
   DeviceNotAvailable, NoTransport, RendezvousFailed, CallsDiffer, NcclVersionsDiffer,
   LibraryMismatch, NoGpuDirect, InitNotEnded, MixedNetworks, ProgramError, LaunchFailed, Killed, Crashed,
   UnknownWarning, PeerClosed, TimedOut,
-  GaveUp,  // a call of NCCL's ended with an error, for whatever reason
+  GaveUp,     // a call of NCCL's ended with an error, for whatever reason
+  PodFailed,  // by the pod's status: a symptom, so the last of a pod's warnings
   // nccl-env check: an installation, before it, when leaving
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
   AgentVersions, Answers, PullSecrets,
