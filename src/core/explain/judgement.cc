@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "choose/node_traffic.h"
@@ -339,16 +341,18 @@ void add_short_lists(const std::vector<EngineChoices>& engines, const Subject& o
   for (const EngineChoices& one : engines) add_short(one.list, one.offered, one.alone.devices, of, into);
 }
 
-void add_by_container(std::vector<ContainerFindings> containers, std::vector<Finding>& into) {
-  const std::vector<ContainerFindings> all = containers;
-  for (ContainerFindings& container : containers) {
-    for (Finding& finding : container.findings) {
-      const bool shared = std::ranges::all_of(all, [&](const ContainerFindings& other) {
-        return std::ranges::find(other.findings, finding.sentence, &Finding::sentence) !=
-               other.findings.end();
-      });
+void add_by_container(const std::vector<ContainerFindings>& containers, std::vector<Finding>& into) {
+  std::map<std::string, std::size_t> have;  // containers that have the sentence
+  for (const ContainerFindings& container : containers) {
+    std::set<std::string> sentences;
+    for (const Finding& finding : container.findings) sentences.insert(finding.sentence);
+    for (const std::string& sentence : sentences) ++have[sentence];
+  }
+  for (const ContainerFindings& container : containers) {
+    for (const Finding& finding : container.findings) {
       Finding& added = into.emplace_back(finding);
-      if (!shared) added.sentence = "Container " + printable(container.name) + ": " + finding.sentence;
+      if (have[finding.sentence] < containers.size())
+        added.sentence = "Container " + printable(container.name) + ": " + finding.sentence;
     }
   }
 }

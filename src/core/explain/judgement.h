@@ -87,7 +87,7 @@ struct ContainerFindings {
   std::vector<Finding> findings;
 };
 // Adds the findings of all of a pod's containers; those that not all have begin with the container's name.
-void add_by_container(std::vector<ContainerFindings> containers, std::vector<Finding>& into);
+void add_by_container(const std::vector<ContainerFindings>& containers, std::vector<Finding>& into);
 
 // The worst first; what two containers share stands once.
 void sort_findings(std::vector<Finding>& findings);

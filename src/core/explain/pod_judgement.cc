@@ -163,7 +163,7 @@ class Judge {
       if (runs && container.in_status && !resolver) judge_given(container, of);
       if (!resolver) found.push_back({container.name, std::move(of)});
     }
-    add_by_container(std::move(found), findings);
+    add_by_container(found, findings);
     if (runs) {
       if (around_.table && around_.context.in_sync && is_ahead(around_.table->time, around_.context.now))
         add_ahead(*around_.table, subject(), findings);

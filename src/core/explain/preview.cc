@@ -346,7 +346,7 @@ void judge(const ExplainInput& input, Explanation& into) {
   for (const ContainerPlan& plan : input.plan.containers) ours[plan.position] = plan.in_scope;
   add_device_problem(input.pod, ours, pod, into.findings);
   add_choices(input, pod, into, found);
-  add_by_container(std::move(found), into.findings);
+  add_by_container(found, into.findings);
   add_no_list(input, pod, into);
   if (input.table && input.policy) {
     tell_no_port(*input.table, *input.policy, input.plan.exposure, input.now,
