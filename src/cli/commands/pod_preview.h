@@ -13,7 +13,7 @@
 
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/plan.h"
-#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/explain/preview_print.h"
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/program/inputs.h"

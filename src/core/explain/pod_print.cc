@@ -11,7 +11,7 @@
 #include "explain/value_print.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_record.h"
-#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/explain/preview_print.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"

@@ -7,7 +7,7 @@
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/engines/catalogue.h"
-#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/explain/preview_print.h"
 
 namespace nccl_env::engines_answer_test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/explain/preview_print.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

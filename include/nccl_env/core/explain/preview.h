@@ -2,7 +2,6 @@
 // Tells the decisions of core/decide: what a pod gets on a node and why, and what NCCL makes of it.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +14,6 @@
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/engine_choices.h"
-#include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/policy/policy.h"
@@ -67,6 +65,9 @@ struct ExplainedContainer {
   std::vector<Value> own;   // that the manifest sets itself, and that differ from ours; `detail` names ours
   bool names_conf = false;  // as in ContainerPlan
   std::vector<Value> engine_lines = {};  // of the files of other engines
+
+  // Returns the value of ours that the container gets, in env or file; nullptr if it gets none.
+  [[nodiscard]] const Value* find(std::string_view variable) const;
 };
 
 struct Explanation {
@@ -92,22 +93,5 @@ struct Explanation {
 // Adds the finding of a pod that gets nothing by a mistake, for the explanation's reason.
 void tell_mistake(const Pod& pod, Explanation& into);
 Explanation explain(const ExplainInput& input);
-
-// The answer in one line: "inject, 3 variables: 8 HCAs, GID index 3; left out: NCCL_IB_TIMEOUT (UserSet)".
-std::string sentence_of(const Explanation& explanation);
-
-// {"decision":"inject","reason":null,…,"containers":[…],"ncclAlone":{…},"ncclWithUs":{…}}:
-// docs/reference/cli.md.
-nlohmann::ordered_json to_json(const Explanation& explanation);
-// Adds the members "ncclVersion", "ncclAlone" and "ncclWithUs"; a member without a selection is null.
-void add_selections(const NcclVersion& version, const std::optional<NcclSelection>& alone,
-                    const std::optional<NcclSelection>& with_us, nlohmann::ordered_json& into);
-
-// For people: a block of lines, the last one with its line feed.
-std::string render_text(const Explanation& explanation, Choices choices = Choices::Compared);
-
-// NAME=VALUE lines, those of nccl.conf behind the env's; a value that is not known yet is a comment.
-// "# container NAME" where there are several.
-std::string render_env(const Explanation& explanation);
 
 }  // namespace nccl_env
