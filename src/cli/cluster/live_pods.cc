@@ -2,11 +2,11 @@
 #include "cluster/live_pods.h"
 
 #include <algorithm>
-#include <array>
 #include <istream>
 #include <set>
 
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/explain/job.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
@@ -17,15 +17,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Labels in which controllers write the name of an object on its pods. Sources: kubernetes/api batch/v1,
-// kubeflow/training-operator, sigs.k8s.io/jobset, sigs.k8s.io/lws, volcano-sh/apis, ray-project/kuberay.
-constexpr std::array<const char*, 7> kJobLabels{"batch.kubernetes.io/job-name",
-                                                "job-name",
-                                                "training.kubeflow.org/job-name",
-                                                "jobset.sigs.k8s.io/jobset-name",
-                                                "leaderworkerset.sigs.k8s.io/name",
-                                                "volcano.sh/job-name",
-                                                "ray.io/cluster"};
 // A longer name cannot be a label's value.
 constexpr std::size_t kMaxLabelValue = 63;
 
@@ -140,8 +131,8 @@ Result<JobPods> list_job_pods(kube::ApiServer& client, const std::string& name_s
                               const std::string& name) {
   Listing listing(client, name_space);
   if (name.size() <= kMaxLabelValue) {
-    for (const char* label : kJobLabels) {
-      if (const Status added = listing.add_labelled(label, name); !added) return added.error();
+    for (const std::string_view label : kJobLabels) {
+      if (const Status added = listing.add_labelled(std::string(label), name); !added) return added.error();
     }
   }
   if (listing.empty()) {

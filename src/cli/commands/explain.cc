@@ -249,6 +249,12 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
   const auto job =
       cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
   if (!job) return stop(terminal, program::kNotSeen, job.error().message);
+  if (const auto names = several_jobs(job->members); !names.empty()) {
+    constexpr std::size_t kMostNames = 4;
+    return stop(terminal, program::kUsage,
+                "the pods are of several jobs, " + join_some(names, kMostNames) +
+                    ": give those of one (kubectl get pods -l)");
+  }
   const JobAnswer answer = answer_job(job->title.name, job->members);
   print_answer(terminal, answer, job->members, job->title);
   return program::code_of(answer.findings);

@@ -88,6 +88,11 @@ bool has_only_v1(const Port* port) {
   return port->gids && !port->gids->empty() && std::all_of(port->gids->begin(), port->gids->end(), is_v1);
 }
 
+bool has_only_link_local(const Port* port) {
+  const auto is_local = [](const GidRow& row) { return row.gid.is_zero() || row.gid.is_link_local(); };
+  return port->gids && !port->gids->empty() && std::all_of(port->gids->begin(), port->gids->end(), is_local);
+}
+
 std::string when(const std::optional<Timestamp>& since) {
   return since ? "since " + format_timestamp(*since) : std::string("since when is not known");
 }
@@ -143,7 +148,8 @@ class PortFilter {
         interfaces_(table),
         node_(table, interfaces_),
         rates_(table) {
-    for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, false, "fabric", false});
+    for (const Port& port : table.ports)
+      choice_.verdicts.push_back({&port, true, false, "fabric", false, false});
   }
 
   PortChoice run() {
@@ -362,7 +368,10 @@ class PortFilter {
   }
 
   void finish() {
-    for (PortVerdict& verdict : choice_.verdicts) verdict.of_fabric = verdict.fabric;
+    for (PortVerdict& verdict : choice_.verdicts) {
+      verdict.of_fabric = verdict.fabric;
+      verdict.rowless = verdict.fabric && without_row_.contains(verdict.port);
+    }
     std::vector<const Port*> fabric = left();
     drop_idle();
     std::vector<const Port*> ports = left();
@@ -401,10 +410,14 @@ class PortFilter {
       const bool gidless =
           std::all_of(fabric.begin(), fabric.end(), [](const Port* port) { return has_no_gid(*port); });
       if (gidless) return "no port of the fabric has a GID in this network namespace (" + rowless + ")";
+      const bool local = std::all_of(fabric.begin(), fabric.end(), has_only_link_local);
       const bool v1 = std::all_of(fabric.begin(), fabric.end(), has_only_v1);
       if (rowless == all)
-        return "no port of the fabric has a usable RoCE v2 row" + std::string(v1 ? ", only RoCE v1" : "") +
-               " (" + rowless + ")";
+        return "no port of the fabric has a usable RoCE v2 row, " +
+               std::string(v1      ? "only RoCE v1 "
+                           : local ? "only link-local ones "
+                                   : "") +
+               "(" + rowless + ")";
     }
     std::string text = problem.text;
     if (problem.reason == Reason::NoFabricPort) text = "no port of the fabric can be used";
@@ -440,7 +453,7 @@ PortChoice choose_policy_ports(const NodeFabric& table, const NcclPolicy& policy
   choice.detail = table.name + ": " + found.why + ".";
   for (const Port& port : table.ports)
     choice.verdicts.push_back(
-        {&port, false, false, "which ports are meant is not known: " + found.why, false});
+        {&port, false, false, "which ports are meant is not known: " + found.why, false, false});
   return choice;
 }
 

@@ -154,7 +154,13 @@ void read_end(const Json& terminated, GivenFile& into) {
   into.stuck = true;
   into.detail = "exit code " + (code.is_number_integer() ? code.dump() : "not known");
   const std::string reason = word_of(member(terminated, "reason"));
-  if (!reason.empty()) into.detail += ", " + reason;
+  if (!reason.empty() && reason != "Error") into.detail += ", " + reason;
+  const std::string message = text_at(terminated, "message");
+  GivenFile told;
+  read_message(message, told);
+  const std::string line =
+      told.state == GivenFile::State::Failed ? told.detail : message.substr(0, message.find('\n'));
+  if (!line.empty() && !line.starts_with('{')) into.detail += ": " + printable(line.substr(0, kMaxDetail));
 }
 
 void read_resolver(const Json& object, GivenFile& into) {

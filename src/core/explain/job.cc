@@ -11,6 +11,7 @@
 
 #include "engines/nccl/ports.h"
 #include "explain/job_checks.h"
+#include "explain/judgement.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
@@ -99,10 +100,43 @@ std::string rank_name(const PodRecord& record) {
   return record.name;
 }
 
-JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resources) {
+// The part of a rank's labels that other pods of its kind share: "worker"; "" where labels do not tell.
+std::string role_of(const PodRecord& record) {
+  for (const std::string_view label :
+       {"training.kubeflow.org/replica-type", "training.kubeflow.org/job-role",
+        "jobset.sigs.k8s.io/replicatedjob-name", "volcano.sh/task-spec", "ray.io/node-type"}) {
+    if (std::string role = noted(record, label); !role.empty()) return role;
+  }
+  return {};
+}
+
+// The kinds of pods of which one at least was injected.
+std::set<std::string> injected_roles(std::span<const AnsweredPod> members) {
+  std::set<std::string> roles;
+  for (const AnsweredPod& member : members) {
+    const GivenContainer* container = member.record.main_container();
+    if (container && container->in_status) roles.insert(role_of(member.record));
+  }
+  return roles;
+}
+
+// True if the pod is of the ranks' kind, asks for devices as they do, and was given nothing.
+bool is_without(const AnsweredPod& member, const std::set<std::string>& resources,
+                const std::set<std::string>& roles) {
+  const GivenContainer* container = member.record.main_container();
+  const PodState state = member.answer.state;
+  if (!container || (state != PodState::NotInjected && state != PodState::Unknown)) return false;
+  if (!roles.contains(role_of(member.record))) return false;
+  return std::ranges::any_of(container->resources,
+                             [&](const std::string& resource) { return resources.contains(resource); });
+}
+
+JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resources,
+                  const std::set<std::string>& roles) {
   JobRank rank;
   rank.name = rank_name(member.record);
   rank.missed = was_missed(member, resources);
+  rank.without = !rank.missed && is_without(member, resources, roles);
   const GivenContainer* container = member.record.main_container();
   rank.compared = rank.missed || (container && container->in_status);
   if (!container) return rank;
@@ -118,7 +152,7 @@ bool has_failed(const PodRecord& record) {
 
 // All members, in natural order of their names; pods that have finished are compared only if all have.
 std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
-  const std::set<std::string> resources = common_resources(members);
+  const std::set<std::string> resources = common_resources(members), roles = injected_roles(members);
   const bool all_finished = std::ranges::all_of(members, &PodRecord::is_finished, &AnsweredPod::record);
   std::vector<JobRank> ranks;
   struct Attempts {
@@ -126,9 +160,9 @@ std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
   };
   std::map<std::string, Attempts> attempts;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    JobRank rank = make_rank(members[i], resources);
+    JobRank rank = make_rank(members[i], resources, roles);
     rank.member = i;
-    if (!all_finished && members[i].record.is_finished()) rank.compared = false;
+    if (!all_finished && members[i].record.is_finished()) rank.compared = rank.without = false;
     ++attempts[rank.name].all;
     attempts[rank.name].failed += has_failed(members[i].record) ? 1 : 0;
     ranks.push_back(std::move(rank));
@@ -157,6 +191,7 @@ class Sentence {
   Sentence(std::string_view name, const job::View& view, const job::Founds& founds)
       : name_(name), view_(view) {
     for (const job::Found& found : founds) {
+      if (users_off({found.finding})) off_ = &found.finding;
       if (found.finding.severity == Severity::Info) continue;
       if (!worst_) worst_ = &found;
       ++findings_;
@@ -209,24 +244,48 @@ class Sentence {
     return list && list->state != State::LeftOut;
   }
 
+  // "rank worker-2 has no node yet: 0/4 nodes are available: 4 Insufficient rdma/hca."
+  [[nodiscard]] std::string why_waiting(std::size_t rank) const {
+    const PodRecord& record = view_.record(rank);
+    std::string text = with_node(view_.ranks[rank], record);
+    if (!record.node.empty()) return text + " has not started yet (" + record.starting + ").";
+    text += " has no node yet";
+    if (!record.gates.empty())
+      return text + ": its scheduling gate '" + record.gates.front() + "' is closed.";
+    if (record.unscheduled.empty()) return text + ".";
+    return text + ": " + record.unscheduled + (record.unscheduled.ends_with('.') ? "" : ".");
+  }
+
   [[nodiscard]] std::string healthy(std::size_t compared) const {
-    std::size_t lists = 0, bound = 0;
+    std::size_t lists = 0, started = 0;
+    job::RankIndexes waiting;
     for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
       lists += has_list(view_.ranks[rank], rank) ? 1 : 0;
-      bound += view_.ranks[rank].compared && !view_.record(rank).node.empty() ? 1 : 0;
+      if (!view_.ranks[rank].compared) continue;
+      const PodRecord& record = view_.record(rank);
+      const bool waits = record.node.empty() || !record.starting.empty();
+      waits ? waiting.push_back(rank) : void(++started);
     }
-    if (lists == 0) {
-      return "No rank of job " + name_ + " has an HCA list" +
-             (bound == 0 ? " yet: none has a node." : ": nccl-env gives them none, so NCCL takes its own.");
-    }
-    if (compared == 1) return "The one rank of job " + name_ + " has its values.";
+    const std::string why = waiting.empty() ? "" : why_waiting(waiting.front());
+    if (started == 0 && !waiting.empty()) return "No rank of job " + name_ + " runs yet: " + why;
+    if (lists == 0 && off_) return "No rank of job " + name_ + " uses RDMA: " + off_->sentence;
+    if (lists == 0)
+      return "No rank of job " + name_ + " has an HCA list: nccl-env gives them none, so NCCL takes its own.";
+    if (!waiting.empty())
+      return count(started) + " of " + count_of(compared, "rank") + " of job " + name_ +
+             (started == 1 ? " has its values; " : " have their values, and agree where they have to; ") +
+             why + but();
+    if (compared == 1) return "The one rank of job " + name_ + " has its values." + but();
     return "All " + count(compared) + " ranks of job " + name_ +
-           " have their values, and agree where they have to.";
+           " have their values, and agree where they have to." + but();
   }
+
+  [[nodiscard]] std::string but() const { return off_ ? " But " + off_->sentence : std::string(); }
 
   const std::string name_;
   const job::View& view_;
   const job::Found* worst_ = nullptr;
+  const Finding* off_ = nullptr;  // what the user has turned off
   std::size_t findings_ = 0;
   std::set<std::size_t> odd_;
 };
@@ -258,7 +317,7 @@ void add_notes(const job::View& view, JobAnswer& into) {
       waiting += record.node.empty() ? 1 : 0;
     } else {
       finished += ended ? 1 : 0;
-      outside += ended ? 0 : 1;
+      outside += ended || view.ranks[rank].without ? 0 : 1;
     }
   }
   const auto note = [&](std::size_t pods, const std::string& one, const std::string& many) {
@@ -271,6 +330,21 @@ void add_notes(const job::View& view, JobAnswer& into) {
 }
 
 }  // namespace
+
+std::vector<std::string> several_jobs(std::span<const AnsweredPod> members) {
+  std::vector<std::string> several;
+  for (const std::string_view label : kJobLabels) {
+    std::set<std::string> names;
+    for (const AnsweredPod& member : members) {
+      const auto name = member.record.labels.find(label);
+      names.insert(name == member.record.labels.end() ? std::string() : name->second);
+    }
+    if (names.contains({})) continue;
+    if (names.size() == 1) return {};
+    if (several.empty()) several.assign(names.begin(), names.end());
+  }
+  return several;
+}
 
 JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members) {
   JobAnswer answer;

@@ -116,6 +116,13 @@ void check_pods(const View& view, Founds& into) {
     if (view.ranks[rank].missed) {
       error(Code::MissedAtAdmission,
             "was created without nccl-env's variables, which pods like it have: the webhook was not asked");
+    } else if (view.ranks[rank].without) {
+      add(into, Code::OddNode, Severity::Warning, {rank},
+          "got nothing from nccl-env, which gave others of the job their values" +
+              (answer.reason ? ": " + std::string(to_string(*answer.reason)) : std::string()),
+          {},
+          "Let all ranks ask for the same devices, and none opt out: `nccl-env explain pod/NAME` says why it "
+          "did.");
     } else if (state == PodState::MissedAtBinding && compared) {
       error(Code::MissedAtBinding,
             "was bound without its node's values: " +
@@ -249,10 +256,21 @@ void check_list(const Names& names, const RankIndexes& ranks, const std::optiona
   }
 }
 
+// A node with InfiniBand needs no GID index; one with RoCE has one.
+void add_mixed(const RankIndexes& roce, const RankIndexes& infiniband, Founds& into) {
+  if (roce.empty() || infiniband.empty()) return;
+  const bool few = infiniband.size() <= roce.size();
+  add(into, Code::MixedLinks, Severity::Error, few ? infiniband : roce,
+      few ? "has InfiniBand, where others have RoCE: the two do not connect"
+          : "has RoCE, where others have InfiniBand: the two do not connect",
+      variable::kIbHca, "Run all ranks on nodes of one kind.");
+}
+
 // Reports values that a node could not give although others did; for the HCA list, also if none did.
 void check_reasons(const View& view, std::string_view name, Founds& into) {
   std::size_t given = 0;
   std::map<std::string, RankIndexes> without;
+  RankIndexes roce, infiniband;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
     if (!view.ranks[rank].compared || record.node.empty()) continue;
@@ -260,12 +278,18 @@ void check_reasons(const View& view, std::string_view name, Founds& into) {
     if (!value || value->state == State::Users || value->source == Source::Policy) continue;
     if (value->value) {
       ++given;
+      roce.push_back(rank);
     } else if (const std::string reason = record.reason_missing(*value); !reason.empty()) {
+      if (name == variable::kIbGidIndex && reason == to_string(Reason::InfiniBand)) {
+        infiniband.push_back(rank);
+        continue;
+      }
       const bool itself = value->source == Source::Pod;
       without[(itself ? "the pod found none (" : "its node could not give it (") + reason + ")"].push_back(
           rank);
     }
   }
+  if (name == variable::kIbGidIndex) add_mixed(roce, infiniband, into);
   if (given == 0 && name != variable::kIbHca) return;
   for (const auto& [why, ranks] : without) {
     add(into, given == 0 ? Code::NoList : Code::OddNode, Severity::Warning, ranks,

@@ -11,6 +11,7 @@
 #include "choose/node_traffic.h"
 #include "decide/process_limits.h"
 #include "decide/warnings.h"
+#include "engines/nccl/interfaces.h"
 #include "engines/nccl/ports.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
@@ -67,11 +68,16 @@ void add_short(std::string_view variable, const std::vector<std::string>& offere
   const auto known = std::ranges::count_if(
       offered, [&](const std::string& device) { return std::ranges::find(taken, device) != taken.end(); });
   const bool whole = static_cast<std::size_t>(known) == offered.size();
-  if (taken.empty() || offered.empty() || whole) return;
-  into.push_back({Code::UserListShort, known == 0 ? Severity::Warning : Severity::Info, of,
-                  std::string(variable) + " is the user's own and takes " +
-                      (known == 0 ? "none" : std::to_string(known)) + " of the node's " +
+  // NCCL spreads its traffic over all that it takes; other engines choose among them.
+  const bool wide = variable == variable::kIbHca && taken.size() > static_cast<std::size_t>(known);
+  if (taken.empty() || offered.empty() || (whole && !wide)) return;
+  const std::string takes = known == 0 ? "none of" : whole ? "more than" : std::to_string(known) + " of";
+  into.push_back({Code::UserListShort, known == 0 || wide ? Severity::Warning : Severity::Info, of,
+                  std::string(variable) + " is the user's own and takes " + takes + " the node's " +
                       std::to_string(offered.size()) + " HCAs: " + list_difference(offered, taken)});
+  if (wide)
+    into.back().remedy =
+        "Remove the variable from the container to have the node's list, or name the fabric's HCAs alone.";
   into.back().subject.path = variable;
 }
 
@@ -107,6 +113,14 @@ void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& f
   if (omission && (omission->reason == Reason::StaleTable || omission->reason == Reason::NoTable))
     std::erase_if(findings, [](const Finding& finding) { return finding.code == Code::FellBack; });
   const bool down = std::ranges::find(findings, Code::RailDown, &Finding::code) != findings.end();
+  const auto absent = std::ranges::find(findings, Code::NoSuchDevice, &Finding::code);
+  // The list is the cause.
+  if (!down && absent != findings.end() &&
+      std::erase_if(findings, [](const Finding& finding) { return finding.code == Code::FellBack; }) > 0) {
+    Finding& cause = *std::ranges::find(findings, Code::NoSuchDevice, &Finding::code);
+    cause.sentence += " So NCCL silently falls back to sockets.";
+    return;
+  }
   for (Finding& finding : findings) {
     if (finding.code != Code::FellBack) continue;
     if (down) {
@@ -168,6 +182,18 @@ constexpr std::string_view kLookForCard =
     "Look for the card in lspci and for its driver in dmesg on the node, and at the agent's log there; until "
     "it is back, cordon the node and run the pod on another.";
 
+constexpr std::string_view kRowRemedy =
+    "Give the interfaces of these ports their addresses, IPv4 or a routed IPv6, in RoCE v2 mode: `nccl-env "
+    "table "
+    "show` has their rows.";
+
+// True if the fabric is known, and each of its ports lacks a usable row.
+bool has_no_row(const PortChoice& choice) {
+  return !choice.fabric.empty() && std::ranges::all_of(choice.verdicts, [](const PortVerdict& verdict) {
+    return !verdict.of_fabric || (!verdict.fabric && verdict.rowless);
+  });
+}
+
 bool is_known_down(const Port* port) {
   return port->state.value_or(PortState::Active) != PortState::Active;
 }
@@ -193,6 +219,7 @@ void tell_no_port(const NodeFabric& table, const NcclPolicy& policy, Exposure ex
     else if (std::ranges::all_of(choice.verdicts, &PortVerdict::by_policy))
       finding.remedy = kFabricRemedy;
     if (down) finding.remedy = words_of(Code::RailDown).remedy;
+    if (!down && has_no_row(choice)) finding.remedy = kRowRemedy;
     if (finding.code != Code::NoList || names.empty() || !finding.sentence.ends_with('.')) continue;
     finding.sentence.pop_back();
     finding.sentence +=
@@ -232,6 +259,30 @@ void add_turned_off(const FindGiven& given, const Subject& of, std::vector<Findi
     into.back().subject.path = name;
     return;
   }
+}
+
+void add_users_off(const NcclEnv& own, const Subject& of, std::vector<Finding>& into) {
+  for (const std::string_view name : {variable::kIbDisable, variable::kNet}) {
+    const auto value = own.find(name);
+    if (value == own.end() || !turns_verbs_off(name, value->second)) continue;
+    // With a network of verbs beside it NCCL stops, which its own finding tells.
+    if (name == variable::kIbDisable && own.contains(variable::kNet) &&
+        !turns_verbs_off(variable::kNet, own.find(variable::kNet)->second))
+      return;
+    into.push_back({Code::UserListShort, Severity::Info, of,
+                    std::string(name) + "=" + value->second +
+                        " turns InfiniBand and RoCE off: NCCL uses sockets, and none of the node's HCAs."});
+    into.back().subject.path = name;
+    return;
+  }
+}
+
+const Finding* users_off(const std::vector<Finding>& findings) {
+  const auto found = std::ranges::find_if(findings, [](const Finding& finding) {
+    return finding.code == Code::UserListShort &&
+           (finding.subject.path == variable::kIbDisable || finding.subject.path == variable::kNet);
+  });
+  return found == findings.end() ? nullptr : &*found;
 }
 
 void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>& into) {
@@ -311,9 +362,14 @@ void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Sub
 
 void judge_setting(std::string_view name, std::string_view value, const Subject& of,
                    std::vector<Finding>& into) {
-  const auto problem = setting_problem(name, value);
+  auto problem = setting_problem(name, value);
+  Code code = name_problem(name) ? Code::UnknownVariable : Code::ValueMisread;
+  if (std::string lo = name == variable::kSocketIfname ? loopback_problem(value, kNewestNccl) : "";
+      !lo.empty()) {
+    code = Code::LoopbackFirst;
+    problem = std::move(lo);
+  }
   if (!problem) return;
-  const Code code = name_problem(name) ? Code::UnknownVariable : Code::ValueMisread;
   into.push_back({code, Severity::Warning, of, *problem});
   into.back().subject.path = name;
 }

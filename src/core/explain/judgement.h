@@ -48,6 +48,11 @@ using FindGiven = std::function<const Value*(std::string_view name)>;
 // Adds FellBack where a constant of the policy turns off the network for which it gives the list.
 void add_turned_off(const FindGiven& given, const Subject& of, std::vector<Finding>& into);
 
+// Adds UserListShort where a container's own variable turns off the network whose devices the pod has.
+void add_users_off(const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
+// Finds that finding, which stands in the first line although it may be meant; null if there is none.
+const Finding* users_off(const std::vector<Finding>& findings);
+
 // Adds StaleTable for a table of a time to come.
 void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>& into);
 // The table as it counts once it is too old: rows and devices stay what they were, states do not.

@@ -13,6 +13,7 @@
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -46,8 +47,7 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
     notes.push_back("The annotation " + key + " holds what nccl-env never writes; it is not read.");
   }
   if (!record.trouble.empty() && state != PodState::Given) {
-    notes.push_back("Now " + record.trouble + ": `kubectl describe pod " + record.name +
-                    "` tells more, and `nccl-env verify pod/" + record.name + "` reads its log.");
+    notes.push_back("Now " + record.trouble + ": " + record.trouble_remedy());
   }
   if (record.ending) notes.emplace_back("The pod is being deleted.");
   const auto fallback = record.status ? parse_reason(record.status->fallback) : std::nullopt;
@@ -229,7 +229,11 @@ class Answerer {
     }
     const GivenContainer* container = record_.main_container();
     if (container && !container->resources.empty()) {
-      sentence += " Its container " + container->name + " requests " + container->resources.front() +
+      const auto known = std::ranges::find_if(container->resources, [](const std::string& resource) {
+        return known_exposure(resource).has_value();
+      });
+      sentence += " Its container " + container->name + " requests " +
+                  (known == container->resources.end() ? container->resources.front() : *known) +
                   ": if other pods that do so have the annotation, this one was missed.";
     }
     set(PodState::Unknown, std::move(sentence),
@@ -346,11 +350,14 @@ class Answerer {
         if (file.stuck) {
           return set(PodState::NotStarted,
                      "The pod does not start: its init container nccl-env-resolve failed" + why + ".",
-                     kResolverRemedy, Code::HeldBack);
+                     "`kubectl logs " + record_.argument() +
+                         " -c nccl-env-resolve` may tell more; the label "
+                         "nccl-env.io/resolve=Binding on the namespace does without that container.",
+                     Code::HeldBack);
         }
         return set(
             PodState::Given, "The pod found none of its node's values: nccl-env-resolve failed" + why + ".",
-            "`kubectl logs " + record_.name + " -c nccl-env-resolve` may tell more.", Code::LookFailed);
+            "`kubectl logs " + record_.argument() + " -c nccl-env-resolve` may tell more.", Code::LookFailed);
       case GivenFile::State::Foreign:
         return set(PodState::Given,
                    "The pod has what policy " + record_.status->policy +

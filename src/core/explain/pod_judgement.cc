@@ -31,6 +31,9 @@ constexpr const char* kCardsRemedy =
     "A card that the node had is gone or renamed: `nccl-env doctor` says which. Cordon the node until it is "
     "back, and create the pod anew, on another.";
 
+constexpr const char* kLaterWebhook =
+    "Look for a webhook that changes pods after nccl-env's, and create the pod anew.";
+
 // True for a value that finds one of the interfaces or lo, and for one that names no interface.
 bool finds_interface(const Value& given, const std::vector<std::string>& has) {
   if (given.name == variable::kSocketIfname) {
@@ -103,19 +106,25 @@ class Judge {
   void add_failed() {
     std::string sentence = record_.trouble + ".";
     sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
-    add_finding(Code::PodFailed, Severity::Warning, std::move(sentence),
-                "`kubectl describe pod " + record_.name + "` tells more, and `nccl-env verify pod/" +
-                    record_.name + "` reads its log.");
+    add_finding(Code::PodFailed, Severity::Warning, std::move(sentence), record_.trouble_remedy());
   }
 
   // Another webhook, or a person, may take out of a pod what ours has put in.
   void judge_lost(const GivenContainer& container) {
+    if (!container.replaced.empty()) {
+      add_finding(Code::ValueOverridden, Severity::Error,
+                  "Container " + printable(container.name) +
+                      " has a value in env that was not there when nccl-env "
+                      "gave it one by file: " +
+                      join_some(container.replaced, kMostChanges) + ".",
+                  kLaterWebhook);
+    }
     if (container.lost.empty()) return;
     add_finding(Code::ValueOverridden, Severity::Error,
                 "Container " + printable(container.name) + " lacks what the pod's status lists, " +
                     join_some(container.lost, kMostChanges) +
                     ": neither its env nor a file of nccl-env's is in the pod.",
-                "Look for a webhook that changes pods after nccl-env's, and create the pod anew.");
+                kLaterWebhook);
   }
 
   // NCCL takes its own choice of devices where no list is given.
@@ -131,7 +140,9 @@ class Judge {
     const std::string why = detail != answer_.details.end() ? detail->second
                             : reason                        ? std::string(meaning(*reason))
                                                             : std::string();
-    add_no_list(name, why, reason ? remedy(*reason) : "", subject(), answer_.findings);
+    std::string then = reason ? std::string(remedy(*reason)) : std::string();
+    if (reason && scope_of(*reason) == ReasonScope::Node) then += " Then create the pod anew.";
+    add_no_list(name, why, then, subject(), answer_.findings);
   }
 
   // Where the reason is no longer the node's, what changed since tells it.
@@ -184,6 +195,11 @@ class Judge {
 
   void judge_given(const GivenContainer& container, std::vector<Finding>& into) {
     judge_lost(container);
+    NcclEnv own;
+    for (const Value& value : container.values) {
+      if (value.state == State::Users && value.value) own.insert_or_assign(value.name, *value.value);
+    }
+    add_users_off(own, subject(), into);
     for (const Value& value : container.values) {
       if (value.value && value.is_from(Source::Policy))
         judge_policys_setting(value.name, *value.value, subject(), into);
@@ -212,6 +228,11 @@ class Judge {
     for (Finding& finding : now) {
       if (finding.code == Code::ListNotExact && list && !users) finding.remedy = kInexactRemedy;
       if (finding.code == Code::NoSuchDevice && list && !users) finding.remedy = kCardsRemedy;
+      const auto is_of_it = [&](const std::string& replaced) {
+        return replaced.starts_with(finding.subject.path + "=");
+      };
+      if (!finding.subject.path.empty() && std::ranges::any_of(container.replaced, is_of_it))
+        finding.remedy = kLaterWebhook;
       const Value* of = container.find(finding.subject.path);
       if (of && of->is_from(Source::Policy)) finding.remedy = kPolicysRemedy;
     }
@@ -286,6 +307,9 @@ class Judge {
     if (!is_good(answer_.findings)) {
       answer_.sentence = answer_.findings.front().sentence;
       answer_.remedy = remedy_of(answer_.findings.front());
+    } else if (const Finding* off = users_off(answer_.findings)) {
+      answer_.sentence = off->sentence + " " + answer_.sentence;
+      answer_.remedy = remedy_of(*off);
     } else if (answer_.node_unseen) {
       answer_.sentence += " Whether NCCL can use it on node " + record_.node + " now is not known: " +
                           (aged_                           ? "its table is too old"

@@ -19,9 +19,11 @@
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 
@@ -53,6 +55,16 @@ bool PodRecord::has_unreadable_status() const {
 
 bool PodRecord::starts_itself() const {
   return status && status->form == to_string(Form::ContainerStart);
+}
+
+std::string PodRecord::argument() const {
+  if (!is_dns_subdomain(name)) return "NAME";
+  return name + (is_dns_subdomain(name_space) ? " -n " + name_space : "");
+}
+
+std::string PodRecord::trouble_remedy() const {
+  return "`kubectl describe pod " + argument() + "` tells more" +
+         (has_log ? ", and `nccl-env verify pod/" + argument() + "` reads its log." : "; it has no log.");
 }
 
 bool PodRecord::is_finished() const {
@@ -171,6 +183,14 @@ Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& se
   return given;
 }
 
+// True for a user's value in env of a variable that was not there at admission: nccl-env gives what a user
+// has set by no file.
+bool was_by_file(const Value& value, const NodeNote::Omitted& set) {
+  const auto by = set.find(value.name);
+  return value.state == State::Users && by != set.end() &&
+         (by->second == to_string(Source::File) || by->second == to_string(Source::Pod));
+}
+
 // True for a line of an engine's own file, as the status tells it.
 bool is_engine_line(std::string_view name, const NodeNote::Omitted& set) {
   const auto by = set.find(name);
@@ -253,6 +273,8 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   for (const EnvEntry& entry : container.env) {
     if (!has_known_prefix(entry.name)) continue;
     Value value = resolve(pod, entry, set, record);
+    if (was_by_file(value, set))
+      given.replaced.push_back(value.name + "=" + value.value.value_or("(not in the pod)"));
     std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });
     given.values.push_back(std::move(value));
   }
@@ -284,19 +306,37 @@ constexpr std::string_view kNoStarts[] = {"ImagePullBackOff",     "ErrImagePull"
                                           "InvalidImageName",     "CreateContainerConfigError",
                                           "CreateContainerError", "RunContainerError"};
 
+// Ends of a container that never ran (kuberuntime_container.go, cri-api).
+constexpr std::string_view kNeverStarted[] = {"StartError", "ContainerCannotRun"};
+constexpr std::int64_t kManyRestarts = 3;
+constexpr std::size_t kMostOfMessage = 200;
+
+// ": the image was not found"; "" without a message.
+std::string message_of(const Json& of) {
+  const std::string message = text_at(of, "message");
+  return message.empty() ? "" : ": " + printable(message.substr(0, kMostOfMessage));
+}
+
 std::string trouble_of_container(const Json& container) {
   const Json& state = member(container, "state");
   const Json& ended = member(state, "terminated");
   const std::string waits = text_at(member(state, "waiting"), "reason");
-  const Json& code =
-      member(waits == kCrashLoop ? member(member(container, "lastState"), "terminated") : ended, "exitCode");
+  const Json& last = member(member(container, "lastState"), "terminated");
+  const bool runs = member(state, "running").is_object();
+  const Json& code = member(waits == kCrashLoop || runs ? last : ended, "exitCode");
   const std::string exit = code.is_number_integer() && code != 0 ? "exit code " + code.dump() : "";
+  const std::int64_t restarts = number_at(container, "restartCount");
+  if (runs && restarts >= kManyRestarts && !exit.empty())
+    return "was started anew " + std::to_string(restarts) + " times, last after " + exit;
   if (waits == kCrashLoop)
-    return "is in CrashLoopBackOff (restarts: " + std::to_string(number_at(container, "restartCount")) +
-           (exit.empty() ? "" : ", ") + exit + ")";
-  if (std::ranges::find(kNoStarts, waits) != std::end(kNoStarts)) return "cannot start (" + waits + ")";
-  if (exit.empty()) return {};
+    return "is in CrashLoopBackOff (restarts: " + std::to_string(restarts) + (exit.empty() ? "" : ", ") +
+           exit + ")";
+  if (std::ranges::find(kNoStarts, waits) != std::end(kNoStarts))
+    return "cannot start (" + waits + message_of(member(state, "waiting")) + ")";
+  if (runs || exit.empty()) return {};
   const std::string reason = text_at(ended, "reason").substr(0, kContainerName);
+  if (std::ranges::find(kNeverStarted, reason) != std::end(kNeverStarted))
+    return "cannot start (" + reason + message_of(ended) + ")";
   return "has failed (" + (reason.empty() || reason == "Error" ? "" : reason + ", ") + exit + ")";
 }
 
@@ -309,9 +349,34 @@ std::string trouble_of(const Json& status) {
         return "container " + text_at(container, "name").substr(0, kContainerName) + " " + trouble;
     }
   }
-  if (text_at(status, "phase") != "Failed") return {};
-  const std::string reason = text_at(status, "reason").substr(0, kContainerName);
-  return "the pod has failed" + (reason.empty() ? "" : " (" + reason + ")");
+  const std::string phase = text_at(status, "phase"),
+                    reason = text_at(status, "reason").substr(0, kContainerName);
+  if (phase == "Unknown")
+    return "the pod's node does not answer" + (reason.empty() ? "" : " (" + reason + ")");
+  if (phase != "Failed") return {};
+  return "the pod has failed" + (reason.empty() ? "" : " (" + reason + message_of(status) + ")");
+}
+
+bool has_log(const Json& status) {
+  const auto ran = [](const Json& container) {
+    if (text_at(container, "name") == conf_file::kResolver) return false;
+    const Json& state = member(container, "state");
+    const Json& ended = member(state, "terminated");
+    const bool never = std::ranges::find(kNeverStarted, text_at(ended, "reason")) != std::end(kNeverStarted);
+    return member(state, "running").is_object() || (ended.is_object() && !never) ||
+           member(member(container, "lastState"), "terminated").is_object();
+  };
+  return std::ranges::any_of(items_at(status, "containerStatuses"), ran) ||
+         std::ranges::any_of(items_at(status, "initContainerStatuses"), ran);
+}
+
+// What a container of a pod that has a node and does not run yet waits for: "ContainerCreating".
+std::string start_of(const Json& status) {
+  for (const Json& container : items_at(status, "containerStatuses")) {
+    const std::string waits = text_at(member(member(container, "state"), "waiting"), "reason");
+    if (!waits.empty()) return waits.substr(0, kContainerName);
+  }
+  return {};
 }
 
 void read_scheduling(const Json& object, PodRecord& into) {
@@ -321,6 +386,8 @@ void read_scheduling(const Json& object, PodRecord& into) {
   const Json& status = member(object, "status");
   into.phase = text_at(status, "phase");
   into.trouble = trouble_of(status);
+  into.has_log = has_log(status);
+  if (into.phase == "Pending") into.starting = start_of(status);
   for (const Json& condition : items_at(status, "conditions")) {
     if (text_at(condition, "type") == "PodScheduled" && text_at(condition, "status") == "False")
       into.unscheduled = text_at(condition, "message").substr(0, kMaxSentence);

@@ -310,7 +310,11 @@ void add_no_list(const ExplainInput& input, const Subject& pod, Explanation& int
   };
   if (!input.plan.inject || into.containers.empty() || std::ranges::any_of(into.findings, tells_more)) return;
   const Value* list = find_named(into.containers.front().omitted, variable::kIbHca);
-  if (!list || !list->reason || scope_of(*list->reason) != ReasonScope::Node) return;
+  if (!list || !list->reason) return;
+  const bool no_rail = std::ranges::any_of(
+      into.warnings, [](const std::string& warning) { return warning.ends_with(no_rail_text()); });
+  const bool rails = list->reason == Reason::PodRailsUnknown && !no_rail;  // else NoRail tells it
+  if (scope_of(*list->reason) != ReasonScope::Node && !rails) return;
   nccl_env::add_no_list(to_string(*list->reason),
                         list->detail.empty() ? meaning(*list->reason) : list->detail, remedy(*list->reason),
                         pod, into.findings);
@@ -330,6 +334,7 @@ void judge(const ExplainInput& input, Explanation& into) {
   add_refusal(input, pod, into);
   if (input.ahead && input.table && input.plan.inject) add_ahead(*input.table, pod, into.findings);
   std::vector<ContainerFindings> found;
+  const std::vector<const ContainerPlan*> plans = containers_in_scope(input);
   for (const ExplainedContainer& container : into.containers) {
     std::vector<Finding>& findings = found.emplace_back(ContainerFindings{container.name, {}}).findings;
     for (const Value& own : container.own) {
@@ -337,6 +342,8 @@ void judge(const ExplainInput& input, Explanation& into) {
     }
     for (const Value* value : policys_values(container))
       judge_policys_setting(value->name, *value->value, pod, findings);
+    const ContainerPlan& plan = *plans[found.size() - 1];
+    if (into.inject) add_users_off(own_env(input.pod.containers[plan.position], plan).values, pod, findings);
     if (into.inject)
       add_turned_off([&](std::string_view name) { return container.find(name); }, pod, findings);
   }

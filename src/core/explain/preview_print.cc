@@ -173,8 +173,11 @@ std::string injected_text(const Explanation& explanation) {
 std::string head(const Explanation& explanation) {
   TextColumns columns(2);
   if (is_good(explanation.findings)) {
-    columns.add({"answer", sentence_of(explanation)});
-    add_further(explanation.findings, "", columns);
+    const Finding* off = explanation.inject ? users_off(explanation.findings) : nullptr;
+    columns.add({"answer", off ? "inject; " + off->sentence : sentence_of(explanation)});
+    if (off) columns.add({"remedy", std::string(remedy_of(*off))});
+    add_further(explanation.findings, off ? off->sentence : "", columns);
+    if (off) columns.add({"in all", sentence_of(explanation)});
   } else {
     const Finding& worst = explanation.findings.front();
     columns.add({"answer",

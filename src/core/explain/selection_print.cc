@@ -5,7 +5,9 @@
 #include <map>
 #include <vector>
 
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
@@ -68,6 +70,10 @@ std::string ports_compared(const NcclSelection& alone, const std::optional<NcclS
 std::string choice_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
                         const std::optional<NcclSelection>& with_us) {
   if (!alone) return {};
+  if (std::ranges::find(alone->notes, note_elsewhere(variable::kIbHca)) != alone->notes.end())
+    return "\n" + paragraph("NCCL " + format_nccl_version(version) +
+                                " takes what NCCL_IB_HCA says, which is not known here.",
+                            2);
   std::string text = "NCCL " + format_nccl_version(version) + " alone " + ports_compared(*alone, with_us);
   const std::string index = indexes_text(*alone);
   if (index != "-" && (!with_us || index != indexes_text(*with_us)))

@@ -153,12 +153,12 @@ constexpr std::array kRows{
         "RoCE behind a shared device plugin, without hostNetwork and without a secondary network: the ports "
         "have no GID in such a pod, and queue pairs fail (NoNetdev).",
         "Attach one network for each rail to the pod, or use hostNetwork."),
-    of_pod(
-        Code::UserListShort, "UserListShort", Impact::PodAnew,
-        "A user's own list (NCCL_IB_HCA, UCX_NET_DEVICES, ...) takes fewer HCAs than the fabric of the pod's "
-        "node has, or others.",
-        "Nothing, if it is meant so, equally on all ranks; else remove the variable from the container to "
-        "have the node's list."),
+    of_pod(Code::UserListShort, "UserListShort", Impact::PodAnew,
+           "A user's own variable (NCCL_IB_HCA, NCCL_NET, UCX_NET_DEVICES, ...) takes fewer HCAs than the "
+           "fabric of the pod's "
+           "node has, or others.",
+           "Nothing, if it is meant so, equally on all ranks; else remove the variable from the container to "
+           "have the node's list."),
     of_pod(Code::ListNotExact, "ListNotExact", Impact::PodAnew,
            "Without '=' a name in NCCL_IB_HCA is the beginning of a name, and takes further devices.",
            "Begin the list with '='."),

@@ -51,7 +51,7 @@ TEST(PortsWithoutRows, TheManagementNicIsNotTheFabricBecauseTheFabricHasNoAddres
   EXPECT_EQ(choice.reason, Reason::NoFabricPort);
   EXPECT_THAT(choice.ports, IsEmpty());
   EXPECT_EQ(choice.detail,
-            "node-a: no port of the fabric has a usable RoCE v2 row "
+            "node-a: no port of the fabric has a usable RoCE v2 row, only link-local ones "
             "(mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8).");
   EXPECT_EQ(choice.verdicts[0].why,
             "outweighed by 8 x Ethernet mlx5_core MT_0000000223 "
@@ -149,7 +149,7 @@ TEST(PortsWithoutRows, PortsThatAPolicyNamesAreNotReplaced) {
   NodeFabric table = fabric_without_addresses(management());
   FabricRule rule;
   rule.hcas = {"mlx5_[12]"};
-  EXPECT_THAT(choose(table, rule).detail, HasSubstr("usable RoCE v2 row (mlx5_1,mlx5_2)."));
+  EXPECT_THAT(choose(table, rule).detail, HasSubstr("v2 row, only link-local ones (mlx5_1,mlx5_2)."));
   rule.hcas = {"mlx5_[01]"};
   EXPECT_EQ(list(table, rule), "=mlx5_0");
   rule.hcas.clear();

@@ -134,7 +134,72 @@ TEST(JobAnswer, RanksThatLackARailAreNamedAlsoWhereTheyAreMost) {
 TEST(JobAnswer, AnotherNetworkOfOneRankIsToldByItsOwnVariable) {
   const AnsweredJob asked =
       with_odd([](Worker& worker) { worker.env = Json::array({env_literal("NCCL_NET", "Socket")}); });
-  EXPECT_THAT(told(asked), ElementsAre("error ValuesDiffer worker-2"));
+  EXPECT_THAT(told(asked), ElementsAre("error ValuesDiffer worker-2", "info UserListShort worker-2"));
+}
+
+TEST(JobAnswer, ANetworkThatAllHaveTurnedOffIsInTheFirstSentence) {
+  std::vector<Json> all;
+  for (int n = 0; n < 2; ++n) {
+    Worker worker(n);
+    worker.env = Json::array({env_literal("NCCL_IB_DISABLE", "1")});
+    all.push_back(worker.make());
+  }
+  const AnsweredJob asked = ask_job(all);
+  EXPECT_THAT(told(asked), ElementsAre("info UserListShort worker-0 worker-1"));
+  EXPECT_THAT(
+      asked.answer.sentence,
+      testing::StartsWith("No rank of job train uses RDMA: NCCL_IB_DISABLE=1 turns InfiniBand and RoCE off"));
+}
+
+TEST(JobAnswer, ARankThatHasNotStartedHasNoValuesYet) {
+  const AnsweredJob unscheduled = with_odd([](Worker& worker) {
+    worker.bound = false;
+    worker.then = [](Json& object) {
+      object["spec"].erase("nodeName");
+      object["status"] = {
+          {"phase", "Pending"},
+          {"conditions", Json::array({{{"type", "PodScheduled"},
+                                       {"status", "False"},
+                                       {"message", "0/4 nodes are available: 4 Insufficient rdma/hca."}}})}};
+    };
+  });
+  EXPECT_THAT(told(unscheduled), IsEmpty());
+  EXPECT_THAT(
+      unscheduled.answer.sentence,
+      testing::EndsWith("rank worker-2 has no node yet: 0/4 nodes are available: 4 Insufficient rdma/hca."));
+  const AnsweredJob creating = with_odd([](Worker& worker) {
+    worker.then = [](Json& object) {
+      object["status"] = {
+          {"phase", "Pending"},
+          {"containerStatuses",
+           Json::array({{{"name", "c"}, {"state", {{"waiting", {{"reason", "ContainerCreating"}}}}}}})}};
+    };
+  });
+  EXPECT_THAT(creating.answer.sentence, testing::StartsWith("3 of 4 ranks of job train have their values"));
+  EXPECT_THAT(creating.answer.sentence, testing::EndsWith("has not started yet (ContainerCreating)."));
+}
+
+TEST(JobAnswer, InfiniBandAndRoceDoNotConnect) {
+  const AnsweredJob asked = with_odd([](Worker& worker) {
+    for (Port& port : worker.node.ports) {
+      port.link_layer = LinkLayer::InfiniBand;
+      port.transport = Transport::InfiniBand;
+    }
+  });
+  EXPECT_THAT(told(asked), testing::Contains("error MixedLinks worker-2"));
+}
+
+TEST(JobAnswer, PodsOfTwoJobsAreNoJob) {
+  const auto of = [](const char* name) {
+    Worker worker(0);
+    worker.then = [name](Json& object) { object["metadata"]["labels"]["job-name"] = name; };
+    return worker.make();
+  };
+  const auto several = [](const std::vector<Json>& pods) { return several_jobs(ask_job(pods).members); };
+  Json llama = of("llama"), qwen = of("qwen");
+  EXPECT_THAT(several({llama, qwen}), ElementsAre("llama", "qwen"));
+  for (Json* pod : {&llama, &qwen}) (*pod)["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"] = "set";
+  EXPECT_THAT(several({llama, qwen}), IsEmpty()) << "jobs of one JobSet";
 }
 
 TEST(JobAnswer, AListOfTheUsersOwnOnOneRankCountsAgainstTheOthers) {
@@ -258,7 +323,7 @@ TEST(JobAnswer, AnOptedOutPodWasNotMissed) {
     worker.admitted = worker.bound = false;
     worker.then = [](Json& object) { object["metadata"]["labels"]["nccl-env.io/inject"] = "false"; };
   });
-  EXPECT_THAT(told(asked), IsEmpty());
+  EXPECT_THAT(told(asked), ElementsAre("warning OddNode worker-2"));
 }
 
 TEST(JobAnswer, ANodeThatCannotGiveWhatOthersGive) {

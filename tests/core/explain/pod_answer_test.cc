@@ -428,6 +428,47 @@ TEST(PodAnswer, WithoutAListTheReasonIsTheVerdict) {
   EXPECT_THAT(found_in(asked), ElementsAre("NoList NCCL_IB_HCA"));
 }
 
+TEST(PodAnswer, AUsersListOfMoreThanTheFabricIsTheVerdict) {
+  const NodeFabric table = rails_node(4);
+  NcclPolicy policy = rdma_policy();
+  policy.fabric.hcas = {"mlx5_[1-3]"};
+  const Json made = pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5")})});
+  const Answered asked = ask(bound(admit(made, policy).pod, policy, &table), all_readable(policy, table));
+  EXPECT_FALSE(is_good(asked.answer.findings));
+  EXPECT_THAT(asked.answer.sentence, HasSubstr("takes more than the node's 3 HCAs: + mlx5_4"));
+}
+
+TEST(PodAnswer, AValueThatCameAfterAdmissionIsTheVerdict) {
+  const NodeFabric table = rails_node(2);
+  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  object["spec"]["containers"][0]["env"].push_back(env_literal("NCCL_IB_HCA", "=mlx5_1"));
+  const Answered asked = ask(object, all_readable(rdma_policy(), table));
+  expect_told("an entry of env that the file was to bring", asked, PodState::Given, true);
+  EXPECT_EQ(asked.answer.findings.at(0).code, Code::ValueOverridden);
+  EXPECT_THAT(asked.answer.sentence, HasSubstr("NCCL_IB_HCA==mlx5_1"));
+}
+
+TEST(PodAnswer, AContainerThatNeverRanHasNoLog) {
+  const NodeFabric table = rails_node(2);
+  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  object["status"] = {
+      {"phase", "Pending"},
+      {"containerStatuses",
+       Json::array(
+           {{{"name", "c"},
+             {"state",
+              {{"waiting",
+                {{"reason", "CreateContainerConfigError"}, {"message", "secret \"wandb\" not found"}}}}}}})}};
+  const Answered asked = ask(object, all_readable(rdma_policy(), table));
+  EXPECT_THAT(asked.answer.sentence,
+              HasSubstr("cannot start (CreateContainerConfigError: secret \"wandb\" not found)"));
+  EXPECT_THAT(asked.answer.remedy, HasSubstr("it has no log"));
+  object["status"] = {
+      {"phase", "Failed"}, {"reason", "UnexpectedAdmissionError"}, {"message", "no healthy devices"}};
+  EXPECT_THAT(ask(object, all_readable(rdma_policy(), table)).answer.sentence,
+              HasSubstr("(UnexpectedAdmissionError: no healthy devices)"));
+}
+
 TEST(PodAnswer, ValuesThatThePodHasLostAreTheVerdict) {
   const NodeFabric table = rails_node(2);
   Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);

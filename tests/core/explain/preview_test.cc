@@ -138,7 +138,7 @@ TEST(Explain, AUsersOwnValueIsShownBesideTheNodesAndJudged) {
   EXPECT_THAT(wrong.containers.at(0).own[0].detail, HasSubstr("the node's: =mlx5_"));
   std::vector<std::string_view> codes;
   for (const Finding& finding : wrong.findings) codes.push_back(to_string(finding.code));
-  EXPECT_THAT(codes, ElementsAre("NoSuchDevice", "FellBack", "UnknownVariable"));
+  EXPECT_THAT(codes, ElementsAre("NoSuchDevice", "UnknownVariable"));
   EXPECT_THAT(wrong.warnings, Not(Contains(HasSubstr("TIMOUT")))) << "the finding says it";
   expect_golden(render_text(wrong));
   EXPECT_THAT(with({env_literal("NCCL_DEBUG", "INFO")}).findings, IsEmpty());
@@ -463,7 +463,13 @@ TEST(Explain, WhatTheUserSetAgainstHimselfHasItsOwnRemedy) {
   const auto off = with({env_literal("NCCL_NET", "IB"), env_literal("NCCL_IB_DISABLE", "1")});
   EXPECT_THAT(texts_of(off), ElementsAre(HasSubstr("error NetworkNotFound")));
   EXPECT_EQ(off.at(0).remedy, "Remove NCCL_IB_DISABLE, or NCCL_NET.");
-  EXPECT_THAT(with({env_literal("NCCL_IB_DISABLE", "1")}), IsEmpty()) << "sockets are meant";
+  EXPECT_THAT(texts_of(with({env_literal("NCCL_IB_DISABLE", "1")})),
+              ElementsAre(HasSubstr("info UserListShort: NCCL_IB_DISABLE=1 turns")))
+      << "sockets may be meant";
+  EXPECT_THAT(texts_of(with({env_literal("NCCL_IB_HCA", "mlx5")})), IsEmpty())
+      << "the node has no other devices";
+  EXPECT_THAT(texts_of(with({env_literal("NCCL_SOCKET_IFNAME", "lo")})),
+              ElementsAre(HasSubstr("warning LoopbackFirst")));
   EXPECT_THAT(with({env_literal("NCCL_IB_ADDR_RANGE", "11.0.0.0/8")}).at(0).remedy,
               StartsWith("Correct NCCL_IB_ADDR_RANGE"));
   EXPECT_THAT(with({env_literal("NCCL_IB_GID_INDEX", "0")}).at(0).remedy, IsEmpty()) << "its code's";

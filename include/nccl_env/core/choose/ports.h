@@ -34,6 +34,7 @@ struct PortVerdict {
   bool fabric = false;         // in the list
   bool of_fabric = false;      // part of the fabric, listed or not
   std::string why;             // one clause: "not Active since …", "on the node interface eth0"
+  bool rowless = false;        // of the fabric, without a usable RoCE v2 row
   bool by_policy = false;      // dropped by what spec.fabric names or demands, whatever its state
 };
 

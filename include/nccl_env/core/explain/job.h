@@ -3,6 +3,7 @@
 // pods alone; whatever else was read is in the pods' answers.
 #pragma once
 
+#include <array>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -20,6 +21,20 @@ struct JobAnswer {
   std::string sentence;           // for the owner of the job
   std::vector<std::string> notes;
 };
+
+// Labels in which controllers write the name of an object on its pods. Sources: kubernetes/api batch/v1,
+// kubeflow/training-operator, sigs.k8s.io/jobset, sigs.k8s.io/lws, volcano-sh/apis, ray-project/kuberay.
+inline constexpr std::array<std::string_view, 7> kJobLabels{"batch.kubernetes.io/job-name",
+                                                            "job-name",
+                                                            "training.kubeflow.org/job-name",
+                                                            "jobset.sigs.k8s.io/jobset-name",
+                                                            "leaderworkerset.sigs.k8s.io/name",
+                                                            "volcano.sh/job-name",
+                                                            "ray.io/cluster"};
+
+// The names of the jobs that the pods belong to, by a label that all of them have and none shares; empty
+// where they may be of one.
+std::vector<std::string> several_jobs(std::span<const AnsweredPod> members);
 
 // `name` is the job's, for the sentence.
 JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members);

@@ -15,6 +15,7 @@ struct JobRank {
   std::string gid_index;          // "" where it has none
   bool missed = false;            // missed at admission, judged by what the other ranks have
   bool replaced = false;          // it failed, and the rank has another pod that has not
+  bool without = false;           // asks for devices as the others, and was given nothing
   bool odd = false;               // an error or a warning names it
 };
 

@@ -35,7 +35,9 @@ struct GivenContainer {
   std::map<std::string, std::string, std::less<>> decided;  // of them, what of the user's decides about each
   std::vector<std::string> lost;                            // by the status it has them, and neither env nor
                                                             // file of it is there
-  std::vector<std::string> resources;                       // extended resources that it requests
+  std::vector<std::string>
+      replaced;  // "NCCL_IB_HCA=mlx5_0": in env, and by the status the file was to bring it
+  std::vector<std::string> resources;  // extended resources that it requests
 
   // The value that NCCL takes: for each variable the env beats the file.
   [[nodiscard]] const Value* find(std::string_view variable) const;
@@ -83,6 +85,8 @@ struct PodRecord {
   // "container c is in CrashLoopBackOff (restarts: 7, exit code 139)", "container c has failed (OOMKilled,
   // exit code 137)"; "" if nothing is wrong with them.
   std::string trouble;
+  bool has_log = false;  // a container of the user's has run
+  std::string starting;  // of a pod in phase Pending, what a container waits for: "ContainerCreating"
   bool host_network = false;
   std::string unscheduled;         // what the scheduler says of a pod that it could not place
   std::vector<std::string> gates;  // scheduling gates
@@ -102,6 +106,10 @@ struct PodRecord {
   [[nodiscard]] bool has_unreadable_status() const;
   // True if by its status the pod finds the node's values itself, so that none of them is missing at Binding.
   [[nodiscard]] bool starts_itself() const;
+  // "train-0 -n ml", for a command that people copy; "NAME" where the name is none that an API server gives.
+  [[nodiscard]] std::string argument() const;
+  // Says where to read on about its trouble.
+  [[nodiscard]] std::string trouble_remedy() const;
   [[nodiscard]] bool is_finished() const;  // it has succeeded or failed
   // True if a container reads an annotation that Binding writes, by its env or by a file.
   [[nodiscard]] bool reads_node() const;

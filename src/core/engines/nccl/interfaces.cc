@@ -8,6 +8,7 @@
 #include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/text/join.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -99,15 +100,32 @@ void note_unknowns(const Interfaces& chosen, const NcclVersion& version, NcclNot
 void note_user_list(std::string_view text, const NcclNameList& list, const NcclVersion& version,
                     NcclNotes& notes) {
   note_list_limits(list, variable::kSocketIfname, version, notes);
-  if (list.selects("lo", -1)) {
-    notes.add(NcclFault::LoopbackFirst,
-              "NCCL_SOCKET_IFNAME=" + in_quotes(text) +
-                  (list.exclude ? " admits lo, which usually comes first."
-                                : " takes lo, over which no other host is reached."));
-  }
+  if (std::string problem = loopback_problem(text, version); !problem.empty())
+    notes.add(NcclFault::LoopbackFirst, std::move(problem));
+}
+
+// More names would hide the sentence.
+constexpr std::size_t kMostNames = 8;
+
+std::string no_match(std::string_view text, const std::vector<Interface>& interfaces,
+                     const NcclVersion& version) {
+  std::vector<std::string> names;
+  for (const Interface& interface : interfaces) names.push_back(interface.name);
+  return "NCCL_SOCKET_IFNAME=" + in_quotes(text) + " takes none of the node's interfaces that are up" +
+         (names.empty() ? "" : " (it has " + join_some(names, kMostNames) + ")") +
+         "; if the process sees no other, initialisation fails (Bootstrap : no socket interface found, " +
+         std::string(no_interface_error(version)) + ").";
 }
 
 }  // namespace
+
+std::string loopback_problem(std::string_view text, const NcclVersion& version) {
+  const NcclNameList list = parse_nccl_name_list(text, version, kNcclMaxInterfaces);
+  if (text.size() < 2 || !list.selects("lo", -1)) return {};
+  return "NCCL_SOCKET_IFNAME=" + in_quotes(text) +
+         (list.exclude ? " admits lo, which usually comes first."
+                       : " takes lo, over which no other host is reached.");
+}
 
 std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const NcclEnv& env,
                                                 const NcclVersion& version, NcclNotes& notes) {
@@ -122,11 +140,14 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
   const Interfaces all = eligible(*table.interfaces, read_families(env), version);
   const Interfaces chosen = by_user ? matching(all, list) : default_choice(all, env, version, notes);
   if (chosen.empty()) {
-    std::string told =
-        "No interface of the table is selected; if the process sees no other, initialisation fails "
-        "(Bootstrap : no socket interface found, " +
-        std::string(no_interface_error(version)) + ").";
-    by_user ? notes.add(NcclFault::NoInterface, std::move(told)) : notes.push_back(std::move(told));
+    // The process has lo, also where the table does not list it.
+    if (by_user && !list.selects("lo", -1))
+      notes.add(NcclFault::NoInterface, no_match(text, *table.interfaces, version));
+    if (!by_user)
+      notes.push_back(
+          "No interface of the table is selected; if the process sees no other, initialisation fails "
+          "(Bootstrap : no socket interface found, " +
+          std::string(no_interface_error(version)) + ").");
   }
   note_unknowns(chosen, version, notes);
   std::vector<std::string> names;
