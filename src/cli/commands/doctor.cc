@@ -182,6 +182,11 @@ namespace {
 // A node has some hundred pods, and few nodes drift at a time.
 constexpr std::size_t kMostNodesAsked = 100;
 
+// "": the code's.
+std::string remedy_unlooked(Code code, const std::string& node) {
+  return code == Code::GidIndexMoved ? remedy_of_moved(node) : std::string();
+}
+
 // The running pods of a node. `told` gets a finding of that code if they could not be read.
 std::vector<PodRecord> list_pods(kube::ApiServer& client, const std::string& node, Code code,
                                  std::vector<Finding>& told) {
@@ -193,8 +198,8 @@ std::vector<PodRecord> list_pods(kube::ApiServer& client, const std::string& nod
   };
   const std::string path = kube::by_field(path_of(kube::kPods), "spec.nodeName=" + node);
   if (const Status listed = kube::list_all(client, path, take); !listed)
-    told.push_back(
-        {code, Severity::Info, of_node(node), "its pods were not looked at: " + listed.error().message});
+    told.push_back({code, Severity::Info, of_node(node),
+                    "its pods were not looked at: " + listed.error().message, remedy_unlooked(code, node)});
   return records;
 }
 
@@ -228,6 +233,11 @@ void check_lists(const std::vector<PodRecord>& pods, const NodeFabric& table, st
   }
 }
 
+constexpr const char* kNoPodHoldsIt =
+    "Nothing for pods: none that runs there holds the old index. Find what takes the address away (link, "
+    "DHCP "
+    "lease, network manager) and keep it; for a day no index of that address is pinned.";
+
 using CheckOfPods = void (*)(const std::vector<PodRecord>& pods, const NodeFabric& table,
                              std::vector<Finding>& into);
 
@@ -245,14 +255,31 @@ void check_pods(const ClusterArguments& cluster, const std::vector<std::string>&
     }
     into.push_back({code, Severity::Info, of_node(nodes[i]),
                     "its pods were not looked at: " +
-                        (client ? "there are too many such nodes" : client.error().message)});
+                        (client ? "there are too many such nodes" : client.error().message),
+                    remedy_unlooked(code, nodes[i])});
+  }
+}
+
+// The pods of these nodes were looked at: `told` names those that hold an index that is gone, or says why not
+// all could be read. Where it does neither, none holds one.
+void tell_of_pods(const std::vector<std::string>& nodes, const std::vector<Finding>& told, Diagnosis& into) {
+  std::map<std::string_view, std::optional<Severity>> answers;
+  for (const std::string& node : nodes) answers.emplace(node, std::nullopt);
+  for (const Finding& finding : told) answers[finding.subject.name] = finding.severity;
+  for (Finding& finding : into.findings) {
+    const auto answer = answers.find(finding.subject.name);
+    if (finding.code != Code::GidIndexMoved || answer == answers.end()) continue;
+    if (answer->second == Severity::Error) finding.remedy.clear();  // the code's: the pods are named
+    if (!answer->second) finding.remedy = kNoPodHoldsIt;
   }
 }
 
 void add_pods(const SourceArguments& source, const DoctorInput& input, Diagnosis& into) {
   if (!source.files.empty() || !source.store.empty()) return;
   std::vector<Finding> findings;
-  check_pods(source.cluster, nodes_with_drift(input), Code::GidIndexMoved, check_indexes, input, findings);
+  const std::vector<std::string> drifted = nodes_with_drift(input);
+  check_pods(source.cluster, drifted, Code::GidIndexMoved, check_indexes, input, findings);
+  tell_of_pods(drifted, findings, into);
   check_pods(source.cluster, nodes_with_neighbours(input, into), Code::ListNotExact, check_lists, input,
              findings);
   add_findings(std::move(findings), into);

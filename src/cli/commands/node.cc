@@ -13,6 +13,7 @@
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/explain/selection_print.h"
+#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -100,6 +101,15 @@ void judge_by(const DoctorInput& input, const NodeFabric& table, NodeAnswer& int
   if (input.policies.empty()) into.view = view_by(*into.policy);
 }
 
+// "error PortDown mlx5_3, and 2 further findings"
+std::string verdict_of(const std::vector<Finding>& findings) {
+  const Finding& worst = findings.front();
+  const std::vector<std::string>& ports = worst.subject.parts;
+  return std::string(to_string(worst.severity)) + " " + std::string(to_string(worst.code)) +
+         (ports.empty() ? "" : " " + short_list(ports)) +
+         (findings.size() > 1 ? ", and " + count_of(findings.size() - 1, "further finding") : "");
+}
+
 // Without a table only what was found is known.
 std::string render_text(const NodeAnswer& answer, const std::string& name) {
   const auto& [policy, view, findings, version, assumed, selection, unknown] = answer;
@@ -107,9 +117,7 @@ std::string render_text(const NodeAnswer& answer, const std::string& name) {
   if (findings.empty()) {
     text += "nothing found" + unknown + "\n";
   } else {
-    const Finding& worst = findings.front();
-    text += count_of(findings.size(), "finding") + ", the worst of them " +
-            std::string(to_string(worst.code)) + "\n" + render_sections(findings);
+    text += verdict_of(findings) + "\n" + render_sections(findings);
   }
   if (!view.table) return text;
   text += "\n" +

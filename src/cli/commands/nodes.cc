@@ -106,6 +106,8 @@ Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
           age_text(node.age)};
   if (wide) row.push_back(node.pool.empty() ? "-" : node.pool);
   std::string said = found == findings.end() ? "" : findings_text(found->second, wide);
+  if (!node.host_reason.empty())
+    said += (said.empty() ? "" : "; ") + std::string("hostNetwork pods get no list: ") + node.host_reason;
   if (node.unknown_states > 0)
     said += (said.empty() ? "" : "; ") + std::string("state not known for ") +
             std::to_string(node.unknown_states) + " of " + std::to_string(node.hcas.size());
@@ -171,6 +173,7 @@ OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
   json["hcas"] = node.hcas;
   json["hcaList"] = text_or_null(node.hca_list);
   json["reason"] = text_or_null(node.reason);
+  json["hostReason"] = text_or_null(node.host_reason);
   json["expectedPorts"] = node.expected;
   json["gidIndex"] = value_or_null(node.gid_index);
   json["ratesGbps"] = node.rates;

@@ -36,6 +36,7 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
     return state;
   }
   if (view.reason) state.reason = to_string(*view.reason);
+  if (view.host_reason) state.host_reason = to_string(*view.host_reason);
   for (const Port* port : view.offered) {
     state.hcas.push_back(doctor::port_name(*view.table, *port));
     if (const auto rate = rate_of(*port)) state.rates.push_back(*rate);
@@ -115,9 +116,66 @@ void judge_slow_nodes(const std::vector<NodeView>& views, std::vector<Finding>& 
 
 bool is_cause(const Finding& finding) {
   const Code code = finding.code;
-  return finding.severity == Severity::Error && (code == Code::PortDown || code == Code::HcaMissing ||
-                                                 code == Code::NoAddress || code == Code::HardwareDiffers);
+  return finding.severity != Severity::Info && (code == Code::PortDown || code == Code::HcaMissing ||
+                                                code == Code::NoAddress || code == Code::HardwareDiffers);
 }
+
+// Of one node and the same ports: `of` follows from `from`.
+struct Consequence {
+  Code of, from;
+  std::string_view clause;  // that the cause then says
+};
+
+constexpr Consequence kConsequences[] = {
+    {Code::SubnetDiffers, Code::NoAddress, ""},
+    {Code::SubnetDiffers, Code::DuplicateAddress, ""},
+    {Code::GidIndexDiffers, Code::NoAddress, ""},
+    {Code::GidIndexDiffers, Code::GidIndexMoved, "; so no index serves all ports of the node"},
+};
+
+struct Cause {
+  Finding* first = nullptr;
+  std::set<std::string_view> ports;
+};
+
+using Causes = std::map<std::pair<Code, std::string>, Cause>;
+
+// The cause of the finding, which takes over its severity; false where there is none.
+bool fold_into(const Finding& finding, Causes& causes) {
+  for (const Consequence& each : kConsequences) {
+    if (each.of != finding.code) continue;
+    const auto found = causes.find({each.from, finding.subject.name});
+    if (found == causes.end()) continue;
+    Cause& cause = found->second;
+    const auto told = [&](const std::string& port) { return cause.ports.contains(port); };
+    if (!std::ranges::all_of(finding.subject.parts, told)) continue;
+    if (!cause.first->sentence.ends_with(each.clause)) cause.first->sentence += each.clause;
+    cause.first->severity = std::min(cause.first->severity, finding.severity);
+    return true;
+  }
+  return false;
+}
+
+void drop_consequences(std::vector<Finding>& findings) {
+  Causes causes;
+  for (Finding& finding : findings) {
+    const auto is_from = [&](const Consequence& each) { return each.from == finding.code; };
+    if (finding.severity == Severity::Info || finding.subject.kind != "Node" ||
+        std::ranges::none_of(kConsequences, is_from))
+      continue;
+    Cause& cause = causes[{finding.code, finding.subject.name}];
+    if (!cause.first) cause.first = &finding;
+    cause.ports.insert(finding.subject.parts.begin(), finding.subject.parts.end());
+  }
+  std::vector<Finding> kept;
+  for (Finding& finding : findings) {
+    if (finding.subject.kind != "Node" || !fold_into(finding, causes)) kept.push_back(finding);
+  }
+  findings = std::move(kept);
+}
+
+constexpr const char* kNameTheFabric =
+    "name the fabric in the policy (spec.fabric.hcas, netdevs or subnets).";
 
 // A node offers no fabric because of ports that are down, missing or without an address: those say so, with
 // one remedy. Returns these nodes.
@@ -125,7 +183,9 @@ std::set<const NodeView*> fold_into_causes(const std::vector<NodeView>& views,
                                            std::vector<Finding>& findings) {
   std::map<std::string, Finding*> causes;
   for (Finding& finding : findings) {
-    if (is_cause(finding)) causes.emplace(finding.subject.name, &finding);
+    if (!is_cause(finding)) continue;
+    const auto [known, added] = causes.emplace(finding.subject.name, &finding);
+    if (!added && finding.severity < known->second->severity) known->second = &finding;
   }
   std::set<const NodeView*> folded;
   for (const NodeView& view : views) {
@@ -133,8 +193,12 @@ std::set<const NodeView*> fold_into_causes(const std::vector<NodeView>& views,
     if (!view.reason || found == causes.end()) continue;
     Finding& cause = *found->second;
     cause.sentence += "; so its pods get no HCA list (" + std::string(to_string(*view.reason)) + ")";
-    if (cause.code == Code::PortDown && cause.remedy.empty() && view.reason == Reason::TooFewPorts)
+    if (cause.code == Code::PortDown && view.reason == Reason::TooFewPorts &&
+        cause.subject.parts.size() < view.fabric.size())
       cause.remedy = std::string(remedy_of(cause)) + " Or lower spec.fabric.expectPorts.";
+    if (cause.severity == Severity::Warning && view.reason == Reason::AmbiguousFabric)
+      cause.remedy = std::string(remedy_of(cause)) + " Or " + kNameTheFabric;
+    cause.severity = Severity::Error;
     folded.insert(&view);
   }
   return folded;
@@ -172,6 +236,7 @@ Diagnosis diagnose(const DoctorInput& input) {
   doctor::check_kinds(pools, input, findings);
   doctor::check_bare(views, pools, findings);
   merge_ports(findings);
+  drop_consequences(findings);
   judge_slow_nodes(views, findings);
   const std::set<const NodeView*> told = fold_into_causes(views, findings);
   for (const PoolView& pool : pools) {
@@ -207,6 +272,14 @@ std::vector<std::string> nodes_with_drift(const DoctorInput& input) {
     }
   }
   return nodes;
+}
+
+std::string remedy_of_moved(const std::string& node) {
+  return "Create anew the pods of the node that have an index and began before that time (`kubectl get pods "
+         "-A --field-selector spec.nodeName=" +
+         node +
+         "`; where doctor asks the cluster, it names them). Find what takes the address away (link, DHCP "
+         "lease, network manager) and keep it; for a day no index of that address is pinned.";
 }
 
 std::vector<std::string> nodes_with_neighbours(const DoctorInput& input, const Diagnosis& diagnosis) {
@@ -252,54 +325,61 @@ std::string unknown_line(const Diagnosis& diagnosis) {
   return "state not known for " + std::to_string(unknown) + " of " + count_of(ports, "fabric port") + "\n";
 }
 
-// " on gpu-1, gpu-7": the nodes with findings of that severity, where these are few.
-std::string nodes_at_fault(const Diagnosis& diagnosis, Severity severity) {
-  if (severity == Severity::Info || diagnosis.nodes.size() == 1) return {};
+using Told = std::vector<const Finding*>;
+
+// " on gpu-1, gpu-7", " on 12 nodes"; "": not of nodes alone.
+std::string nodes_at_fault(const Diagnosis& diagnosis, const Told& told) {
+  if (diagnosis.nodes.size() == 1) return {};
+  std::set<std::string_view> known;
   std::vector<std::string> names;
-  for (const Finding& finding : diagnosis.findings) {
-    const std::string& name = finding.subject.name;
-    if (finding.severity != severity) continue;
-    if (finding.subject.kind != "Node" || name.empty()) return {};
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    if (names.size() > kMostNodes) return {};
+  for (const Finding* finding : told) {
+    const std::string& name = finding->subject.name;
+    if (finding->subject.kind != "Node" || name.empty()) return {};
+    if (known.insert(name).second) names.push_back(name);
   }
-  return " on " + join(names);
+  return " on " + (names.size() > kMostNodes ? count_of(names.size(), "node") : join(names));
 }
 
-// "HcaMissing, NoFabric": each code once.
-std::string codes_of(const std::vector<Finding>& findings) {
+// "HcaMissing, NoFabric": each code once; "PortDown mlx5_1-4" where all name the same ports.
+std::string causes_of(const Told& told) {
   std::vector<std::string_view> codes;
-  for (const Finding& finding : findings) {
-    if (codes.empty() || codes.back() != to_string(finding.code)) codes.push_back(to_string(finding.code));
+  bool alike = true;
+  for (const Finding* finding : told) {
+    if (codes.empty() || codes.back() != to_string(finding->code)) codes.push_back(to_string(finding->code));
+    alike = alike && finding->subject.parts == told.front()->subject.parts;
   }
-  return join(codes);
+  const std::vector<std::string>& ports = told.front()->subject.parts;
+  return join(codes) + (alike && codes.size() == 1 && !ports.empty() ? " " + short_list(ports) : "");
 }
 
-std::string headline(const Diagnosis& diagnosis) {
-  std::string text =
-      count_of(diagnosis.nodes.size(), "node") + ", " + count_of(diagnosis.pools.size(), "pool") + ": ";
-  std::string found;
+// "1 error (PortDown mlx5_3) on gpu-4, 2 info (NoFabric) on cpu-1, cpu-2"
+std::string found_text(const Diagnosis& diagnosis) {
+  std::string text;
   for (std::size_t i = 0; i < kSeverities; ++i) {
     const auto severity = static_cast<Severity>(i);
-    const std::size_t number = count(diagnosis.findings, severity);
-    if (number == 0) continue;
-    found += (found.empty() ? "" : ", ") +
-             (severity == Severity::Info ? std::to_string(number) + " info"
-                                         : count_of(number, std::string(to_string(severity)))) +
-             nodes_at_fault(diagnosis, severity);
+    Told told;
+    for (const Finding& finding : diagnosis.findings) {
+      if (finding.severity == severity) told.push_back(&finding);
+    }
+    if (told.empty()) continue;
+    text += (text.empty() ? "" : ", ") +
+            (severity == Severity::Info ? std::to_string(told.size()) + " info"
+                                        : count_of(told.size(), std::string(to_string(severity)))) +
+            " (" + causes_of(told) + ")" + nodes_at_fault(diagnosis, told);
   }
-  int unknown = 0;
-  for (const NodeState& node : diagnosis.nodes) unknown += node.unknown_states;
-  const std::string good = unknown > 0 ? "nothing found" : "healthy";
-  if (diagnosis.pools.empty() && !diagnosis.nodes.empty() && is_good(diagnosis.findings))
-    return text + "no table holds RDMA hardware\n";
-  return text +
-         (found.empty() ? good
-          // An info may be a question, such as whether cards fell off.
-          : is_good(diagnosis.findings)
-              ? "no error or warning, " + found + " (" + codes_of(diagnosis.findings) + ")"
-              : found) +
-         "\n" + unknown_line(diagnosis);
+  return text;
+}
+
+// One sentence without its full stop, and one line, whatever its length: the diagnosis.
+std::string headline(const Diagnosis& diagnosis) {
+  const std::string text =
+      count_of(diagnosis.nodes.size(), "node") + ", " + count_of(diagnosis.pools.size(), "pool") + ": ";
+  const std::string found = found_text(diagnosis);
+  if (!is_good(diagnosis.findings)) return text + found;
+  if (diagnosis.pools.empty() && !diagnosis.nodes.empty()) return text + "no table holds RDMA hardware";
+  // An info may be a question, such as whether cards fell off.
+  if (!found.empty()) return text + "no error or warning, " + found;
+  return text + (unknown_line(diagnosis).empty() ? "healthy" : "nothing found");
 }
 
 std::string pools_text(const std::vector<Pool>& pools) {
@@ -314,12 +394,14 @@ std::string pools_text(const std::vector<Pool>& pools) {
 }  // namespace
 
 std::string render_text(const Diagnosis& diagnosis) {
-  return headline(diagnosis) + render_sections(diagnosis.findings) + pools_text(diagnosis.pools);
+  return headline(diagnosis) + "\n" + unknown_line(diagnosis) + render_sections(diagnosis.findings) +
+         pools_text(diagnosis.pools);
 }
 
 OrderedJson to_json(const Diagnosis& diagnosis) {
   OrderedJson json = OrderedJson::object();
   json["good"] = is_good(diagnosis.findings);
+  json["sentence"] = headline(diagnosis);
   json["nodes"] = diagnosis.nodes.size();
   json["errors"] = count(diagnosis.findings, Severity::Error);
   json["warnings"] = count(diagnosis.findings, Severity::Warning);

@@ -7,16 +7,19 @@
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/doctor/doctor.h"
 
 namespace nccl_env::doctor {
 namespace {
 
 struct Rows {
-  std::vector<int> usable;  // indexes
-  bool known = false;       // false: nothing may be concluded from their absence
-  bool only_v1 = true;      // all that are filled
-  bool foreign = false;     // a row's netdev is up with another address than the row's
-  std::string why;          // where none is usable: why the last row is not
+  std::vector<int> usable;      // indexes
+  bool known = false;           // false: nothing may be concluded from their absence
+  bool only_v1 = true;          // all that are filled
+  bool foreign = false;         // a row's netdev is up with another address than the row's
+  bool v4 = false, v6 = false;  // of the usable ones
+  bool v1_address = false;      // a row of RoCE v1 has an address
+  std::string why;              // where none is usable: why the last row is not
 };
 
 bool is_foreign(const NodeView& node, const GidRow& row) {
@@ -40,6 +43,8 @@ Rows rows_of(const NodeView& node, const Port& port) {
     const RowVerdict verdict = judge_row(node.interfaces, row, subnets);
     rows.known = rows.known && verdict.known;
     if (verdict.usable) rows.usable.push_back(row.index);
+    if (verdict.usable) (row.gid.is_v4_mapped() ? rows.v4 : rows.v6) = true;
+    rows.v1_address = rows.v1_address || (row.type == GidType::RoCEv1 && row.gid.is_v4_mapped());
     rows.only_v1 = rows.only_v1 && (row.gid.is_zero() || row.type == GidType::RoCEv1);
     rows.foreign = rows.foreign || (!verdict.usable && is_foreign(node, row));
     if (!verdict.usable && !row.gid.is_zero())
@@ -77,19 +82,72 @@ constexpr const char* kManyHave =
     "Nothing, where pods of these nodes have sub-interfaces of their own; else give the netdevs "
     "addresses, as the others have.";
 
+constexpr const char* kNoneHave =
+    "Nothing, where pods have sub-interfaces of their own, or where these ports are for something else; else "
+    "give their netdevs addresses (DHCP, netplan, the network operator).";
+constexpr const char* kFamily =
+    "Give these netdevs addresses of the family that the other nodes have, or give both to all nodes.";
+
+// The rails on which few have an address, of all nodes that are looked at.
+struct Unserved {
+  std::vector<std::string> rails;
+  std::set<const NodeView*> nodes;
+  const NodeView* first = nullptr;
+  std::string why;
+  bool v1 = true;  // all ports have addresses in rows of v1 alone
+
+  void add(const Rail& rail, const NodeView& node, const Rows& rows) {
+    if (rails.empty() || rails.back() != rail.name) rails.push_back(rail.name);
+    nodes.insert(&node);
+    v1 = v1 && rows.only_v1 && rows.v1_address;
+    if (first) return;
+    first = &node;
+    why = rows.why;
+  }
+};
+
+// Once for a pool whose rails have no addresses: on purpose, as for pods with sub-interfaces, or not yet.
+void report_unserved(Report& report, const Unserved& unserved) {
+  if (unserved.rails.empty() || unserved.first->reason) return;  // NoFabric says so
+  const NodeView& node = *unserved.first;
+  const std::string pods =
+      node.on_host.empty()
+          ? "no HCA list" + (node.host_reason ? " (" + std::string(to_string(*node.host_reason)) + ")" : "")
+          : std::to_string(node.on_host.size()) + " of " +
+                count_of(static_cast<std::size_t>(report.pool.expected()), "HCA");
+  report.add(Code::NoAddress, unserved.v1 ? Severity::Warning : Severity::Info, nullptr,
+             report.pool.by_name ? unserved.rails : std::vector<std::string>(),
+             "no usable RoCE v2 row on " + std::to_string(unserved.nodes.size()) + " of " +
+                 count_of(report.pool.nodes.size(), "node") + " (" + unserved.why +
+                 "); hostNetwork pods there get " + pods,
+             unserved.v1 ? kOnlyV1 : kNoneHave);
+}
+
+// Of two nodes, the one that has no address at all, where the other has all; null: neither.
+const NodeView* unserved_of_two(const std::map<const NodeView*, Served>& by_node) {
+  if (by_node.size() != 2) return nullptr;
+  const auto& [left, right] = std::pair(*by_node.begin(), *by_node.rbegin());
+  const auto has_all = [](const Served& count) { return count.first == count.second; };
+  if (left.second.first == 0 && has_all(right.second)) return left.first;
+  return right.second.first == 0 && has_all(left.second) ? right.first : nullptr;
+}
+
 void check_addresses(Report& report) {
   std::map<const Rail*, Served> with;
+  std::map<const NodeView*, Served> by_node;
   Served all;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (!rows.known) return;
-    for (auto* count : {&with[&rail], &all}) {
+    for (auto* count : {&with[&rail], &by_node[&node], &all}) {
       count->first += rows.usable.empty() ? 0 : 1;
       ++count->second;
     }
   });
   const auto served = static_cast<std::size_t>(
       std::ranges::count_if(with, [](const auto& of) { return has_most(of.second); }));
+  const NodeView* odd = unserved_of_two(by_node);
+  Unserved unserved;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (!rows.known || !rows.usable.empty()) return;
@@ -97,12 +155,55 @@ void check_addresses(Report& report) {
     // or if the rails that have one are not a usual number.
     const auto& [usable, known] = report.pool.small() ? all : with[&rail];
     const bool most = has_most({usable, known}) || (has_most(all) && !is_usual_count(served));
-    if (!most && (report.pool.small() || !has_many({usable, known}))) return;
-    report.add(Code::NoAddress, most ? Severity::Error : Severity::Info, &node,
-               {port_name(*node.table, port)},
+    if (!most && &node != odd && (report.pool.small() || !has_many({usable, known})))
+      return unserved.add(rail, node, rows);
+    const Severity severity = most ? Severity::Error : &node == odd ? Severity::Warning : Severity::Info;
+    report.add(Code::NoAddress, severity, &node, {port_name(*node.table, port)},
                "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(usable) + " of " +
                    count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one",
-               most ? remedy_for(port, rows) : kManyHave);
+               severity == Severity::Info ? kManyHave : remedy_for(port, rows));
+  });
+  report_unserved(report, unserved);
+}
+
+std::string family_of(bool v4) {
+  return v4 ? "IPv4" : "IPv6";
+}
+
+// IPv4 and IPv6 do not reach each other. A port with both serves either.
+void check_families(Report& report) {
+  std::map<const Rail*, Served> v4;  // with a row of IPv4, and all with a row
+  Served all;
+  std::map<bool, std::set<std::string>> nodes;
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    const Rows rows = rows_of(node, port);
+    if (rows.usable.empty()) return;
+    for (auto* count : {&v4[&rail], &all}) {
+      count->first += rows.v4 ? 1 : 0;
+      ++count->second;
+    }
+    nodes[rows.v4].insert(node.table->name);
+  });
+  if (all.first == 0 || all.first == all.second) return;
+  if (all.first * 2 == all.second) {
+    report.add(Code::NoAddress, Severity::Error, nullptr, {},
+               "addresses are of IPv4 on " + some_of(nodes[true]) + ", of IPv6 alone on " +
+                   some_of(nodes[false]) + ": these do not reach each other",
+               kFamily);
+    return;
+  }
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    const Rows rows = rows_of(node, port);
+    if (rows.usable.empty()) return;
+    const Served& count = report.pool.small() || v4[&rail].first * 2 == v4[&rail].second ? all : v4[&rail];
+    const bool most = has_most(count);
+    if (rows.v4 == most || (!most && rows.v6)) return;
+    const std::size_t others = most ? count.first : count.second - count.first;
+    report.add(Code::NoAddress, Severity::Error, &node, {port_name(*node.table, port)},
+               "has addresses of " + family_of(!most) + " alone; " + std::to_string(others) + " of " +
+                   count_of(count.second, report.pool.small() ? "port" : "node") + " of its pool have " +
+                   family_of(most) + (most ? "" : " alone") + ", which they do not reach",
+               kFamily);
   });
 }
 
@@ -178,16 +279,18 @@ void compare_nodes(Report& report, const std::map<const NodeView*, IndexView>& v
   if (most || pair || indexes.size() < kPoolMajority) return;
   std::map<int, std::size_t> counts;
   for (const int index : indexes) ++counts[index];
-  std::string evidence;
-  for (const auto& [index, count] : counts)
-    evidence += (evidence.empty() ? "" : ", ") + std::to_string(index) + " on " + count_of(count, "node");
-  report.add(Code::GidIndexDiffers, Severity::Info, nullptr, {}, "nodes have different indexes: " + evidence);
+  const std::string evidence = join_some(counts, 4, [](const auto& at) {
+    return std::to_string(at.first) + " on " + count_of(at.second, "node");
+  });
+  report.add(Code::GidIndexDiffers, Severity::Warning, nullptr, {},
+             "nodes have different indexes, " + evidence + ": no NCCL_IB_GID_INDEX of a job serves all");
 }
 
 }  // namespace
 
 void check_index(Report& report) {
   check_addresses(report);
+  check_families(report);
   std::map<const NodeView*, IndexView> views;
   std::size_t split = 0;
   for (const NodeView* node : report.pool.nodes) {
@@ -208,21 +311,56 @@ void check_index(Report& report) {
   compare_nodes(report, views);
 }
 
+namespace {
+
+struct Moved {
+  std::vector<std::string> ports;
+  std::string address;  // of the first
+  Timestamp since;      // of the first that moved
+  int changes = 0;
+};
+
+const GidRow* unsettled_row(const Port& port, Timestamp now) {
+  if (!port.gids) return nullptr;
+  const auto found =
+      std::ranges::find_if(*port.gids, [&](const GidRow& row) { return is_unsettled(row, now); });
+  return found == port.gids->end() ? nullptr : &*found;
+}
+
+void report_moved(Report& report, const NodeView& node, int index, const Moved& moved) {
+  const std::string since = format_timestamp(moved.since);
+  const bool one = moved.ports.size() == 1;
+  report.add(Code::GidIndexMoved, Severity::Warning, &node, moved.ports,
+             (one ? moved.address + " is" : "their addresses, " + moved.address + " for one, are") +
+                 " at index " + std::to_string(index) + " since " + since +
+                 (moved.changes > 1 ? "; addresses left theirs " + std::to_string(moved.changes) +
+                                          " times since the node booted"
+                                    : std::string()),
+             remedy_of_moved(node.table->name));
+}
+
+}  // namespace
+
 // Reports addresses whose GID index moved while the node was up.
 void check_drift(Report& report) {
+  std::map<const NodeView*, std::map<int, Moved>> by_node;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail&, const Port& port) {
-    if (!port.gids) return;
-    for (const GidRow& row : *port.gids) {
-      if (!is_unsettled(row, report.input.now)) continue;
-      const int changes = port.gid_index_changes.value_or(0);
-      return report.add(Code::GidIndexMoved, Severity::Warning, node, port,
-                        format_ip(row.address.value_or(row.gid.address())) + " is at index " +
-                            std::to_string(row.index) + " since " + format_timestamp(*row.index_since) +
-                            (changes > 1 ? "; addresses left theirs " + std::to_string(changes) +
-                                               " times since the node booted"
-                                         : std::string()));
+    const GidRow* row = unsettled_row(port, report.input.now);
+    if (!row) return;
+    Moved& moved = by_node[&node][row->index];
+    if (moved.ports.empty()) {
+      moved.address = format_ip(row->address.value_or(row->gid.address()));
+      moved.since = *row->index_since;
     }
+    moved.ports.push_back(port_name(*node.table, port));
+    moved.since = std::min(moved.since, *row->index_since);
+    moved.changes = std::max(moved.changes, port.gid_index_changes.value_or(0));
   });
+  for (const NodeView* node : report.pool.nodes) {
+    const auto found = by_node.find(node);
+    if (found == by_node.end()) continue;
+    for (const auto& [index, moved] : found->second) report_moved(report, *node, index, moved);
+  }
 }
 
 }  // namespace nccl_env::doctor

@@ -49,6 +49,8 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
   view.policy = policies.front();
   for (const NcclPolicy* policy : policies) {
     PortChoice choice = choose_policy_ports(*view.table, *policy, Exposure::Host, input.now);
+    add_ports(choice.ports, view.on_host);
+    if (choice.reason && !view.host_reason) view.host_reason = choice.reason;
     // A port without an address still belongs to the fabric: a check reports it, and hosts of pods with
     // sub-interfaces need no address.
     if (choice.reason && !choice.fabric.empty()) {
@@ -65,6 +67,7 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
     view.detail = choice.detail;
   }
   if (!view.offered.empty()) view.reason.reset();
+  if (!view.on_host.empty() || view.offered.empty()) view.host_reason.reset();
 }
 
 int ports_in(const Shape& shape) {
@@ -121,10 +124,14 @@ bool is_odd_rest(const NodeView& node, const NodeView& whole) {
          !is_usual_count(node.fabric.size()) && !is_planned(node);
 }
 
+bool is_dead(const NodeView& node) {
+  return !node.fabric.empty() &&
+         std::ranges::all_of(node.fabric, [](const Port* port) { return is_down(*port); });
+}
+
 // The same machine with another link type, by which none of its ports comes up.
 bool is_dead_likeness(const NodeView& node, const NodeView& other) {
-  return node.parts.size() == other.parts.size() && is_rest_of(node, other) && !node.fabric.empty() &&
-         std::ranges::all_of(node.fabric, [](const Port* port) { return is_down(*port); });
+  return node.parts.size() == other.parts.size() && is_rest_of(node, other) && is_dead(node);
 }
 
 // The same cards, all with another link type by which they come up: they lead to switches of that type.
@@ -133,14 +140,13 @@ bool works_by_other_type(const NodeView& node, const NodeView& other) {
     const Port* there = find_same_part(*port, other);
     return there && link_layer_of(*port) != link_layer_of(*there);
   };
-  return !node.fabric.empty() && std::ranges::all_of(node.fabric, is_other) &&
-         !std::ranges::all_of(node.fabric, [](const Port* port) { return is_down(*port); });
+  return !node.fabric.empty() && std::ranges::all_of(node.fabric, is_other) && !is_dead(node);
 }
 
 // Whether the nodes of `few` are odd members of the larger group rather than a pool of their own. One machine
 // with fewer cards, or with another link type, is: where these are few, and also where many have a number of
-// rails that nobody plans. Others are if they are few and share at least half of the ports. If both groups
-// have the same size, the nodes that only lack ports are the odd ones.
+// rails that nobody plans. Others are if they are few and share at least half of the ports; if both groups
+// have the same size, three quarters.
 bool belongs_to(const Group& few, const Group& many) {
   const NodeView& one = *few.front();
   const NodeView& other = *many.front();
@@ -150,7 +156,8 @@ bool belongs_to(const Group& few, const Group& many) {
   if (few.size() < many.size() && is_dead_likeness(one, other)) return true;
   const Distance distance = between(other.shape, one.shape);
   if (std::max(distance.missing, distance.more) * 2 > ports_in(other.shape)) return false;
-  if (few.size() == many.size()) return distance.more == 0 && distance.missing * 4 <= ports_in(other.shape);
+  if (few.size() == many.size())
+    return std::max(distance.missing, distance.more) * 4 <= ports_in(other.shape);
   return few.size() <= 2 || few.size() * 4 <= many.size();
 }
 
@@ -445,8 +452,9 @@ void mark_fabric(PoolView& pool, Timestamp now) {
   for (Rail& rail : pool.rails) {
     std::size_t count = 0, there = 0;
     for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-      there += rail.ports[i] ? 1 : 0;
-      count += rail.ports[i] && has(pool.nodes[i]->fabric, rail.ports[i]) ? 1 : 0;
+      if (!rail.ports[i] || pool.nodes[i]->fabric.empty()) continue;  // where nothing tells the fabric
+      ++there;
+      count += has(pool.nodes[i]->fabric, rail.ports[i]) ? 1 : 0;
     }
     if (pool.small() ? count == 0 : there < 2 || count * 2 <= there) continue;
     fabric.push_back(&rail);

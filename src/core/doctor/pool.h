@@ -25,10 +25,12 @@ struct NodeView {
 
   const NodeFabric* table;
   InterfaceIndex interfaces;
-  std::vector<const Port*> parts;    // hardware ports: neither soft devices nor VFs of a PF in the table
-  std::vector<const Port*> fabric;   // whatever its state
-  std::vector<const Port*> offered;  // of these, what hostNetwork pods get, else pods with sub-interfaces
-  std::optional<Reason> reason;      // why none is offered
+  std::vector<const Port*> parts;     // hardware ports: neither soft devices nor VFs of a PF in the table
+  std::vector<const Port*> fabric;    // whatever its state
+  std::vector<const Port*> offered;   // of these, what hostNetwork pods get, else pods with sub-interfaces
+  std::vector<const Port*> on_host;   // what hostNetwork pods get
+  std::optional<Reason> reason;       // why none is offered
+  std::optional<Reason> host_reason;  // why on_host is empty, where others get some
   std::string detail;
   const NcclPolicy* policy = nullptr;  // the first that chose ports, else the first; never null
   std::optional<int> index;            // the GID index that the node's pods get

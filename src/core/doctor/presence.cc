@@ -57,6 +57,10 @@ void ask_for_kind(Report& report, const NodeView& node, const std::vector<std::s
              std::string(kTwoKinds));
 }
 
+constexpr const char* kMayBeHeld =
+    "Nothing, while a pod of the node holds the device; if none does, look for it in lspci and for its "
+    "driver in dmesg.";
+
 void check_missing(Report& report) {
   const PoolView& pool = report.pool;
   for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
@@ -84,7 +88,7 @@ void check_missing(Report& report) {
     std::string evidence = "has " + std::to_string(expected - missing.size()) + " of " +
                            std::to_string(expected) + " fabric ports that its pool has" + elsewhere;
     if (exclusive) evidence += "; in exclusive RDMA namespace mode a pod may hold it";
-    report.add(Code::HcaMissing, severity, &node, names, evidence);
+    report.add(Code::HcaMissing, severity, &node, names, evidence, exclusive ? kMayBeHeld : "");
   }
 }
 
@@ -127,8 +131,9 @@ using Ports = std::set<const Port*>;
 // name; a card's second port is its second function, or the second port of one.
 std::string set_link_type(const Port& port, LinkLayer wanted) {
   const bool second = port.number == 2 || port.pci_address.value_or("").ends_with(".1");
-  return "If the port leads to the same switches as its pool's, set its link type and reboot the node: "
-         "`mlxconfig -d " +
+  return "If the port leads to the same switches as its pool's, set its link type (likewise of each port "
+         "that "
+         "is named), and reboot the node: `mlxconfig -d " +
          port.hca + " set LINK_TYPE_P" + (second ? "2" : "1") + "=" +
          (wanted == LinkLayer::InfiniBand ? "1" : "2") + "` (1: InfiniBand, 2: Ethernet).";
 }
@@ -215,6 +220,9 @@ constexpr DownRemedy kDownRemedies[] = {
      "All fabric ports of the node are down, or most: look first at what they share, the switch, driver and "
      "firmware "
      "(dmesg) and the link type (ibv_devinfo). Until they are up, cordon the node."},
+    {[](const DownPort& down) { return down.small && down.rail.down > 1 && down.rail.up == 0; },
+     "Look first at what the two nodes' ports share: the rail's switch, on InfiniBand the subnet manager, or "
+     "the cable between them."},
     // Nodes are hardly to blame for a rail that is down on half of them or more.
     {[](const DownPort& down) { return !down.small && down.rail.down >= down.rail.up; },
      "Look at the rail's switch first, on InfiniBand at the subnet manager, then at cables."},
@@ -329,28 +337,65 @@ void check_node(Report& report) {
   check_management(report);
 }
 
+namespace {
+
+// The reason's sentence; the finding's subject names the node.
+std::string detail_of(const NodeView& node) {
+  const std::string& name = node.table->name;
+  return node.detail.starts_with(name + ": ") ? node.detail.substr(name.size() + 2) : node.detail;
+}
+
+// Ports that are down, and of which so no rate is known, where that hides the fabric.
+std::vector<std::string> hiding_ports(const NodeView& node) {
+  std::vector<std::string> names;
+  if (node.reason != Reason::AmbiguousFabric) return names;
+  for (const Port* port : node.parts) {
+    if (is_down(*port) && !port->max_rate_gbps) names.push_back(port_name(*node.table, *port));
+  }
+  return names.size() * 2 > node.parts.size() ? names : std::vector<std::string>();
+}
+
+constexpr const char* kHiddenFabric =
+    "Bring the ports up (switch, cables, on InfiniBand the subnet manager): their rates then tell the "
+    "fabric. "
+    "If they are meant to be down, name the fabric in the policy (spec.fabric.hcas, netdevs).";
+
+void add_no_fabric(Report& report, const NodeView& of, const NodeView* subject, Severity severity,
+                   const std::string& where) {
+  const std::string reason(to_string(*of.reason));
+  if (const std::vector<std::string> down = hiding_ports(of); !down.empty()) {
+    report.add(Code::PortDown, severity, subject, down,
+               where +
+                   "down since before the agent began, so nothing tells which ports are the fabric, and pods "
+                   "get no HCA list (" +
+                   reason + ")",
+               kHiddenFabric);
+    return;
+  }
+  report.add(Code::NoFabric, severity, subject, {}, where + reason + ": " + detail_of(of),
+             std::string(remedy(*of.reason)));
+}
+
+}  // namespace
+
 void check_no_fabric(Report& report, const std::set<const NodeView*>& told) {
   std::vector<const NodeView*> without;
   for (const NodeView* node : report.pool.nodes) {
     if (node->reason && !told.contains(node)) without.push_back(node);
   }
-  const bool most = without.size() * 2 > report.pool.nodes.size();
-  if (most && !report.pool.small()) {
-    const NodeView& one = *without.front();
-    report.add(Code::NoFabric, Severity::Warning, nullptr, {},
-               std::to_string(without.size()) + " of " + count_of(report.pool.nodes.size(), "node") + ", " +
-                   std::string(to_string(*one.reason)) + " for one: " + one.detail,
-               std::string(remedy(*one.reason)));
+  if (without.size() * 2 > report.pool.nodes.size() && !report.pool.small()) {
+    add_no_fabric(report, *without.front(), nullptr, Severity::Warning,
+                  "on " + std::to_string(without.size()) + " of " +
+                      count_of(report.pool.nodes.size(), "node") + ", " + without.front()->table->name +
+                      " for one: ");
     return;
   }
   for (const NodeView* node : without) {
     // Where pods hold some of the devices, the others may be too few to recognize the fabric.
-    const bool exclusive = node->table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive &&
-                           node->reason == Reason::AmbiguousFabric;
-    report.add(Code::NoFabric, exclusive ? Severity::Info : Severity::Error, node, {},
-               std::string(to_string(*node->reason)) + ": " + node->detail +
-                   (exclusive ? " In exclusive RDMA namespace mode a pod may hold the others." : ""),
-               std::string(remedy(*node->reason)));
+    const bool held = node->table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive &&
+                      node->reason == Reason::AmbiguousFabric;
+    add_no_fabric(report, *node, node, held ? Severity::Info : Severity::Error,
+                  held ? "in exclusive RDMA namespace mode a pod may hold the others; " : "");
   }
 }
 
@@ -384,7 +429,8 @@ void check_bare(const std::vector<NodeView>& views, const std::vector<PoolView>&
     const auto is_like = [&](const PoolView& pool) { return is_named_as(view, pool); };
     const bool named = std::ranges::any_of(pools, is_like);
     const bool expected = named && rule && rule->expect_ports;
-    const bool odd = named && bare == 1 && pools.size() == 1 && pools.front().nodes.size() > 1;
+    const bool odd = named && bare == 1 && pools.size() == 1 && pools.front().nodes.size() > 1 &&
+                     !is_planned(*pools.front().nodes.front());
     // In exclusive mode a pod may hold all of its devices.
     const bool lost = (expected || odd) && view.table->rdma_namespace_mode != RdmaNamespaceMode::Exclusive;
     std::string sentence = "its table holds no RDMA hardware";
@@ -399,8 +445,11 @@ void check_bare(const std::vector<NodeView>& views, const std::vector<PoolView>&
     } else if (lost) {
       sentence += "; the other " + count_of(pools.front().nodes.size(), "node") + ", named alike, have it";
       remedy =
-          "Look for the card in lspci and for its driver in dmesg; nothing, where the node is of another "
-          "kind.";
+          "Look for the card in lspci and for its driver in dmesg. If the node is meant to have none, keep "
+          "the "
+          "agent off it (nodeSelector) and delete its NodeFabric, or say in a policy how many ports the "
+          "others "
+          "have (fabric.expectPorts, in spec.variants).";
     }
     findings.push_back({Code::NoFabric, lost ? Severity::Warning : Severity::Info, of_node(view.table->name),
                         std::move(sentence), std::move(remedy)});
@@ -423,6 +472,7 @@ void check_kinds(const std::vector<PoolView>& pools, const DoctorInput& input,
              });
     });
     // One machine that differs from two alike is hardly a kind.
+    if (kept >= whole->expected()) continue;  // it lacks nothing of the fabric
     const bool one = rest.nodes.size() == 1;
     const bool lost = one && whole->nodes.size() > 1 && (kept > 0 || is_named_as(node, *whole)) &&
                       node.table->rdma_namespace_mode != RdmaNamespaceMode::Exclusive;

@@ -55,6 +55,12 @@ std::optional<double> usual(const std::vector<Sample>& samples) {
   return majority(values);
 }
 
+// The value of a rail: that of most nodes; of two, what both have.
+std::optional<double> value_of_rail(const std::vector<Sample>& samples) {
+  if (samples.size() == 2 && samples.front().value == samples.back().value) return samples.front().value;
+  return usual(samples);
+}
+
 // Reports once that no value has a majority.
 bool report_split(Report& report, const Quantity& quantity, const std::vector<Sample>& samples) {
   std::map<double, std::vector<const Sample*>> by_value;
@@ -62,9 +68,13 @@ bool report_split(Report& report, const Quantity& quantity, const std::vector<Sa
   if (by_value.size() < 2) return false;
   std::string evidence;
   for (const auto& [value, ports] : by_value) {
+    std::vector<std::string> nodes;
+    std::set<const NodeView*> known;
+    for (const Sample* sample : ports) {
+      if (known.insert(sample->node).second) nodes.push_back(sample->node->table->name);
+    }
     evidence += (evidence.empty() ? "" : "; ") + text_of(value, quantity.unit) + " on " +
-                count_of(ports.size(), "port") + ", " + ports.front()->node->table->name + " " +
-                port_name(*ports.front()->node->table, *ports.front()->port) + " for one";
+                count_of(ports.size(), "port") + " of " + some_of(nodes);
   }
   report.add(quantity.code, quantity.severity, nullptr, {}, "no value is that of most: " + evidence);
   return true;
@@ -86,8 +96,8 @@ void compare(Report& report, const Quantity& quantity, std::set<const Port*>& to
     for (const Rail& rail : report.pool.rails) {
       if (rail.kind != kind || !by_rail.contains(&rail)) continue;
       const auto& samples = by_rail[&rail];
-      const auto rails_own = usual(samples);
-      const auto rails_value = report.pool.small() || !rails_own ? kinds_value : rails_own;
+      const auto rails_own = value_of_rail(samples);
+      const auto rails_value = rails_own ? rails_own : kinds_value;
       if (!rails_value) continue;
       compared = true;
       for (const Sample& sample : samples) {
@@ -109,14 +119,14 @@ void compare(Report& report, const Quantity& quantity, std::set<const Port*>& to
 void compare_rails(Report& report, const Quantity& quantity) {
   std::map<std::string, std::vector<std::pair<const Rail*, double>>> by_kind;
   for (const Rail& rail : report.pool.rails) {
-    if (!rail.fabric || report.pool.small()) continue;
+    if (!rail.fabric) continue;
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < report.pool.nodes.size(); ++i) {
       if (!rail.ports[i]) continue;
       if (const auto value = quantity.of(*report.pool.nodes[i], *rail.ports[i]))
         samples.push_back({report.pool.nodes[i], rail.ports[i], *value});
     }
-    if (const auto value = usual(samples)) by_kind[rail.kind].emplace_back(&rail, *value);
+    if (const auto value = value_of_rail(samples)) by_kind[rail.kind].emplace_back(&rail, *value);
   }
   for (const auto& [kind, rails] : by_kind) {
     std::vector<double> values;
@@ -126,8 +136,8 @@ void compare_rails(Report& report, const Quantity& quantity) {
     for (const auto& [rail, value] : rails) {
       if (!most || value == *most || (quantity.only_low && value > *most)) continue;
       report.add(quantity.code, quantity.severity, nullptr, {rail->name},
-                 text_of(value, quantity.unit) + " on most nodes; the other rails have " +
-                     text_of(*most, quantity.unit));
+                 text_of(value, quantity.unit) + (report.pool.small() ? " on both nodes" : " on most nodes") +
+                     "; the other rails have " + text_of(*most, quantity.unit));
     }
   }
 }

@@ -54,6 +54,15 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
   std::vector<std::string> names;
   names.reserve(owners.size());
   for (const Owner& owner : owners) names.push_back(name_of(owner));
+  const Owner& first = owners.front();
+  if (std::ranges::all_of(owners, [&](const Owner& owner) { return owner.node == first.node; })) {
+    std::vector<std::string> ports;
+    for (const Owner& owner : owners) ports.push_back(port_name(*first.node->table, *owner.port));
+    Report(*first.pool, input, findings)
+        .add(Code::DuplicateAddress, severity, first.node, std::move(ports),
+             text_of(gid) + " is the address of each of them");
+    return;
+  }
   if (is_on_most(owners)) {
     Report(*owners.front().pool, input, findings)
         .add(Code::DuplicateAddress, severity, nullptr, {},
@@ -127,6 +136,7 @@ std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
 using Counts = std::map<Cidr, std::size_t>;  // the number of nodes in each subnet
 
 struct Networks {
+  bool one_each = false;  // most rails are one subnet, which all nodes share
   std::map<const Rail*, Counts> by_rail;
   std::map<const Rail*, Counts::value_type> usual;  // that of most nodes
   std::map<Cidr, const Rail*> owners;               // of usual ones that are shared
@@ -146,15 +156,38 @@ const Rail* owner_of(const Networks& networks, const Cidr& network, const Rail* 
   return owner == networks.owners.end() || networks.usual.at(but).first == network ? nullptr : owner->second;
 }
 
-// Point-to-point or per-node subnets say nothing about who belongs where: four of five nodes have to be in
-// subnets that are shared, or another rail's.
+std::size_t nodes_in(const Counts& counts) {
+  std::size_t all = 0;
+  for (const auto& [network, nodes] : counts) all += nodes;
+  return all;
+}
+
+// True for the subnet of a rail that more than half of its nodes have.
+bool has_majority(const Counts& counts, std::size_t usual) {
+  return usual * 2 > nodes_in(counts);
+}
+
+// True where so many rails are one subnet that the others should be, too.
+bool are_one_each(const std::map<const Rail*, Counts>& by_rail) {
+  std::size_t rails = 0, one = 0;
+  for (const auto& [rail, counts] : by_rail) {
+    if (nodes_in(counts) < 2) continue;
+    ++rails;
+    one += counts.size() == 1 ? 1 : 0;
+  }
+  return rails >= kPoolMajority && one * 2 > rails;
+}
+
+// Point-to-point or per-node subnets say nothing about who belongs where: four of five nodes, or all but one,
+// have to be in subnets that are shared, or another rail's.
 bool has_subnets(const Networks& networks, const Rail* rail, const Counts& counts) {
+  if (networks.one_each) return has_majority(counts, networks.usual.at(rail).second);
   std::size_t shared = 0, all = 0;
   for (const auto& [network, nodes] : counts) {
     shared += is_shared(nodes) || owner_of(networks, network, rail) ? nodes : 0;
     all += nodes;
   }
-  return all > kPoolMajority && shared * 5 >= all * 4;
+  return all > kPoolMajority && (shared * 5 >= all * 4 || shared + 1 == all);
 }
 
 Networks find_networks(const PoolView& pool) {
@@ -166,10 +199,12 @@ Networks find_networks(const PoolView& pool) {
     found.by_node[&node].emplace(&rail, *network);
     found.ports[&node][&rail] = &port;
   });
+  found.one_each = are_one_each(found.by_rail);
   for (const auto& [rail, counts] : found.by_rail) {
     const auto& usual = *std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
     found.usual.emplace(rail, usual);
-    if (is_shared(usual.second)) found.owners.emplace(usual.first, rail);
+    if (is_shared(usual.second) || (found.one_each && has_majority(counts, usual.second)))
+      found.owners.emplace(usual.first, rail);
   }
   for (const auto& [rail, counts] : found.by_rail) {
     if (has_subnets(found, rail, counts)) found.with_subnets.insert(rail);
@@ -205,7 +240,8 @@ void check_node_subnets(Report& report, const Networks& networks, const NodeView
   bool swapped = false;
   for (const auto& [rail, network] : rails) {
     const Rail* owner = owner_of(networks, network, rail);
-    const bool shared = is_shared(networks.by_rail.at(rail).at(network));
+    const bool shared = networks.one_each ? network == networks.usual.at(rail).first
+                                          : is_shared(networks.by_rail.at(rail).at(network));
     if (!networks.with_subnets.contains(rail) || (shared && !owner)) continue;
     odd.emplace(rail, owner);
     swapped = swapped || owner;
@@ -218,10 +254,83 @@ void check_node_subnets(Report& report, const Networks& networks, const NodeView
   report_odd(report, networks, node, odd);
 }
 
+// "10.4.0.0/24 on gpu-1, 10.5.0.0/24 on gpu-2"
+std::string networks_text(const Networks& networks, const Rail* rail) {
+  std::map<Cidr, std::set<std::string>> nodes;
+  for (const auto& [node, rails] : networks.by_node) {
+    if (const auto at = rails.find(rail); at != rails.end()) nodes[at->second].insert(node->table->name);
+  }
+  return join_some(nodes, 4,
+                   [](const auto& of) { return format_cidr(of.first) + " on " + some_of(of.second); });
+}
+
+// Rails without a usual subnet, while most rails are one subnet each: nobody knows which node is wrong.
+void check_split_rails(Report& report, const Networks& networks) {
+  if (!networks.one_each) return;
+  std::map<std::vector<Cidr>, std::vector<const Rail*>> by_networks;
+  for (const Rail& rail : report.pool.rails) {
+    const auto found = networks.by_rail.find(&rail);
+    if (found == networks.by_rail.end() || networks.with_subnets.contains(&rail)) continue;
+    std::vector<Cidr> all;
+    for (const auto& [network, nodes] : found->second) all.push_back(network);
+    by_networks[all].push_back(&rail);
+  }
+  for (const auto& [all, rails] : by_networks) {
+    std::vector<std::string> names;
+    for (const Rail* rail : rails) names.push_back(rail->name);
+    const bool exchanged = rails.size() == 2 && all.size() == 2;
+    report.add(
+        Code::SubnetDiffers, exchanged ? Severity::Error : Severity::Warning, nullptr, names,
+        networks_text(networks, rails.front()) +
+            (exchanged ? ", and the other way round on the other rail: two cables or two addresses are "
+                         "exchanged"
+                       : "; of the other rails each is one subnet"));
+  }
+}
+
+constexpr const char* kTwoFabrics =
+    "See that one subnet manager serves all of these ports (sminfo), and compare the subnet_prefix of all. "
+    "If "
+    "they are two fabrics on purpose, keep each job on one: ports of two prefixes do not reach each other.";
+
+// The prefix of an InfiniBand port that is up, which its subnet manager gives; absent: not known.
+std::optional<Cidr> prefix_of(const Port& port) {
+  if (link_layer_of(port) != LinkLayer::InfiniBand || is_down(port) || !port.gids) return std::nullopt;
+  const auto row = std::ranges::find(*port.gids, 0, &GidRow::index);
+  if (row == port.gids->end() || row->gid.is_zero()) return std::nullopt;
+  return Cidr{row->gid.address(), 64}.network();
+}
+
+// InfiniBand's subnets, rail by rail.
+void check_prefixes(Report& report) {
+  std::map<const Rail*, std::map<Cidr, std::vector<const NodeView*>>> by_rail;
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    if (const auto prefix = prefix_of(port)) by_rail[&rail][*prefix].push_back(&node);
+  });
+  // Rails that are split alike are one finding.
+  std::map<std::map<Cidr, std::vector<const NodeView*>>, std::vector<std::string>> splits;
+  for (const Rail& rail : report.pool.rails) {
+    const auto found = by_rail.find(&rail);
+    if (found != by_rail.end() && found->second.size() > 1) splits[found->second].push_back(rail.name);
+  }
+  for (const auto& [nodes, rails] : splits) {
+    const auto is_unit = [](const auto& of) { return is_shared(of.second.size()); };
+    const auto text = [](const auto& of) {
+      std::vector<std::string> names;
+      for (const NodeView* node : of.second) names.push_back(node->table->name);
+      return format_cidr(of.first) + " on " + some_of(names);
+    };
+    report.add(Code::SubnetDiffers, std::ranges::all_of(nodes, is_unit) ? Severity::Info : Severity::Warning,
+               nullptr, rails, "the subnet's prefix is " + join_some(nodes, 4, text), kTwoFabrics);
+  }
+}
+
 }  // namespace
 
 void check_subnets(Report& report) {
+  check_prefixes(report);
   const Networks networks = find_networks(report.pool);
+  check_split_rails(report, networks);
   for (const NodeView* node : report.pool.nodes) {
     if (networks.by_node.contains(node)) check_node_subnets(report, networks, *node);
   }

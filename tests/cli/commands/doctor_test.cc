@@ -121,7 +121,7 @@ TEST_F(DoctorOfACluster, AsksForThePodsOfNodesWhereAnIndexMoved) {
   EXPECT_THAT(moved(), ::testing::ElementsAre(
                            StartsWith("error pod ml/train-0: GID index 3 is gone from mlx5_2 (10.2.0.1 "
                                       "has 5 since 2026-11-20T07:30:00Z) since it was bound"),
-                           StartsWith("warning 10.2.0.1 is at index 5")));
+                           StartsWith("error 10.2.0.1 is at index 5")));
   EXPECT_THAT(asked(), ::testing::Not(::testing::Contains(HasSubstr("gpu-2"))));
 }
 
@@ -177,7 +177,7 @@ TEST_F(DoctorOfACluster, WithoutNcclEnvInItIsToldWhatToDo) {
 
 TEST_F(DoctorOfACluster, PodsThatMayNotBeListedAreNoneThatAreWell) {
   EXPECT_THAT(moved(),
-              ::testing::ElementsAre(StartsWith("warning 10.2.0.1 is at index 5"),
+              ::testing::ElementsAre(StartsWith("error 10.2.0.1 is at index 5"),
                                      ::testing::AllOf(StartsWith("info its pods were not looked at: "),
                                                       HasSubstr("not allowed"))));
 }

@@ -46,6 +46,7 @@ struct NodeState {
   std::vector<std::string> hcas;  // the fabric, in output order; empty if there is a reason
   std::string hca_list;           // as it is injected: "=mlx5_1,mlx5_2"
   std::string reason;             // why there is no fabric: a Reason's name, else ""
+  std::string host_reason;        // why hostNetwork pods get no list, where other pods do
   int expected = 0;               // fabric ports that the pool has
   std::optional<int> gid_index;
   std::vector<double> rates;  // Gb/s of the fabric's ports where known, in their order
@@ -68,6 +69,8 @@ std::vector<std::vector<std::size_t>> findings_by_node(const Diagnosis& diagnosi
 // Nodes on which an address lost its GID index since the node booted: pods there may hold an index that is
 // gone.
 std::vector<std::string> nodes_with_drift(const DoctorInput& input);
+// What to do about GidIndexMoved while nobody has looked at the node's pods.
+std::string remedy_of_moved(const std::string& node);
 // Nodes on which the fabric's list takes further devices unless it begins with '=': pods of policies by which
 // lists are plain may have one from before those devices were there.
 std::vector<std::string> nodes_with_neighbours(const DoctorInput& input, const Diagnosis& diagnosis);

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doctor: faults of few nodes, of whole pools, and their causes.
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "core/doctor/fleet.h"
+#include "core/pods.h"
+#include "nccl_env/core/doctor/doctor.h"
+
+namespace nccl_env::causes_test {
+namespace {
+
+using namespace nccl_env::tests;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+// Where every node lacks addresses, that is a plan of sub-interfaces, or nobody gave any yet.
+TEST(DoctorsCause, RailsWithoutAddressesOnAllNodesAreToKnow) {
+  Fleet fleet = fleet_of(6, roce_node);
+  const auto strip = [&](std::size_t rails, std::size_t rows) {
+    for (NodeFabric& node : fleet) {
+      for (std::size_t i = 0; i < rails; ++i) node.ports[i].gids->resize(rows);
+    }
+  };
+  strip(4, 2);
+  const Diagnosis half = diagnose(fleet);
+  ASSERT_EQ(half.findings.size(), 1u);
+  EXPECT_EQ(half.findings[0].severity, Severity::Info);
+  EXPECT_EQ(half.findings[0].subject.parts.size(), 4u);
+  EXPECT_THAT(half.findings[0].sentence, HasSubstr("on 6 of 6 nodes (row 1: link-local); hostNetwork pods "
+                                                   "there get 4 of 8 HCAs"));
+  EXPECT_THAT(half.nodes[0].host_reason, IsEmpty());
+  strip(8, 2);
+  const Diagnosis none = diagnose(fleet);
+  ASSERT_EQ(none.findings.size(), 1u);
+  EXPECT_THAT(none.findings[0].sentence, HasSubstr("get no HCA list (NoFabricPort)"));
+  EXPECT_EQ(none.nodes[0].host_reason, "NoFabricPort");
+  EXPECT_EQ(none.nodes[0].hcas.size(), 8u) << "pods with sub-interfaces get them";
+}
+
+TEST(DoctorsCause, RowsOfRoceV1AloneAreADriversFault) {
+  Fleet fleet = fleet_of(6, roce_node);
+  for (NodeFabric& node : fleet) {
+    for (std::size_t i = 0; i < 8; ++i)
+      std::erase_if(*node.ports[i].gids, [](const GidRow& row) { return row.type != GidType::RoCEv1; });
+  }
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
+  EXPECT_EQ(diagnosis.findings[0].severity, Severity::Warning);
+  EXPECT_THAT(diagnosis.findings[0].remedy, HasSubstr("RoCE v1 alone"));
+}
+
+TEST(DoctorsCause, OfTwoNodesTheOneWithoutAnyAddressIsOdd) {
+  Fleet fleet = fleet_of(2, roce_node);
+  for (std::size_t i = 0; i < 8; ++i) fleet[1].ports[i].gids->resize(2);
+  EXPECT_THAT(faults(diagnose(fleet)), Contains("warning NoAddress gpu-1 mlx5_1"));
+  EXPECT_EQ(diagnose(fleet).findings.size(), 1u);
+}
+
+void give_ipv6(NodeFabric& node, std::size_t rails) {
+  for (std::size_t i = 0; i < rails; ++i) {
+    const std::string address =
+        "fd00:" + std::to_string(i) + "::" + std::to_string(node.name.back() - '0' + 1);
+    GidRow& row = node.ports[i].gids->back();
+    row.gid = gid(address);
+    row.address = row.gid.address();
+    node.ports[i].gids->erase(node.ports[i].gids->end() - 2);
+    (*node.interfaces)[i].addresses = {{row.gid.address(), 64}};
+  }
+}
+
+// Where IPv4 and IPv6 meet, no connection comes up.
+TEST(DoctorsCause, NodesOfAnotherAddressFamilyDoNotReachTheOthers) {
+  for (const int size : {4, 20}) {
+    Fleet fleet = fleet_of(size, roce_node);
+    give_ipv6(fleet[3], 8);
+    const Diagnosis diagnosis = diagnose(fleet);
+    ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
+    EXPECT_EQ(diagnosis.findings[0].subject.name, "gpu-3");
+    EXPECT_THAT(diagnosis.findings[0].sentence, StartsWith("has addresses of IPv6 alone; "));
+  }
+  Fleet pair = fleet_of(2, roce_node);
+  give_ipv6(pair[1], 8);
+  EXPECT_THAT(diagnose(pair).findings[0].sentence,
+              StartsWith("addresses are of IPv4 on gpu-0, of IPv6 alone on gpu-1"));
+  give_ipv6(pair[0], 8);
+  EXPECT_THAT(faults(diagnose(pair)), IsEmpty());
+}
+
+// The index differs because the address moved: one cause.
+TEST(DoctorsCause, AnIndexThatMovedIsTheCauseOfOneThatDiffers) {
+  Fleet fleet = fleet_of(6, roce_node);
+  const auto move = [&](std::size_t port) {
+    GidRow& row = fleet[1].ports[port].gids->back();
+    row.index = 5;
+    row.index_since = kNow - std::chrono::hours(3);
+    fleet[1].ports[port].gid_index_changes = 1;
+  };
+  move(2);
+  Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
+  EXPECT_EQ(diagnosis.findings[0].code, Code::GidIndexMoved);
+  EXPECT_EQ(diagnosis.findings[0].severity, Severity::Error);
+  EXPECT_THAT(diagnosis.findings[0].sentence, HasSubstr("; so no index serves all ports of the node"));
+  EXPECT_THAT(diagnosis.findings[0].remedy, HasSubstr("--field-selector spec.nodeName=gpu-1`"));
+  for (const std::size_t port : {0, 1, 3, 4, 5, 6, 7}) move(port);
+  diagnosis = diagnose(fleet);
+  ASSERT_EQ(diagnosis.findings.size(), 1u) << "eight ports of one node: " << render_text(diagnosis);
+  EXPECT_EQ(diagnosis.findings[0].severity, Severity::Warning);
+  EXPECT_THAT(diagnosis.findings[0].sentence,
+              StartsWith("their addresses, 10.1.0.2 for one, are at index 5"));
+}
+
+// More nodes with another index are no less of a fault than one.
+TEST(DoctorsCause, IndexesWithoutAMajorityAreAWarning) {
+  for (const int step : {2, 1}) {
+    Fleet fleet = fleet_of(4, roce_node);
+    for (std::size_t n = 0; n < 4; ++n) {
+      for (std::size_t i = 0; i < 8; ++i)
+        fleet[n].ports[i].gids->back().index = 3 + 2 * (static_cast<int>(n) / step);
+    }
+    const Diagnosis diagnosis = diagnose(fleet);
+    EXPECT_THAT(faults(diagnosis), ElementsAre("warning GidIndexDiffers pool-1"));
+    EXPECT_THAT(diagnosis.findings[0].sentence, HasSubstr("no NCCL_IB_GID_INDEX of a job serves all"));
+  }
+}
+
+void set_address(NodeFabric& node, std::size_t rail, const std::string& address, int prefix) {
+  const std::string netdev = "eth" + std::to_string(rail + 1);
+  node.ports[rail].gids = usual_rows(address, netdev);
+  (*node.interfaces)[rail] = interface(netdev, address, prefix);
+}
+
+struct Split {
+  int nodes;
+  std::function<void(Fleet&)> plant;
+  std::string told;  // the fault; "": none
+};
+
+// Of few nodes no rail has a usual subnet; that most rails are one subnet each says as much.
+TEST(DoctorsCause, ARailOfSeveralSubnetsBesideRailsOfOneIsTold) {
+  const auto one = [](Fleet& fleet) { set_address(fleet.back(), 2, "172.16.3.17", 16); };
+  const auto prefix = [](Fleet& fleet) {
+    set_address(fleet.back(), 2, in_subnet(3, static_cast<int>(fleet.size()) - 1), 24);
+  };
+  const auto half = [](Fleet& fleet) {
+    for (std::size_t n = 0; n < fleet.size() / 2; ++n)
+      set_address(fleet[n], 2, "172.16.3." + std::to_string(n + 1), 16);
+  };
+  const auto node = [](Fleet& fleet) {
+    for (std::size_t rail = 0; rail < 8; ++rail)
+      set_address(fleet.back(), rail, "172." + std::to_string(rail + 16) + ".3.17", 16);
+  };
+  const auto crossed = [](Fleet& fleet) {
+    const int n = static_cast<int>(fleet.size()) - 1;
+    set_address(fleet.back(), 2, in_subnet(4, n), 16);
+    set_address(fleet.back(), 3, in_subnet(3, n), 16);
+  };
+  for (const auto& [nodes, plant, told] :
+       std::vector<Split>{{2, one, "warning SubnetDiffers pool-1 mlx5_3"},
+                          {3, one, "warning SubnetDiffers gpu-2 mlx5_3"},
+                          {4, one, "warning SubnetDiffers gpu-3 mlx5_3"},
+                          {2, prefix, "warning SubnetDiffers pool-1 mlx5_3"},
+                          {4, prefix, "warning SubnetDiffers gpu-3 mlx5_3"},
+                          {8, half, "warning SubnetDiffers pool-1 mlx5_3"},
+                          {2, crossed, "error SubnetDiffers pool-1 mlx5_3"},
+                          {3, crossed, "error SubnetDiffers gpu-2 mlx5_3"},
+                          {2, node, ""},
+                          {4, node, ""}}) {
+    Fleet fleet = fleet_of(nodes, roce_node);
+    plant(fleet);
+    const auto found = faults(diagnose(fleet));
+    if (told.empty()) {
+      EXPECT_THAT(found, IsEmpty()) << nodes;
+    } else {
+      EXPECT_THAT(found, Contains(told)) << nodes;
+      EXPECT_EQ(diagnose(fleet).findings.size(), 1u) << nodes << render_text(diagnose(fleet));
+    }
+  }
+}
+
+// Two subnet managers: ports of two prefixes do not reach each other.
+TEST(DoctorsCause, PrefixesOfOneInfiniBandRailAreTwoFabrics) {
+  for (const auto& [nodes, other, told] : std::vector<std::tuple<int, int, Severity>>{
+           {2, 1, Severity::Warning}, {8, 1, Severity::Warning}, {8, 4, Severity::Info}}) {
+    Fleet fleet = fleet_of(nodes, ib_node);
+    for (int n = 0; n < other; ++n) {
+      for (std::size_t i = 0; i < 8; ++i) {
+        Gid& guid = fleet[static_cast<std::size_t>(n)].ports[i].gids->front().gid;
+        guid.bytes[1] = 0xc0;
+        guid.bytes[7] = 1;
+      }
+    }
+    const Diagnosis diagnosis = diagnose(fleet);
+    ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
+    EXPECT_EQ(diagnosis.findings[0].severity, told);
+    EXPECT_THAT(diagnosis.findings[0].sentence, StartsWith("the subnet's prefix is fe80::/64 on "));
+  }
+}
+
+TEST(DoctorsCause, AnAddressOfTwoPortsOfANodeIsOneFinding) {
+  Fleet fleet = fleet_of(6, roce_node);
+  set_address(fleet[1], 3, in_subnet(3, 1), 16);
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_EQ(diagnosis.findings.size(), 1u) << "its subnet follows: " << render_text(diagnosis);
+  EXPECT_THAT(diagnosis.findings[0].subject.parts, ElementsAre("mlx5_3", "mlx5_4"));
+  EXPECT_EQ(diagnosis.findings[0].sentence, "10.3.0.2 is the address of each of them");
+}
+
+// The IB node with seven HCAs is ambiguous, and the missing one says why; half of the nodes like that still
+// have eight rails.
+TEST(DoctorsCause, WhatMakesAFabricAmbiguousIsTheCause) {
+  for (const int lacking : {1, 2}) {
+    Fleet fleet = fleet_of(lacking * 2, ib_node);
+    for (int n = 0; n < lacking; ++n) {
+      auto& ports = fleet[static_cast<std::size_t>(n)].ports;
+      ports.erase(ports.begin() + 2);
+    }
+    const Diagnosis diagnosis = diagnose(fleet);
+    ASSERT_EQ(diagnosis.findings.size(), static_cast<std::size_t>(lacking)) << render_text(diagnosis);
+    EXPECT_THAT(faults(diagnosis)[0], "error HcaMissing gpu-0 mlx5_2");
+    EXPECT_THAT(diagnosis.findings[0].sentence,
+                AllOf(StartsWith("has 7 of 8 fabric ports"), HasSubstr("(AmbiguousFabric)")));
+  }
+  Fleet fleet = fleet_of(4, ib_node);
+  fleet[1].ports[2].board_id = "MT_0000000999";
+  EXPECT_THAT(faults(diagnose(fleet)), ElementsAre("error HardwareDiffers gpu-1 mlx5_2"));
+  EXPECT_THAT(remedy_of(diagnose(fleet).findings[0]), HasSubstr("Or name the fabric in the policy"));
+}
+
+TEST(DoctorsCause, PortsThatWereNeverUpHideTheFabric) {
+  for (const int size : {1, 2, 6}) {
+    Fleet fleet = fleet_of(size, ib_node);
+    for (NodeFabric& node : fleet) {
+      for (std::size_t i = 0; i < 8; ++i) node.ports[i].state = PortState::Down;
+    }
+    const Diagnosis diagnosis = diagnose(fleet);
+    ASSERT_FALSE(diagnosis.findings.empty());
+    EXPECT_EQ(diagnosis.findings[0].code, Code::PortDown) << render_text(diagnosis);
+    EXPECT_EQ(diagnosis.findings[0].subject.parts.size(), 8u);
+  }
+}
+
+// A card that was replaced by one of another board: the two nodes are still one kind.
+TEST(DoctorsCause, OneOtherCardOfTwoNodesIsCompared) {
+  Fleet fleet = fleet_of(2, roce_node);
+  fleet[1].ports[2].board_id = "MT_0000000999";
+  EXPECT_THAT(faults(diagnose(fleet)), ElementsAre("warning HardwareDiffers gpu-1 mlx5_3"));
+}
+
+TEST(DoctorsCause, ARailThatIsSlowOnBothOfTwoNodesIsAPlan) {
+  Fleet fleet = fleet_of(2, roce_node);
+  for (NodeFabric& node : fleet) node.ports[2].rate_gbps = 100;
+  ASSERT_EQ(diagnose(fleet).findings.size(), 1u);
+  EXPECT_EQ(diagnose(fleet).findings[0].severity, Severity::Info);
+  EXPECT_EQ(diagnose(fleet).findings[0].sentence, "100 Gb/s on both nodes; the other rails have 200 Gb/s");
+}
+
+// Cards of both link types at the same places: nothing of the fabric is lacking.
+TEST(DoctorsCause, AWholeFabricOfAnotherLinkTypeLacksNothing) {
+  Fleet fleet = fleet_of(4, ib_node);
+  for (NodeFabric& node : fleet) {
+    for (std::size_t i = 0; i < 10; ++i) node.ports[i].pci_address = "0000:1" + std::to_string(i) + ":00.0";
+  }
+  for (std::size_t n = 0; n < 2; ++n) {
+    fleet[n].ports.pop_back();
+    for (std::size_t i = 0; i < 8; ++i) {
+      const std::string netdev = "ib" + std::to_string(i);
+      Port& port = fleet[n].ports[i];
+      port.link_layer = LinkLayer::Ethernet;
+      port.transport = Transport::RoCE;
+      port.gids = usual_rows(in_subnet(static_cast<int>(i) + 20, static_cast<int>(n)), netdev);
+    }
+  }
+  EXPECT_TRUE(diagnose(fleet).findings.empty()) << render_text(diagnose(fleet));
+}
+
+// A node that has no hardware on purpose: what its remedy says makes the warning go.
+TEST(DoctorsCause, ANodeWithoutHardwareByPlanIsOnlyToKnow) {
+  Fleet fleet = fleet_of(6, roce_node);
+  fleet[3].ports.clear();
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_THAT(faults(diagnosis), ElementsAre("warning NoFabric gpu-3"));
+  EXPECT_THAT(diagnosis.findings[0].remedy, AllOf(HasSubstr("nodeSelector"), HasSubstr("spec.variants")));
+  for (NodeFabric& node : fleet)
+    node.node_labels = std::vector{NodeLabel{"kind", node.name == "gpu-3" ? "cpu" : "gpu"}};
+  NcclPolicy policy = policy_for("rdma/hca");
+  PolicyVariant variant;
+  variant.when.node_labels = {{"kind", "gpu"}};
+  variant.fabric = FabricRule();
+  variant.fabric->expect_ports = 8;
+  policy.variants = {variant};
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
+}
+
+TEST(DoctorsCause, TheFirstLineNamesEachSeveritysCause) {
+  Fleet fleet = fleet_of(8, roce_node);
+  EXPECT_THAT(render_text(diagnose(fleet)), StartsWith("8 nodes, 1 pool: healthy\n"));
+  for (std::size_t n = 0; n < 5; ++n) {
+    fleet[n].ports[2].state = PortState::Down;
+    fleet[n].ports[2].state_since = kNow - std::chrono::hours(1);
+  }
+  fleet[6].ports[1].rate_gbps = 100;
+  fleet[7].time = kNow - std::chrono::hours(5);
+  const Diagnosis diagnosis = diagnose(fleet);
+  EXPECT_THAT(render_text(diagnosis), StartsWith("8 nodes, 1 pool: 5 errors (PortDown mlx5_3) on 5 nodes, 2 "
+                                                 "warnings (RateLow, StaleTable) on gpu-6, gpu-7\n"));
+  EXPECT_THAT(render_text(diagnosis), StartsWith(to_json(diagnosis)["sentence"].get<std::string>() + "\n"));
+}
+
+}  // namespace
+}  // namespace nccl_env::causes_test
