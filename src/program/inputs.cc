@@ -85,8 +85,8 @@ Result<Tables> tables_of(const std::string& file, std::istream& in) {
   for (const Json& document : *documents) {
     if (!document.is_object()) return Error{file + ": holds no NodeFabric" + import_hint(file, *text)};
     store::add_object(document, {}, objects);
-    if (const std::string kind = text_at(document, "kind"); !kind.empty())
-      others.push_back(kind + " " + text_at(member(document, "metadata"), "name"));
+    const std::string kind = text_at(document, "kind"), name = text_at(member(document, "metadata"), "name");
+    if (!kind.empty()) others.push_back(kind + (name.empty() ? "" : " " + name));
   }
   // Policies beside a table are not looked at here, so their problems are ignored.
   for (const store::Objects::Problem& problem : objects.problems) {

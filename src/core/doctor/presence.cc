@@ -216,13 +216,13 @@ constexpr DownRemedy kDownRemedies[] = {
        return link_layer_of(down.port) == LinkLayer::InfiniBand && down.port.state != PortState::Down;
      },
      "The link is up, and the port waits for the subnet manager: see that one runs and reaches the node."},
+    {[](const DownPort& down) { return down.small && down.rail.down > 1 && down.rail.up == 0; },
+     "Look first at what the two nodes' ports share: the rail's switch, on InfiniBand the subnet manager, or "
+     "the cable between them."},
     {[](const DownPort& down) { return down.node.down > 1 && down.node.down > 3 * down.node.up; },
      "All fabric ports of the node are down, or most: look first at what they share, the switch, driver and "
      "firmware "
      "(dmesg) and the link type (ibv_devinfo). Until they are up, cordon the node."},
-    {[](const DownPort& down) { return down.small && down.rail.down > 1 && down.rail.up == 0; },
-     "Look first at what the two nodes' ports share: the rail's switch, on InfiniBand the subnet manager, or "
-     "the cable between them."},
     // Nodes are hardly to blame for a rail that is down on half of them or more.
     {[](const DownPort& down) { return !down.small && down.rail.down >= down.rail.up; },
      "Look at the rail's switch first, on InfiniBand at the subnet manager, then at cables."},

@@ -142,11 +142,24 @@ void compare_rails(Report& report, const Quantity& quantity) {
   }
 }
 
+// Reports ports that were faster before: a link that came up with fewer lanes, a bond that lost a member.
+// `told`: ports that are known to be slow.
+void check_fallen(Report& report, const std::set<const Port*>& told) {
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail&, const Port& port) {
+    const auto rate = active_rate(node, port);
+    if (!rate || !port.max_rate_gbps || *rate >= *port.max_rate_gbps || told.contains(&port)) return;
+    report.add(Code::RateLow, Severity::Warning, node, port,
+               text_of(*rate, " Gb/s") + ", after " + text_of(*port.max_rate_gbps, " Gb/s") +
+                   " earlier, since the node booted");
+  });
+}
+
 }  // namespace
 
 void check_speed(Report& report) {
   std::set<const Port*> slow, told;
   compare(report, {Code::RateLow, Severity::Warning, " Gb/s", true, active_rate}, slow);
+  check_fallen(report, slow);
   // Queue pairs take the smaller MTU of the two sides, but traffic hangs if the fabric drops larger packets.
   compare(report,
           {Code::MtuDiffers, report.pool.small() ? Severity::Warning : Severity::Error,

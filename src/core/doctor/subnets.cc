@@ -175,7 +175,7 @@ bool are_one_each(const std::map<const Rail*, Counts>& by_rail) {
     ++rails;
     one += counts.size() == 1 ? 1 : 0;
   }
-  return rails >= kPoolMajority && one * 2 > rails;
+  return one * 2 > rails || (rails == 2 && one == 1);
 }
 
 // Point-to-point or per-node subnets say nothing about who belongs where: four of five nodes, or all but one,
@@ -284,7 +284,7 @@ void check_split_rails(Report& report, const Networks& networks) {
         networks_text(networks, rails.front()) +
             (exchanged ? ", and the other way round on the other rail: two cables or two addresses are "
                          "exchanged"
-                       : "; of the other rails each is one subnet"));
+                       : "; each of the other rails is one subnet"));
   }
 }
 

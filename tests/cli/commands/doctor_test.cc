@@ -84,6 +84,8 @@ TEST_F(Doctor, NothingToLookAtIsNotHealthy) {
   std::filesystem::create_directories(path("none"));
   expect_shown(run("doctor", {"--store", "dir:" + path("none")}), 3);
   EXPECT_EQ(run("doctor", {"--store", "dir:" + path("absent")}).code, 4);
+  write("empty.yaml", "{apiVersion: v1, kind: List, items: []}\n");
+  EXPECT_THAT(run_cli({"doctor", path("empty.yaml")}).err, HasSubstr("holds List, and no NodeFabric"));
   expect_shown(run_cli({"doctor", "--kubeconfig", path("absent")}), 4);
 }
 

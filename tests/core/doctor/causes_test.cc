@@ -162,8 +162,18 @@ TEST(DoctorsCause, ARailOfSeveralSubnetsBesideRailsOfOneIsTold) {
     set_address(fleet.back(), 2, in_subnet(4, n), 16);
     set_address(fleet.back(), 3, in_subnet(3, n), 16);
   };
+  const auto two_rails = [](Fleet& fleet) {
+    for (NodeFabric& each : fleet) {
+      each.ports.erase(each.ports.begin() + 4, each.ports.end());
+      each.ports.erase(each.ports.begin(), each.ports.begin() + 2);
+    }
+    fleet.back().ports[0].gids = usual_rows("172.16.3.17", "eth3");
+    (*fleet.back().interfaces)[2] = interface("eth3", "172.16.3.17", 16);
+  };
   for (const auto& [nodes, plant, told] :
-       std::vector<Split>{{2, one, "warning SubnetDiffers pool-1 mlx5_3"},
+       std::vector<Split>{{2, two_rails, "warning SubnetDiffers pool-1 mlx5_3"},
+                          {3, two_rails, "warning SubnetDiffers gpu-2 mlx5_3"},
+                          {2, one, "warning SubnetDiffers pool-1 mlx5_3"},
                           {3, one, "warning SubnetDiffers gpu-2 mlx5_3"},
                           {4, one, "warning SubnetDiffers gpu-3 mlx5_3"},
                           {2, prefix, "warning SubnetDiffers pool-1 mlx5_3"},
@@ -260,6 +270,20 @@ TEST(DoctorsCause, ARailThatIsSlowOnBothOfTwoNodesIsAPlan) {
   ASSERT_EQ(diagnose(fleet).findings.size(), 1u);
   EXPECT_EQ(diagnose(fleet).findings[0].severity, Severity::Info);
   EXPECT_EQ(diagnose(fleet).findings[0].sentence, "100 Gb/s on both nodes; the other rails have 200 Gb/s");
+}
+
+// Where all are slow, nobody is slower than the others.
+TEST(DoctorsCause, APortThatWasFasterIsSlow) {
+  for (const int slow : {1, 2, 3}) {
+    Fleet fleet = fleet_of(3, lag_node);
+    for (NodeFabric& node : fleet) {
+      for (Port& port : node.ports) port.max_rate_gbps = port.rate_gbps;
+    }
+    for (int n = 0; n < slow; ++n) fleet[static_cast<std::size_t>(n)].ports[1].rate_gbps = 200;
+    const auto found = faults(diagnose(fleet));
+    EXPECT_EQ(found.size(), static_cast<std::size_t>(slow));
+    EXPECT_EQ(found[0], "warning RateLow gpu-0 mlx5_bond_1");
+  }
 }
 
 // Cards of both link types at the same places: nothing of the fabric is lacking.
