@@ -83,7 +83,8 @@ constexpr const char* kManyHave =
     "addresses, as the others have.";
 
 constexpr const char* kNoneHave =
-    "Nothing, where pods have sub-interfaces of their own, or where these ports are for something else; else "
+    "Nothing, where pods have sub-interfaces of their own (a policy that says exposure: SubInterface ends "
+    "this), or where these ports are for something else; else "
     "give their netdevs addresses (DHCP, netplan, the network operator).";
 constexpr const char* kFamily =
     "Give these netdevs addresses of the family that the other nodes have, or give both to all nodes.";
@@ -106,10 +107,19 @@ struct Unserved {
   }
 };
 
+// True where the policy says that its pods have sub-interfaces, and none the node's own rows.
+bool is_of_sub_interfaces(const NcclPolicy& policy) {
+  const auto has_exposure = [&](Exposure exposure) {
+    return std::ranges::find(policy.resources, exposure, &ResourceMatch::exposure) != policy.resources.end();
+  };
+  return has_exposure(Exposure::SubInterface) && !has_exposure(Exposure::Host) && !policy.host_devices;
+}
+
 // Once for a pool whose rails have no addresses: on purpose, as for pods with sub-interfaces, or not yet.
 void report_unserved(Report& report, const Unserved& unserved) {
   if (unserved.rails.empty() || unserved.first->reason) return;  // NoFabric says so
   const NodeView& node = *unserved.first;
+  if (!unserved.v1 && is_of_sub_interfaces(*node.policy)) return;
   const std::string pods =
       node.on_host.empty()
           ? "no HCA list" + (node.host_reason ? " (" + std::string(to_string(*node.host_reason)) + ")" : "")

@@ -393,7 +393,7 @@ void check_no_fabric(Report& report, const std::set<const NodeView*>& told) {
   for (const NodeView* node : without) {
     // Where pods hold some of the devices, the others may be too few to recognize the fabric.
     const bool held = node->table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive &&
-                      node->reason == Reason::AmbiguousFabric;
+                      node->reason == Reason::AmbiguousFabric && hiding_ports(*node).empty();
     add_no_fabric(report, *node, node, held ? Severity::Info : Severity::Error,
                   held ? "in exclusive RDMA namespace mode a pod may hold the others; " : "");
   }

@@ -42,6 +42,8 @@ TEST(DoctorsCause, RailsWithoutAddressesOnAllNodesAreToKnow) {
   EXPECT_THAT(none.findings[0].sentence, HasSubstr("get no HCA list (NoFabricPort)"));
   EXPECT_EQ(none.nodes[0].host_reason, "NoFabricPort");
   EXPECT_EQ(none.nodes[0].hcas.size(), 8u) << "pods with sub-interfaces get them";
+  EXPECT_TRUE(diagnose(fleet, {policy_for("rdma/hca", Exposure::SubInterface)}).findings.empty());
+  EXPECT_FALSE(diagnose(fleet, {policy_for("rdma/hca", Exposure::Host)}).findings.empty());
 }
 
 TEST(DoctorsCause, RowsOfRoceV1AloneAreADriversFault) {
@@ -254,6 +256,8 @@ TEST(DoctorsCause, PortsThatWereNeverUpHideTheFabric) {
     ASSERT_FALSE(diagnosis.findings.empty());
     EXPECT_EQ(diagnosis.findings[0].code, Code::PortDown) << render_text(diagnosis);
     EXPECT_EQ(diagnosis.findings[0].subject.parts.size(), 8u);
+    for (NodeFabric& node : fleet) node.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+    EXPECT_FALSE(is_good(diagnose(fleet).findings)) << "no pod holds a port that is there, and down";
   }
 }
 
