@@ -180,11 +180,11 @@ std::string family_of(bool v4) {
   return v4 ? "IPv4" : "IPv6";
 }
 
-// IPv4 and IPv6 do not reach each other. A port with both serves either.
+// Reports rails on which some nodes have IPv6 alone and others IPv4, which do not reach each other; a port
+// with both serves either. Rails among themselves may differ: that is a plan.
 void check_families(Report& report) {
-  std::map<const Rail*, Served> v4;  // with a row of IPv4, and all with a row
+  std::map<const Rail*, Served> v4;  // ports with a row of IPv4, and all with a row
   Served all;
-  std::map<bool, std::set<std::string>> nodes;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (rows.usable.empty()) return;
@@ -192,29 +192,32 @@ void check_families(Report& report) {
       count->first += rows.v4 ? 1 : 0;
       ++count->second;
     }
-    nodes[rows.v4].insert(node.table->name);
   });
-  if (all.first == 0 || all.first == all.second) return;
-  if (all.first * 2 == all.second) {
-    report.add(Code::NoAddress, Severity::Error, nullptr, {},
-               "addresses are of IPv4 on " + some_of(nodes[true]) + ", of IPv6 alone on " +
-                   some_of(nodes[false]) + ": these do not reach each other",
-               kFamily);
-    return;
-  }
+  const auto is_tie = [](const Served& count) { return count.first * 2 == count.second; };
+  std::map<bool, std::set<std::string>> split;  // the nodes of rails of which nobody knows what is right
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
-    if (rows.usable.empty()) return;
-    const Served& count = report.pool.small() || v4[&rail].first * 2 == v4[&rail].second ? all : v4[&rail];
+    const Served& own = v4[&rail];
+    if (rows.usable.empty() || own.first == 0 || own.first == own.second) return;
+    const Served& count = is_tie(own) ? all : own;
+    if (is_tie(count)) {
+      split[rows.v4].insert(node.table->name);
+      return;
+    }
     const bool most = has_most(count);
     if (rows.v4 == most || (!most && rows.v6)) return;
     const std::size_t others = most ? count.first : count.second - count.first;
     report.add(Code::NoAddress, Severity::Error, &node, {port_name(*node.table, port)},
                "has addresses of " + family_of(!most) + " alone; " + std::to_string(others) + " of " +
-                   count_of(count.second, report.pool.small() ? "port" : "node") + " of its pool have " +
+                   count_of(count.second, &count == &all ? "port" : "node") + " of its pool have " +
                    family_of(most) + (most ? "" : " alone") + ", which they do not reach",
                kFamily);
   });
+  if (!split.empty())
+    report.add(Code::NoAddress, Severity::Error, nullptr, {},
+               "addresses are of IPv4 on " + some_of(split[true]) + ", of IPv6 alone on " +
+                   some_of(split[false]) + ": these do not reach each other",
+               kFamily);
 }
 
 struct IndexView {
@@ -241,14 +244,20 @@ IndexView view_index(const NodeView& node, Timestamp now) {
 
 // Reports the ports whose index is not that of most of the node's ports.
 void report_inside(Report& report, const NodeView& node, const IndexView& view) {
-  std::map<int, std::vector<std::string>> by_index;
-  for (const Port* port : view.ports) by_index[view.lowest.at(port)].push_back(port_name(*node.table, *port));
+  std::map<std::pair<int, bool>, std::vector<std::string>> by_index;  // and whether it is of IPv4
+  std::set<bool> families;
+  for (const Port* port : view.ports) {
+    const bool v4 = rows_of(node, *port).v4;
+    by_index[{view.lowest.at(port), v4}].push_back(port_name(*node.table, *port));
+    families.insert(v4);
+  }
   const auto most = std::ranges::max_element(by_index, {}, [](const auto& at) { return at.second.size(); });
   std::vector<std::string> odd;
   std::string evidence;
-  for (const auto& [index, names] : by_index) {
-    evidence += (evidence.empty() ? "" : ", ") + std::to_string(index) + " on " + some_of(names);
-    if (index != most->first) odd.insert(odd.end(), names.begin(), names.end());
+  for (const auto& [at, names] : by_index) {
+    evidence += (evidence.empty() ? "" : ", ") + std::to_string(at.first) +
+                (families.size() > 1 ? " (" + family_of(at.second) + ")" : "") + " on " + some_of(names);
+    if (at != most->first) odd.insert(odd.end(), names.begin(), names.end());
   }
   report.add(Code::GidIndexDiffers, Severity::Error, &node, std::move(odd),
              "no index serves all its ports: " + evidence);

@@ -40,7 +40,7 @@ std::string name_of(const Owner& owner) {
 // Cables between two nodes, or bridges inside one, may have the same addresses on all nodes.
 bool is_on_most(const std::vector<Owner>& owners) {
   const PoolView& pool = *owners.front().pool;
-  return !pool.small() && owners.size() * 2 > pool.nodes.size();
+  return owners.size() >= kPoolMajority && owners.size() * 2 > pool.nodes.size();
 }
 
 Severity severity_of(const std::vector<Owner>& owners) {
@@ -63,13 +63,6 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
              text_of(gid) + " is the address of each of them");
     return;
   }
-  if (is_on_most(owners)) {
-    Report(*owners.front().pool, input, findings)
-        .add(Code::DuplicateAddress, severity, nullptr, {},
-             text_of(gid) + " is the address of " + count_of(owners.size(), "port") + ", " + names.front() +
-                 " for one");
-    return;
-  }
   for (std::size_t i = 0; i < owners.size(); ++i) {
     std::vector<std::string_view> others(names.begin(), names.end());
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
@@ -80,6 +73,19 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
 }
 
 using Duplicate = std::pair<Gid, std::vector<Owner>>;
+
+// Addresses that most of a pool's nodes have: one finding.
+void report_on_most(const PoolView& pool, const std::vector<Duplicate>& duplicates, const DoctorInput& input,
+                    std::vector<Finding>& findings) {
+  const auto& [gid, owners] = duplicates.front();
+  const std::string more =
+      duplicates.size() > 1 ? ", and so for " + std::to_string(duplicates.size() - 1) + " further addresses"
+                            : std::string();
+  Report(pool, input, findings)
+      .add(Code::DuplicateAddress, Severity::Warning, nullptr, {},
+           text_of(gid) + " is the address of " + count_of(owners.size(), "port") + ", " +
+               name_of(owners.front()) + " for one" + more);
+}
 
 using Nodes = std::vector<const NodeView*>;
 
@@ -115,22 +121,32 @@ void report_clone(const std::vector<Duplicate>& duplicates, const DoctorInput& i
   }
 }
 
-// The connected prefix of the port's lowest usable row.
-std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
-  if (!port.gids || is_down(port)) return std::nullopt;
-  const std::vector<Cidr>& subnets = fabric_subnets(*node.policy, *node.table);
-  for (const GidRow& row : *port.gids) {
-    if (!judge_row(node.interfaces, row, subnets).usable || !row.netdev) continue;
-    const IpAddress wanted = row.address.value_or(row.gid.address());
-    const Interface* interface = node.interfaces.find(*row.netdev);
-    for (int step = 0; interface && step < 2; ++step) {  // its own, else its master's
-      for (const InterfaceAddress& entry : interface->addresses.value_or(std::vector<InterfaceAddress>{})) {
-        if (entry.address == wanted) return Cidr{entry.address, entry.prefix}.network();
-      }
-      interface = interface->master ? node.interfaces.find(*interface->master) : nullptr;
+// The prefix by which the row's address is connected.
+std::optional<Cidr> network_of(const NodeView& node, const GidRow& row) {
+  if (!row.netdev) return std::nullopt;
+  const IpAddress wanted = row.address.value_or(row.gid.address());
+  const Interface* interface = node.interfaces.find(*row.netdev);
+  for (int step = 0; interface && step < 2; ++step) {  // its own, else its master's
+    for (const InterfaceAddress& entry : interface->addresses.value_or(std::vector<InterfaceAddress>{})) {
+      if (entry.address == wanted) return Cidr{entry.address, entry.prefix}.network();
     }
+    interface = interface->master ? node.interfaces.find(*interface->master) : nullptr;
   }
   return std::nullopt;
+}
+
+// That of the port's lowest usable row; a row of IPv4 comes before those of IPv6, as for the index.
+std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
+  std::optional<Cidr> found;
+  if (!port.gids || is_down(port)) return found;
+  const std::vector<Cidr>& subnets = fabric_subnets(*node.policy, *node.table);
+  for (const GidRow& row : *port.gids) {
+    if ((found && !row.gid.is_v4_mapped()) || !judge_row(node.interfaces, row, subnets).usable) continue;
+    const auto network = network_of(node, row);
+    if (network && row.gid.is_v4_mapped()) return network;
+    if (network) found = network;
+  }
+  return found;
 }
 
 using Counts = std::map<Cidr, std::size_t>;  // the number of nodes in each subnet
@@ -273,7 +289,9 @@ void check_split_rails(Report& report, const Networks& networks) {
     if (found == networks.by_rail.end() || networks.with_subnets.contains(&rail)) continue;
     std::vector<Cidr> all;
     for (const auto& [network, nodes] : found->second) all.push_back(network);
-    by_networks[all].push_back(&rail);
+    const auto is_v4 = [](const Cidr& network) { return network.address.is_v4(); };
+    const auto v4 = std::ranges::count_if(all, is_v4);
+    if (v4 == 0 || v4 == std::ssize(all)) by_networks[all].push_back(&rail);  // else NoAddress says so
   }
   for (const auto& [all, rails] : by_networks) {
     std::vector<std::string> names;
@@ -351,8 +369,15 @@ void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& inp
     });
   }
   std::map<Nodes, std::vector<Duplicate>> by_nodes;
-  for (const Gid& gid : found)
-    by_nodes[is_on_most(owners[gid]) ? Nodes() : nodes_of(owners[gid])].emplace_back(gid, owners[gid]);
+  std::map<const PoolView*, std::vector<Duplicate>> on_most;
+  for (const Gid& gid : found) {
+    const std::vector<Owner>& all = owners[gid];
+    (is_on_most(all) ? on_most[all.front().pool] : by_nodes[nodes_of(all)]).emplace_back(gid, all);
+  }
+  for (const PoolView& pool : pools) {
+    if (const auto most = on_most.find(&pool); most != on_most.end())
+      report_on_most(pool, most->second, input, findings);
+  }
   for (const auto& [nodes, duplicates] : by_nodes) {
     if (!nodes.empty() && duplicates.size() > 1) {
       report_clone(duplicates, input, findings);

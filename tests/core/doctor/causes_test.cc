@@ -95,6 +95,51 @@ TEST(DoctorsCause, NodesOfAnotherAddressFamilyDoNotReachTheOthers) {
   EXPECT_THAT(faults(diagnose(pair)), IsEmpty());
 }
 
+TEST(DoctorsCause, RailsMayBeOfOneFamilyEach) {
+  for (const std::size_t rails : {1, 4}) {
+    Fleet fleet = fleet_of(6, roce_node);
+    for (NodeFabric& node : fleet) give_ipv6(node, rails);
+    EXPECT_THAT(faults(diagnose(fleet)), IsEmpty()) << rails << render_text(diagnose(fleet));
+  }
+  Fleet one = fleet_of(1, roce_node);
+  give_ipv6(one[0], 1);
+  EXPECT_THAT(faults(diagnose(one)), ElementsAre("error GidIndexDiffers gpu-0 mlx5_1"));
+  EXPECT_THAT(diagnose(one).findings[0].sentence, HasSubstr("3 (IPv6) on mlx5_1"));
+}
+
+// A second address, of IPv6, changes the index; the IPv4 subnets stay what they are.
+TEST(DoctorsCause, ASecondFamilyIsNoUnitOfItsOwn) {
+  Fleet fleet = fleet_of(8, roce_node);
+  for (std::size_t i = 0; i < 8; ++i) {
+    Port& port = fleet[1].ports[i];
+    GidRow second = port.gids->back();
+    second.index = 3;
+    second.gid = gid("fd00:" + std::to_string(i) + "::1");
+    second.address = second.gid.address();
+    for (std::size_t row : {2, 3}) (*port.gids)[row].index += 2;
+    port.gids->insert(port.gids->begin() + 2, second);
+    (*fleet[1].interfaces)[i].addresses->push_back({second.gid.address(), 64});
+  }
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
+  EXPECT_EQ(diagnosis.findings[0].sentence, "index 5 here, 3 on most nodes of its pool");
+}
+
+TEST(DoctorsCause, AddressesOfAllNodesAreOneFindingAndOfTwoAClone) {
+  Fleet fleet = fleet_of(6, roce_node);
+  for (NodeFabric& node : fleet) {
+    node.ports = fleet[0].ports;
+    node.interfaces = fleet[0].interfaces;
+  }
+  ASSERT_EQ(diagnose(fleet).findings.size(), 1u) << render_text(diagnose(fleet));
+  EXPECT_EQ(diagnose(fleet).findings[0].sentence,
+            "10.1.0.1 is the address of 6 ports, gpu-0 mlx5_1 for one, and so for 7 further addresses");
+  Fleet three = fleet_of(3, roce_node);
+  three[1].ports = three[0].ports;
+  three[1].interfaces = three[0].interfaces;
+  EXPECT_THAT(faults(diagnose(three)), Contains("error DuplicateAddress gpu-1 mlx5_1"));
+}
+
 // The index differs because the address moved: one cause.
 TEST(DoctorsCause, AnIndexThatMovedIsTheCauseOfOneThatDiffers) {
   Fleet fleet = fleet_of(6, roce_node);
