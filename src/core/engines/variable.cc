@@ -103,6 +103,12 @@ std::string_view to_string(Ranks value) {
   return name_in(kNames, value);
 }
 
+std::string_view agreement_text(Ranks value) {
+  return value == Ranks::Equal    ? "has to be equal on all ranks"
+         : value == Ranks::Fabric ? "should be equal on all ranks of one fabric"
+                                  : "";
+}
+
 std::string_view to_string(ValueKind value) {
   constexpr std::array<std::string_view, 12> kNames{
       "integer", "word", "HCA list",      "HCA groups",  "interface list", "address range",

@@ -208,8 +208,8 @@ void check_values(const View& view, Founds& into) {
     for (const auto& [value, ranks] : ranks_of) {
       if (value == usual) continue;
       add(into, Code::ValuesDiffer, severity, ranks,
-          "has " + name + " " + value_words(value) +
-              ", which has to be equal on all ranks: " + distribution(ranks_of),
+          "has " + name + " " + value_words(value) + ", which " + std::string(agreement_text(known->ranks)) +
+              ": " + distribution(ranks_of),
           name);
     }
   }

@@ -171,9 +171,11 @@ constexpr std::array kRows{
     of_pod(Code::ValueMisread, "ValueMisread", Impact::PodAnew,
            "A value that its reader takes for another one, or refuses.",
            "Write it as the sentence says; `nccl-env what NAME` tells what the variable takes."),
-    of_pod(Code::ValuesDiffer, "ValuesDiffer", Impact::PodAnew,
-           "Ranks have different values of a variable that has to be equal on all of them.",
-           "Set the variable in one place for all ranks, and create them anew."),
+    of_pod(
+        Code::ValuesDiffer, "ValuesDiffer", Impact::PodAnew,
+        "Ranks have different values of a variable that has to be equal on all of them, or should be on one "
+        "fabric.",
+        "Set the variable in one place for all ranks, and create them anew."),
     of_pod(Code::OddNode, "OddNode", Impact::Node,
            "A rank has other HCAs than most, or lacks a value that others have.",
            "`nccl-env doctor` says what is wrong with its node; repair it, or run the rank on another."),

@@ -33,6 +33,8 @@ enum class Ranks {
   Any,     // ranks may differ
 };
 std::string_view to_string(Ranks value);  // node, fabric, equal, any
+// "has to be equal on all ranks": of a variable's values, behind "which"; "" where ranks may differ.
+std::string_view agreement_text(Ranks value);
 std::string_view to_string(ValueKind value);
 
 struct Variable {
