@@ -469,7 +469,7 @@ constexpr std::array kRows{
            "The program or its settings end the job, not the network.",
            "Read that line and the traceback above it."),
     of_pod(Code::LaunchFailed, "LaunchFailed", Impact::None,
-           "The launcher or scheduler did not start all processes of the job.",
+           "The launcher or scheduler did not start all processes of the job, or not as one job.",
            "Read the lines around that one, and start it by hand on the host that it names."),
     of_pod(Code::Killed, "Killed", Impact::None, "A process of the job was killed from outside.",
            "Look at the pod's last state (OOMKilled) and at dmesg on the node."),

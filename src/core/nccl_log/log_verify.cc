@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nccl_env/core/nccl_log/failure_context.h"
+#include "nccl_log/launch_fault.h"
 #include "nccl_log/log_diagnosis.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/log_findings.h"
@@ -47,6 +48,7 @@ std::vector<NcclFailure> failures_seen(const NcclLog& log) {
   all.reserve(log.failures.size() + 1);
   for (const NcclFailure& failure : log.failures) all.push_back(seen_in(log, failure));
   if (auto mixed = mixed_networks(log)) all.push_back(*std::move(mixed));
+  if (auto launch = launch_failure(log)) all.push_back(*std::move(launch));
   return all;
 }
 }  // namespace

@@ -485,12 +485,45 @@ void NcclLogReader::note_rank(std::string_view text) {
   log_.behind_another_host = log_.behind_another_host || (rank > 0 && text.find(" nvmlDev 0 ") != text.npos);
 }
 
+// True if the number of a communicator is its own: splits of 2.18 to 2.22 have one by their parent and
+// colour, and up to 2.20 their lines look like others', so that only a process's first one is sure.
+bool NcclLogReader::is_first(const Message& message, std::string_view id) {
+  if (message.text.starts_with("ncclCommInit")) return true;
+  const auto began = [&](const auto& each) { return each.second.processes.contains(*message.process); };
+  return message.text.starts_with("comm ") && std::ranges::any_of(log_.bootstrap, began) &&
+         first_ids_.try_emplace(*message.process, id).first->second == id;
+}
+
+// "… rank 3 nranks 16 cudaDev 3 … commId 0x9a1d - Init START".
+void NcclLogReader::note_communicator(const Message& message) {
+  constexpr std::size_t kMostSizes = 8, kMostTellers = 8;
+  const std::string_view text = message.text, id = word_after(text, " commId ");
+  const int ranks = number_after(text, " nranks ");
+  const bool whole = text.find(" - Init ") != text.npos && is_digits(word_after(text, " rank "));
+  if (id.empty() || ranks == 0 || !whole || !message.process || id.size() > kLongestNetwork ||
+      !is_first(message, id))
+    return;
+  auto found = log_.communicators.find(id);
+  if (found == log_.communicators.end()) {
+    if (log_.communicators.size() >= kMostFacts) return;
+    found = log_.communicators.emplace(std::string(id), Communicator()).first;
+  }
+  const auto note = [&](std::map<int, LogFact>& facts, int what, std::size_t most) {
+    if (facts.size() >= most && !facts.contains(what)) return;
+    LogFact& fact = facts.try_emplace(what, LogFact{message.line, {}}).first->second;
+    if (fact.processes.size() < kMostTellers) fact.processes.insert(*message.process);
+  };
+  note(found->second.sizes, ranks, kMostSizes);
+  note(found->second.ranks, number_after(text, " rank "), kMostFacts);
+}
+
 // "comm 0x55d9 rank 0 nRanks 16 nNodes 2 localRanks 8 …" (from 2.20), "comm 0x55d9 rank 0 nranks 16 cudaDev 0
 // … - Init START", "… - Init COMPLETE".
 void NcclLogReader::read_initialisation(const Message& message) {
   const std::string_view text = message.text;
   log_.nodes = std::max(log_.nodes, number_after(text, " nNodes "));
   note_rank(text);
+  note_communicator(message);
   const std::string of = std::string(message.thread.substr(0, message.thread.rfind(':'))) + " " +
                          std::string(word_after(text, "comm "));
   log_.ended = log_.ended || text.find("Destroy COMPLETE") != text.npos;

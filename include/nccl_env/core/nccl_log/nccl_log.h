@@ -24,6 +24,12 @@ struct LogFact {
 };
 inline constexpr std::size_t kMaxProcesses = 4096;
 
+// A communicator, as processes tell it where they initialise it. Of each fact eight processes at most.
+struct Communicator {
+  std::map<int, LogFact> sizes;  // numbers of ranks; at most 8
+  std::map<int, LogFact> ranks;  // at most 256
+};
+
 // A collective that a rank waited in until its time-out, as PyTorch's watchdog tells it.
 struct WaitingRank {
   std::string group;  // "ID 1 PG GUID 2"; "" where the line names none
@@ -87,6 +93,8 @@ struct NcclLog {
   bool behind_another_host = false;
   std::set<int> own_ranks;  // of that group, as the log tells them; at most 256
 
+  // By commId, without splits: no other run has it, unless NCCL_COMM_ID names it; at most 256.
+  std::map<std::string, Communicator, std::less<>> communicators;
   // False of a log without a line that is known here.
   [[nodiscard]] bool speaks() const {
     return nccl_lines + ucx.lines + nvshmem.lines + table_rows + tests_apart > 0 || ended;
@@ -142,6 +150,8 @@ class NcclLogReader {
   void read_initialisation(const Message& message);
   void read_bootstrap(const Message& message, std::string_view interface);
   bool read_interfaces(const Message& message);
+  bool is_first(const Message& message, std::string_view id);
+  void note_communicator(const Message& message);
   void note_interface(std::string_view interface);
   void note_unreachable(const Message& message, const NamedAddress& interface);
   void read_trace(const Message& message);
@@ -158,6 +168,7 @@ class NcclLogReader {
   std::set<std::string, std::less<>> hosts_;
   std::map<std::string, std::size_t, std::less<>> failures_;  // what each is about -> its place in log_
   NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
+  std::map<std::uint32_t, std::string> first_ids_;  // of their communicators; up to 2.20
   // The failure of a closed connection, and its thread, as long as only its trace follows.
   std::optional<std::pair<std::size_t, std::string>> closed_;
   std::string stamp_;                      // of the line, taken off by plain_line()
