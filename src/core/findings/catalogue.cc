@@ -479,7 +479,9 @@ constexpr std::array kRows{
            "The log warns of something that is not known here.",
            "Read that line and those around it; it may be the cause."),
     of_pod(Code::PeerClosed, "PeerClosed", Impact::None,
-           "Another rank or thread of the job ended first, and its connection with it: a consequence.",
+           "Another rank or thread of the job ended first, and its connection with it: a consequence, whose "
+           "cause "
+           "is in that rank's log.",
            "Look for the rank that failed first: `nccl-env verify job/NAME`, or give it the logs of all "
            "ranks."),
     of_pod(

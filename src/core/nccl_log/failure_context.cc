@@ -112,42 +112,14 @@ std::string mtu_context(const NcclLog& log) {
          ". Give both the same.";
 }
 
-// Two ranks of one group that wait in unlike calls; nothing where all that tell theirs agree.
-std::optional<std::pair<std::uint64_t, std::uint64_t>> out_of_step(const NcclLog& log) {
-  std::map<string_view, std::uint64_t> first;  // rank of each group
-  for (const auto& [rank, call] : log.waiting) {
-    const std::uint64_t other = first.emplace(call.group, rank).first->second;
-    const WaitingRank& of_other = log.waiting.at(other);
-    if (call != of_other)
-      return call.number < of_other.number ? std::pair(rank, other) : std::pair(other, rank);
-  }
-  return std::nullopt;
-}
-
 // False where the group's name is a number that each rank counts for itself, or is not told.
 bool is_one_group(const WaitingRank& call) {
   return call.group.find("GUID ") != std::string::npos || call.group.find("default_pg") != std::string::npos;
 }
 
-std::string step_context(const NcclLog& log) {
-  const auto two = out_of_step(log);
-  if (!two) return {};
-  const auto text = [&](std::uint64_t rank) {
-    const WaitingRank& call = log.waiting.at(rank);
-    return "rank " + std::to_string(rank) + " waits in number " + std::to_string(call.number) +
-           (call.operation.empty() ? "" : " (" + call.operation + ")");
-  };
-  const bool behind = log.waiting.at(two->first).number < log.waiting.at(two->second).number;
-  const std::string both = text(two->first) + ", " + text(two->second);
-  const std::string odd = behind ? "rank " + std::to_string(two->first) + " is behind" : "their calls differ";
-  return is_one_group(log.waiting.at(two->first))
-             ? "Of one group, " + both + ": " + odd + "."
-             : "If these are of one process group (" + both + "), " + odd + ".";
-}
-
 std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
   if (std::string bridges = bridges_text(log); !bridges.empty()) return bridges;
-  if (std::string step = step_context(log); !step.empty()) return step;
+  if (std::string step = step_text(log); !step.empty()) return step;
   if (!failure.sequence) return {};
   if (*failure.sequence <= 1) {
     if (log.is_of_one_node() && log.local_transports.contains("P2P"))
@@ -242,6 +214,33 @@ std::string fallback_context(const NcclLog& log) {
 
 }  // namespace
 
+std::optional<std::pair<std::uint64_t, std::uint64_t>> out_of_step(const NcclLog& log) {
+  std::map<string_view, std::uint64_t> first;  // rank of each group
+  for (const auto& [rank, call] : log.waiting) {
+    const std::uint64_t other = first.emplace(call.group, rank).first->second;
+    const WaitingRank& of_other = log.waiting.at(other);
+    if (call != of_other)
+      return call.number < of_other.number ? std::pair(rank, other) : std::pair(other, rank);
+  }
+  return std::nullopt;
+}
+
+std::string step_text(const NcclLog& log) {
+  const auto two = out_of_step(log);
+  if (!two) return {};
+  const auto text = [&](std::uint64_t rank) {
+    const WaitingRank& call = log.waiting.at(rank);
+    return "rank " + std::to_string(rank) + " waits in number " + std::to_string(call.number) +
+           (call.operation.empty() ? "" : " (" + call.operation + ")");
+  };
+  const bool behind = log.waiting.at(two->first).number < log.waiting.at(two->second).number;
+  const std::string both = text(two->first) + ", " + text(two->second);
+  const std::string odd = behind ? "rank " + std::to_string(two->first) + " is behind" : "their calls differ";
+  return is_one_group(log.waiting.at(two->first))
+             ? "Of one group, " + both + ": " + odd + "."
+             : "If these are of one process group (" + both + "), " + odd + ".";
+}
+
 bool is_inside_host(string_view interface) {
   return interface == "lo" ||
          begins_with_any(interface, {"br-", "docker", "virbr", "veth", "lxc", "lxdbr", "podman"});
@@ -296,6 +295,13 @@ bool shares_host_name(const NcclLog& log) {
          }) != numbers.end();
 }
 
+std::string limit_text(const NcclLog& log) {
+  const auto limit = std::ranges::find_if(log.failures, &NcclFailure::is_time_limit);
+  return limit == log.failures.end()
+             ? ""
+             : "the job's time limit ended it (line " + std::to_string(limit->line) + ")";
+}
+
 std::string_view version_number(std::string_view version) {
   return version.substr(0, version.find_first_of("+-"));
 }
@@ -338,6 +344,10 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
   if (failure.code == Code::GaveUp && failure.error == 1 && std::ranges::none_of(log.failures, is_other))
     failure.code = Code::NotTheNetwork;
   if (is_request_behind_failure(failure, log)) failure.known = &asked_to_end();
+  failure.follows =
+      failure.is_time_limit() && std::ranges::any_of(log.failures, [&](const NcclFailure& other) {
+        return other.line < failure.line && !other.retried;
+      });
   return failure;
 }
 
@@ -358,7 +368,7 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log) {
     case Code::TimedOut:
       return timeout_context(failure, log);
     case Code::CallsDiffer:
-      return step_context(log);
+      return step_text(log);
     case Code::CumemHost:
       return fallback_context(log);
     case Code::NvlinkFabric:

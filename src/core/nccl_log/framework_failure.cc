@@ -196,8 +196,6 @@ std::optional<NcclFailure> read_end_of_process(string_view line) {
                      line.find("`Segmentation fault`") != line.npos;
   if (line.find(kFault) != line.npos && !named && line.find("faulthandler") == line.npos)
     return told(Code::Crashed, line, kFault);
-  if (line.find("CANCELLED AT ") != line.npos && line.find("DUE TO TIME LIMIT") != line.npos)
-    return told(Code::TimedOut, line);
   return std::nullopt;
 }
 

@@ -86,7 +86,8 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   text += bonds_text(failure, verification, log);
   std::vector<std::string> others, apart;
   for (const VerifiedFailure& other : verification.failures) {
-    if (other.failure.code == failure.code || other.failure.retried) continue;
+    if (other.failure.code == failure.code || other.failure.retried || other.failure.is_time_limit())
+      continue;
     if (other.failure.nearness() == Nearness::Slows) continue;
     // One that stands before it did not follow, unless it is a consequence: processes write side by side.
     const bool of_port = failure.is_port_event() && other.failure.is_of_transfer();
@@ -99,6 +100,8 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
         .push_back(std::string(to_string(other.failure.code)) + " in line " +
                    std::to_string(other.failure.line));
   }
+  if (const std::string limit = limit_text(log); !limit.empty() && !failure.is_time_limit())
+    text += " T" + limit.substr(1) + ".";
   if (!others.empty()) text += " It may have led to " + join_some(others, 3) + ".";
   return apart.empty() ? text : text + " The log also tells " + join_some(apart, 3) + ".";
 }
@@ -196,7 +199,7 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
   return "NCCL runs over " + networks_text(log) + ", and its log " + no_failure + "." +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
-         (log.came_to_results() || !log.completed.empty()
+         (log.came_to_results() || !log.completed.empty() || log.finished > 0
               ? verification.failures.empty() ? " Nothing to do." : ""
               : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
                 "ranks' logs may tell more (`nccl-env verify job/NAME`)." +

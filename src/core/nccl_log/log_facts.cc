@@ -101,6 +101,18 @@ std::uint64_t first_line(const NcclLog::Facts& facts) {
   return first;
 }
 
+std::string missing_ranks(const std::set<int>& told, int all) {
+  constexpr std::size_t kMostKnown = 256, kMostTold = 4;  // NcclLog keeps no more of them
+  if (told.empty() || told.size() >= kMostKnown) return {};
+  std::vector<std::string> missing;
+  for (int rank = 0; rank < all && missing.size() < kMostKnown; ++rank) {
+    if (!told.contains(rank)) missing.push_back(std::to_string(rank));
+  }
+  if (missing.empty() || missing.size() >= kMostKnown) return {};
+  return (missing.size() == 1 ? "rank " : "ranks ") + join_some(missing, kMostTold) + " of " +
+         std::to_string(all);
+}
+
 std::string line_text(std::uint64_t line) {
   return line > 0 ? "line " + std::to_string(line) + ": " : std::string();
 }

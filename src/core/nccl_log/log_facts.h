@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,10 @@ std::string names_in(const NcclLog::Facts& facts);      // "mlx5_0:1, mlx5_1:1"
 std::uint64_t first_line(const NcclLog::Facts& facts);  // 0 where there are none
 std::string by_processes(const LogFact& fact,
                          const NcclLog& log);  // " (2 of 8 processes)"; "" where one tells all
-std::string line_text(std::uint64_t line);     // "line 4: "; "" without one
+// "rank 3 of 4", "ranks 3, 5 of 8": those of all that are not told; "" where none is missing, or too many are
+// there to be known.
+std::string missing_ranks(const std::set<int>& told, int all);
+std::string line_text(std::uint64_t line);  // "line 4: "; "" without one
 // True if nothing in the log shows a second host, nor that one is wanted: its job may be of one node, where
 // NCCL needs no network.
 bool may_be_one_host(const NcclLog& log);

@@ -168,10 +168,12 @@ void add_no_gpu_direct(const NcclLog& log, std::vector<Finding>& into) {
 void add_table(const NcclLog& log, std::vector<Finding>& into) {
   if (log.table_line == 0 || log.initialised == 0 || log.came_to_results()) return;
   const bool p2p = log.local_transports.contains("P2P") && log.transports.empty();
+  const std::string limit = limit_text(log).empty() ? "" : "; " + limit_text(log);
   into.push_back(of_log(Code::TimedOut, Severity::Warning,
                         line_text(log.table_line) +
                             "nccl-tests printed its table's head and no row: its first collective has not "
                             "ended, or the log was cut" +
+                            limit +
                             (p2p ? ". It goes over P2P: try NCCL_P2P_DISABLE=1 once; if it runs then, PCIe "
                                    "ACS or the IOMMU breaks P2P between the GPUs"
                                  : "")));
@@ -192,6 +194,8 @@ void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
   if (log.initialising.empty()) return;
   std::string bridges = bridges_text(log);
   if (!bridges.empty()) bridges.pop_back();  // the sentence's end comes with the finding
+  const std::string missing = log.hosts > 1 ? missing_ranks(log.own_ranks, log.ranks) : "";
+  const std::string limit = limit_text(log);
   std::set<std::uint32_t> processes;
   for (const auto& [of, fact] : log.initialising)
     processes.insert(fact.processes.begin(), fact.processes.end());
@@ -199,7 +203,8 @@ void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
                         line_text(first_line(log.initialising)) + "Init START without Init COMPLETE" +
                             by_processes({0, processes}, log) +
                             (log.no_device.empty() ? "" : ", and NET/IB found no device") +
-                            (bridges.empty() ? "" : ". ") + bridges));
+                            (missing.empty() ? "" : "; no line is of " + missing) +
+                            (limit.empty() ? "" : "; " + limit) + (bridges.empty() ? "" : ". ") + bridges));
 }
 
 }  // namespace

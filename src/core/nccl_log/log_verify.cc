@@ -45,7 +45,7 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
 // Failures as the rest of the log shows them, and those that only the whole of it tells.
 std::vector<NcclFailure> failures_seen(const NcclLog& log) {
   std::vector<NcclFailure> all;
-  all.reserve(log.failures.size() + 1);
+  all.reserve(log.failures.size() + 2);
   for (const NcclFailure& failure : log.failures) all.push_back(seen_in(log, failure));
   if (auto mixed = mixed_networks(log)) all.push_back(*std::move(mixed));
   if (auto launch = launch_failure(log)) all.push_back(*std::move(launch));

@@ -397,7 +397,7 @@ std::string_view blamed_variable(Code code) {
 }
 
 Nearness NcclFailure::nearness() const {
-  if (known && known->kind == LineKind::Echo) return Nearness::Consequence;
+  if (follows || (known && known->kind == LineKind::Echo)) return Nearness::Consequence;
   if (known && known->kind == LineKind::Cause) return Nearness::Cause;
   switch (code) {
     case Code::GaveUp:
@@ -443,6 +443,14 @@ bool NcclFailure::is_told_by_its_words() const {
   return code == Code::PeerClosed || code == Code::BootstrapClosed || code == Code::StrangerConnected ||
          code == Code::SizesDiffer || code == Code::RemoteAccess || code == Code::LinkDown ||
          code == Code::DeviceLost;
+}
+
+bool NcclFailure::is_of_peer() const {
+  return code == Code::PeerClosed || code == Code::BootstrapClosed || code == Code::ConnectionBroken;
+}
+
+bool NcclFailure::is_time_limit() const {
+  return code == Code::TimedOut && known && known->kind == LineKind::Cause;
 }
 
 bool NcclFailure::is_of_transfer() const {

@@ -77,9 +77,17 @@ int number_after(std::string_view text, std::string_view mark) {
   return number;
 }
 
+// " 3 of 16", of "comm 0x55d9 rank 3 nranks 16 …".
+std::string rank_of_all(std::string_view text) {
+  return " " + std::to_string(number_after(text, " rank ")) + " of " +
+         std::to_string(number_after(text, " nranks "));
+}
+
 bool tells_end(std::string_view text) {
-  constexpr std::string_view kEnds[] = {"raining finished", "raining complete", "raining has finished",
-                                        "inished training", "ompleted training"};
+  // Of programs; of Lightning, Megatron-LM and Transformers.
+  constexpr std::string_view kEnds[] = {"raining finished",      "raining complete",  "raining has finished",
+                                        "inished training",      "ompleted training", "raining is done",
+                                        "`Trainer.fit` stopped", "{'train_runtime': "};
   const auto has = [&](std::string_view words) { return text.find(words) != text.npos; };
   return std::ranges::any_of(kEnds, has) && !has("rror") && !has("ail");
 }
@@ -382,11 +390,16 @@ bool NcclLogReader::read_gloo_rest(const Message& message) {
 }
 
 // An error that nobody knows counts where nothing failed before it: else it most likely followed.
+// PyTorch tells by "[rank1]: " of an error that ends a process: it counts also behind what other ranks tell
+// of its end.
 bool NcclLogReader::read_unknown(const Message& message) {
-  if (!log_.failures.empty()) return false;
-  const KnownLine* hint = find_hint(message.text);
-  auto failure =
-      hint ? std::optional(failure_of_line(*hint, message.text)) : read_unknown_failure(message.text);
+  const bool ends_rank = processes_.size() > 1 && message.text.starts_with("[rank") &&
+                         !exception_of(behind_rank(message.text)).empty();
+  const auto follows = [](const NcclFailure& each) { return each.nearness() >= Nearness::Consequence; };
+  if (!log_.failures.empty() && !(ends_rank && std::ranges::all_of(log_.failures, follows))) return false;
+  const KnownLine* hint = log_.failures.empty() ? find_hint(message.text) : nullptr;
+  auto failure = hint ? std::optional(failure_of_line(*hint, message.text))
+                      : read_unknown_failure(message.text, !log_.failures.empty());
   if (!failure) return false;
   add_failure(message, *std::move(failure));
   return true;
@@ -398,7 +411,10 @@ bool NcclLogReader::read_framework(const Message& message) {
   constexpr std::uint64_t kNear = 8;  // lines between "NCCL error in: …" and "Last error:"
   std::string_view text = message.text;
   const bool near = framework_line_ > 0 && message.line - framework_line_ <= kNear;
-  if (last_error_) {
+  // A line of another rank stands between.
+  const bool of_other =
+      last_error_ && near && last_error_->starts_with("[rank") && !text.starts_with(*last_error_);
+  if (last_error_ && !of_other) {
     if (text.starts_with(*last_error_)) text = trimmed_text(text.substr(last_error_->size()));
     last_error_.reset();
     if (text.empty() || text.starts_with("Exception raised") || text.starts_with("Traceback")) return false;
@@ -517,6 +533,18 @@ void NcclLogReader::note_communicator(const Message& message) {
   note(found->second.ranks, number_after(text, " rank "), kMostFacts);
 }
 
+// A rank of the whole job that another process of its host takes up and brings through: the process before it
+// was of a run that a launcher started anew.
+void NcclLogReader::drop_earlier_run(const Message& message) {
+  const std::string rank = rank_of_all(message.text);
+  const std::string_view own = message.thread.substr(0, message.thread.rfind(':'));
+  const std::string host(own.substr(0, own.rfind(':') + 1)), process = std::string(own) + " ";
+  if (host.empty()) return;
+  std::erase_if(log_.initialising, [&](const auto& each) {
+    return each.first.ends_with(rank) && each.first.starts_with(host) && !each.first.starts_with(process);
+  });
+}
+
 // "comm 0x55d9 rank 0 nRanks 16 nNodes 2 localRanks 8 …" (from 2.20), "comm 0x55d9 rank 0 nranks 16 cudaDev 0
 // … - Init START", "… - Init COMPLETE".
 void NcclLogReader::read_initialisation(const Message& message) {
@@ -525,12 +553,13 @@ void NcclLogReader::read_initialisation(const Message& message) {
   note_rank(text);
   note_communicator(message);
   const std::string of = std::string(message.thread.substr(0, message.thread.rfind(':'))) + " " +
-                         std::string(word_after(text, "comm "));
+                         std::string(word_after(text, "comm ")) + rank_of_all(text);
   log_.ended = log_.ended || text.find("Destroy COMPLETE") != text.npos;
   if (text.ends_with("Init START")) message.note(log_.initialising, of);
   if (text.find("Init COMPLETE") == text.npos) return;
   ++log_.initialised;
   log_.initialising.erase(of);
+  if (number_after(text, " nranks ") >= log_.ranks) drop_earlier_run(message);
 }
 
 // A harmless WARN that an error's trace follows in the same thread was none: "init.cc:1303 -> 2".

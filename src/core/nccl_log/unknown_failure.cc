@@ -23,6 +23,10 @@ constexpr KnownLine row_of(LineKind kind, Code code, string_view meaning, string
 constexpr KnownLine kError = row_of(LineKind::Failure, Code::UnknownWarning,
                                     "A program tells an error that is not known here, the first in the log.",
                                     "Read it, the lines above it, and that process's log.");
+constexpr KnownLine kRankError =
+    row_of(LineKind::Failure, Code::UnknownWarning,
+           "An error that is not known here ended a rank; what others tell of that follows from it.",
+           "Read it, the lines above it, and that process's log.");
 constexpr KnownLine kTimeout =
     row_of(LineKind::Echo, Code::TimedOut,
            "A program waited in vain for another process or an answer, and this line does not tell why.",
@@ -158,14 +162,14 @@ std::string exception_of(std::string_view line) {
   return begins ? std::string(line.substr(0, kLongestQuote)) : std::string();
 }
 
-std::optional<NcclFailure> read_unknown_failure(std::string_view line) {
+std::optional<NcclFailure> read_unknown_failure(std::string_view line, bool behind) {
   const std::size_t at = error_at(line);
   if (at == line.npos) return std::nullopt;
   const string_view error = line.substr(at);
   if (is_of_lower_level(line.substr(0, at)) && !begins_with_any(error, kFatal)) return std::nullopt;
   const bool waited =
       std::ranges::any_of(kTimeouts, [&](string_view words) { return error.find(words) != error.npos; });
-  NcclFailure failure = failure_of_line(waited ? kTimeout : kError, line);
+  NcclFailure failure = failure_of_line(waited ? kTimeout : behind ? kRankError : kError, line);
   failure.summary = error.substr(0, kLongestQuote);
   return failure;
 }

@@ -18,7 +18,7 @@ const KnownLine& asked_to_end();
 std::string exception_of(std::string_view line);
 // Returns UnknownWarning with the line's own words for an exception's last line and for an error that a
 // program calls fatal, and TimedOut where the program waited; nothing for other lines, and for exceptions
-// that only tell of another process's end.
-std::optional<NcclFailure> read_unknown_failure(std::string_view line);
+// that only tell of another process's end. `behind`: other ranks told before it that they lost this one.
+std::optional<NcclFailure> read_unknown_failure(std::string_view line, bool behind);
 
 }  // namespace nccl_env

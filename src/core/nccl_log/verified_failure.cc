@@ -76,6 +76,9 @@ bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures&
   // An event of a port, which NCCL itself does not call fatal, behind which the run came to its end.
   const bool event = failure.code == Code::LinkDown || failure.code == Code::GidTableChanged;
   if (event && log.finished > failure.last_line) return true;
+  // A full GPU that the program met and went on from: its run came to its end, and nothing failed behind it.
+  if (failure.code == Code::GpuOutOfMemory && log.finished > failure.last_line)
+    return std::ranges::none_of(all, [&](const NcclFailure& other) { return other.line > failure.line; });
   if (!log.came_to_results()) return false;
   // A program's error, of which it tells no more, and behind which it came to its own end and NCCL's.
   if (failure.code == Code::UnknownWarning && failure.known && failure.known->words.empty())
@@ -89,10 +92,16 @@ bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures&
   return failure.code == Code::LinkDown && !lost && std::ranges::none_of(all, &NcclFailure::is_of_transfer);
 }
 
+// True if the log shows what the job waited in when its time limit came.
+bool waited(const NcclLog& log) {
+  return !log.initialising.empty() || (log.table_line > 0 && log.initialised > 0 && !log.came_to_results());
+}
+
 // True if NCCL ends, hangs or is slow because of the failure. `all`: of the log; `follows`: follows_gids().
 bool counts(const NcclFailure& failure, const NcclLog& log, const Failures& all, bool follows) {
   // UCX names variables that it does not know, such as those of another of its releases.
   if (failure.retried || failure.code == Code::UnknownVariable) return false;
+  if (failure.is_time_limit() && waited(log)) return false;
   if (is_of_left_plugin(failure, all) || is_survived(failure, log, all)) return false;
   // A store that answered later.
   if (failure.code == Code::RendezvousFailed && (log.initialised > 0 || !log.completed.empty())) return false;

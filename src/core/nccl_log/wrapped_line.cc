@@ -110,8 +110,12 @@ std::size_t size_of_syslog(string_view text) {
   return colon + 2;
 }
 
-// srun --label's "12: "; "worker-1  | " of Compose.
+// srun --label's "12: "; "worker-1  | " of Compose; "[pod/worker-1/main] " of kubectl logs --prefix.
 std::size_t size_of_label(string_view text) {
+  if (text.starts_with("[pod/")) {
+    const std::size_t close = text.find("] ");
+    return close == text.npos ? 0 : close + 2;
+  }
   const std::size_t end = text.find_first_of(" :");
   if (end == text.npos || end == 0) return 0;
   if (text[end] == ':')

@@ -327,5 +327,89 @@ TEST(PortsEvent, IsFoundAtThePeerOfTheError) {
               HasSubstr("whose peer node-b<4711> had it"));
 }
 
+const std::string kLimit =
+    "slurmstepd: error: *** STEP 1.0 ON n CANCELLED AT 2026-02-03T10:11:12 DUE TO TIME LIMIT ***\n";
+const std::string kStatus12 =
+    "n:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4711> with status=12 opcode=0 "
+    "len=0 "
+    "vendor err 129 (Send) hca mlx5_0\n";
+
+TEST(LogVerify, ATimeLimitIsTheDiagnosisWhereNothingWasBeforeIt) {
+  const std::string runs = kInfo + "Using network IB\n";
+  EXPECT_TRUE(verify(runs + kLimit).sentence.starts_with("TimedOut: Slurm ended the job at its time limit"));
+  EXPECT_TRUE(verify(runs + kLimit + kStatus12).sentence.starts_with("TimedOut: Slurm ended"))
+      << "ranks that are ended lose each other";
+  const std::string behind = verify(runs + kStatus12 + kLimit).sentence;
+  EXPECT_TRUE(behind.starts_with("NoAnswer: ")) << behind;
+  EXPECT_THAT(behind, HasSubstr("The job's time limit ended it (line 3)."));
+  const std::string start = kInfo + "comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 - Init START\n";
+  const std::string waited = verify(runs + start + kLimit).sentence;
+  EXPECT_TRUE(waited.starts_with("InitNotEnded, ")) << waited;
+  EXPECT_THAT(waited, HasSubstr("; the job's time limit ended it (line 3)."));
+  EXPECT_FALSE(is_good(verify(runs + start + kLimit).findings));
+}
+
+TEST(LogVerify, AFullGpuThatTheRunWentOnFromIsANote) {
+  const std::string full = kInfo + "Using network IB\ntorch.OutOfMemoryError: CUDA out of memory. Tried to\n";
+  EXPECT_FALSE(is_good(verify(full + "step 9\n").findings)) << "nothing tells that it ended well";
+  for (const std::string end : {"Training finished in 3 s\n", "{'train_runtime': 3021.2, 'epoch': 3.0}\n",
+                                "`Trainer.fit` stopped: `max_epochs=3` reached.\n"}) {
+    const LogVerification verification = verify(full + end);
+    EXPECT_TRUE(is_good(verification.findings)) << end;
+    EXPECT_EQ(verification.sentence,
+              "NCCL runs over IB, and its log tells no failure that ended it (GpuOutOfMemory in line 2).");
+  }
+  EXPECT_FALSE(is_good(verify(full + "E api.py:826] failed (exitcode: 1) local_rank: 0 (pid: 73) of binary: "
+                                     "python\nTraining finished\n")
+                           .findings))
+      << "a rank ended";
+}
+
+TEST(LogVerify, AnErrorThatEndsARankCountsBehindWhatOthersTellOfIt) {
+  const std::string closed =
+      "m:1:1 [0] NCCL INFO Using network IB\n"
+      "n:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer m<1>\n";
+  EXPECT_TRUE(verify(closed + "[rank1]: KeyError: 'ids'\n")
+                  .sentence.starts_with("UnknownWarning: An error that is not known here ended a rank"));
+  EXPECT_TRUE(verify(closed + "KeyError: 'ids'\n").sentence.starts_with("PeerClosed: "))
+      << "it may have gone on";
+  EXPECT_TRUE(verify(kStatus12 + "[rank1]: KeyError: 'ids'\n").sentence.starts_with("NoAnswer: "));
+}
+
+TEST(LogVerify, AClosedConnectionSendsToTheOtherRanksLog) {
+  EXPECT_THAT(verify("n:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer m<1>\n").sentence,
+              HasSubstr("a consequence, whose cause is in that rank's log."));
+}
+
+TEST(LogVerify, ARunThatWasStartedAnewLeavesNoOpenInitialisation) {
+  const auto told = [](const std::string& process, int rank, const std::string& state) {
+    return process + ":1 [0] NCCL INFO comm 0x" + std::to_string(rank) + " rank " + std::to_string(rank) +
+           " nranks 2 cudaDev 0 busId 1 - Init " + state + "\n";
+  };
+  const std::string first = told("n:7", 0, "START") + told("n:8", 1, "START");
+  EXPECT_TRUE(is_good(verify(first + told("n:9", 0, "COMPLETE") + told("n:10", 1, "COMPLETE")).findings));
+  EXPECT_FALSE(is_good(verify(first + told("n:9", 0, "COMPLETE")).findings)) << "rank 1 did not come again";
+  EXPECT_FALSE(is_good(verify(first + told("m:9", 0, "COMPLETE") + told("m:10", 1, "COMPLETE")).findings))
+      << "another host";
+}
+
+TEST(LogVerify, ARankWithoutALineIsNamedWhereTheLogHasSeveralHosts) {
+  const auto start = [](const std::string& host, int rank) {
+    return host + ":1:1 [0] NCCL INFO comm 0x1 rank " + std::to_string(rank) +
+           " nranks 3 cudaDev 0 busId 1 - Init START\n";
+  };
+  EXPECT_THAT(verify(start("a", 0) + start("b", 2)).sentence, HasSubstr("no line is of rank 1 of 3"));
+  EXPECT_THAT(verify(start("a", 0)).sentence, Not(HasSubstr("no line is of"))) << "the others have logs";
+}
+
+TEST(LogVerify, PytorchsLastErrorIsOfItsRank) {
+  const std::string error =
+      "torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled system error\n";
+  EXPECT_EQ(first_code("[rank0]: " + error +
+                       "[rank0]: Last error:\n[rank1]: loading\n[rank0]: Error: failed to "
+                       "extend /dev/shm/nccl-x to 9 bytes, error: No space left on device (28)\n"),
+            "SharedMemory");
+}
+
 }  // namespace
 }  // namespace nccl_env::log_verify_test

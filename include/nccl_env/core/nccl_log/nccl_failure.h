@@ -26,6 +26,7 @@ enum class Nearness { Cause, Symptom, Unknown, Slows, Consequence, End };
 struct NcclFailure {
   Code code = Code::GaveUp;
   bool retried = false;              // NCCL says that it tries again
+  bool follows = false;              // the log tells before it what led to it
   std::string text;                  // its own words, at most 512 bytes
   std::string summary;               // of a framework's long line: what it says in short; else ""
   const KnownLine* known = nullptr;  // the row that its line fits, if any
@@ -52,6 +53,8 @@ struct NcclFailure {
   [[nodiscard]] Nearness nearness() const;
   [[nodiscard]] bool is_port_event() const;         // a port's link, GIDs or adapter
   [[nodiscard]] bool is_of_transfer() const;        // a completion with an error, which may follow from one
+  [[nodiscard]] bool is_of_peer() const;            // another rank's end, or its silence
+  [[nodiscard]] bool is_time_limit() const;         // a scheduler's, of the job
   [[nodiscard]] bool is_told_by_its_words() const;  // its device or peer alone does not say what happened
 };
 

@@ -91,10 +91,10 @@ struct NcclLog {
   int ranks = 0;
   // A rank behind the first on its host's first GPU: those before it are on another host.
   bool behind_another_host = false;
-  std::set<int> own_ranks;  // of that group, as the log tells them; at most 256
-
   // By commId, without splits: no other run has it, unless NCCL_COMM_ID names it; at most 256.
   std::map<std::string, Communicator, std::less<>> communicators;
+  std::set<int> own_ranks;  // of that group, as the log tells them; at most 256
+
   // False of a log without a line that is known here.
   [[nodiscard]] bool speaks() const {
     return nccl_lines + ucx.lines + nvshmem.lines + table_rows + tests_apart > 0 || ended;
@@ -148,10 +148,11 @@ class NcclLogReader {
   void note_gpus(std::string_view text);
   void note_rank(std::string_view text);
   void read_initialisation(const Message& message);
-  void read_bootstrap(const Message& message, std::string_view interface);
-  bool read_interfaces(const Message& message);
+  void drop_earlier_run(const Message& message);
   bool is_first(const Message& message, std::string_view id);
   void note_communicator(const Message& message);
+  void read_bootstrap(const Message& message, std::string_view interface);
+  bool read_interfaces(const Message& message);
   void note_interface(std::string_view interface);
   void note_unreachable(const Message& message, const NamedAddress& interface);
   void read_trace(const Message& message);
@@ -165,10 +166,10 @@ class NcclLogReader {
 
   NcclLog log_;
   std::map<std::string, std::uint32_t, std::less<>> processes_;
+  std::map<std::uint32_t, std::string> first_ids_;  // of their communicators; up to 2.20
   std::set<std::string, std::less<>> hosts_;
   std::map<std::string, std::size_t, std::less<>> failures_;  // what each is about -> its place in log_
   NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
-  std::map<std::uint32_t, std::string> first_ids_;  // of their communicators; up to 2.20
   // The failure of a closed connection, and its thread, as long as only its trace follows.
   std::optional<std::pair<std::size_t, std::string>> closed_;
   std::string stamp_;                      // of the line, taken off by plain_line()
