@@ -209,6 +209,7 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
 void NcclLogReader::read_rest(std::string_view text, bool cut) {
   const PlainLine plain = plain_line(text);
   stamp_ = plain.stamp;
+  if (std::string time = clock_in(stamp_); !time.empty()) log_.last_time = std::move(time);
   std::string_view left = plain.text;
   do {
     const std::string_view line = left.substr(0, left.find('\n'));
@@ -219,6 +220,7 @@ void NcclLogReader::read_rest(std::string_view text, bool cut) {
 
 void NcclLogReader::read_plain(std::string_view text, bool cut) {
   text = trimmed_text(text);
+  if (!text.empty()) log_.last_line = text.substr(0, kLongestNetwork * 4);
   Message message;
   message.line = log_.lines;
   bool ours = false;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -17,56 +18,15 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_log/launch_fault.h"
+#include "nccl_log/log_facts.h"
+#include "nccl_log/rank_differences.h"
 
 namespace nccl_env {
 namespace {
 
-constexpr std::size_t kMostNames = 4, kMostTold = 256;
-constexpr std::string_view kSockets = "Socket";
+constexpr std::size_t kMostNames = 4, kMostTold = 256, kMostQuoted = 120;
 constexpr std::size_t kMostRows = 64;  // of the table; the JSON has all
-
-bool speaks(const RankLog& rank) {
-  return rank.problem.empty() && rank.log.speaks();
-}
-
-std::string listed(const NcclLog::Facts& facts) {
-  return facts.empty() ? "-" : join(facts, ",", [](const auto& fact) { return fact.first; });
-}
-
-// "2.21.5": PyTorch tells it without the build, which NCCL's own line has.
-std::string version_numbers(const NcclLog& log) {
-  std::set<std::string_view> numbers;
-  for (const auto& [version, fact] : log.versions) numbers.insert(version_number(version));
-  return join(numbers, ",");
-}
-
-// The usual among what ranks have, and who has something else. Nothing if all have the same, or
-// none is that frequent.
-struct Odd {
-  std::string usual;
-  std::map<std::string, std::vector<std::size_t>> others;
-  bool majority = false;
-};
-std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, NcclLog::Facts NcclLog::*facts) {
-  std::map<std::string, std::vector<std::size_t>> of;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (!speaks(ranks[i]) || (ranks[i].log.*facts).empty()) continue;
-    of[facts == &NcclLog::versions ? version_numbers(ranks[i].log) : listed(ranks[i].log.*facts)].push_back(
-        i);
-  }
-  if (of.size() < 2) return std::nullopt;
-  // Prefers, of equally frequent ones, a fabric, and the longest: a rank lacks rather than has too much.
-  const auto most = std::ranges::max_element(of, [](const auto& left, const auto& right) {
-    const auto rank = [](const auto& each) {
-      return std::tuple(each.second.size(), each.first != kSockets && !is_inside_host(each.first),
-                        each.first.size());
-    };
-    return rank(left) < rank(right);
-  });
-  Odd odd{most->first, of, 2 * most->second.size() > ranks.size()};
-  odd.others.erase(odd.usual);
-  return odd;
-}
 
 // Compares times of a day, "23:59:58" and "00:00:10", of which logs tell no date: the way round that is
 // shorter counts.
@@ -104,38 +64,20 @@ std::string_view remedy_beside(const Finding& finding) {
   return finding.remedy.empty() && row != std::end(kBesideOthers) ? row->second : remedy_of(finding);
 }
 
-std::string in_brackets(const std::string& addresses) {
-  return addresses.size() < 2 ? "" : " (" + addresses + ")";
-}
-
-// The part of an address that one network has: of 192.168.x.y mostly three numbers, else two.
-std::string_view network_of(std::string_view address) {
-  const char between = address.find(':') == address.npos ? '.' : ':';
-  const int parts = between == ':' ? 4 : address.starts_with("192.168.") ? 3 : 2;
-  std::size_t end = 0;
-  for (int i = 0; i < parts && end != address.npos; ++i) end = address.find(between, end + 1);
-  return address.substr(0, end);
-}
-
 // How near a rank is to the cause: what its log tells by itself, then what sets it apart from others.
 enum class Place { Cause, Symptom, Unknown, Slows, Odd, Silent, Consequence, Waits, Fine };
 Place place_of(const RankLog& rank, bool odd) {
   const LogVerification& verification = rank.verification;
   const Nearness nearness = verification.cause ? verification.failures[*verification.cause].failure.nearness()
                                                : Nearness::Consequence;
-  if (verification.cause && nearness < Nearness::Consequence) return static_cast<Place>(nearness);
+  const bool limit = verification.cause && verification.failures[*verification.cause].failure.is_time_limit();
+  if (verification.cause && nearness < Nearness::Consequence && !limit) return static_cast<Place>(nearness);
   const Finding* first = first_of(rank);
   if (first && !verification.cause && first->code != Code::InitNotEnded) return Place::Slows;
   if (odd) return Place::Odd;
   if (!speaks(rank)) return Place::Silent;
-  if (verification.cause) return Place::Consequence;
+  if (verification.cause && !limit) return Place::Consequence;
   return first ? Place::Waits : Place::Fine;
-}
-
-bool has_own_list(const RankLog& rank) {
-  return std::ranges::any_of(rank.verification.values, [](const VerifiedValue& value) {
-    return value.name == variable::kIbHca && value.state == State::Users;
-  });
 }
 
 class RankJudge {
@@ -143,14 +85,14 @@ class RankJudge {
   explicit RankJudge(const std::vector<RankLog>& ranks) : ranks_(ranks), odd_(ranks.size()) {}
 
   RanksVerification judge() && {
-    compare(&NcclLog::networks, "network");
-    compare(&NcclLog::devices, "HCAs");
-    compare(&NcclLog::versions, "NCCL");
-    compare(&NcclLog::gid_indexes, "GID index");
-    compare_values();
-    compare_bootstraps();
-    find_twins();
+    into_.differences.resize(ranks_.size());
+    find_jobs();
+    find_launch_fault();
+    for (const std::vector<std::size_t>& job : jobs_) {
+      for (RankDifference& difference : differences_of(ranks_, job)) take(std::move(difference));
+    }
     match_peers();
+    find_behind();
     find_late();
     sort();
     tell_ranks();
@@ -168,152 +110,58 @@ class RankJudge {
     return join_some(of, kMostNames, [this](std::size_t rank) { return ranks_[rank].name; });
   }
 
-  void compare(NcclLog::Facts NcclLog::*facts, std::string_view what) {
-    const auto odd = odd_of(ranks_, facts);
-    const bool devices = facts == &NcclLog::devices;
-    if (!odd || (devices &&
-                 std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.device_line_cut; })))
-      return;
-    for (const auto& [has, of] : odd->others) {
-      // Where each rank has a device of its own, none is the odd one.
-      if (devices && !odd->majority && count(has) >= count(odd->usual)) continue;
-      const bool of_rank = facts != &NcclLog::gid_indexes;
-      for (const std::size_t rank : of) odd_[rank] = odd_[rank] || of_rank;
-      const Code code = facts == &NcclLog::networks       ? Code::MixedNetworks
-                        : facts == &NcclLog::versions     ? Code::NcclVersionsDiffer
-                        : facts == &NcclLog::gid_indexes  ? Code::RankIndexDiffers
-                        : count(has) != count(odd->usual) ? Code::MissingRail
-                                                          : Code::OddNode;
-      const std::string other =
-          facts == &NcclLog::devices ? difference(has, odd->usual) : " instead of " + odd->usual;
-      const Severity severity = code == Code::MixedNetworks ? Severity::Error
-                                : of_rank                   ? Severity::Warning
-                                                            : Severity::Info;
-      const bool none = code == Code::MixedNetworks && !ranks_[of.front()].log.no_device.empty();
-      add(code, severity, of,
-          named(of) + ": " + std::string(what) + " " + (devices ? other : has + other) +
-              (none ? ": NET/IB found no device there" : ""));
-      if (devices && std::ranges::all_of(of, [this](std::size_t rank) { return has_own_list(ranks_[rank]); }))
-        into_.findings.back().remedy =
-            "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere.";
+  // Notes what sets these ranks apart.
+  void take(RankDifference difference) {
+    add(difference.code, difference.severity, difference.ranks,
+        named(difference.ranks) + ": " + difference.sentence);
+    into_.findings.back().remedy = std::move(difference.remedy);
+    for (const std::size_t rank : difference.ranks) {
+      odd_[rank] = odd_[rank] || difference.odd;
+      if (difference.code == Code::MixedNetworks) mixed_.insert(rank);
+      if (difference.row.empty()) continue;
+      const bool info = difference.severity == Severity::Info;
+      note(rank, (info ? "" : std::string(to_string(difference.code)) + ": ") + difference.row);
     }
+  }
+  void note(std::size_t rank, const std::string& difference) {
+    into_.differences[rank] += (into_.differences[rank].empty() ? "" : "; ") + difference;
   }
 
-  // Variables that have to be equal on all ranks, or should be on one fabric, as NCCL read them. Where a log
-  // does not tell one, its rank may have the default, or prints less.
-  void compare_values() {
-    std::map<std::string_view, std::map<std::string, std::vector<std::size_t>>> read;
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (const auto& [name, values] : ranks_[rank].log.values) {
-        const Variable* known = find_nccl_variable(name);
-        if (known && (known->ranks == Ranks::Equal || known->ranks == Ranks::Fabric))
-          read[known->name][listed(values)].push_back(rank);
-      }
-    }
-    for (const auto& [name, of] : read) compare_value(*find_nccl_variable(name), of);
-  }
-  void compare_value(const Variable& variable, const std::map<std::string, std::vector<std::size_t>>& of) {
-    const auto size = [](const auto& each) { return each.second.size(); };
-    const auto usual = std::ranges::max_element(of, {}, size);
-    const std::string is = std::string(variable.name) + "=";
-    std::size_t telling = 0;
-    for (const auto& [value, ranks] : of) telling += ranks.size();
-    if (telling < static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks)))
-      add(Code::ValuesDiffer, Severity::Info, usual->second,
-          named(usual->second) + ": " + is + usual->first + ", of which not all logs tell");
-    for (const auto& [value, ranks] : of) {
-      if (value == usual->first) continue;
-      for (const std::size_t rank : ranks) odd_[rank] = true;
-      add(Code::ValuesDiffer, variable.ranks == Ranks::Equal ? Severity::Error : Severity::Warning, ranks,
-          named(ranks) + ": " + is + value + " instead of " + usual->first);
-    }
+  // Logs of one job, and of each other one those that share a communicator.
+  void find_jobs() {
+    std::vector<const NcclLog*> logs;
+    for (const RankLog& rank : ranks_) logs.push_back(&rank.log);
+    const std::vector<std::size_t> numbers = jobs_of(logs);
+    jobs_.resize(1 + *std::ranges::max_element(numbers));
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) jobs_[numbers[rank]].push_back(rank);
   }
 
-  [[nodiscard]] bool have_met() const {
-    return std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.initialised > 0; });
+  void find_launch_fault() {
+    std::vector<const NcclLog*> logs;
+    for (const RankLog& rank : ranks_) logs.push_back(&rank.log);
+    const auto fault = nccl_env::find_launch_fault(
+        logs, [this](std::size_t rank, const LogFact&) { return ranks_[rank].name; });
+    // One of a single log stands in its own verdict.
+    if (!fault || fault->of_one_log) return tell_tests_apart();
+    RankDifference difference{
+        Code::LaunchFailed, Severity::Error,
+        fault->logs,        fault->sentence,
+        fault->row,         std::string(fault->told->meaning) + " " + std::string(fault->told->remedy)};
+    launched_ = fault->logs;
+    take(std::move(difference));
   }
-  // Interfaces of unlike names on unlike networks may not reach each other, nor one inside a host another
-  // one. Pods' networks are unlike by node, and routed: their names are alike.
-  void compare_bootstraps() {
-    const auto odd = odd_of(ranks_, &NcclLog::bootstrap);
-    if (!odd) return;
-    std::set<std::string_view> usual;
-    std::string address;
-    for (const RankLog& rank : ranks_) {
-      if (listed(rank.log.bootstrap) != odd->usual) continue;
-      for (const auto& [own, fact] : rank.log.addresses) {
-        usual.insert(network_of(own));
-        address = own;
-      }
-    }
-    for (const auto& [name, of] : odd->others) {
-      const bool inside = is_inside_host(name) && !is_inside_host(odd->usual);
-      std::vector<std::size_t> apart;
-      for (const std::size_t rank : of) {
-        const NcclLog::Facts& own = ranks_[rank].log.addresses;
-        const auto is_usual = [&](const auto& each) { return usual.contains(network_of(each.first)); };
-        if (inside || (!own.empty() && !usual.empty() && std::ranges::none_of(own, is_usual)))
-          apart.push_back(rank);
-      }
-      if (apart.empty()) continue;
-      for (const std::size_t rank : apart) odd_[rank] = odd_[rank] || !have_met();
-      add(Code::UnreachableInterface, have_met() ? Severity::Info : Severity::Warning, apart,
-          named(apart) + ": bootstrap over " + name +
-              in_brackets(listed(ranks_[apart.front()].log.addresses)) + ", others over " + odd->usual +
-              in_brackets(address) + (inside ? ": " + name + " is inside its host" : ", another network"));
-      into_.findings.back().remedy =
-          "If the two do not reach each other, name an interface of one network on all ranks: "
-          "NCCL_SOCKET_IFNAME, or spec.socketInterface of the policy.";
-    }
-  }
-  // Ranks of two hosts with one address: containers behind their hosts' bridges.
-  void find_twins() {
-    std::map<std::string_view, std::vector<std::size_t>> by_address;
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (const auto& [address, fact] : ranks_[rank].log.addresses) {
-        if (!begins_with_any(address, {"127.", "169.254.", "fe80:"})) by_address[address].push_back(rank);
-      }
-    }
-    for (const auto& [address, of] : by_address) {
-      std::set<std::string> hosts;
-      for (const std::size_t rank : of) {
-        for (const std::string& process : ranks_[rank].log.process_names)
-          hosts.insert(process.substr(0, process.rfind(':')));
-      }
-      if (hosts.size() < 2 || have_met()) continue;
-      for (const std::size_t rank : of) odd_[rank] = true;
-      add(Code::UnreachableInterface, Severity::Warning, of,
-          named(of) + ": " + join_some(hosts, kMostNames) + " have one address, " + std::string(address));
-      into_.findings.back().remedy =
-          "If these are several machines, run the containers with the host's network (--network host, "
-          "hostNetwork), or with one that hosts reach each other by.";
-    }
-  }
-
-  static std::size_t count(const std::string& names) {
-    return static_cast<std::size_t>(std::ranges::count(names, ',')) + 1;
-  }
-  static std::set<std::string> split(const std::string& names) {
-    std::set<std::string> parts;
-    for (std::size_t begin = 0; begin < names.size();) {
-      const std::size_t end = std::min(names.find(',', begin), names.size());
-      parts.insert(names.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return parts;
-  }
-  // "7, most ranks 8: - mlx5_4:1".
-  static std::string difference(const std::string& has, const std::string& usual) {
-    const std::set<std::string> own = split(has), most = split(usual);
-    std::vector<std::string> changes;
-    for (const std::string& name : most) {
-      if (!own.contains(name)) changes.push_back("- " + name);
-    }
-    for (const std::string& name : own) {
-      if (!most.contains(name)) changes.push_back("+ " + name);
-    }
-    return std::to_string(own.size()) + ", most ranks " + std::to_string(most.size()) + ": " +
-           join_some(changes, 2 * kMostNames);
+  // Each log is of a run of nccl-tests for itself.
+  void tell_tests_apart() {
+    const bool apart = jobs_.size() > 1 && jobs_.size() == ranks_.size() &&
+                       std::ranges::all_of(ranks_, [](const RankLog& rank) {
+                         return rank.log.table_line > 0 && rank.log.ranks == 1;
+                       });
+    if (!apart) return;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) launched_.push_back(rank);
+    take({Code::LaunchFailed, Severity::Warning, launched_,
+          "each is a run of nccl-tests with one rank, and nothing went between them", "ran for itself",
+          "Build nccl-tests with MPI=1 and start it with the mpirun of that MPI, or name the MPI in srun "
+          "--mpi."});
   }
 
   [[nodiscard]] const NcclFailure* cause_of(std::size_t rank) const {
@@ -326,17 +174,30 @@ class RankJudge {
   void match_peers() {
     std::map<std::string, std::vector<std::size_t>, std::less<>> by_address;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (const auto& [address, fact] : ranks_[rank].log.addresses) by_address[address].push_back(rank);
+      const NcclLog& log = ranks_[rank].log;
+      std::set<std::string, std::less<>> names;
+      for (const auto& [address, fact] : log.addresses) names.insert(address);
+      for (const std::string& process : log.process_names)
+        names.insert(process.substr(0, process.rfind(':')));
+      for (const std::string& name : names) by_address[name].push_back(rank);
     }
+    const bool all_tell = std::ranges::none_of(
+        ranks_, [](const RankLog& rank) { return speaks(rank) && rank.log.addresses.empty(); });
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       const NcclFailure* error = cause_of(rank);
-      if (!error || !error->is_of_transfer()) continue;
-      const auto at = by_address.find(address_of_peer(error->peer));
-      if (at == by_address.end()) continue;
+      if (!error || error->peer.empty() || !(error->is_of_transfer() || error->is_of_peer())) continue;
+      const std::string_view name = address_of_peer(error->peer);
+      auto at = by_address.find(name);
+      // "worker-1.train.ml.svc.cluster.local" of the host that calls itself worker-1.
+      if (at == by_address.end()) at = by_address.find(name.substr(0, name.find('.')));
+      if (at == by_address.end()) {
+        if (error->is_of_peer() && all_tell) strangers_.insert(rank);
+        continue;
+      }
       std::vector<std::size_t> peers = at->second;
       std::erase(peers, rank);
       for (const std::size_t peer : peers) {
-        const NcclFailure* event = cause_of(peer);
+        const NcclFailure* event = error->is_of_transfer() ? cause_of(peer) : nullptr;
         if (!event || !event->is_port_event()) continue;
         const bool timed = !event->first_time.empty() && !error->first_time.empty();
         if (!timed || !is_later(event->first_time, error->first_time)) led_to_[peer].push_back(rank);
@@ -347,42 +208,107 @@ class RankJudge {
 
   // Ranks with the same part in the job all have NCCL's lines, or none: workers of MPI print by their
   // launcher.
-  void tell_missing(std::vector<std::size_t> silent) {
+  [[nodiscard]] std::vector<std::size_t> silent_ranks() const {
     const auto part_of = [this](std::size_t rank) {
       const std::string_view name = ranks_[rank].name;
-      return name.substr(0, name.rfind('-'));
+      return name.substr(0, std::min(name.rfind('-'), name.find_last_not_of("0123456789") + 1));
     };
+    std::vector<std::size_t> silent;
     std::set<std::string_view> speaking;
     for (const std::size_t rank : into_.order) {
-      if (speaks(ranks_[rank])) speaking.insert(part_of(rank));
+      if (speaks(ranks_[rank])) {
+        speaking.insert(part_of(rank));
+      } else if (ranks_[rank].problem.empty()) {
+        silent.push_back(rank);
+      }
     }
     std::erase_if(
         silent, [&](std::size_t rank) { return !ranks_[rank].by_hand && !speaking.contains(part_of(rank)); });
+    return silent;
+  }
+  // Tells of the silent ranks; `waiting` are those whose logs tell of an initialisation that did not end, if
+  // logs tell of nothing else, and `failed` says that others failed.
+  void tell_silent(const std::vector<std::size_t>& silent, const std::vector<std::size_t>& waiting,
+                   bool failed) {
     // Where others came through the initialisation, all took part.
-    if (silent.empty() || have_met()) return;
-    add(Code::InitNotEnded, Severity::Warning, silent,
-        named(silent) +
-            ": no line of NCCL's, though others have some: it has not come so far, or prints elsewhere");
-    into_.findings.back().remedy = "Look at that rank's state and log first; the others wait for it.";
+    if (!failed && waiting.empty() && have_met(ranks_)) return;
+    const std::string why = failed ? "others wait or failed"
+                            : waiting.empty()
+                                ? "others have some: it has not come so far, or prints elsewhere"
+                                : named(waiting) + (waiting.size() == 1 ? " waits" : " wait") +
+                                      " for all ranks (" + first_of(ranks_[waiting.front()])->sentence + ")";
+    add(Code::InitNotEnded, Severity::Warning, silent, named(silent) + ": no line of NCCL's, though " + why);
+    if (!failed)
+      into_.findings.back().remedy = "Look at that rank's state and log first; the others wait for it.";
   }
 
   // "; its peer 10.0.0.2<4711> is worker-3".
   [[nodiscard]] std::string peer_text(std::size_t rank) const {
     const auto peer = peers_.find(rank);
+    if (strangers_.contains(rank)) return "; no log here is of that peer";
     return peer == peers_.end() ? std::string()
                                 : "; its peer " + cause_of(rank)->peer + " is " + ranks_[peer->second].name;
   }
 
-  // Where most ranks tell of a time-out, and of nothing else, those that do not are what they waited for.
+  // Two ranks that wait in unlike calls: the one that is behind.
+  void find_behind() {
+    NcclLog all;
+    std::map<std::uint64_t, std::size_t> told_by;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const Finding* first = first_of(ranks_[i]);
+      if (first && first->code != Code::TimedOut) return;
+      for (const auto& [rank, call] : ranks_[i].log.waiting) {
+        if (all.waiting.emplace(rank, call).second) told_by[rank] = i;
+      }
+    }
+    const auto two = out_of_step(all);
+    if (!two) return;
+    const auto like = [&](std::uint64_t rank) {
+      return std::ranges::count(all.waiting, all.waiting.at(rank),
+                                [](const auto& each) { return each.second; });
+    };
+    const bool second = all.waiting.at(two->first).number == all.waiting.at(two->second).number &&
+                        like(two->second) < like(two->first);
+    behind_ = told_by.at(second ? two->second : two->first);
+    behind_text_ = step_text(all);
+  }
+
+  // Where most ranks tell of a time-out or of another's end, and of nothing else, those that do not are what
+  // they waited for.
   void find_late() {
     std::vector<std::size_t> others;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       const Finding* first = first_of(ranks_[i]);
-      if (first && first->code != Code::TimedOut) return;
-      if (!first && speaks(ranks_[i])) others.push_back(i);
-      waiting_ += first ? 1 : 0;
+      const NcclFailure* cause = cause_of(i);
+      const bool limit = cause && cause->is_time_limit();
+      if (first && first->code != Code::TimedOut &&
+          !(cause && (cause->is_of_peer() || cause->code == Code::NoAnswer)))
+        return;
+      if ((!first || limit) && speaks(ranks_[i])) others.push_back(i);
+      waiting_ += first && !limit ? 1 : 0;
+      lost_ = lost_ || (first && first->code != Code::TimedOut);
+      closed_ = closed_ || (cause && cause->is_of_peer());
     }
-    if (others.size() < waiting_) late_ = std::move(others);
+    // Of two ranks the one whose connection closed did not close it.
+    if (others.size() < waiting_ || (closed_ && others.size() == waiting_)) late_ = std::move(others);
+    if (lost_) narrow_late();
+    for (const std::size_t rank : late_) note(rank, lost_ ? "most likely ended first" : "most likely late");
+  }
+  // Keeps those that others name as their peers, and of them the one whose log ends first.
+  void narrow_late() {
+    std::set<std::size_t> named;
+    for (const auto& [rank, peer] : peers_) named.insert(peer);
+    const auto is_named = [&](std::size_t rank) { return named.contains(rank); };
+    if (std::ranges::any_of(late_, is_named))
+      std::erase_if(late_, [&](std::size_t rank) { return !is_named(rank); });
+    const auto time = [this](std::size_t rank) -> const std::string& { return ranks_[rank].log.last_time; };
+    if (late_.size() < 2 || std::ranges::any_of(late_, [&](std::size_t rank) { return time(rank).empty(); }))
+      return;
+    std::size_t first = late_.front();
+    for (const std::size_t rank : late_) {
+      if (is_later(time(first), time(rank))) first = rank;
+    }
+    std::erase_if(late_, [&](std::size_t rank) { return is_later(time(rank), time(first)); });
   }
 
   void sort() {
@@ -393,7 +319,9 @@ class RankJudge {
       const std::string time =
           verification.cause ? verification.failures[*verification.cause].failure.first_time : std::string();
       const bool late = std::ranges::binary_search(late_, i);
-      return std::tuple(!late, place_of(ranks_[i], odd_[i]), !led_to_.contains(i), time.empty(), time);
+      const bool launched = std::ranges::binary_search(launched_, i);
+      return std::tuple(!launched, !late && behind_ != i, place_at(i), !led_to_.contains(i),
+                        into_.differences[i].empty(), time.empty(), time);
     };
     std::ranges::stable_sort(into_.order, {}, key);
   }
@@ -403,7 +331,7 @@ class RankJudge {
     std::vector<std::pair<Code, std::vector<std::size_t>>> by_code;
     for (const std::size_t rank : into_.order) {
       const Finding* first = first_of(ranks_[rank]);
-      if (!first) continue;
+      if (!first || is_told(rank)) continue;
       const auto known = std::ranges::find(by_code, first->code, [](const auto& each) { return each.first; });
       if (known == by_code.end()) {
         by_code.push_back({first->code, {rank}});
@@ -411,71 +339,124 @@ class RankJudge {
         known->second.push_back(rank);
       }
     }
+    const std::vector<std::size_t> silent = silent_ranks();
+    const bool wait = by_code.size() == 1 && by_code.front().first == Code::InitNotEnded;
     std::vector<Finding> differences;
     differences.swap(into_.findings);
     for (const auto& [code, of] : by_code) {
+      if (wait && !silent.empty()) break;  // told with those that they wait for
       const Finding& first = *first_of(ranks_[of.front()]);
-      add(code, first.severity, of, named(of) + ": " + first.sentence + peer_text(of.front()));
+      add(code, first.severity, of,
+          named(of) + ": " + first.sentence + peer_text(of.front()) +
+              (code == Code::InitNotEnded ? missing_text() : ""));
       into_.findings.back().remedy = remedy_beside(first);
     }
-    const bool waits = !into_.findings.empty();
+    if (!silent.empty())
+      tell_silent(silent, wait ? by_code.front().second : std::vector<std::size_t>(),
+                  !wait && !by_code.empty());
     into_.findings.insert(into_.findings.end(), differences.begin(), differences.end());
-    std::vector<std::size_t> silent;
-    for (const std::size_t rank : into_.order) {
-      if (ranks_[rank].problem.empty() && !speaks(ranks_[rank])) silent.push_back(rank);
+    std::ranges::stable_sort(into_.findings, [this](const Finding& left, const Finding& right) {
+      const auto key = [this](const Finding& each) {
+        return std::pair(launched_.empty() || each.code != Code::LaunchFailed, each.severity);
+      };
+      return key(left) < key(right);
+    });
+  }
+  // True of a rank whose finding only follows from what was told of the job.
+  [[nodiscard]] bool is_told(std::size_t rank) const {
+    const Finding* first = first_of(ranks_[rank]);
+    const NcclFailure* cause = cause_of(rank);
+    if (first->code == Code::FellBack && mixed_.contains(rank)) return true;
+    return !launched_.empty() && (first->code == Code::InitNotEnded || first->code == Code::LaunchFailed ||
+                                  (cause && cause->nearness() >= Nearness::Consequence));
+  }
+  [[nodiscard]] Place place_at(std::size_t rank) const {
+    const Finding* first = first_of(ranks_[rank]);
+    const bool mixed = first && first->code == Code::FellBack && mixed_.contains(rank);
+    return mixed ? Place::Odd : place_of(ranks_[rank], odd_[rank]);
+  }
+  // The ranks that the logs tell to be their own, of how many.
+  [[nodiscard]] std::pair<std::set<int>, int> own_ranks() const {
+    std::pair<std::set<int>, int> own;
+    for (const RankLog& rank : ranks_) {
+      if (!speaks(rank)) continue;
+      if (rank.log.own_ranks.empty() || jobs_.size() > 1) return {};
+      own.first.insert(rank.log.own_ranks.begin(), rank.log.own_ranks.end());
+      own.second = std::max(own.second, rank.log.ranks);
     }
-    if (waits && !silent.empty()) {
-      add(Code::InitNotEnded, Severity::Warning, silent,
-          named(silent) + ": no line of NCCL's, though others wait or failed");
-    } else {
-      tell_missing(silent);
-    }
-    std::ranges::stable_sort(into_.findings, {}, &Finding::severity);
+    return own;
+  }
+  // "; no log here is of rank 3 of 4".
+  [[nodiscard]] std::string missing_text() const {
+    const auto [own, all] = own_ranks();
+    const std::string missing = missing_ranks(own, all);
+    return missing.empty() ? "" : "; no log here is of " + missing;
   }
 
   [[nodiscard]] std::string sentence() const {
-    const std::size_t rank = into_.order.empty() ? 0 : into_.order.front();
-    const Place place = into_.order.empty() ? Place::Fine : place_of(ranks_[rank], odd_[rank]);
-    const auto speaking = static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks));
-    if (is_good(into_.findings))
-      return "The logs of " + ranks_text(speaking) +
-             (into_.findings.empty() && speaking > 1 ? " agree, and tell no failure." : " tell no failure.") +
-             unread();
+    const std::size_t rank = into_.order.front();
+    const Place place = place_at(rank);
+    if (is_good(into_.findings)) {
+      const bool agree =
+          into_.findings.empty() && jobs_.size() == 1 && std::ranges::count_if(ranks_, speaks) > 1;
+      return "The logs of " + ranks_text() + (agree ? " agree, and tell no failure." : " tell no failure.") +
+             jobs_text() + unread();
+    }
     std::string text;
-    if (!late_.empty()) {
-      text = late_text() + " " + ranks_[waiting_rank()].name + ": " + told_by(waiting_rank());
-    } else if (place < Place::Odd || place == Place::Consequence) {
-      text = ranks_[rank].name + ": " + told_by(rank);
+    if (!launched_.empty()) {
+      text = told_as(into_.findings.front());
+    } else if (!late_.empty()) {
+      text = late_text();
+    } else if (behind_) {
+      text =
+          ranks_[*behind_].name + ": TimedOut: " + behind_text_ +
+          " Look at what that rank calls there, or does before (its log, py-spy dump --pid PID), and others "
+          "do not.";
+    } else if (place < Place::Odd || place == Place::Consequence ||
+               (place == Place::Waits && cause_of(rank) != nullptr)) {
+      text = ranks_[rank].name + ": " + with_differences(told_by(rank), rank);
       if (const auto led = led_to_.find(rank); led != led_to_.end()) {
         text += " It led to the errors of " + named(led->second) + ", whose peer this rank is.";
       } else if (const auto peer = peers_.find(rank); peer != peers_.end()) {
         text += " The peer is " + ranks_[peer->second].name + ".";
+      } else if (strangers_.contains(rank)) {
+        text += " No log here is of its peer: give that one's, too.";
       }
     } else {
       const auto first = std::ranges::find_if(into_.findings, [](const Finding& each) {
         return each.code != Code::InitNotEnded && each.severity != Severity::Info;
       });
-      const Finding& told = first == into_.findings.end() ? into_.findings.front() : *first;
-      text = std::string(to_string(told.code)) + ", " + told.sentence + ". " +
-             (told.remedy.empty() || remedy_beside({told.code}) == told.remedy
-                  ? std::string(words_of(told.code).meaning) + " "
-                  : std::string()) +
-             std::string(remedy_beside(told));
+      text = told_as(first == into_.findings.end() ? into_.findings.front() : *first);
     }
-    return text + unread();
+    return text + jobs_text() + unread();
   }
-  // "2 of 4 ranks" where files that were named tell fewer ranks than their job has.
-  [[nodiscard]] std::string ranks_text(std::size_t speaking) const {
-    std::set<int> own;
-    int all = 0;
-    for (const RankLog& rank : ranks_) {
-      if (!rank.by_hand || rank.log.own_ranks.empty()) return count_of(speaking, "rank");
-      own.insert(rank.log.own_ranks.begin(), rank.log.own_ranks.end());
-      all = std::max(all, rank.log.ranks);
-    }
-    const bool few = !own.empty() && own.size() < kMostTold && own.size() < static_cast<std::size_t>(all);
-    return few ? std::to_string(own.size()) + " of " + std::to_string(all) + " ranks"
-               : count_of(speaking, "rank");
+  // "MixedNetworks, rank 2: network …": what differs, what it means unless its remedy says so, what to do.
+  static std::string told_as(const Finding& told) {
+    return std::string(to_string(told.code)) + ", " + told.sentence + ". " +
+           (told.remedy.empty() || remedy_beside({told.code}) == told.remedy
+                ? std::string(words_of(told.code).meaning) + " "
+                : std::string()) +
+           std::string(remedy_beside(told));
+  }
+  // "2 of 4 ranks" where the logs tell fewer ranks than their job has.
+  [[nodiscard]] std::string ranks_text() const {
+    const auto [own, all] = own_ranks();
+    if (own.empty() || own.size() >= kMostTold)
+      return count_of(static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks)), "rank");
+    return (own.size() < static_cast<std::size_t>(all) ? std::to_string(own.size()) + " of "
+                                                       : std::string()) +
+           count_of(static_cast<std::size_t>(all), "rank");
+  }
+  // " They are of 2 jobs, which share no communicator: a.log, b.log; c.log."
+  [[nodiscard]] std::string jobs_text() const {
+    if (jobs_.size() < 2 || !launched_.empty()) return {};
+    const bool alone = std::ranges::all_of(
+        ranks_, [](const RankLog& rank) { return rank.log.communicators.empty() || rank.log.ranks == 1; });
+    return " The logs are of " + std::to_string(jobs_.size()) + " jobs" + (alone ? " of one rank each" : "") +
+           ", which share no communicator: " +
+           join(std::span(jobs_).first(std::min(jobs_.size(), kMostNames)), "; ",
+                [this](const std::vector<std::size_t>& job) { return named(job); }) +
+           (jobs_.size() > kMostNames ? "; and so on." : ".");
   }
   // The rank's own diagnosis; where its remedy is to compare the ranks, the one for that.
   [[nodiscard]] std::string told_by(std::size_t rank) const {
@@ -486,15 +467,47 @@ class RankJudge {
       text.replace(at, own.size(), remedy_beside(*first));
     return text;
   }
+  // "NoAnswer: r2 differs from others (GID index 1 instead of 3). The peer …", where the failure tells no
+  // cause.
+  [[nodiscard]] std::string with_differences(std::string text, std::size_t rank) const {
+    constexpr std::size_t kMostDiffering = 2;
+    const NcclFailure* cause = cause_of(rank);
+    if (!cause || !(cause->is_of_transfer() || cause->is_of_peer() || cause->code == Code::TimedOut))
+      return text;
+    std::vector<std::size_t> differing;
+    for (const std::size_t each : into_.order) {
+      if (!into_.differences[each].empty()) differing.push_back(each);
+    }
+    const std::size_t at = text.find(": ");
+    if (differing.empty() || at == text.npos) return text;
+    const std::string names = join_some(differing, kMostDiffering, [this](std::size_t each) {
+      return ranks_[each].name + " (" + into_.differences[each] + ")";
+    });
+    return text.insert(at + 2, names + (differing.size() == 1 ? " differs" : " differ") + " from others. ");
+  }
   [[nodiscard]] std::string late_text() const {
-    return named(late_) + (late_.size() == 1 ? " tells" : " tell") + " of no time-out, while " +
-           count_of(waiting_, "other rank") + " waited in vain: most likely for " +
-           (late_.size() == 1 ? "it" : "them") +
-           ". See what that pod does (py-spy dump --pid PID), and how its log ends.";
+    const bool one = late_.size() == 1;
+    const std::size_t waiting = waiting_rank();
+    if (!lost_)
+      return named(late_) + (one ? " tells" : " tell") + " of no time-out, while " +
+             count_of(waiting_, "other rank") + " waited in vain: most likely for " + (one ? "it" : "them") +
+             ". See what that pod does (py-spy dump --pid PID), and how its log ends. " +
+             ranks_[waiting].name + ": " + told_by(waiting);
+    const Finding& first = *first_of(ranks_[waiting]);
+    const std::string& end = ranks_[late_.front()].log.last_line;
+    return named(late_) + (one ? " tells" : " tell") + " no failure, while " +
+           count_of(waiting_, "other rank") + " lost the connection: most likely " +
+           (one ? "it" : "one of them") +
+           " ended first, killed from outside (OOMKilled, evicted), or hangs. See that pod's last state "
+           "(kubectl "
+           "describe pod), dmesg on its node, and how its log ends" +
+           (end.empty() ? "" : " (\"" + end.substr(0, kMostQuoted) + "\")") + ". " + ranks_[waiting].name +
+           ": " + std::string(to_string(first.code)) + ", " + first.sentence + peer_text(waiting) + ".";
   }
   [[nodiscard]] std::size_t waiting_rank() const {
-    return *std::ranges::find_if(into_.order,
-                                 [this](std::size_t rank) { return first_of(ranks_[rank]) != nullptr; });
+    return *std::ranges::find_if(into_.order, [this](std::size_t rank) {
+      return first_of(ranks_[rank]) && !std::ranges::binary_search(late_, rank);
+    });
   }
   [[nodiscard]] std::string unread() const {
     const auto unread =
@@ -508,18 +521,28 @@ class RankJudge {
 
   const std::vector<RankLog>& ranks_;
   std::vector<bool> odd_;                                   // of each rank: it differs from most
-  std::map<std::size_t, std::size_t> peers_;                // of ranks with a transfer's error
+  std::vector<std::vector<std::size_t>> jobs_;              // the ranks of each; logs of one job share it
+  std::vector<std::size_t> launched_;                       // ascending: ranks that show the launcher's fault
+  std::set<std::size_t> mixed_;                             // ranks on another network than most
+  std::map<std::size_t, std::size_t> peers_;                // of ranks with an error that names one
+  std::set<std::size_t> strangers_;                         // ranks whose error names a peer without a log
   std::map<std::size_t, std::vector<std::size_t>> led_to_;  // a rank with a port's event -> those errors
   std::vector<std::size_t> late_;  // ascending: ranks that others, `waiting_` of them, waited for in vain
   std::size_t waiting_ = 0;
+  bool lost_ = false, closed_ = false;  // some of those lost a peer; a peer closed the connection
+  std::optional<std::size_t> behind_;   // the rank that waits in an earlier call than others
+  std::string behind_text_;
   RanksVerification into_;
 };
 
-std::string answer_of(const RankLog& rank) {
+// "TimedOut; MissingRail: - mlx5_4:1": what the log tells by itself, and what sets it apart.
+std::string answer_of(const RankLog& rank, const std::string& difference) {
   if (!rank.problem.empty()) return rank.problem;
   if (!speaks(rank)) return "no line of NCCL's";
   const Finding* first = first_of(rank);
-  return first ? std::string(to_string(first->code)) : "-";
+  std::string text = first ? std::string(to_string(first->code)) : "";
+  if (!difference.empty()) text += (text.empty() ? "" : "; ") + difference;
+  return text.empty() ? "-" : text;
 }
 
 // The index that queue pairs have; where no line tells one, the one that NCCL reads.
@@ -531,6 +554,7 @@ std::string index_text(const NcclLog& log) {
 }  // namespace
 
 RanksVerification verify_ranks(const std::vector<RankLog>& ranks) {
+  if (ranks.empty()) return {};
   return RankJudge(ranks).judge();
 }
 
@@ -547,7 +571,8 @@ std::string render_text(const RanksVerification& verification, const std::vector
     const NcclLog& log = rank.log;
     columns.add({rank.name, listed(log.versions),
                  log.devices.empty() ? "-" : std::to_string(log.devices.size()), index_text(log),
-                 listed(log.networks), listed(log.bootstrap), answer_of(rank)});
+                 listed(log.networks), listed(log.bootstrap),
+                 answer_of(rank, verification.differences[verification.order[i]])});
   }
   text += "\n" + columns.render();
   if (verification.order.size() > kMostRows)
@@ -561,7 +586,9 @@ nlohmann::ordered_json to_json(const RanksVerification& verification, const std:
                                  {"findings", to_json(verification.findings)},
                                  {"ranks", nlohmann::ordered_json::array()}};
   for (const std::size_t i : verification.order) {
-    nlohmann::ordered_json rank = {{"rank", ranks[i].name}, {"problem", text_or_null(ranks[i].problem)}};
+    nlohmann::ordered_json rank = {{"rank", ranks[i].name},
+                                   {"problem", text_or_null(ranks[i].problem)},
+                                   {"difference", text_or_null(verification.differences[i])}};
     if (ranks[i].problem.empty()) rank.update(to_json(ranks[i].verification, ranks[i].log));
     json["ranks"].push_back(std::move(rank));
   }

@@ -136,7 +136,8 @@ TEST(RankLogs, WithValuesThatHaveToBeEqualDoNotAgree) {
                                       line(name, "NCCL_IB_TIMEOUT set by environment to " + timeout + ".")));
   }
   const RanksVerification verification = verify_ranks(ranks);
-  EXPECT_THAT(verification.sentence, HasSubstr("r1: NCCL_ALGO=Tree instead of Ring."));
+  EXPECT_THAT(verification.sentence,
+              HasSubstr("r1: NCCL_ALGO=Tree instead of Ring, which has to be equal on all ranks."));
   EXPECT_FALSE(is_good(verification.findings));
   EXPECT_EQ(count(verification.findings, Severity::Error), 1u) << "a time-out may differ";
   ranks.erase(ranks.begin() + 1);
@@ -254,7 +255,11 @@ TEST(RankLogs, ARankThatNeverBeganIsToldWhereOthersWait) {
                              rank_of("r1", healthy("r1") + line("r1", start)), rank_of("r2", "loading\n")};
   EXPECT_EQ(first_of(ranks), "r2");
   const RanksVerification waiting = verify_ranks(ranks);
-  EXPECT_THAT(render_text(waiting, ranks), HasSubstr("r2: no line of NCCL's, though others wait or failed"));
+  EXPECT_THAT(render_text(waiting, ranks),
+              HasSubstr("r2: no line of NCCL's, though r0, r1 wait for all ranks"));
+  EXPECT_EQ(waiting.findings.size(), 1u) << "that the others wait is the same";
+  ranks[2] = rank_of("launcher", "loading\n");
+  EXPECT_THAT(verify_ranks(ranks).sentence, Not(HasSubstr("launcher")));
   ranks[0] = rank_of("r0", healthy("r0"));
   ranks[1] = rank_of("r1", healthy("r1"));
   EXPECT_TRUE(is_good(verify_ranks(ranks).findings));
@@ -287,6 +292,184 @@ TEST(RankLogs, ARankWithoutTheOthersTimeOutIsWhatTheyWaitedFor) {
   tests::expect_golden(verify_ranks(ranks).sentence);
   ranks[1] = rank_of("w-1", healthy("w-1"));
   EXPECT_EQ(first_of(ranks), "w-0") << "the others did not wait for most";
+}
+
+std::string member(const std::string& name, int rank, int ranks, const std::string& state,
+                   const std::string& id = "0x5ea1") {
+  return line(name, "ncclCommInitRank comm 0x1 rank " + std::to_string(rank) + " nranks " +
+                        std::to_string(ranks) + " cudaDev 0 busId 1 commId " + id + " - Init " + state);
+}
+
+TEST(RankLogs, WithTheLaunchersFaultTellItFirst) {
+  const auto rank = [](const std::string& name, int number, int ranks, const std::string& state) {
+    return rank_of(name, healthy(name) + member(name, number, ranks, state));
+  };
+  std::vector<RankLog> ranks{rank("r0", 0, 3, "START"), rank("r1", 1, 3, "START"), rank("r2", 2, 2, "START")};
+  tests::expect_golden(render_text(verify_ranks(ranks), ranks));
+  EXPECT_EQ(verify_ranks(ranks).findings.size(), 1u) << "that the others wait follows from it";
+  ranks[2] = rank("r2", 1, 3, "COMPLETE");
+  const RanksVerification twins = verify_ranks(ranks);
+  EXPECT_TRUE(
+      twins.sentence.starts_with("LaunchFailed, r1, r2: in communicator 0x5ea1 rank 1 is each of r1, r2."))
+      << twins.sentence;
+  EXPECT_FALSE(is_good(twins.findings));
+  ranks[2] = rank_of("r2", healthy("r2") + member("r2", 2, 2, "START") +
+                               "r2:1:1 [0] x.cc:1 NCCL WARN Bootstrap Root : mismatch in rank count from "
+                               "procs 3 : 2\n");
+  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("CallsDiffer")) << "in NCCL's own words";
+}
+
+TEST(RankLogs, OfSeveralJobsAreComparedWithTheirOwn) {
+  const auto rank = [](const std::string& name, int number, const std::string& id, std::string text) {
+    return rank_of(name, text + member(name, number, 2, "COMPLETE", id));
+  };
+  std::string old0 = healthy("b0"), old1 = healthy("b1");
+  old0.replace(old0.find("2.27.3"), 6, "2.21.5");
+  old1.replace(old1.find("2.27.3"), 6, "2.21.5");
+  const RanksVerification verification =
+      verify_ranks({rank("a0", 0, "0xa", healthy("a0")), rank("a1", 1, "0xa", healthy("a1")),
+                    rank("b0", 0, "0xb", old0), rank("b1", 1, "0xb", old1)});
+  EXPECT_TRUE(is_good(verification.findings));
+  EXPECT_EQ(
+      verification.sentence,
+      "The logs of 4 ranks tell no failure. The logs are of 2 jobs, which share no communicator: a0, a1; "
+      "b0, b1.");
+}
+
+TEST(RankLogs, OfNcclTestsThatRunForThemselvesAreNoJob) {
+  const auto rank = [](const std::string& name) {
+    return rank_of(name, healthy(name) + member(name, 0, 1, "COMPLETE", "0x" + name.substr(1)) +
+                             "#       size         count      type   redop    root     time\n"
+                             "           8             2     float     sum      -1    12.33    0.00\n");
+  };
+  EXPECT_THAT(verify_ranks({rank("r0"), rank("r1")}).sentence,
+              HasSubstr("LaunchFailed, r0, r1: each is a run"));
+  EXPECT_TRUE(is_good(verify_ranks({rank("r0")}).findings));
+}
+
+TEST(RankLogs, HaveTheirDifferenceInTheirRow) {
+  std::vector<RankLog> ranks = three();
+  ranks[1] =
+      rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE") + line("r1", "NCCL_ALGO set by environment to Tree"));
+  ranks[0] = rank_of("r0", healthy("r0") + line("r0", "NCCL_ALGO set by environment to Ring"));
+  ranks[2] = rank_of("r2", healthy("r2") + line("r2", "NCCL_ALGO set by environment to Ring"));
+  const RanksVerification verification = verify_ranks(ranks);
+  EXPECT_EQ(verification.differences[1],
+            "MissingRail: - mlx5_1:1; ValuesDiffer: NCCL_ALGO=Tree instead of Ring");
+  EXPECT_EQ(verification.differences[0], "");
+  EXPECT_EQ(to_json(verification, ranks)["ranks"][0]["difference"], verification.differences[1]);
+}
+
+TEST(RankLogs, WithoutGpuDirectBesideOthersWithItAreTold) {
+  const auto rank = [](const std::string& name, const std::string& how) {
+    return rank_of(name, healthy(name) + line(name, "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0" + how));
+  };
+  EXPECT_THAT(verify_ranks({rank("r0", "/GDRDMA"), rank("r1", ""), rank("r2", "/GDRDMA")}).sentence,
+              HasSubstr("NoGpuDirect, r1: channels are without GPU Direct RDMA"));
+  EXPECT_TRUE(is_good(verify_ranks({rank("r0", ""), rank("r1", "")}).findings)) << "GPUs without it";
+}
+
+TEST(RankLogs, OnSocketsBesideAFabricHaveOneFinding) {
+  std::vector<RankLog> ranks = three();
+  ranks[1] =
+      rank_of("r1", line("r1", "NET/IB : No device found.") + line("r1", "Using network Socket") +
+                        line("r1", "comm 0x1 rank 1 nRanks 16 nNodes 2 localRanks 8 localRank 1 MNNVL 0"));
+  ASSERT_EQ(ranks[1].verification.findings.front().code, Code::FellBack);
+  const RanksVerification verification = verify_ranks(ranks);
+  ASSERT_EQ(verification.findings.size(), 1u);
+  EXPECT_TRUE(verification.sentence.starts_with("MixedNetworks, r1: network Socket instead of IB"));
+}
+
+TEST(RankLogs, ThatLostARankThatTellsNothingNameIt) {
+  const auto at = [](const std::string& name, int number) {
+    return healthy(name, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE", number);
+  };
+  const auto closed = [&](const std::string& name, int number, const std::string& peer) {
+    return rank_of(name, at(name, number) + name +
+                             ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer " + peer + "<1>\n");
+  };
+  std::vector<RankLog> ranks{closed("w-0", 1, "10.0.0.2"), closed("w-1", 2, "w-2.train.svc"),
+                             rank_of("w-2", at("w-2", 3) + "step 9\n")};
+  EXPECT_EQ(first_of(ranks), "w-2");
+  tests::expect_golden(render_text(verify_ranks(ranks), ranks));
+  ranks = {closed("w-0", 1, "10.0.0.2"), rank_of("w-1", at("w-1", 2))};
+  EXPECT_EQ(first_of(ranks), "w-1") << "of two, the one that did not tell of the other's end";
+  ranks = {closed("w-0", 1, "10.0.0.9"), closed("w-1", 2, "10.0.0.9")};
+  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("No log here is of its peer"));
+  const std::string error =
+      "w-0:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4711> with status=12 opcode=0 "
+      "len=0 vendor err 129 (Send) hca mlx5_0\n";
+  ranks = {rank_of("w-0", at("w-0", 1) + error), rank_of("w-1", at("w-1", 2))};
+  EXPECT_EQ(first_of(ranks), "w-0") << "of two, either end may be at fault";
+}
+
+TEST(RankLogs, ThatDifferAreNamedWhereAFailureTellsNoCause) {
+  const auto rank = [](const std::string& name, const std::string& index, const std::string& error) {
+    return rank_of(name, healthy(name) +
+                             line(name, "NET/IB: Dev 0 Port 1 qpn 47 mtu 5 GID " + index + " (0/1)") + name +
+                             ":1:1 [0] x.cc:1 NCCL WARN " + error + "\n");
+  };
+  const std::string lost =
+      "NET/IB : Got completion from peer 10.9.0.2<4711> with status=12 opcode=0 len=0 vendor err 129 (Send) "
+      "hca "
+      "mlx5_0";
+  EXPECT_TRUE(
+      verify_ranks({rank("r0", "3", lost), rank("r1", "3", lost), rank("r2", "1", lost)})
+          .sentence.starts_with("r2: NoAnswer: r2 (GID index 1 instead of 3) differs from others. The peer"));
+  const std::string full =
+      "Error: failed to extend /dev/shm/nccl-x to 9 bytes, error: No space left on device (28)";
+  EXPECT_THAT(verify_ranks({rank("r0", "3", full), rank("r1", "3", full), rank("r2", "1", full)}).sentence,
+              Not(HasSubstr("differs")));
+}
+
+TEST(RankLogs, OfThoseThatTellNothingTheOneThatEndsFirstIsNamed) {
+  const auto silent = [](const std::string& name, const std::string& time) {
+    return rank_of(name, healthy(name) + "2026-03-01T" + time + "Z step 9\n");
+  };
+  const std::string closed = ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r9<1>\n";
+  std::vector<RankLog> ranks{silent("r0", "10:00:07"), silent("r1", "10:00:05")};
+  for (const std::string name : {"r2", "r3", "r4"})
+    ranks.push_back(rank_of(name, healthy(name) + name + closed));
+  EXPECT_TRUE(verify_ranks(ranks).sentence.starts_with("r1 tells no failure"))
+      << verify_ranks(ranks).sentence;
+}
+
+std::string watchdog(int rank, int number, const std::string& call) {
+  return "[rank" + std::to_string(rank) +
+         "]:[E] ProcessGroupNCCL.cpp:616] [PG ID 0 PG GUID 0(default_pg) Rank " + std::to_string(rank) +
+         "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + std::to_string(number) +
+         ", OpType=" + call +
+         ", NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600026 milliseconds before timing out.\n";
+}
+
+TEST(RankLogs, ARankThatWaitsInAnEarlierCallIsBehind) {
+  const auto rank = [](int number, int call, const std::string& of = "ALLREDUCE") {
+    const std::string name = "r" + std::to_string(number);
+    return rank_of(name, healthy(name) + watchdog(number, call, of));
+  };
+  std::vector<RankLog> ranks{rank(0, 7), rank(1, 7), rank(2, 6)};
+  EXPECT_EQ(first_of(ranks), "r2");
+  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("rank 2 is behind."));
+  ranks = {rank(0, 7), rank(1, 7, "ALLGATHER"), rank(2, 7)};
+  EXPECT_EQ(first_of(ranks), "r1") << "the others make one call";
+}
+
+TEST(RankLogs, ATimeLimitStandsBehindWhatRanksWaitedIn) {
+  const std::string limit =
+      "slurmstepd: error: *** STEP 1.0 ON n CANCELLED AT 2026-02-03T10:11:12 DUE TO TIME LIMIT ***\n";
+  std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + limit), rank_of("r1", healthy("r1") + limit)};
+  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("r0: TimedOut: Slurm ended the job at its time limit"));
+  ranks[1] = rank_of("r1", healthy("r1") + watchdog(1, 7, "ALLREDUCE") + limit);
+  EXPECT_TRUE(verify_ranks(ranks).sentence.starts_with("r1: TimedOut: A collective did not end in time"))
+      << verify_ranks(ranks).sentence;
+}
+
+TEST(RankLogs, ThatWaitForARankWithoutALogNameItsNumber) {
+  const auto rank = [](const std::string& name, int number) {
+    return rank_of(name, healthy(name) + member(name, number, 4, "START"));
+  };
+  EXPECT_THAT(verify_ranks({rank("r0", 0), rank("r1", 1), rank("r3", 3)}).sentence,
+              HasSubstr("no log here is of rank 2 of 4"));
 }
 
 TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {

@@ -78,6 +78,8 @@ struct NcclLog {
   bool ended = false;               // the job came to its end: a communicator's, or nccl-tests' last line
   std::uint64_t finished = 0;       // the last line in which the program says that its training did; 0: none
   std::string last_error;           // an exception's last line, the last of the log, known or not
+  std::string last_line;            // the last one with a text, its beginning
+  std::string last_time;            // "15:16:23", of the last line that a logger wrote it before
   std::uint64_t gloo_loopback = 0;  // the line in which Gloo takes the loopback address
   std::uint64_t driver = 0;         // CUDA's: 12020 is 12.2
   std::set<std::uint64_t>

@@ -7,23 +7,15 @@
 #include <vector>
 
 #include "nccl_env/core/findings/finding.h"
-#include "nccl_env/core/nccl_log/log_verification.h"
-#include "nccl_env/core/nccl_log/nccl_log.h"
+#include "nccl_env/core/nccl_log/rank_log.h"
 
 namespace nccl_env {
 
-struct RankLog {
-  std::string name;     // of the pod or file
-  std::string problem;  // why its log could not be read; then the rest is empty
-  NcclLog log;
-  LogVerification verification;
-  bool by_hand = false;  // a file that was named, so that NCCL's lines are expected in it
-};
-
 struct RanksVerification {
-  std::vector<std::size_t> order;  // of the ranks: the odd ones first
-  std::vector<Finding> findings;   // of the job; `parts` are the ranks
-  std::string sentence;            // the diagnosis
+  std::vector<std::size_t> order;        // of the ranks: the odd ones first
+  std::vector<Finding> findings;         // of the job; `parts` are the ranks
+  std::vector<std::string> differences;  // of each rank, by its place among them; "": it has what is usual
+  std::string sentence;                  // the diagnosis
 };
 
 RanksVerification verify_ranks(const std::vector<RankLog>& ranks);

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_log/rank_differences.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/nccl_log/failure_context.h"
+#include "nccl_env/core/nccl_log/log_text.h"
+#include "nccl_env/core/text/join.h"
+
+namespace nccl_env {
+namespace {
+
+constexpr std::size_t kMostSharing = 4, kMostChanges = 8;
+constexpr std::string_view kSockets = "Socket";
+
+// "2.21.5": PyTorch tells it without the build, which NCCL's own line has.
+std::string version_numbers(const NcclLog& log) {
+  std::set<std::string_view> numbers;
+  for (const auto& [version, fact] : log.versions) numbers.insert(version_number(version));
+  return join(numbers, ",");
+}
+
+// The usual among what ranks have, and who has something else. Nothing if all have the same, or
+// none is that frequent.
+struct Odd {
+  std::string usual;
+  std::map<std::string, std::vector<std::size_t>> others;
+  bool majority = false;
+};
+std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, const std::vector<std::size_t>& among,
+                          NcclLog::Facts NcclLog::*facts) {
+  std::map<std::string, std::vector<std::size_t>> of;
+  for (const std::size_t i : among) {
+    if (!speaks(ranks[i]) || (ranks[i].log.*facts).empty()) continue;
+    of[facts == &NcclLog::versions ? version_numbers(ranks[i].log) : listed(ranks[i].log.*facts)].push_back(
+        i);
+  }
+  if (of.size() < 2) return std::nullopt;
+  // Prefers, of equally frequent ones, a fabric, and the longest: a rank lacks rather than has too much.
+  const auto most = std::ranges::max_element(of, [](const auto& left, const auto& right) {
+    const auto rank = [](const auto& each) {
+      return std::tuple(each.second.size(), each.first != kSockets && !is_inside_host(each.first),
+                        each.first.size());
+    };
+    return rank(left) < rank(right);
+  });
+  Odd odd{most->first, of, 2 * most->second.size() > among.size()};
+  odd.others.erase(odd.usual);
+  return odd;
+}
+
+std::string in_brackets(const std::string& addresses) {
+  return addresses.size() < 2 ? "" : " (" + addresses + ")";
+}
+
+// The part of an address that one network has: of 192.168.x.y mostly three numbers, else two.
+std::string_view network_of(std::string_view address) {
+  const char between = address.find(':') == address.npos ? '.' : ':';
+  const int parts = between == ':' ? 4 : address.starts_with("192.168.") ? 3 : 2;
+  std::size_t end = 0;
+  for (int i = 0; i < parts && end != address.npos; ++i) end = address.find(between, end + 1);
+  return address.substr(0, end);
+}
+
+std::size_t entries_in(const std::string& names) {
+  return static_cast<std::size_t>(std::ranges::count(names, ',')) + 1;
+}
+
+std::set<std::string> split(const std::string& names) {
+  std::set<std::string> parts;
+  for (std::size_t begin = 0; begin < names.size();) {
+    const std::size_t end = std::min(names.find(',', begin), names.size());
+    parts.insert(names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// "- mlx5_4:1, + mlx5_9:1".
+std::string changes_text(const std::string& has, const std::string& usual) {
+  const std::set<std::string> own = split(has), most = split(usual);
+  std::vector<std::string> changes;
+  for (const std::string& name : most) {
+    if (!own.contains(name)) changes.push_back("- " + name);
+  }
+  for (const std::string& name : own) {
+    if (!most.contains(name)) changes.push_back("+ " + name);
+  }
+  return join_some(changes, kMostChanges);
+}
+
+bool has_own_list(const RankLog& rank) {
+  return std::ranges::any_of(rank.verification.values, [](const VerifiedValue& value) {
+    return value.name == variable::kIbHca && value.state == State::Users;
+  });
+}
+
+class Comparison {
+ public:
+  Comparison(const std::vector<RankLog>& ranks, const std::vector<std::size_t>& among)
+      : ranks_(ranks), among_(among), met_(have_met(ranks)) {}
+
+  std::vector<RankDifference> compare() && {
+    compare_networks();
+    compare_devices();
+    compare_versions();
+    compare_indexes();
+    compare_direct();
+    compare_values();
+    compare_bootstraps();
+    find_twins();
+    return std::move(into_);
+  }
+
+ private:
+  void compare_networks() {
+    const auto odd = odd_of(ranks_, among_, &NcclLog::networks);
+    if (!odd) return;
+    for (const auto& [has, of] : odd->others) {
+      const bool none = !ranks_[of.front()].log.no_device.empty();
+      const std::string row = "network " + has + " instead of " + odd->usual;
+      into_.push_back({Code::MixedNetworks,
+                       Severity::Error,
+                       of,
+                       row + (none ? ": NET/IB found no device there" : ""),
+                       row,
+                       {}});
+    }
+  }
+
+  void compare_devices() {
+    const auto odd = odd_of(ranks_, among_, &NcclLog::devices);
+    if (!odd || std::ranges::any_of(among_, [this](std::size_t i) { return ranks_[i].log.device_line_cut; }))
+      return;
+    for (const auto& [has, of] : odd->others) {
+      // Where each rank has a device of its own, none is the odd one.
+      if (!odd->majority && entries_in(has) >= entries_in(odd->usual)) continue;
+      const bool own = std::ranges::all_of(of, [this](std::size_t i) { return has_own_list(ranks_[i]); });
+      const std::string changes = changes_text(has, odd->usual);
+      into_.push_back(
+          {entries_in(has) != entries_in(odd->usual) ? Code::MissingRail : Code::OddNode, Severity::Warning,
+           of,
+           "HCAs " + std::to_string(entries_in(has)) + (odd->majority ? ", most ranks " : ", others ") +
+               std::to_string(entries_in(odd->usual)) + ": " + changes,
+           changes, own ? "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere." : ""});
+    }
+  }
+
+  void compare_versions() {
+    const auto odd = odd_of(ranks_, among_, &NcclLog::versions);
+    if (!odd) return;
+    for (const auto& [has, of] : odd->others) {
+      const std::string row = "NCCL " + has + " instead of " + odd->usual;
+      into_.push_back({Code::NcclVersionsDiffer, Severity::Warning, of, row, row, {}});
+    }
+  }
+
+  void compare_indexes() {
+    const auto odd = odd_of(ranks_, among_, &NcclLog::gid_indexes);
+    if (!odd) return;
+    for (const auto& [has, of] : odd->others) {
+      const std::string row = "GID index " + has + " instead of " + odd->usual;
+      into_.push_back({Code::RankIndexDiffers, Severity::Info, of, row, row, {}, false});
+    }
+  }
+
+  // Ranks with GPUDirect RDMA on a channel at least, beside ranks without.
+  void compare_direct() {
+    std::vector<std::size_t> others;
+    bool direct = false;
+    for (const std::size_t rank : among_) {
+      const NcclLog::Facts& channels = ranks_[rank].log.gdr_channels;
+      if (channels.contains("with")) {
+        direct = true;
+      } else if (!channels.empty()) {
+        others.push_back(rank);
+      }
+    }
+    if (direct && !others.empty())
+      into_.push_back({Code::NoGpuDirect,
+                       Severity::Warning,
+                       others,
+                       "channels are without GPU Direct RDMA, those of other ranks have it",
+                       "channels without it",
+                       {}});
+  }
+
+  // Variables that have to be equal on all ranks, or should be on one fabric, as NCCL read them. Where a log
+  // does not tell one, its rank may have the default, or prints less.
+  void compare_values() {
+    std::map<std::string_view, std::map<std::string, std::vector<std::size_t>>> read;
+    for (const std::size_t rank : among_) {
+      for (const auto& [name, values] : ranks_[rank].log.values) {
+        const Variable* known = find_nccl_variable(name);
+        if (known && (known->ranks == Ranks::Equal || known->ranks == Ranks::Fabric))
+          read[known->name][listed(values)].push_back(rank);
+      }
+    }
+    for (const auto& [name, of] : read) compare_value(*find_nccl_variable(name), of);
+  }
+  void compare_value(const Variable& variable, const std::map<std::string, std::vector<std::size_t>>& of) {
+    const auto size = [](const auto& each) { return each.second.size(); };
+    const auto usual = std::ranges::max_element(of, {}, size);
+    const std::string is = std::string(variable.name) + "=";
+    std::size_t telling = 0;
+    for (const auto& [value, ranks] : of) telling += ranks.size();
+    if (telling < static_cast<std::size_t>(std::ranges::count_if(
+                      among_, [this](std::size_t i) { return speaks(ranks_[i]); })))
+      into_.push_back({Code::ValuesDiffer,
+                       Severity::Info,
+                       usual->second,
+                       is + usual->first + ", of which not all logs tell",
+                       {},
+                       {},
+                       false});
+    const bool equal = variable.ranks == Ranks::Equal;
+    for (const auto& [value, ranks] : of) {
+      if (value == usual->first) continue;
+      const std::string row = is + value + " instead of " + usual->first;
+      into_.push_back({Code::ValuesDiffer,
+                       equal ? Severity::Error : Severity::Warning,
+                       ranks,
+                       row + ", which " + std::string(agreement_text(variable.ranks)),
+                       row,
+                       {}});
+    }
+  }
+
+  // Interfaces of unlike names on unlike networks may not reach each other, nor one inside a host another
+  // one. Pods' networks are unlike by node, and routed: their names are alike.
+  void compare_bootstraps() {
+    const auto odd = odd_of(ranks_, among_, &NcclLog::bootstrap);
+    if (!odd) return;
+    std::set<std::string_view> usual;
+    std::string address;
+    for (const std::size_t rank : among_) {
+      if (listed(ranks_[rank].log.bootstrap) != odd->usual) continue;
+      for (const auto& [own, fact] : ranks_[rank].log.addresses) {
+        usual.insert(network_of(own));
+        address = own;
+      }
+    }
+    for (const auto& [name, of] : odd->others) {
+      const bool inside = is_inside_host(name) && !is_inside_host(odd->usual);
+      std::vector<std::size_t> apart;
+      for (const std::size_t rank : of) {
+        const NcclLog::Facts& own = ranks_[rank].log.addresses;
+        const auto is_usual = [&](const auto& each) { return usual.contains(network_of(each.first)); };
+        if (inside || (!own.empty() && !usual.empty() && std::ranges::none_of(own, is_usual)))
+          apart.push_back(rank);
+      }
+      if (apart.empty()) continue;
+      const std::string row = "bootstrap over " + name;
+      into_.push_back({Code::UnreachableInterface, met_ ? Severity::Info : Severity::Warning, apart,
+                       row + in_brackets(listed(ranks_[apart.front()].log.addresses)) + ", others over " +
+                           odd->usual + in_brackets(address) +
+                           (inside ? ": " + name + " is inside its host" : ", another network"),
+                       row,
+                       "If the two do not reach each other, name an interface of one network on all ranks: "
+                       "NCCL_SOCKET_IFNAME, or spec.socketInterface of the policy.",
+                       !met_});
+    }
+  }
+
+  // Ranks of two hosts with one address: containers behind their hosts' bridges.
+  void find_twins() {
+    if (met_) return;
+    std::map<std::string_view, std::vector<std::size_t>> by_address;
+    for (const std::size_t rank : among_) {
+      for (const auto& [address, fact] : ranks_[rank].log.addresses) {
+        if (!begins_with_any(address, {"127.", "169.254.", "fe80:"})) by_address[address].push_back(rank);
+      }
+    }
+    for (const auto& [address, of] : by_address) {
+      std::set<std::string> hosts;
+      for (const std::size_t rank : of) {
+        for (const std::string& process : ranks_[rank].log.process_names)
+          hosts.insert(process.substr(0, process.rfind(':')));
+      }
+      if (hosts.size() < 2) continue;
+      into_.push_back(
+          {Code::UnreachableInterface, Severity::Warning, of,
+           join_some(hosts, kMostSharing) + " have one address, " + std::string(address),
+           "the address " + std::string(address),
+           "If these are several machines, run the containers with the host's network (--network host, "
+           "hostNetwork), or with one that hosts reach each other by."});
+    }
+  }
+
+  const std::vector<RankLog>& ranks_;
+  const std::vector<std::size_t>& among_;
+  const bool met_;
+  std::vector<RankDifference> into_;
+};
+
+}  // namespace
+
+bool speaks(const RankLog& rank) {
+  return rank.problem.empty() && rank.log.speaks();
+}
+
+std::string listed(const NcclLog::Facts& facts) {
+  return facts.empty() ? "-" : join(facts, ",", [](const auto& fact) { return fact.first; });
+}
+
+bool have_met(const std::vector<RankLog>& ranks) {
+  return std::ranges::any_of(ranks, [](const RankLog& rank) { return rank.log.initialised > 0; });
+}
+
+std::vector<RankDifference> differences_of(const std::vector<RankLog>& ranks,
+                                           const std::vector<std::size_t>& among) {
+  return Comparison(ranks, among).compare();
+}
+
+}  // namespace nccl_env
