@@ -175,10 +175,11 @@ class Comparison {
     std::vector<std::size_t> others;
     bool direct = false;
     for (const std::size_t rank : among_) {
-      const NcclLog::Facts& channels = ranks_[rank].log.gdr_channels;
-      if (channels.contains("with")) {
+      const NcclLog& log = ranks_[rank].log;
+      const bool off = !log.gdr_off.empty() && log.gdr_on.empty();
+      if (log.gdr_channels.contains("with")) {
         direct = true;
-      } else if (!channels.empty()) {
+      } else if (!log.gdr_channels.empty() || off) {
         others.push_back(rank);
       }
     }

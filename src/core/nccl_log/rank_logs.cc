@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Past 600 lines: one class judges the ranks, and each of its rules reads what those before it found.
 #include "nccl_env/core/nccl_log/rank_logs.h"
 
 #include <algorithm>
@@ -276,6 +277,7 @@ class RankJudge {
   // Where most ranks tell of a time-out or of another's end, and of nothing else, those that do not are what
   // they waited for.
   void find_late() {
+    bool limited = false, all_limited = true;
     std::vector<std::size_t> others;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       const Finding* first = first_of(ranks_[i]);
@@ -288,7 +290,12 @@ class RankJudge {
       waiting_ += first && !limit ? 1 : 0;
       lost_ = lost_ || (first && first->code != Code::TimedOut);
       closed_ = closed_ || (cause && cause->is_of_peer());
+      limited = limited || limit;
+      all_limited = all_limited && !limit_text(ranks_[i].log).empty();
     }
+    // Those that the limit had not ended lost the ones that it had.
+    ended_by_limit_ = lost_ && limited && !all_limited;
+    if (ended_by_limit_) return;
     // Of two ranks the one whose connection closed did not close it.
     if (others.size() < waiting_ || (closed_ && others.size() == waiting_)) late_ = std::move(others);
     if (lost_) narrow_late();
@@ -320,7 +327,10 @@ class RankJudge {
           verification.cause ? verification.failures[*verification.cause].failure.first_time : std::string();
       const bool late = std::ranges::binary_search(late_, i);
       const bool launched = std::ranges::binary_search(launched_, i);
-      return std::tuple(!launched, !late && behind_ != i, place_at(i), !led_to_.contains(i),
+      // A rank that waited in vain, or ended, closed what others lost.
+      const NcclFailure* cause = cause_of(i);
+      const bool of_peer = cause && cause->is_of_peer();
+      return std::tuple(!launched, !late && behind_ != i, place_at(i), of_peer, !led_to_.contains(i),
                         into_.differences[i].empty(), time.empty(), time);
     };
     std::ranges::stable_sort(into_.order, {}, key);
@@ -373,6 +383,8 @@ class RankJudge {
   [[nodiscard]] Place place_at(std::size_t rank) const {
     const Finding* first = first_of(ranks_[rank]);
     const bool mixed = first && first->code == Code::FellBack && mixed_.contains(rank);
+    const NcclFailure* cause = cause_of(rank);
+    if (ended_by_limit_ && cause && cause->is_time_limit()) return Place::Cause;
     return mixed ? Place::Odd : place_of(ranks_[rank], odd_[rank]);
   }
   // The ranks that the logs tell to be their own, of how many.
@@ -529,6 +541,7 @@ class RankJudge {
   std::map<std::size_t, std::vector<std::size_t>> led_to_;  // a rank with a port's event -> those errors
   std::vector<std::size_t> late_;  // ascending: ranks that others, `waiting_` of them, waited for in vain
   std::size_t waiting_ = 0;
+  bool ended_by_limit_ = false;         // some ranks alone, which the others lost
   bool lost_ = false, closed_ = false;  // some of those lost a peer; a peer closed the connection
   std::optional<std::size_t> behind_;   // the rank that waits in an earlier call than others
   std::string behind_text_;

@@ -464,6 +464,27 @@ TEST(RankLogs, ATimeLimitStandsBehindWhatRanksWaitedIn) {
       << verify_ranks(ranks).sentence;
 }
 
+TEST(RankLogs, ATimeLimitOfSomeIsWhyOthersLostThem) {
+  const std::string limit =
+      "slurmstepd: error: *** STEP 1.0 ON n CANCELLED AT 2026-02-03T10:11:12 DUE TO TIME LIMIT ***\n";
+  const std::string closed = ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r9<1>\n";
+  std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + "r0" + closed),
+                             rank_of("r1", healthy("r1") + limit)};
+  EXPECT_TRUE(
+      verify_ranks(ranks).sentence.starts_with("r1: TimedOut: Slurm ended the job at its time limit"));
+  ranks[0] = rank_of("r0", healthy("r0") + "r0" + closed + limit);
+  EXPECT_TRUE(verify_ranks(ranks).sentence.starts_with("r1 tells no failure"))
+      << "r0 lost it before the limit";
+}
+
+TEST(RankLogs, ARankThatWaitedInVainStandsBeforeThoseThatLostIt) {
+  const std::string closed = ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r9<1>\n";
+  EXPECT_EQ(
+      first_of({rank_of("r0", healthy("r0") + "r0" + closed), rank_of("r1", healthy("r1") + "r1" + closed),
+                rank_of("r2", healthy("r2") + watchdog(2, 7, "ALLREDUCE"))}),
+      "r2");
+}
+
 TEST(RankLogs, ThatWaitForARankWithoutALogNameItsNumber) {
   const auto rank = [](const std::string& name, int number) {
     return rank_of(name, healthy(name) + member(name, number, 4, "START"));
