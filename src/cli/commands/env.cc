@@ -143,7 +143,11 @@ int print_environment(const EnvArguments& arguments, const Console& terminal) {
           decide_environment(policy, nccl_version, machine, own_environment(), terminal.in, env))
     return stop(terminal, failure);
   const bool prolog = terminal.form == kSlurm;
-  if (env.table.ports.empty() && !prolog) return stop(terminal, program::kNothing, std::string(kNoDevices));
+  if (const std::string_view nothing = nothing_here(env.table); !nothing.empty()) {
+    if (!prolog) return stop(terminal, program::kNothing, std::string(nothing));
+    terminal.out << comment(nothing);
+    return program::kDone;
+  }
   if (const std::string disabled = disabled_here(env); !disabled.empty())
     terminal.err << "nccl-env: " << printable(disabled) << '\n';
   if (is_document(terminal.form)) {
@@ -165,7 +169,8 @@ void add_env(CommandLine& line, CLI::App& parent) {
       {"env",
        "Print what to set for NCCL on this machine, without a cluster: by the webhook's rules, from its RDMA "
        "devices. What is set already, here or in nccl.conf, stays; why a value is missing stands in a "
-       "comment. Exit 1 if something set is wrong or a value is not certain, 3 without RDMA devices.",
+       "comment. Exit 1 if something set is wrong or a value is not certain, 3 without RDMA devices other "
+       "than AWS EFA's.",
        "nccl-env env -o dotenv > nccl.env", std::move(forms)},
       print_environment);
   add_machine_options(app, to.machine);

@@ -18,6 +18,7 @@
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reasons.h"
@@ -277,6 +278,15 @@ std::string_view remedy_here(std::string_view text) {
     if (text == remedy(reason)) return words;
   }
   return text;
+}
+
+std::string_view nothing_here(const NodeFabric& table) {
+  if (table.ports.empty()) return "this machine has no RDMA devices";
+  const auto of_efa = [](const Port& port) { return link_layer_of(port) == LinkLayer::Unspecified; };
+  if (!std::ranges::all_of(table.ports, of_efa)) return {};
+  return "this machine's devices are not reached through verbs (AWS EFA): NCCL takes them by the "
+         "aws-ofi-nccl "
+         "plugin, which needs none of these variables";
 }
 
 std::string disabled_here(const MachineEnv& env) {

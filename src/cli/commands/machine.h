@@ -44,8 +44,9 @@ std::string_view remedy_here(std::string_view remedy);
 // The sentence where the user's own setting keeps NCCL from the fabric; "": none does.
 std::string disabled_here(const MachineEnv& env);
 
-// The sentence where there is nothing to decide by.
-inline constexpr std::string_view kNoDevices = "this machine has no RDMA devices";
+// The sentence where there is nothing to decide by: neither a port, nor one that NCCL reaches through verbs;
+// "": there is one.
+std::string_view nothing_here(const NodeFabric& table);
 
 // The variables of a process: NAME=VALUE, as environ has them.
 using ProcessEnv = std::vector<std::string>;

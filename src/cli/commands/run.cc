@@ -27,7 +27,8 @@ constexpr int kNotFound = 127, kNotStarted = 126;
 
 void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
   const auto say = [&](const std::string& sentence) { err << "nccl-env: " << printable(sentence) << '\n'; };
-  if (env.table.ports.empty()) return say(std::string(kNoDevices) + ", so nothing is set");
+  if (const std::string_view nothing = nothing_here(env.table); !nothing.empty())
+    return say(std::string(nothing) + "; nothing is set");
   if (const std::string disabled = disabled_here(env); !disabled.empty()) say(disabled);
   for (const Finding& finding : env.findings)
     say(std::string(to_string(finding.code)) + ": " + finding.sentence);

@@ -155,6 +155,17 @@ TEST_F(Machine, WithoutDevicesThereIsNothingToSay) {
   expect_shown(env(), 3);
 }
 
+// Found by a judge: EFA was told that NCCL falls back to sockets, and to bring its ports up.
+TEST_F(Machine, EfaIsForAnotherPluginAndNothingIsWrong) {
+  add_file("class/infiniband/efa_0/node_type", "6: unspecified");
+  add_file("class/infiniband/efa_0/ports/1/state", "4: ACTIVE");
+  add_file("class/infiniband/efa_0/ports/1/link_layer", "Unknown");
+  expect_shown(env(), 3);
+  expect_shown(env({"-o", "slurm"}));
+  add_rail("mlx5_0", "0a00:0001");
+  EXPECT_THAT(env().out, HasSubstr("export NCCL_IB_HCA='mlx5_0'"));
+}
+
 TEST_F(Machine, ATaskPrologNeverStopsAJob) {
   add_file("class/infiniband/.keep", "");
   EXPECT_EQ(env({"-o", "slurm"}).code, 0);
