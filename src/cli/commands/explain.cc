@@ -163,6 +163,10 @@ Result<std::vector<nlohmann::json>> read_pods(const ExplainRequest& request, con
   return std::vector<nlohmann::json>{std::move(found.object)};
 }
 
+int stop_without_pods(const ExplainRequest& request, const Console& terminal) {
+  return stop(terminal, program::kNothing, request.arguments.pod + ": holds no pod");
+}
+
 // The values that a pod has, and why.
 int explain_pod(const ExplainRequest& request, const Console& terminal) {
   Connection cluster;
@@ -173,6 +177,7 @@ int explain_pod(const ExplainRequest& request, const Console& terminal) {
   const auto objects = read_pods(request, cluster, terminal.in, remarks);
   if (!objects) return stop(terminal, program::kNotSeen, objects.error().message);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
+  if (objects->empty()) return stop_without_pods(request, terminal);
   std::vector<AnsweredPod> pods;
   std::vector<Finding> findings;
   for (const nlohmann::json& object : *objects) {
@@ -224,7 +229,7 @@ Result<Job> read_file(const ExplainRequest& request, ContextReader& context, con
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   Job job;
   if (const Status added = add_members(*pods, context, job); !added) return added.error();
-  job.title = title_of_file(job);
+  if (!job.members.empty()) job.title = title_of_file(job);
   return job;
 }
 
@@ -249,6 +254,7 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
   const auto job =
       cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
   if (!job) return stop(terminal, program::kNotSeen, job.error().message);
+  if (job->members.empty()) return stop_without_pods(request, terminal);
   if (const auto names = several_jobs(job->members); !names.empty()) {
     constexpr std::size_t kMostNames = 4;
     return stop(terminal, program::kUsage,
