@@ -147,7 +147,8 @@ class PolicyComparison {
   void print(const std::string& form, std::ostream& out) const {
     const std::vector<std::string> fields = differing_fields();
     if (is_document(form)) {
-      return print_document({{"old", policies_.then ? Json(policies_.then->name) : Json()},
+      return print_document({{"good", !changes()},
+                             {"old", policies_.then ? Json(policies_.then->name) : Json()},
                              {"new", policies_.now->name},
                              {"fields", fields},
                              {"nodes", nodes_.to_json()},

@@ -30,6 +30,7 @@ class PolicyDiff : public Fleet {
 
 TEST_F(PolicyDiff, TheSamePolicyChangesNothing) {
   expect_shown(diff_fleet(kFour, {"-f", pod}));
+  EXPECT_EQ(Json::parse(diff_fleet(kFour, {"-o", "json"}).out)["good"], true);
 }
 
 TEST_F(PolicyDiff, EqualChangesOfNodesAndPodsAreToldOnce) {
@@ -71,6 +72,7 @@ TEST_F(PolicyDiff, APodOfANodeIsComparedThere) {
   const Json json =
       Json::parse(diff_fleet(named(kFour, "4}", "5}"), {"-f", bound, "-f", absent, "-o", "json"}).out);
   EXPECT_EQ(json["version"], 2);
+  EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["pods"]["compared"], 2);
   EXPECT_EQ(json["pods"]["changed"], 1);
   EXPECT_EQ(json["pods"]["groups"][0]["pods"], Json::array({bound + ": Pod/train"}));
