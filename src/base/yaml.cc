@@ -700,11 +700,17 @@ std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text,
 constexpr std::size_t kMaxText = std::size_t{8} << 20U;  // five times what etcd takes for one object
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
+// Windows' programs write UTF-16 behind one of its byte order marks.
+std::string encoding_remedy(std::string_view text) {
+  const bool utf16 = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+  return utf16 ? ", but UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)" : ": save it as UTF-8";
+}
+
 // yaml-cpp passes bad UTF-8 on, and takes byte 4 for the end of the text.
 std::optional<TextProblem> find_bad_character(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = character_length(text.substr(at));
-    if (length == 0) return TextProblem{at, "the text is not UTF-8"};
+    if (length == 0) return TextProblem{at, "the text is not UTF-8" + encoding_remedy(text)};
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') {
       return TextProblem{at, "control character " + std::to_string(byte) + ", as no text has it"};
@@ -761,8 +767,12 @@ Result<Documents> parse_text(std::string_view text, std::string_view file_name, 
   auto parsed = parse_yaml_documents(text, remarks, lines);
   if (auto* documents = std::get_if<Documents>(&parsed)) return std::move(*documents);
   const auto& problem = std::get<YamlProblem>(parsed);
-  return Error{std::string(file_name) + ":" + std::to_string(problem.line) + ":" +
-               std::to_string(problem.column) + ": " + problem.sentence};
+  const bool is_template = text.find("{{") != text.npos;
+  return Error{
+      std::string(file_name) + ":" + std::to_string(problem.line) + ":" + std::to_string(problem.column) +
+      ": " +
+      (is_template ? "a template: render it first (helm template, or what makes manifests of it): " : "") +
+      problem.sentence};
 }
 
 }  // namespace

@@ -143,11 +143,7 @@ Result<std::vector<Json>> read_manifests(const std::string& file, std::istream& 
                                          std::vector<std::string>& remarks) {
   const Result<std::string> text = read_text(file, in);
   if (!text) return text.error();
-  auto documents = parse_manifest(*text, file, remarks);
-  if (!documents && text->find("{{") != std::string::npos)
-    return Error{file + ": a template: render it first (helm template, or what makes manifests of it); " +
-                 documents.error().message};
-  return documents;
+  return parse_manifest(*text, file, remarks);
 }
 
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in) {

@@ -295,6 +295,8 @@ TEST(Yaml, RefusesTextThatIsNotUtf8OrHoldsControls) {
   refuses({"a: b\nc: \x1b[2J", "a: \xc3\xa4\x04\nb: 1", "a: \xff", "a: \xc0\x80", "a: \xed\xa0\x80",
            "a: \xf4\x90\x80\x80", "a: \xc3", std::string("\xff\xfe") + "a", "a: \xe0\x80\x80",
            "a: \xf0\x80\x80\x80"});
+  EXPECT_THAT(message("\xfe\xff"),
+              testing::EndsWith("but UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"));
   EXPECT_EQ(read("a: \xc3\xa4\xf0\x9f\x98\x80")["a"], "\xc3\xa4\xf0\x9f\x98\x80");
 }
 
@@ -306,7 +308,7 @@ TEST(Yaml, JsonIsReadAsJsonAndFlowStyleAsYaml) {
 }
 
 TEST(Yaml, ErrorsNameThePlace) {
-  refuses({"a: 1\nb: [1, 2\nc: 3\n", "a: !env X", "a:\n\t- b"});
+  refuses({"a: 1\nb: [1, 2\nc: 3\n", "a: !env X", "a:\n\t- b", "a: {{ .b }}", "{{- if .b }}\na: 1"});
   EXPECT_LT(message("{\"a\": \"" + std::string(100000, 'x'), "f.json").size(), 300U);
 }
 
