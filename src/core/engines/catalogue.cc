@@ -148,7 +148,10 @@ std::optional<std::string> value_problem(std::string_view name, std::string_view
   const Variable* variable = find_variable(name);
   if (variable == nullptr) return std::nullopt;
   const Engine* engine = engine_of_variable(name);
-  if (!engine) return nccl_value_problem(*variable, value);
+  if (!engine) {
+    auto problem = nccl_value_problem(*variable, value);
+    return problem ? problem : listed_name_problem(*variable, value);
+  }
   if (!is_printable_ascii(value)) return in_quotes(value) + " holds a character that is not printable ASCII";
   return plain_kind_problem(*variable, value, engine->name);
 }

@@ -96,6 +96,27 @@ Problem names_problem(const Variable& variable, std::string_view value, std::str
   return std::nullopt;
 }
 
+// Characters that no name has, and people write into lists.
+struct ForeignCharacters {
+  std::string_view characters;
+  std::string_view remedy;
+};
+constexpr ForeignCharacters kForeign[] = {
+    {";|/", "a list is NAME,NAME"},
+    {"*?[]", "NCCL knows no patterns, and takes a name without '=' for all that begin with it"},
+    {"\"'`", "the quotes count as part of the name"},
+};
+
+Problem foreign_problem(std::string_view name, std::string_view value) {
+  for (const auto& [characters, remedy] : kForeign) {
+    const std::size_t at = name.find_first_of(characters);
+    if (at != name.npos)
+      return in_quotes(value) + " holds " + in_quotes(name.substr(at, 1)) +
+             ", which no name has: " + std::string(remedy);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view to_string(Ranks value) {
@@ -150,6 +171,23 @@ std::optional<std::string> plain_kind_problem(const Variable& variable, std::str
     case ValueKind::WordList:
     case ValueKind::Text:
       return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> listed_name_problem(const Variable& variable, std::string_view value) {
+  const bool interfaces = variable.kind == ValueKind::InterfaceList;
+  const bool groups = variable.kind == ValueKind::HcaGroups;
+  if (!interfaces && !groups && variable.kind != ValueKind::HcaList) return std::nullopt;
+  std::string_view rest = value.substr(std::min(value.find_first_not_of("^="), value.size()));
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find_first_of(groups ? ",;" : ","));
+    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+    const std::string_view name = entry.substr(0, entry.find(':'));
+    if (auto problem = foreign_problem(name, value)) return problem;
+    if (interfaces && name.size() > kLongestInterface)
+      return in_quotes(name) + " has more than " + std::to_string(kLongestInterface) +
+             " characters, as no interface's name has";
   }
   return std::nullopt;
 }

@@ -50,7 +50,7 @@ namespace {
 Result<std::string> parse_device_glob(std::string_view text, std::size_t longest) {
   if (const auto problem = name_glob_problem(text)) return Error{*problem};
   const bool literal = text.find_first_of("*?[\\") == text.npos;
-  const bool listed = text.find('[') == text.npos && text.find_first_of(",:") != text.npos;
+  const bool listed = text.find('[') == text.npos && text.find_first_of(",;:") != text.npos;
   if (listed || text.front() == '=' || text.front() == '^')
     return Error{
         in_quotes(text) +

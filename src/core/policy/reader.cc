@@ -171,8 +171,14 @@ struct PolicyRules<ResourceMatch> {
 
 template <>
 struct PolicyRules<FabricRule> {
+  // An empty list of what is left out says what it does.
+  static void warn_of_empty(const PolicyInput& in, string_view name) {
+    const auto list = in.fields.find(name);
+    if (list && is_empty_list(*list) && name != "excludeHcas")
+      in.warning(name, "is empty: it names nothing, and ports are chosen as without it");
+  }
   static void check(const PolicyInput& in, string_view name, const FabricRule& rule) {
-    if (!name.empty()) return;
+    if (!name.empty()) return warn_of_empty(in, name);
     const auto is_name = [](const std::string& glob) { return glob.find_first_of("*?[\\") == glob.npos; };
     if (!rule.hcas.empty() && std::all_of(rule.hcas.begin(), rule.hcas.end(), is_name) &&
         rule.expect_ports > static_cast<int>(rule.hcas.size()))

@@ -27,14 +27,26 @@ struct WordOrLiteral {
   std::optional<std::string> literal;
 };
 
+// Words of other fields and tools for what Omit and FromNode say here. Case does not count.
+constexpr std::pair<string_view, string_view> kOtherWords[] = {
+    {"None", "Omit"}, {"Off", "Omit"}, {"Auto", "FromNode"}};
+
+// Returns the word that is meant by a misspelt or another one; "" for a name. As a device's name it would
+// select nothing.
+string_view meant_by(string_view text, std::span<const string_view> accepted) {
+  for (const auto& [other, word] : kOtherWords) {
+    if (equal_ignoring_case(text, other)) return word;
+  }
+  return nearest(text, accepted, 1);
+}
+
 WordOrLiteral read_word_or_list(const PolicyInput& in, string_view field,
                                 std::span<const string_view> accepted, string_view variable) {
   const auto text = in.fields.text(field);
   if (!text) return {};
   const auto word = std::find(accepted.begin(), accepted.end(), *text);
   if (word != accepted.end()) return {static_cast<std::size_t>(word - accepted.begin()), {}};
-  // A misspelt word would pass as a device's name and select nothing.
-  if (const string_view meant = nearest(*text, accepted, 1); !meant.empty()) {
+  if (const string_view meant = meant_by(*text, accepted); !meant.empty()) {
     in.error(field, in_quotes(*text) + ": do you mean " + std::string(meant) + "?");
     return {};
   }

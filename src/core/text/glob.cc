@@ -15,6 +15,7 @@ constexpr std::size_t kNone = std::string_view::npos;
 struct Step {
   std::size_t length = 1;
   bool matches = false;
+  bool backwards = false;  // a range in it begins behind its end
 };
 
 unsigned char byte(char c) {
@@ -32,9 +33,9 @@ Step bracket_step(std::string_view glob, char c) {
   std::size_t at = 1;
   const bool inverted = at < glob.size() && (glob[at] == '!' || glob[at] == '^');
   if (inverted) ++at;
-  bool found = false;
+  bool found = false, backwards = false;
   for (bool first = true; at < glob.size(); first = false) {
-    if (glob[at] == ']' && !first) return {at + 1, found != inverted};
+    if (glob[at] == ']' && !first) return {at + 1, found != inverted, backwards};
     const char low = bracket_character(glob, at);
     char high = low;
     if (at + 1 < glob.size() && glob[at] == '-' && glob[at + 1] != ']') {
@@ -42,6 +43,7 @@ Step bracket_step(std::string_view glob, char c) {
       high = bracket_character(glob, at);
     }
     if (byte(low) <= byte(c) && byte(c) <= byte(high)) found = true;
+    backwards = backwards || byte(low) > byte(high);
   }
   return {kNone, false};
 }
@@ -95,6 +97,7 @@ std::optional<std::string> glob_problem(std::string_view glob) {
       const std::string_view rest = glob.substr(at);
       const Step bracket = bracket_step(rest, '\0');
       if (bracket.length == kNone) return in_quotes(glob) + " has a '[' without its ']'";
+      if (bracket.backwards) return in_quotes(glob) + " has a range that runs backwards, and matches nothing";
       if (rest.substr(0, bracket.length).find("[:") != kNone) {
         return in_quotes(glob) + " names a character class, which is not supported: write the range, [a-z]";
       }

@@ -18,6 +18,8 @@ TEST(PolicyHca, IsAWordOrAList) {
   expect_warning(R"({"hca": "mlx5_1"})", "spec.hca");
   expect_error(R"({"hca": "fromNode"})", "spec.hca");
   expect_error(R"({"hca": "FromNod"})", "spec.hca");
+  for (const char* other : {"None", "off", "Auto", "=mlx5_1;mlx5_2"})
+    expect_error(R"({"hca": ")" + std::string(other) + "\"}", "spec.hca");
   expect_error(R"({"hca": "=mlx5_0, mlx5_1"})", "spec.hca");
   expect_error(R"json({"hca": "=$(HCA)"})json", "spec.hca");
   expect_error(R"({"hca": ""})", "spec.hca");
@@ -56,7 +58,8 @@ TEST(PolicyGidIndex, RowZeroIsLinkLocalOnMostRocePorts) {
 
 // Each matches nothing, and says nothing of it to a pod.
 TEST(PolicyFabric, RefusesGlobsThatNoNameMatches) {
-  for (const char* glob : {"mlx5_0,mlx5_1", "=mlx5_0", "^mlx5_0", "mlx5_0:1", "mlx5_{0,1}"}) {
+  for (const char* glob :
+       {"mlx5_0,mlx5_1", "=mlx5_0", "^mlx5_0", "mlx5_0:1", "mlx5_{0,1}", "mlx5_0;mlx5_1", "mlx5_[8-1]"}) {
     const std::string list = R"(": [")" + std::string(glob) + R"("]}})";
     expect_error(R"({"fabric": {"hcas)" + list, "spec.fabric.hcas[0]");
     expect_error(R"({"fabric": {"excludeHcas)" + list, "spec.fabric.excludeHcas[0]");
@@ -65,6 +68,12 @@ TEST(PolicyFabric, RefusesGlobsThatNoNameMatches) {
   expect_clean(R"({"fabric": {"hcas": ["mlx5_[0,1]"], "netdevs": ["abcdefghijklmno"]}})");
   expect_clean(R"({"fabric": {"netdevs": ["abcdefghijklmnop*"], "expectPorts": 32}})");
   expect_error(R"({"fabric": {"expectPorts": 33}})", "spec.fabric.expectPorts");
+}
+
+TEST(PolicyFabric, WarnsOfEmptyLists) {
+  for (const char* list : {"hcas", "netdevs", "subnets"})
+    expect_warning(R"({"fabric": {")" + std::string(list) + R"(": []}})", "spec.fabric." + std::string(list));
+  expect_clean(R"({"fabric": {"excludeHcas": []}})");
 }
 
 TEST(PolicyFabric, WarnsWhereNoDeviceIsLeft) {
@@ -149,6 +158,8 @@ TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {
     expect_warning(R"({"socketInterface": ")" + std::string(hca) + "\"}", "spec.socketInterface");
   expect_error(R"({"socketInterface": "e"})", "spec.socketInterface");
   expect_error(R"({"socketInterface": "omit"})", "spec.socketInterface");
+  expect_error(R"({"socketInterface": "none"})", "spec.socketInterface");
+  expect_error(R"({"socketInterface": "eth0,abcdefghijklmnop"})", "spec.socketInterface");
   for (const char* list : {"^docker0", "lo", "=lo", "eth0,lo"})
     expect_warning(R"({"socketInterface": ")" + std::string(list) + "\"}", "spec.socketInterface");
 }

@@ -54,6 +54,9 @@ struct Variable {
 // NCCL's own grammar. `reader`: the engine's name, for the sentence.
 std::optional<std::string> plain_kind_problem(const Variable& variable, std::string_view value,
                                               std::string_view reader);
+// Says which name in a list of NCCL's own grammar no device or interface of Linux has, so that the entry
+// selects nothing; nothing for the other kinds.
+std::optional<std::string> listed_name_problem(const Variable& variable, std::string_view value);
 // The sentence, and behind it why the bounds are what they are.
 std::string with_note(std::string problem, const Variable& variable);
 // Cuts the text before the separator off `rest`; `more` says whether there was one.

@@ -157,6 +157,13 @@ TEST(HcaList, RefusesWhatNcclWouldReadOtherwise) {
                           "mlx5_\xc3\xa4"});
 }
 
+// Each selects nothing, whatever the node has.
+TEST(HcaList, RefusesWhatNoNameHas) {
+  refuses("NCCL_IB_HCA", {"=mlx5_1;mlx5_2", "mlx5_0,mlx5_*", "mlx5_[0-7]", "'mlx5_0'", "mlx5_0/1"});
+  refuses("NCCL_SOCKET_IFNAME", {"eth0;eth1", "eth*", "^\"lo\""});
+  refuses("NCCL_NET_FORCE_MERGE", {"mlx5_0,mlx5_?;mlx5_2"});
+}
+
 TEST(HcaList, HoldsAsManyEntriesAndBytesAsNcclDoes) {
   takes("NCCL_IB_HCA", {"=" + repeated("mlx5_0", 32), std::string(63, 'a')});
   refuses("NCCL_IB_HCA", {"=" + repeated("mlx5_0", 33), std::string(64, 'a')});
@@ -165,8 +172,10 @@ TEST(HcaList, HoldsAsManyEntriesAndBytesAsNcclDoes) {
 }
 
 TEST(InterfaceList, IsTwoCharactersSixteenEntriesAndNoPorts) {
-  takes("NCCL_SOCKET_IFNAME", {"eth0", "=eth0", "^lo,docker0", "lo", repeated("eth0", 16)});
-  refuses("NCCL_SOCKET_IFNAME", {"e", "=", "^", "eth0:1", "eth0, eth1", repeated("eth0", 17)});
+  takes("NCCL_SOCKET_IFNAME",
+        {"eth0", "=eth0", "^lo,docker0", "lo", repeated("eth0", 16), "abcdefghijklmno"});
+  refuses("NCCL_SOCKET_IFNAME",
+          {"lo,abcdefghijklmnop", "e", "=", "^", "eth0:1", "eth0, eth1", repeated("eth0", 17)});
 }
 
 TEST(HcaGroups, HaveANameEach) {
