@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
@@ -29,9 +31,14 @@ bool is_processor(std::string_view name) {
                      [&](std::string_view part) { return lower.find(part) != std::string::npos; });
 }
 
+// Of "RDMA/HCA", too, which Kubernetes refuses.
+bool names_resource(std::string_view text) {
+  return is_extended_resource(lower_case(text));
+}
+
 bool may_be_rdma(std::string_view resource) {
   constexpr std::array<std::string_view, 3> kHelpers{"/fuse", "/kvm", "/tun"};
-  if (!is_extended_resource(resource)) return false;
+  if (!names_resource(resource)) return false;
   if (known_exposure(resource)) return true;
   return !is_processor(resource) && std::none_of(kHelpers.begin(), kHelpers.end(), [&](std::string_view end) {
     return resource.ends_with(end);
@@ -45,10 +52,16 @@ void add_name_of(std::string_view name, NameList& names) {
 // Holds what a pod asks for that may be RDMA.
 struct Asked {
   NameList resources;
+  NameList zeros;  // resources that the policy matches, of which no container asks for one
   NameList classes;
   NameList unused_claims;  // of a class that the policy matches, and no container names them
   bool processors = false;
 };
+
+bool is_matched(std::string_view resource, const NcclPolicy& policy) {
+  return std::any_of(policy.resources.begin(), policy.resources.end(),
+                     [&](const ResourceMatch& match) { return glob_matches(match.name, resource); });
+}
 
 Asked asked_by(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
   Asked asked;
@@ -56,6 +69,9 @@ Asked asked_by(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims
     for (const std::string_view resource : container.resources) {
       if (may_be_rdma(resource)) add_name_of(resource, asked.resources);
       asked.processors = asked.processors || is_processor(resource);
+    }
+    for (const std::string_view resource : container.zero_resources) {
+      if (is_matched(resource, policy)) add_name_of(resource, asked.zeros);
     }
   }
   const std::vector<bool> used = used_claims(pod);
@@ -93,12 +109,61 @@ std::string add_to(const std::string& field, const NcclPolicy& policy, const std
 }
 
 bool is_rdma(std::string_view resource) {
-  if (!is_extended_resource(resource)) return false;
+  if (!names_resource(resource)) return false;
   constexpr std::array<std::string_view, 3> kParts{"rdma", "roce", "infiniband"};
   const std::string lower = lower_case(resource);
   return known_exposure(resource) || std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
            return lower.find(part) != std::string::npos;
          });
+}
+
+std::string sorted_letters(std::string_view text) {
+  std::string letters = lower_case(text);
+  std::sort(letters.begin(), letters.end());
+  return letters;
+}
+
+std::string without_digits(std::string_view text) {
+  std::string rest = lower_case(text);
+  std::erase_if(rest, is_digit);
+  return rest;
+}
+
+// One letter is wrong, or two have changed places. Names that differ in a number are two resources.
+std::string_view near_among(std::string_view resource, std::span<const std::string_view> names) {
+  const std::string_view near = nearest(resource, names, 2);
+  if (near.empty() || (near.size() == resource.size() && equal_ignoring_case(near, resource))) return near;
+  if (without_digits(near) == without_digits(resource)) return {};
+  const bool swapped = sorted_letters(near) == sorted_letters(resource);
+  return swapped ? near : nearest(resource, names, 1);
+}
+
+// Returns the name that a misspelt one is near to: one that the policy matches, else a known one; "": none.
+std::string meant_by(std::string_view resource, const NcclPolicy& policy) {
+  if (known_exposure(resource)) return {};
+  std::vector<std::string_view> names;
+  for (const ResourceMatch& match : policy.resources) {
+    std::string_view name = match.name;
+    while (name.ends_with('*')) name.remove_suffix(1);
+    if (is_extended_resource(name)) names.push_back(name);
+  }
+  const std::string_view near = near_among(resource, names);
+  return std::string(near.empty() ? near_among(resource, known_resources()) : near);
+}
+
+// "Do you mean rdma/hca?" of the first names that are misspelt; and which of them no resource can have.
+void ask_what_is_meant(NameList& resources, const NcclPolicy& policy, NameList& sentences) {
+  resources.resize(std::min(resources.size(), kMostAsked));
+  for (const std::string& name : resources) {
+    const std::string meant = meant_by(name, policy);
+    if (!is_extended_resource(name)) {
+      sentences.push_back("No resource is called " + name + ", since domains have small letters: write " +
+                          (meant.empty() ? lower_case(name) : meant) + ".");
+    } else if (!meant.empty()) {
+      sentences.push_back("Do you mean " + meant + " by " + name + "?");
+    }
+  }
+  std::erase_if(resources, [](const std::string& name) { return !is_extended_resource(name); });
 }
 
 bool is_launcher(const Pod& pod, bool processors) {
@@ -109,15 +174,14 @@ bool is_launcher(const Pod& pod, bool processors) {
 }  // namespace
 
 bool is_unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
-  if (std::any_of(pod.misplaced.begin(), pod.misplaced.end(), [&](std::string_view name) {
-        return is_rdma(name) ||
-               std::any_of(policy.resources.begin(), policy.resources.end(),
-                           [&](const ResourceMatch& match) { return glob_matches(match.name, name); });
-      }))
+  if (std::any_of(pod.misplaced.begin(), pod.misplaced.end(),
+                  [&](std::string_view name) { return is_rdma(name) || is_matched(name, policy); }))
     return true;
   const Asked asked = asked_by(pod, policy, nullptr);
   return !is_launcher(pod, asked.processors) &&
-         std::any_of(asked.resources.begin(), asked.resources.end(), is_rdma);
+         std::any_of(asked.resources.begin(), asked.resources.end(), [&](const std::string& name) {
+           return is_rdma(name) || !meant_by(name, policy).empty();
+         });
 }
 
 std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
@@ -126,11 +190,15 @@ std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const Pod
            "write " +
            join_some(pod.misplaced, kMostAsked) + " into the resources of a container.";
   }
-  const Asked asked = asked_by(pod, policy, claims);
+  Asked asked = asked_by(pod, policy, claims);
   if (is_launcher(pod, asked.processors))
     return "Nothing to do: the pod starts ranks (mpirun) and asks for no GPU, so it is not a rank itself.";
 
   NameList sentences;
+  if (const NameList& names = asked.zeros; !names.empty())
+    sentences.push_back("The pod requests 0 of " + join_some(names, kMostAsked) +
+                        ": write how many it needs, or nothing if it is not a rank.");
+  ask_what_is_meant(asked.resources, policy, sentences);
   if (const NameList& names = asked.resources; !names.empty()) {
     sentences.push_back("If " + either(names) + " is the RDMA resource, " +
                         add_to("resources", policy, "- {name: " + names.front() + "}"));

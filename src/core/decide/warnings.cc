@@ -105,6 +105,12 @@ constexpr std::array kWarnings{
               if (!has_no_effect(label) && !has_no_effect(annotation)) return {};
               return "nccl-env.io/resolve can only be \"Binding\": it has no effect";
             }},
+    Warning{
+        Moment::Pod,
+        [](Of of) -> std::string {
+          if (!of.pod.misplaces_env) return {};
+          return "spec.env stands beside the containers, where it has no effect: write it into a container";
+        }},
     Warning{Moment::Pod, [](Of of) { return of.match.problem; }},
     Warning{Moment::Pod,
             [](Of of) -> std::string {

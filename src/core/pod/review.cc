@@ -218,6 +218,8 @@ std::string* member_of(Compute& compute, std::string_view name) {
   return name == "ephemeral-storage" ? &compute.ephemeral_storage : nullptr;
 }
 
+constexpr std::size_t kMostItems = 8;  // more than we write or tell
+
 void read_resources(std::optional<Element> list, const Path& path, Compute& compute, Container& container,
                     Reading& reading) {
   each_field(list, path, reading, [&](std::string_view name, Element quantity, const Path& here) {
@@ -228,7 +230,10 @@ void read_resources(std::optional<Element> list, const Path& path, Compute& comp
       return take_quantity(quantity, here, *member, reading);
     }
     if (name.find('/') == std::string_view::npos) return;
-    if (!is_positive(quantity, here, reading)) return;
+    if (!is_positive(quantity, here, reading)) {
+      if (container.zero_resources.size() < kMostItems) container.zero_resources.push_back(name);
+      return;
+    }
     reading.take(Part::Resources);
     auto& known = container.resources;
     if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
@@ -327,8 +332,6 @@ Container read_container(Element item, const Path& path, ContainerKind kind, boo
   return container;
 }
 
-constexpr std::size_t kMostItems = 8;  // more than we write
-
 void read_downward_items(Element source, const Path& path, OwnVolume& volume, Reading& reading) {
   const auto [items] = pick(source, path, std::array<Keys, 1>{"items"}, reading);
   const Path at = path.field("items");
@@ -396,11 +399,13 @@ void read_pod_resources(Element resources, const Path& path, Pod& pod, Reading& 
 }
 
 void read_spec(Element spec, const Path& path, Pod& pod, Reading& reading) {
-  const auto [node, runtime, host_network, host_ipc, volumes, claims, init, main, security, resources] = pick(
-      spec, path,
-      std::array<Keys, 10>{"nodeName", "runtimeClassName", "hostNetwork", "hostIPC", "volumes",
-                           "resourceClaims", "initContainers", "containers", "securityContext", "resources"},
-      reading);
+  const auto [node, runtime, host_network, host_ipc, volumes, claims, init, main, security, resources, env] =
+      pick(spec, path,
+           std::array<Keys, 11>{"nodeName", "runtimeClassName", "hostNetwork", "hostIPC", "volumes",
+                                "resourceClaims", "initContainers", "containers", "securityContext",
+                                "resources", "env"},
+           reading);
+  pod.misplaces_env = env.has_value();
   pod.runtime_class = json::text(runtime, path.field("runtimeClassName"), reading);
   if (security) {
     const User user = read_user(*security, path.field("securityContext"), reading);

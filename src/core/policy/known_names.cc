@@ -2,6 +2,7 @@
 #include "nccl_env/core/policy/known_names.h"
 
 #include <string>
+#include <vector>
 
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/strict.h"
@@ -103,6 +104,17 @@ const KnownResource* find_known(std::string_view resource) {
 std::optional<Exposure> known_exposure(std::string_view resource) {
   const KnownResource* known = find_known(resource);
   return known ? std::optional(known->exposure) : std::nullopt;
+}
+
+std::span<const std::string_view> known_resources() {
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> names;
+    for (const KnownResource& known : kKnown) {
+      if (known.glob.find_first_of("*?[\\") == known.glob.npos) names.push_back(known.glob);
+    }
+    return names;
+  }();
+  return kNames;
 }
 
 bool needs_network(std::string_view resource) {

@@ -51,6 +51,43 @@ TEST(Unmatched, ResourcesThatMayBeRdmaAreNamedAndProcessorsAreNot) {
             "Request the RDMA resource, or set nccl-env.io/inject: \"true\" on the pod.");
 }
 
+bool is_mistake(const std::string& resource) {
+  ReviewParser parser;
+  const std::string text = asking_for({"nvidia.com/gpu", resource}).dump();
+  return is_unmatched_rdma(*parser.parse_pod(text), policy());
+}
+
+TEST(Unmatched, AMisspeltNameIsAskedFor) {
+  EXPECT_EQ(remedy_of_pod(asking_for({"rdma/hac"}), policy()),
+            "Do you mean rdma/hca by rdma/hac? If rdma/hac is the RDMA resource, add it to "
+            "spec.match.resources of policy site: - {name: rdma/hac}.");
+  EXPECT_THAT(remedy_of_pod(asking_for({"nvidia.com/hostdv"}), policy()),
+              StartsWith("Do you mean nvidia.com/hostdev by"));
+  EXPECT_TRUE(is_mistake("rmda/hca"));
+  EXPECT_TRUE(is_mistake("nvidia.com/hostdv"));
+}
+
+TEST(Unmatched, OtherResourcesAreNotTakenForMisspelt) {
+  NcclPolicy numbered = policy_for("example.org/rail-1*", Exposure::SubInterface);
+  for (const char* name : {"example.org/rail-2", "rdma/ib", "rdma/nic", "rdma/hca_shared_devices_b"})
+    EXPECT_THAT(remedy_of_pod(asking_for({name}), numbered), StartsWith("If ")) << name;
+  EXPECT_FALSE(is_mistake("example.org/a"));
+}
+
+TEST(Unmatched, NoDomainHasCapitals) {
+  EXPECT_EQ(remedy_of_pod(asking_for({"RDMA/HCA"}), policy()),
+            "No resource is called RDMA/HCA, since domains have small letters: write rdma/hca.");
+  EXPECT_TRUE(is_mistake("RDMA/HCA"));
+}
+
+TEST(Unmatched, ARequestForNoneIsTold) {
+  Json made = asking_for({"nvidia.com/gpu", "rdma/hca"});
+  made["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"] = 0;
+  made["spec"]["containers"][0]["resources"]["requests"]["rdma/hca"] = "0";
+  EXPECT_EQ(remedy_of_pod(made, policy()),
+            "The pod requests 0 of rdma/hca: write how many it needs, or nothing if it is not a rank.");
+}
+
 TEST(Unmatched, ClassesAreNamedAndAClaimThatNoContainerNames) {
   Json made = asking_for({"nvidia.com/gpu"});
   made["spec"]["resourceClaims"] = {{{"name", "nics"}, {"resourceClaimTemplateName", "nics"}}};

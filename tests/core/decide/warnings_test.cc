@@ -52,6 +52,12 @@ TEST(PodWarnings, OneOfEachKindInTheOrderOfTheirWeight) {
   expect_warnings("a bare pod", bare, 3);
 }
 
+TEST(PodWarnings, EnvBesideTheContainersHasNoEffect) {
+  Json made = equipped(pod({container("c")}, false));
+  made["spec"]["env"] = Json::array({env_literal("NCCL_IB_TIMEOUT", "20")});
+  EXPECT_THAT(warnings(made), ElementsAre(HasSubstr("spec.env stands beside the containers")));
+}
+
 // Guides give one index for all clouds.
 TEST(PodWarnings, AnIndexOfTheUsersMayBeAnotherRowInAPodWithItsOwnTable) {
   const auto pinned = [](const Json& env, bool host_network) {

@@ -75,6 +75,7 @@ struct Container {
   ListSource env_source;                            // if has_env
   std::vector<std::string_view> env_from_prefixes;  // one per envFrom entry; "" without a prefix
   std::vector<std::string_view> resources;          // names with a slash and a quantity above zero, each once
+  std::vector<std::string_view> zero_resources;     // with a quantity of zero; the first few
   bool has_mounts = false;                          // `volumeMounts` exists and is a list
   std::vector<VolumeMount> mounts;
   ListSource mounts_source;  // if has_mounts
@@ -144,6 +145,7 @@ struct Pod {
   bool runs_as_root = false;   // spec.securityContext.runAsUser is 0
   bool is_non_root = false;    // spec.securityContext names another user than root, or runAsNonRoot
   bool has_resources = false;  // spec.resources: limits of the whole pod
+  bool misplaces_env = false;  // spec.env, which is no field of a pod's
   std::vector<std::string_view> misplaced;  // names in spec.resources that only containers can ask for
   bool has_volumes = false;                 // spec.volumes exists and is a list
   std::size_t volume_count = 0;

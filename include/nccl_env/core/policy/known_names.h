@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "nccl_env/core/policy/policy.h"
@@ -13,6 +14,9 @@ namespace nccl_env {
 // nullopt: not known. A name that sites use differently has one exposure here. Never Exposure::Host: no name
 // alone says that the pod's GID rows are the node's.
 std::optional<Exposure> known_exposure(std::string_view resource);
+
+// Known names in full, those without a wildcard.
+std::span<const std::string_view> known_resources();
 
 // True for resources of shared device plugins that bring devices and no interface: without a secondary
 // network the ports have no GID in a pod.
