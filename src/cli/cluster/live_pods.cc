@@ -141,7 +141,8 @@ Result<JobPods> list_job_pods(kube::ApiServer& client, const std::string& name_s
     return Error{
         "job " + name_space + "/" + name +
         ": there are no pods with its label, nor any that it owns; a finished job may have lost them, and "
-        "`kubectl describe` says why one has none yet"};
+        "`kubectl -n " +
+        name_space + " describe` of the job says why it has none yet"};
   return listing.result();
 }
 
