@@ -52,8 +52,14 @@ void add_entry(std::string_view entry, Json& into) {
   into.push_back({{"name", entry.substr(0, equals)}, {"value", entry.substr(equals + 1)}});
 }
 
+// What the user has set.
+struct UsersEntries {
+  Json entries = Json::array();
+  std::map<std::string, std::string, std::less<>> files;  // by variable, of those that a file of NCCL's sets
+};
+
 // The lines of a file that NCCL reads here. NCCL sets none that is in the environment already.
-void add_conf(const std::string& path, Json& into) {
+void add_conf(const std::string& path, UsersEntries& into) {
   const auto text = nccl_env::read_file(path, kMaxConf);
   if (!text) return;
   std::string_view rest = *text;
@@ -62,7 +68,10 @@ void add_conf(const std::string& path, Json& into) {
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     const std::string_view name = line.substr(0, line.find('='));
     const auto is_set = [&](const Json& entry) { return entry["name"] == name; };
-    if (!line.starts_with('#') && std::ranges::none_of(into, is_set)) add_entry(line, into);
+    if (line.starts_with('#') || std::ranges::any_of(into.entries, is_set)) continue;
+    const std::size_t before = into.entries.size();
+    add_entry(line, into.entries);
+    if (into.entries.size() > before) into.files.emplace(name, path);
   }
 }
 
@@ -75,9 +84,9 @@ std::string value_in(const ProcessEnv& own, std::string_view name) {
 }
 
 // Returns the variables that the user has set: the environment, then the files in the order of NCCL.
-Json users_entries(const ProcessEnv& own) {
-  Json entries = Json::array();
-  for (const std::string& entry : own) add_entry(entry, entries);
+UsersEntries users_entries(const ProcessEnv& own) {
+  UsersEntries entries;
+  for (const std::string& entry : own) add_entry(entry, entries.entries);
   const std::string named = value_in(own, variable::kConfFile), home = value_in(own, "HOME");
   if (!named.empty()) {
     add_conf(named, entries);
@@ -190,8 +199,15 @@ void put_here(std::string& sentence, std::string_view there, std::string_view he
     sentence.replace(at, there.size(), here);
 }
 
+// The words for the place that sets a variable: "this environment", or its file.
+std::string place_of(const UsersEntries& users, std::string_view variable) {
+  const auto found = users.files.find(variable);
+  return found == users.files.end() ? "this environment" : found->second;
+}
+
 // `by_policy`: somebody wrote what to leave out.
-void take(const Explanation& explanation, const NodeValues& values, bool by_policy, MachineEnv& into) {
+void take(const Explanation& explanation, const NodeValues& values, const UsersEntries& users, bool by_policy,
+          MachineEnv& into) {
   std::map<std::string, Value, std::less<>> given;
   const auto add = [&](const Value& value) {
     if (!value.value || value.value->empty() || value.name == conf_file::kName ||
@@ -212,14 +228,17 @@ void take(const Explanation& explanation, const NodeValues& values, bool by_poli
       if (value.name == conf_file::kName || unasked) continue;
       Value& omitted = into.omitted.emplace_back(value);
       if (value.reason == Reason::UserSet)
-        omitted.detail = "It is set already, in this environment or in nccl.conf.";
-      put_here(omitted.detail, "The container", "This environment");
+        omitted.detail = "It is set already, in " + place_of(users, value.name) + ".";
+      put_here(omitted.detail, "The container",
+               users.files.empty() ? "This environment" : "This environment or its nccl.conf");
     }
   }
   for (auto& [name, value] : given) into.given.push_back(std::move(value));
   into.findings = explanation.findings;
   for (Finding& finding : into.findings) {
     finding.remedy = remedy_here(remedy_of(finding));
+    if (users.files.contains(finding.subject.path))
+      put_here(finding.remedy, "also in nccl.conf", "in " + place_of(users, finding.subject.path));
     put_here(finding.sentence, "of the table", "of this machine");
   }
   into.notes = explanation.warnings;
@@ -345,8 +364,8 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
   const auto wanted =
       policy_of(given, nccl_version.empty() ? std::nullopt : std::optional(*version), machine.engines);
   ReviewParser parser;
-  const std::string text =
-      pod_text(into.table.name, machine.ignore_environment ? Json::array() : users_entries(own));
+  const UsersEntries users = machine.ignore_environment ? UsersEntries() : users_entries(own);
+  const std::string text = pod_text(into.table.name, users.entries);
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {program::kNotSeen, "the environment cannot be read: " + pod.error().message};
   // Each value goes into the environment by itself, as by EnvFile.
@@ -357,7 +376,7 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
   const BindingPlan binding = plan_binding(wanted, into.table.name, &into.table, context);
   const NodeValues values = values_for(binding, Exposure::Host, true);
   take(explain({*pod, plan, into.table.name, &binding, &into.table, *version, nullptr, wanted.get(), now}),
-       values, given != nullptr, into);
+       values, users, given != nullptr, into);
   return {};
 }
 

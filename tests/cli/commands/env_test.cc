@@ -108,6 +108,17 @@ TEST_F(TwoRails, ALineOfTheUsersFileCountsAsSet) {
   const CliResult told = env({"--policy", policy});
   EXPECT_THAT(told.out, HasSubstr("NCCL_IB_TC='106'"));
   EXPECT_THAT(told.out, testing::Not(HasSubstr("export NCCL_IB_TIMEOUT")));
+  EXPECT_THAT(told.out, HasSubstr("# NCCL_IB_TIMEOUT: UserSet: It is set already, in " + path("nccl.conf")));
+}
+
+TEST_F(TwoRails, AWrongLineOfAFileIsRemovedThere) {
+  const SetHere named("NCCL_CONF_FILE", write("nccl.conf", "NCCL_IB_HCA==mlx5_7\n"));
+  EXPECT_THAT(env().out,
+              testing::AllOf(HasSubstr("Unset NCCL_IB_HCA, in " + path("nccl.conf") + ", to have"),
+                             HasSubstr("UserSetGroup: This environment or its nccl.conf sets NCCL_IB_HCA")));
+  const SetHere list("NCCL_IB_HCA", "=mlx5_7");
+  EXPECT_THAT(env().out, testing::AllOf(HasSubstr("Unset NCCL_IB_HCA, also in nccl.conf, to have"),
+                                        HasSubstr("UserSet: It is set already, in this environment.")));
 }
 
 TEST_F(TwoRails, AVersionThatSearchesByItselfGetsNoIndex) {
