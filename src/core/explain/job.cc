@@ -105,7 +105,9 @@ std::string role_of(const PodRecord& record) {
   for (const std::string_view label :
        {"training.kubeflow.org/replica-type", "training.kubeflow.org/job-role",
         "jobset.sigs.k8s.io/replicatedjob-name", "volcano.sh/task-spec", "ray.io/node-type"}) {
-    if (std::string role = noted(record, label); !role.empty()) return role;
+    const std::string role = noted(record, label);
+    if (!role.empty())
+      return role == "master" || role == "Master" ? "worker" : role;  // rank 0 of a PyTorchJob
   }
   return {};
 }

@@ -99,6 +99,11 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
     Finding& finding = findings.emplace_back(Finding{row.code, row.severity, of, sentence});
     finding.subject.path = row.variable;
     if (fault == NcclFault::TurnedOff) finding.remedy = "Remove NCCL_IB_DISABLE, or NCCL_NET.";
+    if (fault == NcclFault::RoceV1 && env.contains(variable::kIbRoceVersionNum) &&
+        !search_variable(env).empty()) {
+      finding.subject.path = variable::kIbRoceVersionNum;
+      finding.remedy = "Say 2 in " + std::string(variable::kIbRoceVersionNum) + ", or remove it.";
+    }
     const std::string_view name = fault == NcclFault::LinkLocal ? search_variable(env) : std::string_view();
     if (name.empty()) continue;
     finding.subject.path = name;

@@ -473,6 +473,9 @@ TEST(Explain, WhatTheUserSetAgainstHimselfHasItsOwnRemedy) {
   EXPECT_THAT(with({env_literal("NCCL_IB_ADDR_RANGE", "11.0.0.0/8")}).at(0).remedy,
               StartsWith("Correct NCCL_IB_ADDR_RANGE"));
   EXPECT_THAT(with({env_literal("NCCL_IB_GID_INDEX", "0")}).at(0).remedy, IsEmpty()) << "its code's";
+  const Finding v1 = with({env_literal("NCCL_IB_ROCE_VERSION_NUM", "1")}).at(0);
+  EXPECT_EQ(v1.code, Code::RoceV1Gid);
+  EXPECT_THAT(v1.remedy, StartsWith("Say 2 in NCCL_IB_ROCE_VERSION_NUM"));
 }
 
 TEST(Explain, APodThatGetsNothingByAMistakeIsToActOn) {

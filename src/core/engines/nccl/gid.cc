@@ -408,6 +408,8 @@ NcclGid nccl_gid_index(const Port& port, const NcclEnv& env, const NcclVersion& 
     gid.index.reset();
   }
   gid.fault = fault_of(port, table, env, gid.index);
+  if (gid.fault == NcclFault::RoceV1 && notes.empty())  // its search found what it was told to look for
+    notes.push_back(index_text(*gid.index) + " is RoCE v1.");
   gid.note = join(notes, " ");
   return gid;
 }
