@@ -140,6 +140,16 @@ void read_message(std::string_view text, GivenFile& into) {
   into.detail = problem;
 }
 
+// ": cannot write /nccl-env/nccl.conf: ..."; "" where it left no message.
+std::string end_message(const Json& terminated) {
+  const std::string message = text_at(terminated, "message");
+  GivenFile told;
+  read_message(message, told);
+  const std::string line =
+      told.state == GivenFile::State::Failed ? told.detail : message.substr(0, message.find('\n'));
+  return line.empty() || line.starts_with('{') ? "" : ": " + printable(line.substr(0, kMaxDetail));
+}
+
 void read_end(const Json& terminated, GivenFile& into) {
   const Json& code = member(terminated, "exitCode");
   if (code == 0) {
@@ -155,12 +165,7 @@ void read_end(const Json& terminated, GivenFile& into) {
   into.detail = "exit code " + (code.is_number_integer() ? code.dump() : "not known");
   const std::string reason = word_of(member(terminated, "reason"));
   if (!reason.empty() && reason != "Error") into.detail += ", " + reason;
-  const std::string message = text_at(terminated, "message");
-  GivenFile told;
-  read_message(message, told);
-  const std::string line =
-      told.state == GivenFile::State::Failed ? told.detail : message.substr(0, message.find('\n'));
-  if (!line.empty() && !line.starts_with('{')) into.detail += ": " + printable(line.substr(0, kMaxDetail));
+  into.detail += end_message(terminated);
 }
 
 void read_resolver(const Json& object, GivenFile& into) {
@@ -179,6 +184,7 @@ void read_resolver(const Json& object, GivenFile& into) {
   if (!into.stuck || !last.is_object()) return;
   const Json& code = member(last, "exitCode");
   if (code.is_number_integer()) into.detail += ", exit code " + code.dump();
+  into.detail += end_message(last);
 }
 
 }  // namespace

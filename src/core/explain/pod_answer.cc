@@ -337,6 +337,12 @@ class Answerer {
     return "no webhook answered for the Binding.";
   }
 
+  [[nodiscard]] std::string resolver_log() const {
+    return "`kubectl logs " + record_.argument() +
+           " -c nccl-env-resolve` may tell more; the label nccl-env.io/resolve=Binding on the namespace does "
+           "without that container.";
+  }
+
   void tell_start(const GivenFile& file) {
     const std::string why = file.detail.empty() ? "" : " (" + file.detail + ")";
     switch (file.state) {
@@ -344,16 +350,15 @@ class Answerer {
         return set(PodState::NotStarted,
                    "The pod's init container nccl-env-resolve, which writes its values, has not ended yet" +
                        why + ".",
-                   file.stuck ? kResolverRemedy : "",
+                   !file.stuck                                   ? std::string()
+                   : file.detail.starts_with("CrashLoopBackOff") ? resolver_log()
+                                                                 : kResolverRemedy,
                    file.stuck ? std::optional(Code::HeldBack) : std::nullopt);
       case GivenFile::State::Failed:
         if (file.stuck) {
           return set(PodState::NotStarted,
                      "The pod does not start: its init container nccl-env-resolve failed" + why + ".",
-                     "`kubectl logs " + record_.argument() +
-                         " -c nccl-env-resolve` may tell more; the label "
-                         "nccl-env.io/resolve=Binding on the namespace does without that container.",
-                     Code::HeldBack);
+                     resolver_log(), Code::HeldBack);
         }
         return set(
             PodState::Given, "The pod found none of its node's values: nccl-env-resolve failed" + why + ".",

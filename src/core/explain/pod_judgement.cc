@@ -364,7 +364,8 @@ class Judge {
       }
     }
     if (container.env_from) env.notes.emplace_back(kNoteEnvFrom);
-    env.known = (!container.reads_file || is_told(*record_.file)) &&
+    const bool list_known = std::ranges::find(env.notes, note_elsewhere(variable::kIbHca)) == env.notes.end();
+    env.known = list_known && (!container.reads_file || is_told(*record_.file)) &&
                 std::ranges::find(values, State::Later, &Value::state) == values.end();
     return env;
   }

@@ -199,6 +199,7 @@ Chosen choose_in(const ExplainInput& input, const ContainerPlan& plan, const Exp
     return selection;
   };
   Chosen chosen{select(own.values), {}};
+  if (std::ranges::find(own.notes, note_elsewhere(variable::kIbHca)) != own.notes.end()) return chosen;
   NcclEnv with_us = own.values;
   for (const Value& variable : container.env) {
     if (variable.value) with_us.insert_or_assign(variable.name, *variable.value);

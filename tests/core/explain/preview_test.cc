@@ -381,6 +381,18 @@ TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
   EXPECT_THAT(none.remedy, HasSubstr("lspci"));
 }
 
+TEST(Explain, OfAListThatIsNotKnownNothingIsSaid) {
+  NodeFabric table = rails(2);
+  table.ports.emplace_back(table.ports[0]).hca = "mlx5_9";
+  NcclPolicy policy = kHostPolicy;
+  policy.fabric.hcas = {"mlx5_[0-8]"};
+  const Json from = {{"name", "NCCL_IB_HCA"},
+                     {"valueFrom", {{"configMapKeyRef", {{"name", "fabric"}, {"key", "hca"}}}}}};
+  const Explanation explanation = explained(equipped(pod({container("c", {from})})), policy, &table);
+  EXPECT_THAT(explanation.findings, IsEmpty());
+  EXPECT_THAT(render_text(explanation), HasSubstr("takes what NCCL_IB_HCA says, which is not known here."));
+}
+
 TEST(Explain, AFabricThatNoPortMeetsIsThePolicys) {
   const NodeFabric table = rails(2);
   NcclPolicy policy = kHostPolicy;
