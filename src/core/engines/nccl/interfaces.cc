@@ -141,7 +141,9 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
   const Interfaces chosen = by_user ? matching(all, list) : default_choice(all, env, version, notes);
   if (chosen.empty()) {
     // The process has lo, also where the table does not list it.
-    if (by_user && !list.selects("lo", -1))
+    const bool lists_lo = std::any_of(table.interfaces->begin(), table.interfaces->end(),
+                                      [](const Interface& interface) { return interface.name == "lo"; });
+    if (by_user && (lists_lo || !list.selects("lo", -1)))
       notes.add(NcclFault::NoInterface, no_match(text, *table.interfaces, version));
     if (!by_user)
       notes.push_back(
