@@ -247,7 +247,7 @@ def check_explain(cluster):
     cluster.bound("start", failed["metadata"]["name"])
     tell(cluster, "failed", terminated=terminated(code=137))
     expect_in("a failed one", " ".join(ask.told(1, "explain", "pod/failed", "-n", "start").split()),
-              "The pod does not start: its init container nccl-env-resolve failed (exit code 137, Error)")
+              "The pod does not start: its init container nccl-env-resolve failed (exit code 137)")
     code, out, _ = ask.run("check", "--uninstall", "-o", "json")
     told = json.loads(out)
     (waiting,) = (some["sentence"] for some in told["findings"] + told["ok"] if some["code"] == "WaitingPods")
