@@ -268,18 +268,40 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
 
 }  // namespace
 
+namespace {
+
+// The first pod whose user has chosen fewer HCAs, which may be meant; "" if none.
+std::string choice_of_a_user(const std::vector<JudgedPod>& pods) {
+  for (const auto& [name, findings] : pods) {
+    const auto found = std::ranges::find_if(findings, [](const Finding& finding) {
+      return finding.code == Code::UserListShort && finding.subject.path.starts_with("NCCL_");
+    });
+    if (found != findings.end()) return paragraph(name + ": " + found->sentence) + "\n";
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string summary_of(const std::vector<JudgedPod>& pods) {
   constexpr std::size_t kMostNames = 8;  // more would hide the answer
   std::vector<std::string> names;
   const Finding* worst = nullptr;
+  std::string first;
+  bool shared = true;
   for (const auto& [name, findings] : pods) {
     if (is_good(findings)) continue;
     names.push_back(name);
-    if (!worst || findings.front().severity < worst->severity) worst = &findings.front();
+    shared = shared && (!worst || findings.front().sentence == worst->sentence);
+    if (worst && findings.front().severity >= worst->severity) continue;
+    worst = &findings.front();
+    first = name;
   }
-  if (!worst || pods.size() == 1) return {};
+  if (pods.size() == 1) return {};
+  if (!worst) return choice_of_a_user(pods);
   return paragraph(std::to_string(names.size()) + " of " + count_of(pods.size(), "pod") +
-                   " to act on: " + join_some(names, kMostNames) + ": " + worst->sentence) +
+                   " to act on: " + join_some(names, kMostNames) +
+                   (shared ? ": " : "; first " + first + ": ") + worst->sentence) +
          "\n";
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -11,6 +12,7 @@
 #include "commands/pod_preview.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/base/yaml_writer.h"
+#include "nccl_env/core/explain/template_differences.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
@@ -119,6 +121,16 @@ void silence_launchers(std::vector<ExplainedPod>& pods) {
   }
 }
 
+void compare_ranks(std::vector<ExplainedPod>& pods) {
+  std::map<std::pair<std::size_t, std::string>, std::vector<NamedTemplate>> jobs;  // by document and object
+  for (ExplainedPod& pod : pods) {
+    const std::string& object = pod.source.object;
+    if (holds_ranks_of_one_job(std::string_view(object).substr(0, object.find('/'))))
+      jobs[{pod.document, object}].push_back({pod.source.path, &pod.explanation});
+  }
+  for (const auto& [job, templates] : jobs) compare_templates(templates);
+}
+
 // True where it is certain that no pod stands there, and nothing that asks for devices.
 bool has_no_pods(const std::vector<Json>& documents) {
   return std::ranges::all_of(documents, [](const Json& each) {
@@ -168,6 +180,7 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
         "\", which is taken as it stands; if it is a placeholder of a template, render it first: " +
         some_of(unrendered));
   silence_launchers(into);
+  compare_ranks(into);
   return {};
 }
 

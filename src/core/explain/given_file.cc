@@ -168,6 +168,14 @@ void read_end(const Json& terminated, GivenFile& into) {
   into.detail += end_message(terminated);
 }
 
+// The kubelet's message, which names the image and why; else the image.
+std::string image_words(const Json& container) {
+  std::string message = word_of(member(member(member(container, "state"), "waiting"), "message"));
+  const std::string image = word_of(member(container, "image"));
+  if (message.empty() || image.empty()) return image + message;
+  return message.find(image) == std::string::npos ? image + ", " + message : message;
+}
+
 void read_resolver(const Json& object, GivenFile& into) {
   into.state = GivenFile::State::Waiting;
   const Json& all = items_at(member(object, "status"), "initContainerStatuses");
@@ -179,8 +187,7 @@ void read_resolver(const Json& object, GivenFile& into) {
   const Json& last = member(member(*found, "lastState"), "terminated");
   into.detail = word_of(member(member(state, "waiting"), "reason"));
   into.stuck = std::ranges::find(kStuck, into.detail) != kStuck.end();
-  if (into.stuck && into.detail.find("Image") != std::string::npos)
-    into.detail += ": " + word_of(member(*found, "image"));
+  if (into.stuck && into.detail.find("Image") != std::string::npos) into.detail += ": " + image_words(*found);
   if (!into.stuck || !last.is_object()) return;
   const Json& code = member(last, "exitCode");
   if (code.is_number_integer()) into.detail += ", exit code " + code.dump();

@@ -193,7 +193,7 @@ class Sentence {
   Sentence(std::string_view name, const job::View& view, const job::Founds& founds)
       : name_(name), view_(view) {
     for (const job::Found& found : founds) {
-      if (users_off({found.finding})) off_ = &found.finding;
+      if (meant_choice({found.finding})) off_ = &found.finding;
       if (found.finding.severity == Severity::Info) continue;
       if (!worst_) worst_ = &found;
       ++findings_;
@@ -217,7 +217,8 @@ class Sentence {
                          return with_node(view_.ranks[rank], view_.record(rank));
                        });
     const std::string& sentence = worst_->finding.sentence;
-    const bool whole = std::isupper(static_cast<unsigned char>(sentence.front())) != 0;
+    const std::string_view first = std::string_view(sentence).substr(0, sentence.find(' '));
+    const bool whole = !std::ranges::all_of(first, [](unsigned char c) { return std::islower(c) != 0; });
     text += (whole ? ": " : " ") + sentence;
     if (text.ends_with('.')) text.pop_back();
     if (findings_ < 2 && text.ends_with('?')) return text;
@@ -250,6 +251,7 @@ class Sentence {
   [[nodiscard]] std::string why_waiting(std::size_t rank) const {
     const PodRecord& record = view_.record(rank);
     std::string text = with_node(view_.ranks[rank], record);
+    if (record.ending) return text + " is being deleted.";
     if (!record.node.empty()) return text + " has not started yet (" + record.starting + ").";
     text += " has no node yet";
     if (!record.gates.empty())
@@ -265,7 +267,7 @@ class Sentence {
       lists += has_list(view_.ranks[rank], rank) ? 1 : 0;
       if (!view_.ranks[rank].compared) continue;
       const PodRecord& record = view_.record(rank);
-      const bool waits = record.node.empty() || !record.starting.empty();
+      const bool waits = record.node.empty() || !record.starting.empty() || record.ending;
       waits ? waiting.push_back(rank) : void(++started);
     }
     const std::string why = waiting.empty() ? "" : why_waiting(waiting.front());
@@ -311,10 +313,11 @@ std::string trouble_beside(const job::View& view) {
 
 void add_notes(const job::View& view, JobAnswer& into) {
   if (std::string trouble = trouble_beside(view); !trouble.empty()) into.notes.push_back(std::move(trouble));
-  std::size_t waiting = 0, finished = 0, outside = 0;
+  std::size_t waiting = 0, finished = 0, outside = 0, stale = 0;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
     const bool ended = record.is_finished();
+    stale += view.member(rank).answer.node_unseen && view.member(rank).around.table ? 1 : 0;
     if (view.ranks[rank].compared) {
       waiting += record.node.empty() ? 1 : 0;
     } else {
@@ -326,6 +329,8 @@ void add_notes(const job::View& view, JobAnswer& into) {
     if (pods > 0) into.notes.push_back(pods == 1 ? "1 pod " + one : std::to_string(pods) + " pods " + many);
   };
   note(waiting, "has no node yet.", "have no node yet.");
+  note(stale, "is on a node whose table is too old: `nccl-env doctor` names it.",
+       "are on nodes whose tables are too old: `nccl-env doctor` names them.");
   note(finished, "has finished while others have not, and is not compared.",
        "have finished while others have not, and are not compared.");
   note(outside, "was given nothing, and is not compared.", "were given nothing, and are not compared.");

@@ -92,12 +92,13 @@ namespace {
 
 // Adds a pod's finding on its values, and on what NCCL makes of them. The others are the job's own checks.
 void add_own(std::size_t rank, const Finding& finding, Founds& into) {
-  constexpr std::array kOwn{
-      Code::RailDown,        Code::NoSuchDevice,       Code::ListNotExact,    Code::LoopbackFirst,
-      Code::UnknownVariable, Code::ValueMisread,       Code::FellBack,        Code::EmptyGid,
-      Code::LinkLocalGid,    Code::RoceV1Gid,          Code::NoInterface,     Code::MixedLinks,
-      Code::GidIndexMoved,   Code::MemoryLock,         Code::SharedMemory,    Code::UserListShort,
-      Code::DeviceNotOpened, Code::DeviceNotAvailable, Code::ValueOverridden, Code::PodFailed};
+  constexpr std::array kOwn{Code::RailDown,        Code::NoSuchDevice,    Code::ListNotExact,
+                            Code::LoopbackFirst,   Code::UnknownVariable, Code::ValueMisread,
+                            Code::FellBack,        Code::EmptyGid,        Code::LinkLocalGid,
+                            Code::RoceV1Gid,       Code::NoInterface,     Code::MixedLinks,
+                            Code::GidIndexMoved,   Code::MemoryLock,      Code::SharedMemory,
+                            Code::UserListShort,   Code::DeviceNotOpened, Code::DeviceNotAvailable,
+                            Code::ValueOverridden, Code::PodFailed,       Code::NoRail};
   if (std::ranges::find(kOwn, finding.code) == kOwn.end()) return;
   add(into, finding.code, finding.severity, {rank}, finding.sentence, finding.subject.path, finding.remedy);
 }
@@ -114,8 +115,7 @@ void check_pods(const View& view, Founds& into) {
       add(into, code, Severity::Error, {rank}, std::move(evidence));
     };
     if (view.ranks[rank].missed) {
-      error(Code::MissedAtAdmission,
-            "was created without nccl-env's variables, which pods like it have: the webhook was not asked");
+      error(Code::MissedAtAdmission, "was created without nccl-env's variables: the webhook was not asked");
     } else if (view.ranks[rank].without) {
       add(into, Code::OddNode, Severity::Warning, {rank},
           "got nothing from nccl-env, which gave others of the job their values" +
@@ -171,7 +171,32 @@ void check_policy(const View& view, Founds& into) {
   }
 }
 
+namespace {
+
+// Ranks that are not on their node's network, where others are, and that lack the index that these have.
+bool check_networks(const View& view, Founds& into) {
+  RankIndexes without;
+  bool on_network = false;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const PodRecord& record = view.record(rank);
+    if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
+    on_network = on_network || record.host_network;
+    const Value* index = record.main_container()->find(variable::kIbGidIndex);
+    const bool infiniband = index && record.reason_missing(*index) == to_string(Reason::InfiniBand);
+    const bool lacks = !(index && index->value) || record.starts_itself();
+    if (!record.host_network && !infiniband && lacks) without.push_back(rank);
+  }
+  if (!on_network || without.empty()) return false;
+  add(into, Code::OddNode, Severity::Warning, without,
+      "is not on its node's network (hostNetwork), as others are", {},
+      "Say the same hostNetwork for all ranks.");
+  return true;
+}
+
+}  // namespace
+
 void check_form(const View& view, Founds& into) {
+  if (check_networks(view, into)) return;  // their form differs with it
   RanksOf ranks_of;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
@@ -188,13 +213,67 @@ void check_form(const View& view, Founds& into) {
   }
 }
 
+namespace {
+
+// NCCL takes ranks with one ID for ranks of one host.
+void check_host_id(const View& view, Founds& into) {
+  std::map<std::string, std::set<std::string>> nodes_of;
+  RanksOf ranks_of;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const PodRecord& record = view.record(rank);
+    if (!view.ranks[rank].compared || view.ranks[rank].missed || record.node.empty()) continue;
+    const Value* id = record.main_container()->find("NCCL_HOSTID");
+    if (!id || !id->value || id->value->empty()) continue;
+    nodes_of[*id->value].insert(record.node);
+    ranks_of[*id->value].push_back(rank);
+  }
+  for (const auto& [id, nodes] : nodes_of) {
+    if (nodes.size() < 2) continue;
+    add(into, Code::ValueMisread, Severity::Error, ranks_of[id],
+        "has NCCL_HOSTID=" + cut(id, kMaxValue) +
+            ", as ranks of other nodes have: NCCL takes them for one host",
+        "NCCL_HOSTID", "Remove NCCL_HOSTID, or give it another value on each node.");
+  }
+}
+
+// What most ranks have, and this one, whose own value it is: an interface that its node has, too.
+void check_own_interface(const View& view, Founds& into) {
+  RanksOf ranks_of;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
+    const Value* name = view.record(rank).main_container()->find(variable::kSocketIfname);
+    if (name && name->value) ranks_of[*name->value].push_back(rank);
+  }
+  const auto usual = most(ranks_of);
+  for (const auto& [value, ranks] : ranks_of) {
+    if (!usual || value == *usual) continue;
+    for (const std::size_t rank : ranks) {
+      const AnsweredPod& member = view.member(rank);
+      const Value* name = member.record.main_container()->find(variable::kSocketIfname);
+      const NodeFabric* table = member.around.table.get();
+      if (name->state != State::Users || !table || !table->interfaces) continue;
+      const std::string plain = usual->substr(usual->starts_with('=') ? 1 : 0);
+      if (std::ranges::find(*table->interfaces, plain, &Interface::name) == table->interfaces->end())
+        continue;
+      add(into, Code::OddNode, Severity::Warning, {rank},
+          "has NCCL_SOCKET_IFNAME=" + cut(value, kMaxValue) + " of its own, most have " +
+              cut(*usual, kMaxValue) + ", which its node has, too",
+          variable::kSocketIfname, "Remove NCCL_SOCKET_IFNAME from the rank, or set it alike on all.");
+    }
+  }
+}
+
+}  // namespace
+
 void check_values(const View& view, Founds& into) {
+  check_own_interface(view, into);
   std::set<std::string> names;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     if (!view.ranks[rank].compared) continue;
     for (const Value* given : view.record(rank).main_container()->effective()) names.insert(given->name);
   }
   for (const std::string& name : names) {
+    if (name == "NCCL_HOSTID") check_host_id(view, into);
     const Variable* known = find_variable(name);
     if (!known || (known->ranks != Ranks::Equal && known->ranks != Ranks::Fabric)) continue;
     RanksOf ranks_of;
@@ -240,11 +319,12 @@ std::size_t usual_count(const std::map<Names, RankIndexes>& ranks_of) {
   return most(by_count).value_or(by_count.rbegin()->first);
 }
 
+// `own`: "NCCL_IB_HCA=mlx5_1 of its own, and so " where the user set the list.
 void check_list(const Names& names, const RankIndexes& ranks, const std::optional<Names>& usual,
-                std::size_t count, Founds& into) {
+                std::size_t count, const std::string& own, Founds& into) {
   if (names.size() < count) {
     add(into, Code::MissingRail, Severity::Error, ranks,
-        "has " + count_of(names.size(), "HCA") + " where others have " + std::to_string(count) +
+        "has " + own + count_of(names.size(), "HCA") + " where others have " + std::to_string(count) +
             (usual ? ": " + list_difference(*usual, names) : ""),
         variable::kIbHca);
   } else if (usual && names != *usual) {
@@ -303,6 +383,12 @@ bool is_users_list(const PodRecord& record) {
   const GivenContainer* container = record.main_container();
   const Value* list = container ? container->find(variable::kIbHca) : nullptr;
   return list && list->state == State::Users;
+}
+
+std::string own_list_text(const PodRecord& record) {
+  if (!is_users_list(record)) return {};
+  const Value* list = record.main_container()->find(variable::kIbHca);
+  return list->value ? "NCCL_IB_HCA=" + cut(*list->value, kMaxValue) + " of its own, and so " : "";
 }
 
 // The HCAs that NCCL takes by a list of the user's own; none if there is no such list, or it is not known.
@@ -364,7 +450,8 @@ void check_rails(const View& view, Founds& into) {
       usual = whole;
       count = whole->size();
     }
-    for (const auto& [names, ranks] : ranks_of) check_list(names, ranks, usual, count, into);
+    for (const auto& [names, ranks] : ranks_of)
+      check_list(names, ranks, usual, count, own_list_text(view.record(ranks.front())), into);
   }
   check_reasons(view, variable::kIbHca, into);
   check_reasons(view, variable::kIbGidIndex, into);

@@ -74,7 +74,7 @@ void add_short(std::string_view variable, const std::vector<std::string>& offere
   const std::string takes = known == 0 ? "none of" : whole ? "more than" : std::to_string(known) + " of";
   into.push_back({Code::UserListShort, known == 0 || wide ? Severity::Warning : Severity::Info, of,
                   std::string(variable) + " is the user's own and takes " + takes + " the node's " +
-                      std::to_string(offered.size()) + " HCAs: " + list_difference(offered, taken)});
+                      std::to_string(offered.size()) + " HCAs: " + list_difference(offered, taken) + "."});
   if (wide)
     into.back().remedy =
         "Remove the variable from the container to have the node's list, or name the fabric's HCAs alone.";
@@ -282,10 +282,22 @@ void add_users_off(const NcclEnv& own, const Subject& of, std::vector<Finding>& 
   }
 }
 
-const Finding* users_off(const std::vector<Finding>& findings) {
+void add_host_id(const NcclEnv& own, const Subject& of, std::vector<Finding>& into) {
+  const auto id = own.find("NCCL_HOSTID");
+  if (id == own.end() || id->second.empty()) return;
+  into.push_back(
+      {Code::ValueMisread, Severity::Warning, of,
+       "NCCL_HOSTID=" + id->second +
+           " is the same in each pod of this template: NCCL takes pods of several nodes for one host.",
+       "Remove NCCL_HOSTID, or give it another value on each node."});
+  into.back().subject.path = "NCCL_HOSTID";
+}
+
+const Finding* meant_choice(const std::vector<Finding>& findings) {
   const auto found = std::ranges::find_if(findings, [](const Finding& finding) {
+    const std::string& of = finding.subject.path;
     return finding.code == Code::UserListShort &&
-           (finding.subject.path == variable::kIbDisable || finding.subject.path == variable::kNet);
+           (of == variable::kIbDisable || of == variable::kNet || of == variable::kIbHca);
   });
   return found == findings.end() ? nullptr : &*found;
 }
@@ -317,6 +329,7 @@ std::vector<std::string> absent_names(const NodeFabric& seen, bool ports, bool i
     const bool is_port = ports && std::ranges::any_of(seen.ports, [&](const Port& port) {
                            return entry == port.hca || entry == port_name(port);
                          });
+    if (interfaces && entry == "lo") continue;  // each process has it, also where the table does not list it
     const bool may_be_interface =
         interfaces && entry.find(':') == std::string_view::npos &&
         (!seen.interfaces ||
@@ -369,8 +382,10 @@ void judge_setting(std::string_view name, std::string_view value, const Subject&
                    std::vector<Finding>& into) {
   auto problem = setting_problem(name, value);
   Code code = name_problem(name) ? Code::UnknownVariable : Code::ValueMisread;
-  if (std::string lo = name == variable::kSocketIfname ? loopback_problem(value, kNewestNccl) : "";
-      !lo.empty()) {
+  std::string lo = name == variable::kSocketIfname ? loopback_problem(value, kNewestNccl) : "";
+  if (name == "GLOO_SOCKET_IFNAME" && value == "lo")
+    lo = "GLOO_SOCKET_IFNAME=lo takes lo, over which no other host is reached.";
+  if (!lo.empty()) {
     code = Code::LoopbackFirst;
     problem = std::move(lo);
   }

@@ -50,8 +50,11 @@ void add_turned_off(const FindGiven& given, const Subject& of, std::vector<Findi
 
 // Adds UserListShort where a container's own variable turns off the network whose devices the pod has.
 void add_users_off(const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
-// Finds that finding, which stands in the first line although it may be meant; null if there is none.
-const Finding* users_off(const std::vector<Finding>& findings);
+// Adds ValueMisread for a host's ID that a template gives to all of its pods.
+void add_host_id(const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
+// Finds UserListShort of what a user turned off, or of a shorter list of the user's own: it stands in the
+// first line although it may be meant. Null if there is none.
+const Finding* meant_choice(const std::vector<Finding>& findings);
 
 // Adds StaleTable for a table of a time to come.
 void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>& into);

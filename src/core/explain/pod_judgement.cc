@@ -99,8 +99,17 @@ class Judge {
     index_lost_ = !lost.empty();
     if (!index_lost_) return;
     add_finding(Code::GidIndexMoved, Severity::Error,
-                lost + " since the pod was bound: new connections fail.",
-                "Create the pod anew, at best the whole job at once.");
+                lost + " since the pod was bound: new connections fail.", remedy_of_lost_index());
+  }
+
+  // A node that gives no index today gives none to a new pod.
+  [[nodiscard]] std::string remedy_of_lost_index() const {
+    const std::string anew = "Create the pod anew, at best the whole job at once.";
+    const auto node = around_.policy ? values_today(record_, around_) : std::nullopt;
+    const Value* omitted = node ? node->omission(variable::kIbGidIndex) : nullptr;
+    if (!omitted || !omitted->reason) return anew;
+    return std::string(remedy(*omitted->reason)) + " (" + std::string(to_string(*omitted->reason)) +
+           ": the node gives no index now.) " + anew;
   }
 
   void add_failed() {
@@ -141,8 +150,24 @@ class Judge {
                             : reason                        ? std::string(meaning(*reason))
                                                             : std::string();
     std::string then = reason ? std::string(remedy(*reason)) : std::string();
-    if (reason && scope_of(*reason) == ReasonScope::Node) then += " Then create the pod anew.";
+    const auto today = std::ranges::find_if(answer_.changes, [](const Change& change) {
+      return change.now.name == variable::kIbHca && change.now.value;
+    });
+    if (today != answer_.changes.end())
+      then = "Create the pod anew: its node gives a list today.";
+    else if (reason && scope_of(*reason) == ReasonScope::Node)
+      then += " Then create the pod anew.";
     add_no_list(name, why, then, subject(), answer_.findings);
+  }
+
+  // A shared device plugin brings devices and no GID.
+  void judge_rail() {
+    const GivenContainer* container = in_status();
+    const Value* list = container ? container->find(variable::kIbHca) : nullptr;
+    if (!around_.policy || (list && list->value) || record_.status->exposure != Exposure::SubInterface)
+      return;
+    if (!around_.policy->names(LinkLayer::Ethernet) || !plan_pod(pod_, *around_.policy).no_rail) return;
+    add_finding(Code::NoRail, Severity::Warning, std::string(words_of(Code::NoRail).meaning));
   }
 
   // Where the reason is no longer the node's, what changed since tells it.
@@ -184,6 +209,7 @@ class Judge {
                      answer_.nccl_with_us ? &*answer_.nccl_with_us : nullptr, findings);
       }
       judge_no_interface();
+      judge_rail();
       judge_limits();
       judge_left_out();
       judge_short_list();
@@ -228,6 +254,9 @@ class Judge {
     for (Finding& finding : now) {
       if (finding.code == Code::ListNotExact && list && !users) finding.remedy = kInexactRemedy;
       if (finding.code == Code::NoSuchDevice && list && !users) finding.remedy = kCardsRemedy;
+      const Value* named = container.find(finding.subject.path);
+      if (finding.code == Code::NoInterface && named && named->state != State::Users)
+        finding.remedy = "Bring that interface up on the node; until then run the pod on another.";
       const auto is_of_it = [&](const std::string& replaced) {
         return replaced.starts_with(finding.subject.path + "=");
       };
@@ -307,7 +336,7 @@ class Judge {
     if (!is_good(answer_.findings)) {
       answer_.sentence = answer_.findings.front().sentence;
       answer_.remedy = remedy_of(answer_.findings.front());
-    } else if (const Finding* off = users_off(answer_.findings)) {
+    } else if (const Finding* off = meant_choice(answer_.findings)) {
       answer_.sentence = off->sentence + " " + answer_.sentence;
       answer_.remedy = remedy_of(*off);
     } else if (answer_.node_unseen) {

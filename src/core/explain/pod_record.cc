@@ -351,7 +351,7 @@ std::string trouble_of(const Json& status) {
   }
   const std::string phase = text_at(status, "phase"),
                     reason = text_at(status, "reason").substr(0, kContainerName);
-  if (phase == "Unknown")
+  if (reason == "NodeLost" || phase == "Unknown")
     return "the pod's node does not answer" + (reason.empty() ? "" : " (" + reason + ")");
   if (phase != "Failed") return {};
   return "the pod has failed" + (reason.empty() ? "" : " (" + reason + message_of(status) + ")");

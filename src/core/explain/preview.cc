@@ -344,7 +344,9 @@ void judge(const ExplainInput& input, Explanation& into) {
     for (const Value* value : policys_values(container))
       judge_policys_setting(value->name, *value->value, pod, findings);
     const ContainerPlan& plan = *plans[found.size() - 1];
-    if (into.inject) add_users_off(own_env(input.pod.containers[plan.position], plan).values, pod, findings);
+    const NcclEnv own_values = own_env(input.pod.containers[plan.position], plan).values;
+    if (into.inject) add_users_off(own_values, pod, findings);
+    if (input.pod.name.empty()) add_host_id(own_values, pod, findings);
     if (into.inject)
       add_turned_off([&](std::string_view name) { return container.find(name); }, pod, findings);
   }

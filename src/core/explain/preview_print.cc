@@ -173,7 +173,7 @@ std::string injected_text(const Explanation& explanation) {
 std::string head(const Explanation& explanation) {
   TextColumns columns(2);
   if (is_good(explanation.findings)) {
-    const Finding* off = explanation.inject ? users_off(explanation.findings) : nullptr;
+    const Finding* off = explanation.inject ? meant_choice(explanation.findings) : nullptr;
     columns.add({"answer", off ? "inject; " + off->sentence : sentence_of(explanation)});
     if (off) columns.add({"remedy", std::string(remedy_of(*off))});
     add_further(explanation.findings, off ? off->sentence : "", columns);

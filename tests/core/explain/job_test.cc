@@ -189,6 +189,23 @@ TEST(JobAnswer, InfiniBandAndRoceDoNotConnect) {
   EXPECT_THAT(told(asked), testing::Contains("error MixedLinks worker-2"));
 }
 
+TEST(JobAnswer, OneHostIdOnSeveralNodesIsAnError) {
+  std::vector<Json> all;
+  for (int n = 0; n < 2; ++n) {
+    Worker worker(n);
+    worker.env = Json::array({env_literal("NCCL_HOSTID", "a")});
+    all.push_back(worker.make());
+  }
+  EXPECT_THAT(told(ask_job(all)), ElementsAre("error ValueMisread worker-0 worker-1"));
+}
+
+TEST(JobAnswer, ARankThatIsBeingDeletedIsInTheFirstSentence) {
+  const AnsweredJob asked = with_odd([](Worker& worker) {
+    worker.then = [](Json& object) { object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"; };
+  });
+  EXPECT_THAT(asked.answer.sentence, testing::EndsWith("rank worker-2 on node gpu-2 is being deleted."));
+}
+
 TEST(JobAnswer, PodsOfTwoJobsAreNoJob) {
   const auto of = [](const char* name) {
     Worker worker(0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/explain/preview_print.h"
+#include "nccl_env/core/explain/template_differences.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -379,6 +380,27 @@ TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
   const Finding none = explained(equipped(kHostPod), kHostPolicy, &table).findings.at(0);
   EXPECT_THAT(none.sentence, HasSubstr("it has no RDMA device."));
   EXPECT_THAT(none.remedy, HasSubstr("lspci"));
+}
+
+TEST(Explain, TemplatesOfOneJobAreCompared) {
+  const NodeFabric table = rails(2);
+  const auto with = [&](const std::vector<Json>& env) {
+    return explained(equipped(pod({container("c", env)})), kHostPolicy, &table);
+  };
+  Explanation master = with({env_literal("NCCL_ALGO", "Ring")}), worker = with({});
+  const NamedTemplate both[] = {{"spec.Master", &master}, {"spec.Worker", &worker}};
+  compare_templates(both);
+  EXPECT_THAT(
+      texts_of(master.findings),
+      ElementsAre("error ValuesDiffer: NCCL_ALGO is Ring here, and not set in spec.Worker: it has to be "
+                  "equal on all ranks."));
+  EXPECT_THAT(worker.findings, IsEmpty());
+  Explanation same = with({env_literal("NCCL_ALGO", "Ring")}), too = same;
+  const NamedTemplate alike[] = {{"spec.Master", &same}, {"spec.Worker", &too}};
+  compare_templates(alike);
+  EXPECT_THAT(same.findings, IsEmpty());
+  EXPECT_TRUE(holds_ranks_of_one_job("PyTorchJob"));
+  EXPECT_FALSE(holds_ranks_of_one_job("JobSet"));
 }
 
 TEST(Explain, OfAListThatIsNotKnownNothingIsSaid) {

@@ -77,7 +77,7 @@ def check_history(tables):
 def warnings(decided):
     answer = json.loads(decided.ask("doctor", decided.path / "table.yaml", "--policy", decided.path / "policy.yaml",
                                     "-o", "json"))
-    return [found["sentence"] for found in answer["findings"] if found["code"] == "GidIndexMoved"]
+    return [port for found in answer["findings"] if found["code"] == "GidIndexMoved" for port in found["subject"]["parts"]]
 
 
 def check(results, programs):

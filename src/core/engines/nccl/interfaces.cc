@@ -107,12 +107,18 @@ void note_user_list(std::string_view text, const NcclNameList& list, const NcclV
 // More names would hide the sentence.
 constexpr std::size_t kMostNames = 8;
 
-std::string no_match(std::string_view text, const std::vector<Interface>& interfaces,
+// `up`: those that NCCL may take. Others of the node's that the list takes are down, or have no address.
+std::string no_match(std::string_view text, const NcclNameList& list,
+                     const std::vector<Interface>& interfaces, const Interfaces& up,
                      const NcclVersion& version) {
-  std::vector<std::string> names;
-  for (const Interface& interface : interfaces) names.push_back(interface.name);
+  std::vector<std::string> names, idle;
+  for (const Interface* interface : up) names.push_back(interface->name);
+  for (const Interface& interface : interfaces) {
+    if (list.selects(interface.name, -1)) idle.push_back(interface.name);
+  }
   return "NCCL_SOCKET_IFNAME=" + in_quotes(text) + " takes none of the node's interfaces that are up" +
-         (names.empty() ? "" : " (it has " + join_some(names, kMostNames) + ")") +
+         (names.empty() ? "" : " (" + join_some(names, kMostNames) + ")") +
+         (idle.empty() ? "" : ": down or without an address is " + join_some(idle, kMostNames)) +
          "; if the process sees no other, initialisation fails (Bootstrap : no socket interface found, " +
          std::string(no_interface_error(version)) + ").";
 }
@@ -144,7 +150,7 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
     const bool lists_lo = std::any_of(table.interfaces->begin(), table.interfaces->end(),
                                       [](const Interface& interface) { return interface.name == "lo"; });
     if (by_user && (lists_lo || !list.selects("lo", -1)))
-      notes.add(NcclFault::NoInterface, no_match(text, *table.interfaces, version));
+      notes.add(NcclFault::NoInterface, no_match(text, list, *table.interfaces, all, version));
     if (!by_user)
       notes.push_back(
           "No interface of the table is selected; if the process sees no other, initialisation fails "

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain/template_differences.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "explain/judgement.h"
+#include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/text/columns.h"
+
+namespace nccl_env {
+namespace {
+
+// As the operators' CRDs name them: kubeflow/training-operator, kubeflow/mpi-operator, sigs.k8s.io/lws.
+constexpr std::array<std::string_view, 5> kOneJob{"PyTorchJob", "MPIJob", "PaddleJob", "JAXJob",
+                                                  "LeaderWorkerSet"};
+
+// The value that NCCL takes in the template's first container: "" where none is set; nothing where it is not
+// known.
+std::optional<std::string> value_of(const Explanation& explanation, std::string_view name) {
+  const ExplainedContainer& container = explanation.containers.front();
+  const Value* value = find_named(container.own, name);
+  if (!value) value = container.find(name);
+  return value ? value->value : std::string();
+}
+
+std::string words(const std::string& value) {
+  return value.empty() ? "not set" : printable(value);
+}
+
+std::set<std::string> names_of(std::span<const NamedTemplate> templates) {
+  std::set<std::string> names;
+  const auto add = [&](const std::vector<Value>& values) {
+    for (const Value& value : values) names.insert(value.name);
+  };
+  for (const NamedTemplate& each : templates) {
+    const ExplainedContainer& container = each.explanation->containers.front();
+    add(container.own);
+    add(container.env);
+    if (container.conf) add(*container.conf);
+  }
+  return names;
+}
+
+void compare_variable(std::span<const NamedTemplate> templates, const std::string& name) {
+  std::map<std::string, const NamedTemplate*> with;  // the first one of each value
+  for (const NamedTemplate& each : templates) {
+    const auto value = value_of(*each.explanation, name);
+    if (!value) return;
+    with.try_emplace(*value, &each);
+  }
+  if (with.size() < 2) return;
+  for (const NamedTemplate& each : templates) {
+    const std::string here = *value_of(*each.explanation, name);
+    if (here.empty()) continue;  // the one that sets it is told
+    const auto other = std::ranges::find_if(with, [&](const auto& one) { return one.first != here; });
+    each.explanation->findings.push_back({Code::ValuesDiffer,
+                                          Severity::Error,
+                                          {.kind = "Pod", .path = name},
+                                          name + " is " + words(here) + " here, and " + words(other->first) +
+                                              " in " + printable(other->second->path) +
+                                              ": it has to be equal on all ranks."});
+    sort_findings(each.explanation->findings);
+  }
+}
+
+}  // namespace
+
+bool holds_ranks_of_one_job(std::string_view kind) {
+  return std::ranges::find(kOneJob, kind) != kOneJob.end();
+}
+
+void compare_templates(std::span<const NamedTemplate> of_one_job) {
+  std::vector<NamedTemplate> ranks;
+  for (const NamedTemplate& each : of_one_job) {
+    if (each.explanation->inject && !each.explanation->containers.empty()) ranks.push_back(each);
+  }
+  if (ranks.size() < 2) return;
+  for (const std::string& name : names_of(ranks)) {
+    const Variable* known = find_variable(name);
+    if (known && known->ranks == Ranks::Equal) compare_variable(ranks, name);
+  }
+}
+
+}  // namespace nccl_env
