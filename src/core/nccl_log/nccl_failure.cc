@@ -439,6 +439,14 @@ bool NcclFailure::is_port_event() const {
   return code == Code::LinkDown || code == Code::DeviceLost || code == Code::GidTableChanged;
 }
 
+bool NcclFailure::is_end() const {
+  constexpr Code kEnds[] = {Code::Killed,         Code::Crashed,   Code::ProgramError,
+                            Code::GpuOutOfMemory, Code::HostLimit, Code::GpuFault};
+  // A program's error, of which no more is known.
+  if (code == Code::UnknownWarning) return known && known->words.empty();
+  return nearness() < Nearness::Consequence && std::ranges::find(kEnds, code) != std::end(kEnds);
+}
+
 bool NcclFailure::is_told_by_its_words() const {
   return code == Code::PeerClosed || code == Code::BootstrapClosed || code == Code::StrangerConnected ||
          code == Code::SizesDiffer || code == Code::RemoteAccess || code == Code::LinkDown ||

@@ -14,6 +14,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl_log/failure_context.h"
+#include "nccl_env/core/nccl_log/log_mark.h"
 #include "nccl_env/core/nccl_log/log_print.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/columns.h"
@@ -41,6 +42,13 @@ bool is_later(std::string_view left, std::string_view right) {
   };
   const int after = (seconds(left) - seconds(right) + kDay) % kDay;
   return after > 0 && after < kDay / 2;
+}
+
+// "14:02:11"; of a program's own line, "E1127 14:02:11.1 1 torch/…: failed", the one that it begins with.
+std::string time_of(const NcclFailure& failure) {
+  constexpr std::size_t kLongestStamp = 40;
+  return failure.first_time.empty() ? clock_in(std::string_view(failure.text).substr(0, kLongestStamp))
+                                    : failure.first_time;
 }
 
 // The finding that a rank's log begins with, unless it is in order.
@@ -170,8 +178,28 @@ class RankJudge {
     return verification.cause ? &verification.failures[*verification.cause].failure : nullptr;
   }
 
-  // Finds the ranks that transfers' errors name as their peers: a port's event there, which does not come
-  // later as far as both logs tell the time, is the errors' cause.
+  // True if what the peer's log tells most likely led to this rank's error: a port's event or the process's
+  // end, which does not come later as far as both logs tell the time. An end behind an error of the peer's
+  // own followed that one, and a signal that both got came from who ends the job.
+  [[nodiscard]] bool has_led(std::size_t peer, std::size_t rank) const {
+    const NcclFailure* error = cause_of(rank);
+    const NcclFailure* event = error->is_of_transfer() ? cause_of(peer) : nullptr;
+    if (!event || !(event->is_port_event() || event->is_end())) return false;
+    const std::vector<NcclFailure>& own = ranks_[peer].log.failures;
+    const std::vector<NcclFailure>& others = ranks_[rank].log.failures;
+    if (event->is_end() && std::ranges::any_of(own, [&](const NcclFailure& each) {
+          return each.line < event->line &&
+                 (each.is_of_transfer() || each.is_of_peer() || each.code == Code::TimedOut);
+        }))
+      return false;
+    if (event->code == Code::Killed &&
+        std::ranges::find(others, Code::Killed, &NcclFailure::code) != others.end())
+      return false;
+    const std::string ended = time_of(*event), failed = time_of(*error);
+    return ended.empty() || failed.empty() || !is_later(ended, failed);
+  }
+
+  // Finds the ranks that errors name as their peers, and those of them that led to the errors.
   void match_peers() {
     std::map<std::string, std::vector<std::size_t>, std::less<>> by_address;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -198,10 +226,7 @@ class RankJudge {
       std::vector<std::size_t> peers = at->second;
       std::erase(peers, rank);
       for (const std::size_t peer : peers) {
-        const NcclFailure* event = error->is_of_transfer() ? cause_of(peer) : nullptr;
-        if (!event || !event->is_port_event()) continue;
-        const bool timed = !event->first_time.empty() && !error->first_time.empty();
-        if (!timed || !is_later(event->first_time, error->first_time)) led_to_[peer].push_back(rank);
+        if (has_led(peer, rank)) led_to_[peer].push_back(rank);
       }
       if (peers.size() == 1) peers_[rank] = peers.front();
     }
@@ -385,7 +410,10 @@ class RankJudge {
     const bool mixed = first && first->code == Code::FellBack && mixed_.contains(rank);
     const NcclFailure* cause = cause_of(rank);
     if (ended_by_limit_ && cause && cause->is_time_limit()) return Place::Cause;
-    return mixed ? Place::Odd : place_of(ranks_[rank], odd_[rank]);
+    if (mixed) return Place::Odd;
+    const Place place = place_of(ranks_[rank], odd_[rank]);
+    // What it led to are symptoms.
+    return led_to_.contains(rank) ? std::min(place, Place::Symptom) : place;
   }
   // The ranks that the logs tell to be their own, of how many.
   [[nodiscard]] std::pair<std::set<int>, int> own_ranks() const {
@@ -538,7 +566,7 @@ class RankJudge {
   std::set<std::size_t> mixed_;                             // ranks on another network than most
   std::map<std::size_t, std::size_t> peers_;                // of ranks with an error that names one
   std::set<std::size_t> strangers_;                         // ranks whose error names a peer without a log
-  std::map<std::size_t, std::vector<std::size_t>> led_to_;  // a rank with a port's event -> those errors
+  std::map<std::size_t, std::vector<std::size_t>> led_to_;  // a rank with an event or its end -> those errors
   std::vector<std::size_t> late_;  // ascending: ranks that others, `waiting_` of them, waited for in vain
   std::size_t waiting_ = 0;
   bool ended_by_limit_ = false;         // some ranks alone, which the others lost

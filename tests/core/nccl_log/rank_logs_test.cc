@@ -108,6 +108,36 @@ TEST(RankLogs, APortsEventIsTheCauseOfErrorsThatNameItsRankAsPeer) {
   EXPECT_THAT(verify_ranks(ranks).sentence, Not(HasSubstr("The peer is"))) << "one of two, of one address";
 }
 
+TEST(RankLogs, TheEndOfARankIsTheCauseOfErrorsThatNameItAsPeer) {
+  const auto rank = [](const std::string& name, int number, const std::string& more) {
+    return rank_of(name, healthy(name, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE", number) + more);
+  };
+  const std::string error =
+      "r0:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.3<4711> with status=12 opcode=0 "
+      "len=0 vendor err 129 (Send) hca mlx5_0\n";
+  const auto killed = [](const std::string& time) {
+    return "E1127 " + time +
+           ".1 1 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) local_rank: 0 "
+           "(pid: 400) of binary: python\n";
+  };
+  const auto first = [&](const std::string& of_first, const std::string& of_last) {
+    return verify_ranks({rank("r0", 1, of_first), rank("r1", 2, ""), rank("r2", 3, of_last)}).sentence;
+  };
+  EXPECT_TRUE(first(error, killed("14:02:11")).starts_with("r2: Killed: "));
+  EXPECT_THAT(first(error, killed("14:02:11")),
+              HasSubstr(" It led to the errors of r0, whose peer this rank is."));
+  EXPECT_TRUE(first(error, "Segmentation fault (core dumped)\n").starts_with("r2: Crashed: "));
+  EXPECT_TRUE(first(error, "[rank2]: ValueError: loss is NaN\n").starts_with("r2: UnknownWarning: "));
+  EXPECT_THAT(first(error, "RuntimeError: CUDA error: out of memory\n"), HasSubstr("It led to the errors"));
+  EXPECT_TRUE(first("[2026-11-27 14:01:00] " + error, killed("14:02:11")).starts_with("r0: NoAnswer: "))
+      << "it came later";
+  EXPECT_TRUE(first("[2026-11-27 14:02:35] " + error, killed("14:02:11")).starts_with("r2: Killed: "));
+  EXPECT_TRUE(first(error + killed("14:02:10"), killed("14:02:11")).starts_with("r0: NoAnswer: "))
+      << "both were killed";
+  const std::string closed = "r2:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r0<1>\n";
+  EXPECT_TRUE(first(error, closed + killed("14:02:11")).starts_with("r0: NoAnswer: ")) << "it lost r0 before";
+}
+
 TEST(RankLogs, AVersionWithoutItsBuildIsTheSame) {
   std::vector<RankLog> ranks = three();
   ranks[1] =

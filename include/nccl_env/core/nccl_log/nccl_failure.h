@@ -52,6 +52,7 @@ struct NcclFailure {
 
   [[nodiscard]] Nearness nearness() const;
   [[nodiscard]] bool is_port_event() const;         // a port's link, GIDs or adapter
+  [[nodiscard]] bool is_end() const;                // of a process, by itself or from outside
   [[nodiscard]] bool is_of_transfer() const;        // a completion with an error, which may follow from one
   [[nodiscard]] bool is_of_peer() const;            // another rank's end, or its silence
   [[nodiscard]] bool is_time_limit() const;         // a scheduler's, of the job
