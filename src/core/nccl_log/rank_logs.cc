@@ -65,12 +65,24 @@ constexpr std::pair<Code, std::string_view> kBesideOthers[] = {
     {Code::PeerClosed,
      "None of these logs tells why: look at the rank that the line names or whose log ends first (its pod's "
      "last state, dmesg on its node), and at ranks whose logs are not here."},
+    {Code::CallsDiffer, "Compare what the ranks call at that point, and their versions, as below."},
+    {Code::SizesDiffer,
+     "Compare what these ranks call at that point (the tensor's size, its type), and their NCCL variables "
+     "(`env | grep NCCL_` in each)."},
     {Code::TimedOut,
      "Look for the rank that waits in another call or whose log ends first (py-spy dump --pid PID); in a job "
      "that hangs now, from NCCL 2.24 on, `ncclras -v` in a pod."}};
 std::string_view remedy_beside(const Finding& finding) {
   const auto row = std::ranges::find(kBesideOthers, finding.code, &std::pair<Code, std::string_view>::first);
   return finding.remedy.empty() && row != std::end(kBesideOthers) ? row->second : remedy_of(finding);
+}
+
+// True for what ranks have to have alike, or their first collective hangs, or comes with unequal sizes.
+bool is_cause_of_hang(const Finding& finding) {
+  constexpr Code kCodes[] = {Code::MixedNetworks, Code::MixedLinks, Code::ValuesDiffer,
+                             Code::NcclVersionsDiffer, Code::MissingRail};
+  return finding.subject.kind == "Job" && std::ranges::find(kCodes, finding.code) != std::end(kCodes) &&
+         (finding.code != Code::ValuesDiffer || finding.severity == Severity::Error);
 }
 
 // How near a rank is to the cause: what its log tells by itself, then what sets it apart from others.
@@ -103,8 +115,10 @@ class RankJudge {
     match_peers();
     find_behind();
     find_late();
+    find_hang();
     sort();
     tell_ranks();
+    if (hung_ > 0) lead_with_difference();
     into_.sentence = sentence();
     return std::move(into_);
   }
@@ -299,6 +313,27 @@ class RankJudge {
     behind_text_ = step_text(all);
   }
 
+  // Counts the ranks that hang or fail in their first collective, where no rank tells of anything else, and a
+  // difference between them is why.
+  void find_hang() {
+    // A rank that differs in nothing, and that others waited for, is another reason.
+    const bool late = !late_.empty() && std::ranges::none_of(late_, [this](auto rank) { return odd_[rank]; });
+    if (behind_ || late || std::ranges::none_of(into_.findings, is_cause_of_hang)) return;
+    std::size_t hung = 0;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      const NcclFailure* cause = cause_of(rank);
+      const bool first = cause && cause->code == Code::TimedOut && cause->sequence.value_or(0) == 1;
+      const bool sizes = cause && cause->code == Code::SizesDiffer;
+      if (cause && !first && !sizes && !cause->is_of_peer()) return;
+      hung += first || sizes ? 1 : 0;
+    }
+    hung_ = hung;
+  }
+  void lead_with_difference() {
+    const auto found = std::ranges::find_if(into_.findings, is_cause_of_hang);
+    std::rotate(into_.findings.begin(), found, found + 1);
+  }
+
   // Where most ranks tell of a time-out or of another's end, and of nothing else, those that do not are what
   // they waited for.
   void find_late() {
@@ -445,6 +480,8 @@ class RankJudge {
     std::string text;
     if (!launched_.empty()) {
       text = told_as(into_.findings.front());
+    } else if (hung_ > 0) {
+      text = told_as(into_.findings.front(), hang_text());
     } else if (!late_.empty()) {
       text = late_text();
     } else if (behind_) {
@@ -471,12 +508,25 @@ class RankJudge {
     return text + jobs_text() + unread();
   }
   // "MixedNetworks, rank 2: network …": what differs, what it means unless its remedy says so, what to do.
-  static std::string told_as(const Finding& told) {
-    return std::string(to_string(told.code)) + ", " + told.sentence + ". " +
+  static std::string told_as(const Finding& told, const std::string& follows = {}) {
+    return std::string(to_string(told.code)) + ", " + told.sentence + "." + follows + " " +
            (told.remedy.empty() || remedy_beside({told.code}) == told.remedy
                 ? std::string(words_of(told.code).meaning) + " "
                 : std::string()) +
            std::string(remedy_beside(told));
+  }
+  // " Most likely it is why 4 ranks did not end their first collective: TimedOut in line 16 of rank-0.log."
+  [[nodiscard]] std::string hang_text() const {
+    const std::size_t rank = *std::ranges::find_if(into_.order, [this](std::size_t each) {
+      const NcclFailure* cause = cause_of(each);
+      return cause && !cause->is_of_peer();
+    });
+    const NcclFailure& failure = *cause_of(rank);
+    return " Most likely it is why " + count_of(hung_, "rank") +
+           (failure.code == Code::SizesDiffer ? " met unequal sizes: "
+                                              : " did not end the first collective: ") +
+           std::string(to_string(failure.code)) + " in line " + std::to_string(failure.line) + " of " +
+           ranks_[rank].name + ".";
   }
   // "2 of 4 ranks" where the logs tell fewer ranks than their job has.
   [[nodiscard]] std::string ranks_text() const {
@@ -569,7 +619,8 @@ class RankJudge {
   std::map<std::size_t, std::vector<std::size_t>> led_to_;  // a rank with an event or its end -> those errors
   std::vector<std::size_t> late_;  // ascending: ranks that others, `waiting_` of them, waited for in vain
   std::size_t waiting_ = 0;
-  bool ended_by_limit_ = false;         // some ranks alone, which the others lost
+  std::size_t hung_ = 0;         // ranks that a difference between them holds in their first collective
+  bool ended_by_limit_ = false;  // some ranks alone, which the others lost
   bool lost_ = false, closed_ = false;  // some of those lost a peer; a peer closed the connection
   std::optional<std::size_t> behind_;   // the rank that waits in an earlier call than others
   std::string behind_text_;

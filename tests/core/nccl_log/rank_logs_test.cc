@@ -484,6 +484,57 @@ TEST(RankLogs, ARankThatWaitsInAnEarlierCallIsBehind) {
   EXPECT_EQ(first_of(ranks), "r1") << "the others make one call";
 }
 
+TEST(RankLogs, ADifferenceIsWhyTheFirstCollectiveHangs) {
+  const auto ranks = [](int call, const std::string& of_second, const std::string& of_others) {
+    std::vector<RankLog> all;
+    for (int number = 0; number < 4; ++number) {
+      const std::string name = "r" + std::to_string(number);
+      all.push_back(rank_of(name, healthy(name) + line(name, number == 1 ? of_second : of_others) +
+                                      watchdog(number, call, "ALLREDUCE")));
+    }
+    return all;
+  };
+  const std::string tree = "NCCL_ALGO set by environment to Tree",
+                    ring = "NCCL_ALGO set by environment to Ring";
+  const RanksVerification values = verify_ranks(ranks(1, tree, ring));
+  tests::expect_golden(render_text(values, ranks(1, tree, ring)));
+  EXPECT_EQ(values.findings.front().code, Code::ValuesDiffer);
+  EXPECT_THAT(verify_ranks(ranks(9, tree, ring)).sentence, HasSubstr("TimedOut, ")) << "others went well";
+  std::vector<RankLog> fewer = ranks(1, "x", "x");
+  fewer[2] = rank_of("r2", healthy("r2", "[0]mlx5_0:1/RoCE") + watchdog(2, 1, "ALLREDUCE"));
+  EXPECT_TRUE(verify_ranks(fewer).sentence.starts_with("MissingRail, r2: HCAs 1, most ranks 2: - mlx5_1:1."))
+      << verify_ranks(fewer).sentence;
+  std::vector<RankLog> older = ranks(1, "x", "x");
+  std::string log = healthy("r3");
+  log.replace(log.find("2.27.3"), 6, "2.21.5");
+  older[3] = rank_of("r3", log + watchdog(3, 1, "ALLREDUCE"));
+  EXPECT_TRUE(verify_ranks(older).sentence.starts_with("NcclVersionsDiffer, r3: "));
+  std::vector<RankLog> late = older;
+  late[0] = rank_of("r0", healthy("r0"));
+  EXPECT_TRUE(verify_ranks(late).sentence.starts_with("r0 tells of no time-out"))
+      << verify_ranks(late).sentence;
+  older[0] = rank_of("r0", healthy("r0") + "Segmentation fault (core dumped)\n");
+  EXPECT_TRUE(verify_ranks(older).sentence.starts_with("r0: Crashed: ")) << "that is told for itself";
+}
+
+TEST(RankLogs, ADifferenceIsWhySizesDiffer) {
+  const std::string sizes =
+      "r0:1:1 [0] x.cc:1 NCCL WARN NET/IB : req 0/1 tag 0 peer 10.0.0.2<58683> collective mismatch error, "
+      "local size 496640 remote size 65536\n";
+  const auto size = [](const std::string& name, const std::string& bytes) {
+    return healthy(name) + line(name, "NCCL_BUFFSIZE set by environment to " + bytes + ".");
+  };
+  const std::vector<RankLog> ranks{rank_of("r0", size("r0", "4194304") + sizes),
+                                   rank_of("r1", size("r1", "8388608")),
+                                   rank_of("r2", size("r2", "4194304"))};
+  EXPECT_TRUE(verify_ranks(ranks).sentence.starts_with(
+      "ValuesDiffer, r1: NCCL_BUFFSIZE=8388608 instead of 4194304, which has to be equal on all ranks. Most "
+      "likely it is why 1 rank met unequal sizes: SizesDiffer in line 6 of r0."))
+      << verify_ranks(ranks).sentence;
+  EXPECT_THAT(verify_ranks({ranks[0], rank_of("r1", size("r1", "4194304"))}).sentence,
+              Not(HasSubstr("job/NAME")));
+}
+
 TEST(RankLogs, ATimeLimitStandsBehindWhatRanksWaitedIn) {
   const std::string limit =
       "slurmstepd: error: *** STEP 1.0 ON n CANCELLED AT 2026-02-03T10:11:12 DUE TO TIME LIMIT ***\n";
