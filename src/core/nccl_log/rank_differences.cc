@@ -12,6 +12,7 @@
 #include "nccl_env/core/nccl_log/failure_context.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_log/log_facts.h"
 
 namespace nccl_env {
 namespace {
@@ -101,6 +102,11 @@ bool has_own_list(const RankLog& rank) {
   });
 }
 
+// " (line 5)".
+std::string line_behind(const NcclLog::Facts& facts) {
+  return " (line " + std::to_string(first_line(facts)) + ")";
+}
+
 class Comparison {
  public:
   Comparison(const std::vector<RankLog>& ranks, const std::vector<std::size_t>& among)
@@ -108,6 +114,7 @@ class Comparison {
 
   std::vector<RankDifference> compare() && {
     compare_networks();
+    compare_links();
     compare_devices();
     compare_versions();
     compare_indexes();
@@ -129,6 +136,25 @@ class Comparison {
                        Severity::Error,
                        of,
                        row + (none ? ": NET/IB found no device there" : ""),
+                       row,
+                       {}});
+    }
+  }
+
+  // Ranks that use one kind of link alone; one that uses both tells so itself. On one node nothing goes over
+  // them.
+  void compare_links() {
+    const auto odd = odd_of(ranks_, among_, &NcclLog::links);
+    const bool one_node =
+        std::ranges::any_of(among_, [this](std::size_t i) { return ranks_[i].log.nodes == 1; });
+    if (!odd || entries_in(odd->usual) > 1 || one_node) return;
+    for (const auto& [has, of] : odd->others) {
+      if (entries_in(has) > 1) continue;
+      const std::string row = has + " instead of " + odd->usual;
+      into_.push_back({Code::MixedLinks,
+                       Severity::Error,
+                       of,
+                       "HCAs of " + row + line_behind(ranks_[of.front()].log.links),
                        row,
                        {}});
     }

@@ -36,6 +36,14 @@ std::string healthy(const std::string& name, const std::string& devices = "[0]ml
          line(name, "NET/IB : Using " + devices + " [RO]; OOB " + address) + line(name, "Using network IB");
 }
 
+std::string watchdog(int rank, int number, const std::string& call) {
+  return "[rank" + std::to_string(rank) +
+         "]:[E] ProcessGroupNCCL.cpp:616] [PG ID 0 PG GUID 0(default_pg) Rank " + std::to_string(rank) +
+         "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + std::to_string(number) +
+         ", OpType=" + call +
+         ", NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600026 milliseconds before timing out.\n";
+}
+
 std::vector<RankLog> three() {
   return {rank_of("r0", healthy("r0")), rank_of("r1", healthy("r1")), rank_of("r2", healthy("r2"))};
 }
@@ -399,6 +407,20 @@ TEST(RankLogs, WithoutGpuDirectBesideOthersWithItAreTold) {
   EXPECT_TRUE(is_good(verify_ranks({rank("r0", ""), rank("r1", "")}).findings)) << "GPUs without it";
 }
 
+TEST(RankLogs, OnInfiniBandBesideRoceCannotConnect) {
+  std::vector<RankLog> ranks = three();
+  ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/IB [1]mlx5_1:1/IB"));
+  const RanksVerification verification = verify_ranks(ranks);
+  ASSERT_EQ(verification.findings.size(), 1u);
+  EXPECT_FALSE(is_good(verification.findings));
+  EXPECT_TRUE(verification.sentence.starts_with(
+      "MixedLinks, r1: HCAs of InfiniBand instead of RoCE (line 3). NCCL uses HCAs of both kinds"))
+      << verification.sentence;
+  for (RankLog& rank : ranks) rank = rank_of(rank.name, healthy(rank.name) + watchdog(0, 1, "ALLREDUCE"));
+  ranks[2] = rank_of("r2", healthy("r2", "[0]mlx5_0:1/IB [1]mlx5_1:1/IB") + watchdog(2, 1, "ALLREDUCE"));
+  EXPECT_TRUE(verify_ranks(ranks).sentence.starts_with("MixedLinks, r2: ")) << verify_ranks(ranks).sentence;
+}
+
 TEST(RankLogs, OnSocketsBesideAFabricHaveOneFinding) {
   std::vector<RankLog> ranks = three();
   ranks[1] =
@@ -462,14 +484,6 @@ TEST(RankLogs, OfThoseThatTellNothingTheOneThatEndsFirstIsNamed) {
     ranks.push_back(rank_of(name, healthy(name) + name + closed));
   EXPECT_TRUE(verify_ranks(ranks).sentence.starts_with("r1 tells no failure"))
       << verify_ranks(ranks).sentence;
-}
-
-std::string watchdog(int rank, int number, const std::string& call) {
-  return "[rank" + std::to_string(rank) +
-         "]:[E] ProcessGroupNCCL.cpp:616] [PG ID 0 PG GUID 0(default_pg) Rank " + std::to_string(rank) +
-         "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + std::to_string(number) +
-         ", OpType=" + call +
-         ", NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600026 milliseconds before timing out.\n";
 }
 
 TEST(RankLogs, ARankThatWaitsInAnEarlierCallIsBehind) {
