@@ -80,6 +80,13 @@ bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string
          std::ranges::any_of(found->second, [&](const auto& each) { return matches(each.first); });
 }
 
+std::string_view variable_of_sockets(const NcclLog& log) {
+  if (says(log, variable::kIbDisable, is_not_zero)) return variable::kIbDisable;
+  if (says(log, variable::kNet, is_no_ib)) return variable::kNet;
+  const bool none = !log.no_device.empty() && log.devices.empty();
+  return none && log.values.contains(variable::kIbHca) ? variable::kIbHca : std::string_view();
+}
+
 bool turned_off(const NcclLog& log) {
   return says(log, variable::kIbDisable, is_not_zero) || says(log, variable::kNet, is_no_ib);
 }

@@ -31,6 +31,9 @@ std::optional<NcclFailure> mixed_networks(const NcclLog& log);
 bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view));
 bool is_index(std::string_view value);  // of a GID: not one that leaves the choice to NCCL
 bool turned_off(const NcclLog& log);    // InfiniBand and RoCE, by a variable
+// The variable by which NCCL comes to sockets: one that turns the fabric off, or a list of which it finds no
+// device; "" where the log tells none.
+std::string_view variable_of_sockets(const NcclLog& log);
 // True if the log names a plugin's network, such as "AWS Libfabric". RCCL has two of its own whose lines and
 // variables are NET/IB's (ROCm 7.14, net_ib_cast/init.cc).
 bool uses_other_network(const NcclLog& log);

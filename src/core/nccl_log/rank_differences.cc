@@ -130,15 +130,36 @@ class Comparison {
     const auto odd = odd_of(ranks_, among_, &NcclLog::networks);
     if (!odd) return;
     for (const auto& [has, of] : odd->others) {
-      const bool none = !ranks_[of.front()].log.no_device.empty();
+      const NcclLog& log = ranks_[of.front()].log;
       const std::string row = "network " + has + " instead of " + odd->usual;
-      into_.push_back({Code::MixedNetworks,
-                       Severity::Error,
-                       of,
-                       row + (none ? ": NET/IB found no device there" : ""),
-                       row,
-                       {}});
+      const std::string_view name = has == kSockets ? own_variable(log, odd->usual) : std::string_view();
+      const std::string none = log.no_device.empty() ? "" : ": NET/IB found no device there";
+      const std::string value =
+          name.empty() ? "" : (none.empty() ? ": " : ", and reads ") + value_read(log, name);
+      into_.push_back({Code::MixedNetworks, Severity::Error, of, row + none + value, row, remedy_for(name)});
+      blamed_.insert(name);
     }
+  }
+
+  // The variable by which a rank came to sockets, unless one of the usual network reads the same value.
+  [[nodiscard]] std::string_view own_variable(const NcclLog& log, const std::string& usual) const {
+    const std::string_view name = variable_of_sockets(log);
+    if (name.empty()) return {};
+    const std::string value = listed(log.values.find(name)->second);
+    const bool alike = std::ranges::any_of(among_, [&](std::size_t i) {
+      const auto read = ranks_[i].log.values.find(name);
+      return listed(ranks_[i].log.networks) == usual && read != ranks_[i].log.values.end() &&
+             listed(read->second) == value;
+    });
+    return alike ? std::string_view() : name;
+  }
+  static std::string remedy_for(std::string_view name) {
+    if (name.empty()) return {};
+    if (name == variable::kIbHca)
+      return "Compare the list with ls /sys/class/infiniband there: correct it, or set it on no rank; where "
+             "the devices are there, look for /dev/infiniband and the memory lock limit.";
+    return "Take " + std::string(name) +
+           " out of what starts that rank (its pod, image or script), or set it alike on all ranks.";
   }
 
   // Ranks that use one kind of link alone; one that uses both tells so itself. On one node nothing goes over
@@ -202,6 +223,7 @@ class Comparison {
     bool direct = false;
     for (const std::size_t rank : among_) {
       const NcclLog& log = ranks_[rank].log;
+      if (uses_sockets(log)) continue;  // told as its network
       const bool off = !log.gdr_off.empty() && log.gdr_on.empty();
       if (log.gdr_channels.contains("with")) {
         direct = true;
@@ -237,7 +259,8 @@ class Comparison {
     const std::string is = std::string(variable.name) + "=";
     std::size_t telling = 0;
     for (const auto& [value, ranks] : of) telling += ranks.size();
-    if (telling < static_cast<std::size_t>(std::ranges::count_if(
+    if (!blamed_.contains(variable.name) &&
+        telling < static_cast<std::size_t>(std::ranges::count_if(
                       among_, [this](std::size_t i) { return speaks(ranks_[i]); })))
       into_.push_back({Code::ValuesDiffer,
                        Severity::Info,
@@ -323,6 +346,7 @@ class Comparison {
   const std::vector<RankLog>& ranks_;
   const std::vector<std::size_t>& among_;
   const bool met_;
+  std::set<std::string_view> blamed_;  // variables that are told to be why networks differ
   std::vector<RankDifference> into_;
 };
 

@@ -407,6 +407,33 @@ TEST(RankLogs, WithoutGpuDirectBesideOthersWithItAreTold) {
   EXPECT_TRUE(is_good(verify_ranks({rank("r0", ""), rank("r1", "")}).findings)) << "GPUs without it";
 }
 
+TEST(RankLogs, OnSocketsByAVariableNameIt) {
+  const auto told = [](const std::string& more) {
+    std::vector<RankLog> ranks;
+    for (const std::string name : {"r0", "r1", "r2"})
+      ranks.push_back(
+          rank_of(name, healthy(name) + line(name, "NCCL_IB_HCA set to mlx5") +
+                            line(name, "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA")));
+    ranks[1] = rank_of("r1", more + line("r1", "Using network Socket") +
+                                 line("r1", "Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0"));
+    const RanksVerification verification = verify_ranks(ranks);
+    EXPECT_EQ(verification.findings.size(), 1u) << "one cause";
+    return verification.sentence;
+  };
+  const std::string off = told(line("r1", "NCCL_IB_DISABLE set by environment to 1."));
+  EXPECT_TRUE(
+      off.starts_with("MixedNetworks, r1: network Socket instead of IB: NCCL_IB_DISABLE=\"1\" (line 1). Take "
+                      "NCCL_IB_DISABLE out of what "
+                      "starts that rank"))
+      << off;
+  EXPECT_THAT(told(line("r1", "NCCL_IB_HCA set to =mlx5_99") + line("r1", "NET/IB : No device found.")),
+              HasSubstr("NET/IB found no device there, and reads NCCL_IB_HCA=\"=mlx5_99\" (line 1)."));
+  EXPECT_THAT(told(line("r1", "NCCL_IB_HCA set to mlx5") + line("r1", "NET/IB : No device found.")),
+              HasSubstr("Give all nodes the same image"))
+      << "others have the same list";
+  EXPECT_THAT(told(line("r1", "NET/IB : No device found.")), HasSubstr("Give all nodes the same image"));
+}
+
 TEST(RankLogs, OnInfiniBandBesideRoceCannotConnect) {
   std::vector<RankLog> ranks = three();
   ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/IB [1]mlx5_1:1/IB"));
