@@ -116,6 +116,8 @@ class RankJudge {
     find_behind();
     find_late();
     find_hang();
+    find_unbegun();
+    find_restarted();
     sort();
     tell_ranks();
     if (hung_ > 0) lead_with_difference();
@@ -228,7 +230,9 @@ class RankJudge {
         ranks_, [](const RankLog& rank) { return speaks(rank) && rank.log.addresses.empty(); });
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       const NcclFailure* error = cause_of(rank);
-      if (!error || error->peer.empty() || !(error->is_of_transfer() || error->is_of_peer())) continue;
+      if (!error || error->peer.empty() ||
+          !(error->is_of_transfer() || error->is_of_peer() || error->code == Code::NoConnection))
+        continue;
       const std::string_view name = address_of_peer(error->peer);
       auto at = by_address.find(name);
       // "worker-1.train.ml.svc.cluster.local" of the host that calls itself worker-1.
@@ -244,6 +248,61 @@ class RankJudge {
       }
       if (peers.size() == 1) peers_[rank] = peers.front();
     }
+  }
+
+  // Where ranks tell of nothing but an initialisation that does not end, those whose log ends before they
+  // began theirs.
+  void find_unbegun() {
+    std::vector<std::size_t> before;
+    bool wait = false;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      const Finding* first = first_of(ranks_[rank]);
+      const NcclLog& log = ranks_[rank].log;
+      if (first && first->code != Code::InitNotEnded) return;
+      wait = wait || first;
+      const bool begun = first || log.initialised > 0 || !log.communicators.empty() || !log.own_ranks.empty();
+      // With NCCL_DEBUG=VERSION a log tells no more than that.
+      if (!begun && speaks(ranks_[rank]) && !log.bootstrap.empty()) before.push_back(rank);
+    }
+    if (wait) unbegun_ = std::move(before);
+  }
+  // A rank that others lost, or met before, and that waits in a communicator that no other log has.
+  void find_restarted() {
+    std::map<std::string_view, std::size_t> logs;  // of each communicator
+    for (const RankLog& rank : ranks_) {
+      for (const auto& [id, communicator] : rank.log.communicators) ++logs[id];
+    }
+    std::set<std::size_t> lost;
+    for (const auto& [rank, peer] : peers_) lost.insert(peer);
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      const Finding* first = first_of(ranks_[rank]);
+      if (!first || first->code != Code::InitNotEnded || !lost.contains(rank)) continue;
+      const auto& own = ranks_[rank].log.communicators;
+      const auto alone = std::ranges::find_if(own, [&](const auto& each) { return logs[each.first] == 1; });
+      if (alone == own.end() || logs.size() < 2 || ranks_[rank].log.ranks < 2) continue;
+      restarted_ = rank;
+      new_id_ = alone->first;
+    }
+  }
+  void tell_restarted() {
+    const NcclLog& log = ranks_[*restarted_].log;
+    const auto& ranks = log.communicators.find(new_id_)->second.ranks;
+    add(Code::InitNotEnded, Severity::Error, {*restarted_},
+        ranks_[*restarted_].name + ": rank " +
+            join_some(ranks, kMostNames, [](const auto& each) { return std::to_string(each.first); }) +
+            " was started anew and waits in a new communicator, " + new_id_ +
+            ", which no other log has; the others lost it before");
+    into_.findings.back().remedy =
+        "Its log from before tells why it ended (kubectl logs --previous): look there first, then start all "
+        "ranks anew, together.";
+  }
+  void tell_unbegun(const std::vector<std::size_t>& waiting) {
+    const bool one = unbegun_.size() == 1;
+    add(Code::InitNotEnded, Severity::Warning, unbegun_,
+        named(unbegun_) + " did not reach Init START, and " + named(waiting) +
+            (waiting.size() == 1 ? " waits for " : " wait for ") + (one ? "it" : "them"));
+    into_.findings.back().remedy = std::string("Look at how that log ends, and at what its process does ") +
+                                   "(the pod's state, py-spy dump --pid PID).";
   }
 
   // Ranks with the same part in the job all have NCCL's lines, or none: workers of MPI print by their
@@ -401,7 +460,7 @@ class RankJudge {
     std::vector<std::pair<Code, std::vector<std::size_t>>> by_code;
     for (const std::size_t rank : into_.order) {
       const Finding* first = first_of(ranks_[rank]);
-      if (!first || is_told(rank)) continue;
+      if (!first || is_told(rank) || restarted_ == rank) continue;
       const auto known = std::ranges::find(by_code, first->code, [](const auto& each) { return each.first; });
       if (known == by_code.end()) {
         by_code.push_back({first->code, {rank}});
@@ -414,20 +473,23 @@ class RankJudge {
     std::vector<Finding> differences;
     differences.swap(into_.findings);
     for (const auto& [code, of] : by_code) {
-      if (wait && !silent.empty()) break;  // told with those that they wait for
+      if (wait && !(silent.empty() && unbegun_.empty())) break;  // told with those that they wait for
       const Finding& first = *first_of(ranks_[of.front()]);
       add(code, first.severity, of,
           named(of) + ": " + first.sentence + peer_text(of.front()) +
               (code == Code::InitNotEnded ? missing_text() : ""));
       into_.findings.back().remedy = remedy_beside(first);
     }
+    if (wait && !unbegun_.empty()) tell_unbegun(by_code.front().second);
+    if (restarted_) tell_restarted();
     if (!silent.empty())
       tell_silent(silent, wait ? by_code.front().second : std::vector<std::size_t>(),
                   !wait && !by_code.empty());
     into_.findings.insert(into_.findings.end(), differences.begin(), differences.end());
     std::ranges::stable_sort(into_.findings, [this](const Finding& left, const Finding& right) {
       const auto key = [this](const Finding& each) {
-        return std::pair(launched_.empty() || each.code != Code::LaunchFailed, each.severity);
+        return std::tuple(launched_.empty() || each.code != Code::LaunchFailed, each.severity,
+                          !restarted_ || each.code != Code::InitNotEnded);
       };
       return key(left) < key(right);
     });
@@ -446,6 +508,8 @@ class RankJudge {
     const NcclFailure* cause = cause_of(rank);
     if (ended_by_limit_ && cause && cause->is_time_limit()) return Place::Cause;
     if (mixed) return Place::Odd;
+    if (restarted_ == rank) return Place::Symptom;
+    if (std::ranges::binary_search(unbegun_, rank)) return Place::Silent;
     const Place place = place_of(ranks_[rank], odd_[rank]);
     // What it led to are symptoms.
     return led_to_.contains(rank) ? std::min(place, Place::Symptom) : place;
@@ -480,6 +544,8 @@ class RankJudge {
     std::string text;
     if (!launched_.empty()) {
       text = told_as(into_.findings.front());
+    } else if (restarted_ == rank) {
+      text = told_as(*std::ranges::find(into_.findings, Code::InitNotEnded, &Finding::code));
     } else if (hung_ > 0) {
       text = told_as(into_.findings.front(), hang_text());
     } else if (!late_.empty()) {
@@ -539,7 +605,7 @@ class RankJudge {
   }
   // " They are of 2 jobs, which share no communicator: a.log, b.log; c.log."
   [[nodiscard]] std::string jobs_text() const {
-    if (jobs_.size() < 2 || !launched_.empty()) return {};
+    if (jobs_.size() < 2 || !launched_.empty() || restarted_) return {};
     const bool alone = std::ranges::all_of(
         ranks_, [](const RankLog& rank) { return rank.log.communicators.empty() || rank.log.ranks == 1; });
     return " The logs are of " + std::to_string(jobs_.size()) + " jobs" + (alone ? " of one rank each" : "") +
@@ -621,8 +687,11 @@ class RankJudge {
   std::size_t waiting_ = 0;
   std::size_t hung_ = 0;         // ranks that a difference between them holds in their first collective
   bool ended_by_limit_ = false;  // some ranks alone, which the others lost
-  bool lost_ = false, closed_ = false;  // some of those lost a peer; a peer closed the connection
-  std::optional<std::size_t> behind_;   // the rank that waits in an earlier call than others
+  bool lost_ = false, closed_ = false;    // some of those lost a peer; a peer closed the connection
+  std::vector<std::size_t> unbegun_;      // ascending: ranks that others wait for to begin
+  std::optional<std::size_t> restarted_;  // the rank that waits alone, in the communicator `new_id_`
+  std::string new_id_;
+  std::optional<std::size_t> behind_;  // the rank that waits in an earlier call than others
   std::string behind_text_;
   RanksVerification into_;
 };

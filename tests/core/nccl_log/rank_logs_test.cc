@@ -615,6 +615,52 @@ TEST(RankLogs, ThatWaitForARankWithoutALogNameItsNumber) {
               HasSubstr("no log here is of rank 2 of 4"));
 }
 
+TEST(RankLogs, ThatWaitForARankBeforeItsStartNameIt) {
+  const auto rank = [](const std::string& name, int number) {
+    return rank_of(name, healthy(name) + member(name, number, 3, "START"));
+  };
+  std::vector<RankLog> ranks{rank("r0", 0), rank_of("r1", healthy("r1")), rank("r2", 2)};
+  const RanksVerification waiting = verify_ranks(ranks);
+  EXPECT_EQ(first_of(ranks), "r1");
+  EXPECT_EQ(waiting.findings.size(), 1u);
+  EXPECT_TRUE(waiting.sentence.starts_with(
+      "InitNotEnded, r1 did not reach Init START, and r0, r2 wait for it. Look at how that log ends"))
+      << waiting.sentence;
+  ranks[1] = rank_of("r1", "NCCL version 2.27.3+cuda12.9\n");
+  EXPECT_THAT(verify_ranks(ranks).sentence, Not(HasSubstr("r1 did not"))) << "it may print no more";
+}
+
+TEST(RankLogs, ARankThatWasStartedAnewIsToldAsOne) {
+  const auto lost = [](const std::string& name, int number) {
+    return rank_of(name, healthy(name) + member(name, number, 3, "START") +
+                             member(name, number, 3, "COMPLETE") + name +
+                             ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r2<1>\n");
+  };
+  const std::string before = member("r2", 2, 3, "START") + member("r2", 2, 3, "COMPLETE");
+  for (const std::string& earlier : {std::string(), before}) {
+    const std::vector<RankLog> ranks{
+        lost("r0", 0), lost("r1", 1),
+        rank_of("r2", healthy("r2") + earlier + member("r2", 2, 3, "START", "0xbbbb"))};
+    const std::string sentence = verify_ranks(ranks).sentence;
+    EXPECT_TRUE(sentence.starts_with(
+        "InitNotEnded, r2: rank 2 was started anew and waits in a new communicator, 0xbbbb, which no other "
+        "log has; the others lost it before. Its log from before tells why it ended"))
+        << sentence;
+    EXPECT_THAT(sentence, Not(HasSubstr("2 jobs")));
+    EXPECT_EQ(first_of(ranks), "r2");
+  }
+}
+
+TEST(RankLogs, WithoutAConnectionNameThePeersLog) {
+  const std::string error =
+      "r1:1:1 [0] misc/socket.cc:541 NCCL WARN socketPollConnect: Connect to 10.0.0.3<51423> returned "
+      "110(Connection timed out) errno 115(Operation now in progress)\n";
+  EXPECT_THAT(verify_ranks({rank_of("r0", healthy("r0", "[0]mlx5_0:1/RoCE", 3)),
+                            rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE", 2) + error)})
+                  .sentence,
+              HasSubstr("The peer is r0."));
+}
+
 TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {
   std::vector<RankLog> ranks = three();
   ranks[0] = {"r0", "get pods/log ml/r0: 403", {}, {}};
