@@ -36,6 +36,20 @@ std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
   return {};
 }
 
+// True if processes of both, none of which is in both, tell of one communicator.
+bool share_communicator(const NcclLog& log, const std::set<std::uint32_t>& left,
+                        const std::set<std::uint32_t>& right) {
+  const auto meet = [](const std::set<std::uint32_t>& one, const std::set<std::uint32_t>& other) {
+    return std::ranges::any_of(one, [&](std::uint32_t process) { return other.contains(process); });
+  };
+  return !meet(left, right) && std::ranges::any_of(log.communicators, [&](const auto& each) {
+    std::set<std::uint32_t> of;
+    for (const auto& [rank, fact] : each.second.ranks)
+      of.insert(fact.processes.begin(), fact.processes.end());
+    return meet(left, of) && meet(right, of);
+  });
+}
+
 }  // namespace
 
 bool may_be_one_host(const NcclLog& log) {
@@ -60,6 +74,33 @@ std::optional<NcclFailure> mixed_networks(const NcclLog& log) {
     failure.text = unlike;
     failure.line = first_line(*facts);
     return failure;
+  }
+  return std::nullopt;
+}
+
+std::optional<NcclFailure> unlike_values(const NcclLog& log) {
+  const auto follows = [](const NcclFailure& each) {
+    return each.code == Code::SizesDiffer ||
+           (each.code == Code::TimedOut ? each.sequence.value_or(0) == 1
+                                        : each.nearness() >= Nearness::Consequence);
+  };
+  if (!std::ranges::all_of(log.failures, follows)) return std::nullopt;
+  for (const auto& [name, values] : log.values) {
+    const Variable* known = find_nccl_variable(name);
+    if (!known || known->ranks != Ranks::Equal || values.size() < 2) continue;
+    const auto usual =
+        std::ranges::max_element(values, {}, [](const auto& each) { return each.second.processes.size(); });
+    for (const auto& [value, fact] : values) {
+      if (value == usual->first || !share_communicator(log, fact.processes, usual->second.processes))
+        continue;
+      const auto process = [&](std::uint32_t number) { return log.process_names[number]; };
+      NcclFailure failure;
+      failure.code = Code::ValuesDiffer;
+      failure.text = name + "=" + value + " in " + join_some(fact.processes, 3, process) + ", " +
+                     usual->first + " in " + join_some(usual->second.processes, 3, process);
+      failure.line = failure.last_line = fact.line;
+      return failure;
+    }
   }
   return std::nullopt;
 }

@@ -27,6 +27,9 @@ std::string line_text(std::uint64_t line);  // "line 4: "; "" without one
 bool may_be_one_host(const NcclLog& log);
 // The failure of hosts that use unlike networks or plugins, of which no line tells; nothing where they agree.
 std::optional<NcclFailure> mixed_networks(const NcclLog& log);
+// The failure of processes of one communicator that read unlike values of a variable that has to be equal on
+// all ranks; nothing where they agree, or where the log tells another failure than what follows from that.
+std::optional<NcclFailure> unlike_values(const NcclLog& log);
 // True if NCCL reads a value of the variable that matches.
 bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view));
 bool is_index(std::string_view value);  // of a GID: not one that leaves the choice to NCCL

@@ -25,6 +25,24 @@ TEST(MixedNetworks, HostsWithUnlikeNetworksOrPluginsAreTold) {
   EXPECT_TRUE(verify_lines(a + path + b + "Plugin Path : /usr/y/libnccl-net.so\n").failures.empty());
 }
 
+TEST(UnlikeValues, OfOneCommunicatorAreTold) {
+  const auto rank = [](int number, const std::string& algorithm, const std::string& id) {
+    const std::string name = "g" + std::to_string(number) + ":1:1 [0] NCCL INFO ";
+    return name + "NCCL_ALGO set by environment to " + algorithm + "\n" + name + "Using network IB\n" + name +
+           "ncclCommInitRank comm 0x1 rank " + std::to_string(number) +
+           " nranks 3 cudaDev 0 busId 1 commId " + id + " - Init COMPLETE\n";
+  };
+  const std::string two = rank(0, "Ring", "0xa") + rank(1, "Tree", "0xa") + rank(2, "Ring", "0xa");
+  EXPECT_THAT(verify_lines(two).sentence,
+              HasSubstr("Line 4: NCCL_ALGO=Tree in g1:1, Ring in g0:1, g2:1. Set the variable in one place"));
+  EXPECT_TRUE(verify_lines(two).sentence.starts_with("ValuesDiffer: "));
+  EXPECT_FALSE(
+      verify_lines(two + "g0:1:1 [0] x.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error\n")
+          .sentence.starts_with("ValuesDiffer"))
+      << "that is told for itself";
+  EXPECT_FALSE(verify_lines(rank(0, "Ring", "0xa") + rank(1, "Tree", "0xb")).cause) << "two jobs";
+}
+
 TEST(GpuDirect, OneSideAloneIsTold) {
   const std::string a = "gpu-1:7:8 [0] NCCL INFO Channel 00 : 0[7] -> 8[7] [send] via NET/IB/1",
                     b = "gpu-2:7:8 [0] NCCL INFO Channel 00 : 0[7] -> 8[7] [receive] via NET/IB/0";
