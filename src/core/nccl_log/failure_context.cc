@@ -346,7 +346,10 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
   if (is_request_behind_failure(failure, log)) failure.known = &asked_to_end();
   failure.follows =
       failure.is_time_limit() && std::ranges::any_of(log.failures, [&](const NcclFailure& other) {
-        return other.line < failure.line && !other.retried;
+        // Slurm tells the end of the step in several lines.
+        const bool end =
+            other.nearness() >= Nearness::Consequence && other.text.find("srun: ") != std::string::npos;
+        return other.line < failure.line && !other.retried && !end;
       });
   return failure;
 }

@@ -64,6 +64,14 @@ constexpr ProcessEnd kEnds[] = {
             "scheduler or person.",
             "Look for the process that failed before it; else at the pod's events.")}};
 
+// "srun: error: train-1: tasks 0-7: Exited with exit code 1".
+constexpr KnownLine kTaskEnd =
+    row_of(LineKind::Echo, Code::GaveUp,
+           "Slurm tells that tasks ended with an exit code of their own: most often a program's error, which "
+           "stands in their lines.",
+           "Read the first error of those tasks above this line, or in their log (sacct -j JOB -o "
+           "jobid,state,exitcode).");
+
 constexpr string_view kNumbersBehind[] = {"exit code",   "exitcode",   "exit_code",     "exit status",
                                           "return code", "returncode", "returned code", "exited with code",
                                           "Exit code",   "Exit Code",  "exited with"};
@@ -146,6 +154,7 @@ const KnownLine& asked_to_end() {
 std::optional<NcclFailure> read_process_end(std::string_view line) {
   // A shell's own word, alone or behind the process's number.
   if (line == "Killed" || line.find(" Killed  ") != line.npos) return failure_of_line(kEnds[0].row, line);
+  if (line == "Terminated") return failure_of_line(asked_to_end(), line);
   if (line.find("revious exit") != line.npos) return std::nullopt;
   for (const string_view mark : kNumbersBehind) {
     const auto rest = text_behind(line, mark);
@@ -153,6 +162,8 @@ std::optional<NcclFailure> read_process_end(std::string_view line) {
     const auto end = std::ranges::find(kEnds, signal, &ProcessEnd::signal);
     if (end != std::end(kEnds)) return failure_of_line(end->row, line);
   }
+  if (line.find("srun: error: ") != line.npos && line.find(": Exited with exit code ") != line.npos)
+    return failure_of_line(kTaskEnd, line);
   return std::nullopt;
 }
 

@@ -79,6 +79,8 @@ bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures&
   // A full GPU that the program met and went on from: its run came to its end, and nothing failed behind it.
   if (failure.code == Code::GpuOutOfMemory && log.finished > failure.last_line)
     return std::ranges::none_of(all, [&](const NcclFailure& other) { return other.line > failure.line; });
+  // A script's shell that somebody ends behind the run.
+  if (failure.text == "Terminated" && (log.came_to_results() || log.finished > 0)) return true;
   if (!log.came_to_results()) return false;
   // A program's error, of which it tells no more, and behind which it came to its own end and NCCL's.
   if (failure.code == Code::UnknownWarning && failure.known && failure.known->words.empty())
@@ -101,7 +103,11 @@ bool waited(const NcclLog& log) {
 bool counts(const NcclFailure& failure, const NcclLog& log, const Failures& all, bool follows) {
   // UCX names variables that it does not know, such as those of another of its releases.
   if (failure.retried || failure.code == Code::UnknownVariable) return false;
-  if (failure.is_time_limit() && waited(log)) return false;
+  // Slurm tells in several lines that it ends the step.
+  const bool of_limit =
+      failure.is_time_limit() || (failure.code == Code::GaveUp && !limit_text(log).empty() &&
+                                  failure.text.find("srun: ") != std::string::npos);
+  if (of_limit && waited(log)) return false;
   if (is_of_left_plugin(failure, all) || is_survived(failure, log, all)) return false;
   // A store that answered later.
   if (failure.code == Code::RendezvousFailed && (log.initialised > 0 || !log.completed.empty())) return false;

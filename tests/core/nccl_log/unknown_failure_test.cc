@@ -34,6 +34,11 @@ TEST(UnknownFailure, AnExitCodeOfASignalIsRead) {
       {"run.sh: line 7:  4711 Killed                  python train.py", "Killed: "},
       {"subprocess returned non-zero exit status 135.", "Crashed: "},
       {"[launch] main process exited with return code = -11", "Crashed: "},
+      {"srun: error: train-1: tasks 0-7: Exited with exit code 1", "GaveUp: Slurm tells that tasks ended"},
+      {"srun: error: train-1: task 3: Exited with exit code 139", "Crashed: "},
+      {"srun: error: train-1: task 1: Terminated", "Killed: Slurm tells that tasks were asked to end"},
+      {"srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", "GaveUp: Slurm ends"},
+      {"Terminated", "Killed: "},
       {"RuntimeError: engine timed out after 300 s", "TimedOut: "}};
   for (const auto& [line, begin] : lines) EXPECT_THAT(verify_lines(line).sentence, StartsWith(begin)) << line;
   for (const char* line :
