@@ -36,6 +36,19 @@ std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
   return {};
 }
 
+constexpr KnownLine missing_plugin_row() {
+  KnownLine row;
+  row.kind = LineKind::Failure;
+  row.code = Code::PluginFailed;
+  row.meaning = "NCCL was told to use a network plugin, and did not find its library in the container.";
+  row.remedy =
+      "Install it in the image, or name its folder in LD_LIBRARY_PATH; if it is not wanted, take the "
+      "variable "
+      "away.";
+  return row;
+}
+constexpr KnownLine kMissingPlugin = missing_plugin_row();
+
 // True if processes of both, none of which is in both, tell of one communicator.
 bool share_communicator(const NcclLog& log, const std::set<std::uint32_t>& left,
                         const std::set<std::uint32_t>& right) {
@@ -76,6 +89,23 @@ std::optional<NcclFailure> mixed_networks(const NcclLog& log) {
     return failure;
   }
   return std::nullopt;
+}
+
+std::optional<NcclFailure> missing_plugin(const NcclLog& log) {
+  constexpr std::string_view kOwn = "NCCL's own plugin";
+  const auto asked = log.values.find("NCCL_NET_PLUGIN");
+  if (asked == log.values.end() || !uses_sockets(log) || turned_off(log) || log.is_of_one_node() ||
+      log.plugins.size() != 1 || !log.plugins.contains(kOwn))
+    return std::nullopt;
+  const auto& [plugin, fact] = *asked->second.begin();
+  if (plugin.starts_with("none") || plugin.starts_with("internal")) return std::nullopt;
+  NcclFailure failure;
+  failure.code = Code::PluginFailed;
+  failure.known = &kMissingPlugin;
+  failure.text =
+      "NCCL_NET_PLUGIN=" + plugin + " was not found, so NCCL took its own plugin and came to sockets";
+  failure.line = failure.last_line = first_line(log.plugins);
+  return failure;
 }
 
 std::optional<NcclFailure> unlike_values(const NcclLog& log) {

@@ -27,6 +27,8 @@ std::string line_text(std::uint64_t line);  // "line 4: "; "" without one
 bool may_be_one_host(const NcclLog& log);
 // The failure of hosts that use unlike networks or plugins, of which no line tells; nothing where they agree.
 std::optional<NcclFailure> mixed_networks(const NcclLog& log);
+// The failure of a plugin that NCCL was told to use and did not find, where it came to sockets; nothing else.
+std::optional<NcclFailure> missing_plugin(const NcclLog& log);
 // The failure of processes of one communicator that read unlike values of a variable that has to be equal on
 // all ranks; nothing where they agree, or where the log tells another failure than what follows from that.
 std::optional<NcclFailure> unlike_values(const NcclLog& log);

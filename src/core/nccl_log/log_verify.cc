@@ -48,6 +48,7 @@ std::vector<NcclFailure> failures_seen(const NcclLog& log) {
   all.reserve(log.failures.size() + 2);
   for (const NcclFailure& failure : log.failures) all.push_back(seen_in(log, failure));
   if (auto mixed = mixed_networks(log)) all.push_back(*std::move(mixed));
+  if (auto missing = missing_plugin(log)) all.push_back(*std::move(missing));
   if (auto unlike = unlike_values(log)) all.push_back(*std::move(unlike));
   if (auto launch = launch_failure(log)) all.push_back(*std::move(launch));
   return all;

@@ -673,7 +673,7 @@ bool NcclLogReader::read_network(const Message& message) {
     return true;
   }
   if (text.find("sing internal network plugin") != text.npos ||
-      text.find("sing internal net plugin") != text.npos) {
+      text.find("sing internal net plugin") != text.npos || text.find("No plugin found (") != text.npos) {
     message.note(log_.plugins, "NCCL's own plugin");
     return true;
   }

@@ -43,6 +43,22 @@ TEST(UnlikeValues, OfOneCommunicatorAreTold) {
   EXPECT_FALSE(verify_lines(rank(0, "Ring", "0xa") + rank(1, "Tree", "0xb")).cause) << "two jobs";
 }
 
+TEST(MissingPlugin, IsWhyNcclCameToSockets) {
+  const std::string info = "g0:1:1 [0] NCCL INFO ",
+                    asked = info + "NCCL_NET_PLUGIN set by environment to aws-ofi\n",
+                    sockets = info + "NET/IB : No device found.\n" + info + "Using network Socket\n" + info +
+                              "comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8 localRank 0 MNNVL 0\n";
+  for (const std::string& absent :
+       {info + "NET/Plugin: Could not find: aws-ofi libnccl-net-aws-ofi.so. Using internal net plugin.\n",
+        info + "NET/Plugin : dlerror=libnccl-net-aws-ofi.so: cannot open shared object file: No such file or "
+               "directory No plugin found (libnccl-net-aws-ofi.so), using internal implementation\n"}) {
+    const std::string sentence = verify_lines(asked + absent + sockets).sentence;
+    EXPECT_THAT(sentence, StartsWith("PluginFailed: "));
+    EXPECT_THAT(sentence, HasSubstr("Line 2: NCCL_NET_PLUGIN=aws-ofi was not found"));
+    EXPECT_THAT(verify_lines(absent + sockets).sentence, StartsWith("FellBack: ")) << "nobody asked for it";
+  }
+}
+
 TEST(GpuDirect, OneSideAloneIsTold) {
   const std::string a = "gpu-1:7:8 [0] NCCL INFO Channel 00 : 0[7] -> 8[7] [send] via NET/IB/1",
                     b = "gpu-2:7:8 [0] NCCL INFO Channel 00 : 0[7] -> 8[7] [receive] via NET/IB/0";
