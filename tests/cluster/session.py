@@ -34,7 +34,8 @@ class Process:
 
     def variables(self, prefixes="NCCL_"):
         """NCCL's variables, or those with one of these prefixes, as the process was started with them."""
-        pairs = (self.place / "environ").read_text().split("\0")
+        # The kernel shows none while the process replaces its program, and every container has PATH.
+        pairs = eventually("its environment", (self.place / "environ").read_text, limit=10).split("\0")
         return dict(pair.split("=", 1) for pair in pairs if pair.startswith(prefixes))
 
     def file(self, path):
