@@ -219,6 +219,10 @@ Status add_members(const std::vector<nlohmann::json>& pods, ContextReader& conte
 // Names the job as a file's pods call their owner.
 JobTitle title_of_file(const Job& job) {
   const PodRecord& first = job.members.front().record;
+  for (const std::string_view label : kJobLabels) {
+    if (const auto name = first.labels.find(label); name != first.labels.end())
+      return {first.name_space, name->second, job.title.unread};
+  }
   return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <functional>
 #include <set>
 
@@ -98,7 +99,8 @@ void add_own(std::size_t rank, const Finding& finding, Founds& into) {
                             Code::RoceV1Gid,       Code::NoInterface,     Code::MixedLinks,
                             Code::GidIndexMoved,   Code::MemoryLock,      Code::SharedMemory,
                             Code::UserListShort,   Code::DeviceNotOpened, Code::DeviceNotAvailable,
-                            Code::ValueOverridden, Code::PodFailed,       Code::NoRail};
+                            Code::ValueOverridden, Code::StaleTable,      Code::PodFailed,
+                            Code::NoRail};
   if (std::ranges::find(kOwn, finding.code) == kOwn.end()) return;
   add(into, finding.code, finding.severity, {rank}, finding.sentence, finding.subject.path, finding.remedy);
 }
@@ -175,21 +177,24 @@ namespace {
 
 // Ranks that are not on their node's network, where others are, and that lack the index that these have.
 bool check_networks(const View& view, Founds& into) {
-  RankIndexes without;
-  bool on_network = false;
+  RankIndexes without, on_network;
+  std::size_t all = 0;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
     if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
-    on_network = on_network || record.host_network;
+    ++all;
+    if (record.host_network) on_network.push_back(rank);
     const Value* index = record.main_container()->find(variable::kIbGidIndex);
     const bool infiniband = index && record.reason_missing(*index) == to_string(Reason::InfiniBand);
     const bool lacks = !(index && index->value) || record.starts_itself();
     if (!record.host_network && !infiniband && lacks) without.push_back(rank);
   }
-  if (!on_network || without.empty()) return false;
-  add(into, Code::OddNode, Severity::Warning, without,
-      "is not on its node's network (hostNetwork), as others are", {},
-      "Say the same hostNetwork for all ranks.");
+  if (on_network.empty() || without.empty()) return false;
+  const bool few = on_network.size() * 2 < all;
+  add(into, Code::OddNode, Severity::Warning, few ? on_network : without,
+      few ? "is on its node's network (hostNetwork), where most are not"
+          : "is not on its node's network (hostNetwork), as others are",
+      {}, "Say the same hostNetwork for all ranks.");
   return true;
 }
 
@@ -265,6 +270,26 @@ void check_own_interface(const View& view, Founds& into) {
 
 }  // namespace
 
+namespace {
+
+// One text for values that NCCL takes alike: without case where it has none, words of a plain list in order,
+// nothing for a network that is not turned off.
+std::string meaning_of(const Variable& variable, std::string value) {
+  if (variable.name == variable::kIbDisable && nccl_integer(value) == 0) return {};
+  const bool words = variable.kind == ValueKind::WordList;
+  if (!words && !variable.ignore_case) return value;
+  std::ranges::transform(value, value.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (!words || value.find_first_of("^:;") != std::string::npos) return value;
+  std::set<std::string> sorted;
+  std::string_view rest = value;
+  for (bool more = true; more;) sorted.emplace(cut_entry(rest, ',', more));
+  sorted.erase(std::string());
+  return join(std::vector<std::string>(sorted.begin(), sorted.end()));
+}
+
+}  // namespace
+
 void check_values(const View& view, Founds& into) {
   check_own_interface(view, into);
   std::set<std::string> names;
@@ -277,10 +302,12 @@ void check_values(const View& view, Founds& into) {
     const Variable* known = find_variable(name);
     if (!known || (known->ranks != Ranks::Equal && known->ranks != Ranks::Fabric)) continue;
     RanksOf ranks_of;
+    std::map<std::string, std::string> spellings;  // the first one of each meaning
     for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
       // A missed pod is reported once, by its own finding.
       if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
-      if (const auto value = effective(view.record(rank), name)) ranks_of[*value].push_back(rank);
+      if (const auto value = effective(view.record(rank), name))
+        ranks_of[spellings.emplace(meaning_of(*known, *value), *value).first->second].push_back(rank);
     }
     const Severity severity = known->ranks == Ranks::Equal ? Severity::Error : Severity::Warning;
     const auto usual = most(ranks_of);
@@ -436,11 +463,13 @@ bool has_own_devices(const View& view) {
 
 void check_rails(const View& view, Founds& into) {
   std::map<Names, RankIndexes> ranks_of;
+  RankIndexes unlike;  // of lists whose devices are not known
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const JobRank& here = view.ranks[rank];
     if (!here.compared) continue;
     const Names names = here.hcas.empty() ? of_own_list(view, rank) : here.hcas;
     if (!names.empty()) ranks_of[sorted(names)].push_back(rank);
+    if (names.empty() && !here.missed && !own_list_text(view.record(rank)).empty()) unlike.push_back(rank);
   }
   if (ranks_of.size() > 1) {
     // A pod's own devices have their own names: only the number of devices can be compared.
@@ -452,6 +481,13 @@ void check_rails(const View& view, Founds& into) {
     }
     for (const auto& [names, ranks] : ranks_of)
       check_list(names, ranks, usual, count, own_list_text(view.record(ranks.front())), into);
+  }
+  for (const std::size_t rank : ranks_of.empty() ? RankIndexes() : unlike) {
+    const Value* list = view.record(rank).main_container()->find(variable::kIbHca);
+    add(into, Code::OddNode, Severity::Warning, {rank},
+        "has NCCL_IB_HCA=" + cut(*list->value, kMaxValue) +
+            " of its own, where others have their node's list",
+        variable::kIbHca, "Remove NCCL_IB_HCA from the rank, or set it alike on all.");
   }
   check_reasons(view, variable::kIbHca, into);
   check_reasons(view, variable::kIbGidIndex, into);
@@ -492,6 +528,17 @@ void check_nodes(const View& view, Founds& into) {
   const auto usual = most(indexes);
   for (const auto& [index, ranks] : indexes) {
     if (!usual || index == *usual) continue;
+    RankIndexes own;
+    for (const std::size_t rank : ranks) {
+      const Value* value = view.record(rank).main_container()->find(variable::kIbGidIndex);
+      if (value && value->state == State::Users) own.push_back(rank);
+    }
+    if (!own.empty()) {
+      add(into, Code::RankIndexDiffers, Severity::Warning, own,
+          "has NCCL_IB_GID_INDEX=" + cut(index, kMaxValue) + " of its own, most have their node's " + *usual,
+          variable::kIbGidIndex, "Remove NCCL_IB_GID_INDEX from the rank, or set it alike on all.");
+      if (own.size() == ranks.size()) continue;
+    }
     add(into, Code::RankIndexDiffers, Severity::Info, ranks,
         "has GID index " + index + ", most have " + *usual + ": right where each has its own node's",
         variable::kIbGidIndex);

@@ -241,6 +241,19 @@ void add_no_list(std::string_view reason, std::string_view detail, std::string_v
   into.back().subject.path = variable::kIbHca;
 }
 
+void fold_mixed_links(std::vector<Finding>& findings) {
+  for (const Code code : {Code::NoList, Code::ListNotExact}) {
+    const auto cause = std::ranges::find(findings, code, &Finding::code);
+    if (cause == findings.end()) continue;
+    const std::string sentence = cause->sentence;
+    if (std::erase_if(findings, [](const Finding& finding) { return finding.code == Code::MixedLinks; }) == 0)
+      continue;
+    Finding& kept = *std::ranges::find(findings, sentence, &Finding::sentence);
+    kept.severity = Severity::Error;
+    kept.sentence += " They are of two link layers, which do not connect.";
+  }
+}
+
 void add_no_interface(std::string_view detail, const Subject& of, std::vector<Finding>& into) {
   into.push_back({Code::NoInterface, Severity::Warning, of,
                   "No NCCL_SOCKET_IFNAME (InterfaceAbsent): " + std::string(detail) +

@@ -216,6 +216,7 @@ class Judge {
       add_short_lists(answer_.engines, subject(), findings);
       judge_interfaces();
     }
+    fold_mixed_links(findings);
     sort_findings(findings);
   }
 

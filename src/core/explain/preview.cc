@@ -372,6 +372,7 @@ void judge(const ExplainInput& input, Explanation& into) {
       !into.containers.empty() && !find_named(into.containers.front().own, variable::kIbHca))
     add_left_out_ports(*input.table, *input.policy, input.plan.exposure, input.now, pod, into.findings);
   add_short_lists(into.engines, pod, into.findings);
+  fold_mixed_links(into.findings);
   sort_findings(into.findings);
   std::erase_if(into.warnings, [&](const std::string& warning) {
     return std::ranges::any_of(into.findings, [&](const Finding& finding) {

@@ -199,6 +199,52 @@ TEST(JobAnswer, OneHostIdOnSeveralNodesIsAnError) {
   EXPECT_THAT(told(ask_job(all)), ElementsAre("error ValueMisread worker-0 worker-1"));
 }
 
+TEST(JobAnswer, ValuesThatNcclTakesAlikeAreEqual) {
+  const auto with = [](const char* name, const char* one, const char* other) {
+    std::vector<Json> all;
+    for (int n = 0; n < 2; ++n) {
+      Worker worker(n);
+      worker.env = Json::array({env_literal(name, n == 0 ? one : other)});
+      all.push_back(worker.make());
+    }
+    return told(ask_job(all));
+  };
+  EXPECT_THAT(with("NCCL_ALGO", "Ring,Tree", "tree,ring"), IsEmpty());
+  EXPECT_THAT(with("NCCL_ALGO", "^Ring,Tree", "^tree,ring"), testing::Not(IsEmpty())) << "not looked into";
+  EXPECT_THAT(with("NCCL_ALGO", "Ring", "Tree"), testing::Not(IsEmpty()));
+  EXPECT_THAT(
+      told(with_odd([](Worker& worker) { worker.env = Json::array({env_literal("NCCL_IB_DISABLE", "0")}); })),
+      IsEmpty());
+}
+
+TEST(JobAnswer, AnIndexOrAListOfOneRanksOwnIsToldWithoutATable) {
+  const auto of = [](const char* name, const char* value) {
+    return told(with_odd([&](Worker& worker) { worker.env = Json::array({env_literal(name, value)}); }));
+  };
+  EXPECT_THAT(of("NCCL_IB_GID_INDEX", "5"), testing::Contains("warning RankIndexDiffers worker-2"));
+  EXPECT_THAT(of("NCCL_IB_HCA", "mlx5_1"), testing::Contains("warning OddNode worker-2"));
+}
+
+TEST(JobAnswer, OfTwoNetworksTheRarerOneIsTold) {
+  const auto with = [](bool most) {
+    std::vector<Json> all;
+    for (int n = 0; n < 4; ++n) {
+      Worker worker(n);
+      worker.then = [&, n](Json& object) {
+        const bool host = (n == 2) != most;
+        object["spec"]["hostNetwork"] = host;
+        Json status = Json::parse(object["metadata"]["annotations"]["nccl-env.io/status"].get<std::string>());
+        if (!host) status["form"] = "ContainerStart";
+        object["metadata"]["annotations"]["nccl-env.io/status"] = status.dump();
+      };
+      all.push_back(worker.make());
+    }
+    return ask_job(all).answer.sentence;
+  };
+  EXPECT_THAT(with(true), testing::HasSubstr("rank worker-2 on node gpu-2 is not on its node's network"));
+  EXPECT_THAT(with(false), testing::HasSubstr("rank worker-2 on node gpu-2 is on its node's network"));
+}
+
 TEST(JobAnswer, ARankThatIsBeingDeletedIsInTheFirstSentence) {
   const AnsweredJob asked = with_odd([](Worker& worker) {
     worker.then = [](Json& object) { object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"; };

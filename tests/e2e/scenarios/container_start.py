@@ -224,7 +224,7 @@ def check_explain(cluster):
            ("not started", True, "not written"))
     tell(cluster, "rank-0", waiting={"reason": "ImagePullBackOff", "message": "no such image"})
     expect_in("an image that is not there", " ".join(ask.told(1, "explain", "pod/rank-0", "-n", "start").split()),
-              "not started. The pod's init container nccl-env-resolve", "(ImagePullBackOff: registry.example.com/nccl-env-agent)",
+              "not started. The pod's init container nccl-env-resolve", "(ImagePullBackOff: registry.example.com/nccl-env-agent, no such image)",
               "/etc/nccl.conf of container train", "not written yet: ImagePullBackOff")
     message = run_resolver(cluster, containers(bound)[RESOLVER])
     tell(cluster, "rank-0", terminated=terminated(message))
