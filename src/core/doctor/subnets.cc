@@ -57,6 +57,7 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
   const Owner& first = owners.front();
   if (std::ranges::all_of(owners, [&](const Owner& owner) { return owner.node == first.node; })) {
     std::vector<std::string> ports;
+    ports.reserve(owners.size());
     for (const Owner& owner : owners) ports.push_back(port_name(*first.node->table, *owner.port));
     Report(*first.pool, input, findings)
         .add(Code::DuplicateAddress, severity, first.node, std::move(ports),

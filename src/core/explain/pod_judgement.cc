@@ -104,12 +104,12 @@ class Judge {
 
   // A node that gives no index today gives none to a new pod.
   [[nodiscard]] std::string remedy_of_lost_index() const {
-    const std::string anew = "Create the pod anew, at best the whole job at once.";
+    std::string anew = "Create the pod anew, at best the whole job at once.";
     const auto node = around_.policy ? values_today(record_, around_) : std::nullopt;
     const Value* omitted = node ? node->omission(variable::kIbGidIndex) : nullptr;
     if (!omitted || !omitted->reason) return anew;
-    return std::string(remedy(*omitted->reason)) + " (" + std::string(to_string(*omitted->reason)) +
-           ": the node gives no index now.) " + anew;
+    return "The node gives no index now (" + std::string(to_string(*omitted->reason)) +
+           "): " + std::string(remedy(*omitted->reason)) + " " + anew;
   }
 
   void add_failed() {
