@@ -12,6 +12,7 @@
 #include "commands/commands.h"
 #include "nccl_env/core/explain/job.h"
 #include "nccl_env/core/explain/pod_print.h"
+#include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
@@ -277,9 +278,7 @@ namespace {
 // The first pod whose user has chosen fewer HCAs, which may be meant; "" if none.
 std::string choice_of_a_user(const std::vector<JudgedPod>& pods) {
   for (const auto& [name, findings] : pods) {
-    const auto found = std::ranges::find_if(findings, [](const Finding& finding) {
-      return finding.code == Code::UserListShort && finding.subject.path.starts_with("NCCL_");
-    });
+    const auto found = std::ranges::find_if(findings, is_meant_choice);
     if (found != findings.end()) return paragraph(name + ": " + found->sentence) + "\n";
   }
   return {};

@@ -52,7 +52,7 @@ void add_entry(std::string_view entry, Json& into) {
   into.push_back({{"name", entry.substr(0, equals)}, {"value", entry.substr(equals + 1)}});
 }
 
-// What the user has set.
+// The entries that the user has set.
 struct UsersEntries {
   Json entries = Json::array();
   std::map<std::string, std::string, std::less<>> files;  // by variable, of those that a file of NCCL's sets
@@ -301,11 +301,14 @@ std::string_view remedy_here(std::string_view text) {
 
 std::string_view nothing_here(const NodeFabric& table) {
   if (table.ports.empty()) return "this machine has no RDMA devices";
-  const auto of_efa = [](const Port& port) { return link_layer_of(port) == LinkLayer::Unspecified; };
-  if (!std::ranges::all_of(table.ports, of_efa)) return {};
-  return "this machine's devices are not reached through verbs (AWS EFA): NCCL takes them by the "
-         "aws-ofi-nccl "
-         "plugin, which needs none of these variables";
+  const auto of_verbs = [](const Port& port) { return link_layer_of(port) != LinkLayer::Unspecified; };
+  if (std::ranges::any_of(table.ports, of_verbs)) return {};
+  const auto of_efa = [](const Port& port) { return port.driver == "efa"; };
+  if (!std::ranges::all_of(table.ports, of_efa))
+    return "NCCL does not reach this machine's devices through verbs";
+  return "NCCL does not reach this machine's devices through verbs (AWS EFA), but by the aws-ofi-nccl "
+         "plugin, which "
+         "needs none of these variables";
 }
 
 std::string disabled_here(const MachineEnv& env) {

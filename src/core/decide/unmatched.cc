@@ -31,7 +31,7 @@ bool is_processor(std::string_view name) {
                      [&](std::string_view part) { return lower.find(part) != std::string::npos; });
 }
 
-// Of "RDMA/HCA", too, which Kubernetes refuses.
+// True also for "RDMA/HCA", which Kubernetes refuses.
 bool names_resource(std::string_view text) {
   return is_extended_resource(lower_case(text));
 }

@@ -120,7 +120,7 @@ bool is_cause(const Finding& finding) {
                                                 code == Code::NoAddress || code == Code::HardwareDiffers);
 }
 
-// Of one node and the same ports: `of` follows from `from`.
+// `of` follows from `from`, on one node and the same ports.
 struct Consequence {
   Code of, from;
   std::string_view clause;  // that the cause then says

@@ -133,7 +133,7 @@ void report_unserved(Report& report, const Unserved& unserved) {
              unserved.v1 ? kOnlyV1 : kNoneHave);
 }
 
-// Of two nodes, the one that has no address at all, where the other has all; null: neither.
+// Returns the one of two nodes that has no address at all, where the other has all; null: neither.
 const NodeView* unserved_of_two(const std::map<const NodeView*, Served>& by_node) {
   if (by_node.size() != 2) return nullptr;
   const auto& [left, right] = std::pair(*by_node.begin(), *by_node.rbegin());

@@ -16,6 +16,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/pod_print.h"
+#include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
@@ -192,8 +193,8 @@ class Sentence {
  public:
   Sentence(std::string_view name, const job::View& view, const job::Founds& founds)
       : name_(name), view_(view) {
-    for (const job::Found& found : founds) {
-      if (meant_choice({found.finding})) off_ = &found.finding;
+    for (const job::Found& found : founds.all) {
+      if (is_meant_choice(found.finding)) off_ = &found.finding;
       if (found.finding.severity == Severity::Info) continue;
       if (!worst_) worst_ = &found;
       ++findings_;
@@ -294,8 +295,8 @@ class Sentence {
   std::set<std::size_t> odd_;
 };
 
-// Pods that were given nothing, a launcher, too: "1 pod beside the ranks is in trouble: launcher on node n1,
-// container c has failed (OOMKilled, exit code 137)."; "" if none.
+// Tells of pods that were given nothing, a launcher, too: "1 pod without values is in trouble: rank launcher
+// on node n1, container c has failed (OOMKilled, exit code 137)."; "" if none.
 std::string trouble_beside(const job::View& view) {
   std::size_t troubled = 0;
   std::string first;
@@ -364,13 +365,13 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
   job::check_values(view, founds);
   job::check_rails(view, founds);
   job::check_nodes(view, founds);
-  std::ranges::stable_sort(founds, {}, [](const job::Found& found) {
+  std::ranges::stable_sort(founds.all, {}, [](const job::Found& found) {
     return std::pair(found.finding.severity, found.finding.code);
   });
-  for (job::Found& found : founds) std::ranges::sort(found.ranks);
+  for (job::Found& found : founds.all) std::ranges::sort(found.ranks);
   add_notes(view, answer);
   answer.sentence = Sentence(name, view, founds).write();
-  for (job::Found& found : founds) {
+  for (job::Found& found : founds.all) {
     Subject& subject = found.finding.subject;
     subject.kind = "Job";
     subject.name_space = members.front().record.name_space;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <functional>
 #include <set>
 
@@ -78,15 +77,13 @@ std::string policy_of(const PodRecord& record) {
 
 void add(Founds& into, Code code, Severity severity, const RankIndexes& ranks, std::string sentence,
          std::string_view variable, std::string remedy) {
-  for (Found& known : into) {
-    const Finding& finding = known.finding;
-    if (finding.code == code && finding.subject.path == variable && finding.sentence == sentence) {
-      known.ranks.insert(known.ranks.end(), ranks.begin(), ranks.end());
-      return;
-    }
-  }
-  into.push_back(
-      {{code, severity, {.path = std::string(variable)}, std::move(sentence), std::move(remedy)}, ranks});
+  const auto [place, added] =
+      into.places.try_emplace({code, std::string(variable), sentence}, into.all.size());
+  if (added)
+    into.all.push_back(
+        {{code, severity, {.path = std::string(variable)}, std::move(sentence), std::move(remedy)}, {}});
+  RankIndexes& of = into.all[place->second].ranks;
+  of.insert(of.end(), ranks.begin(), ranks.end());
 }
 
 namespace {
@@ -241,7 +238,7 @@ void check_host_id(const View& view, Founds& into) {
   }
 }
 
-// What most ranks have, and this one, whose own value it is: an interface that its node has, too.
+// Tells of a rank's own interface, where its node has that of most ranks, too.
 void check_own_interface(const View& view, Founds& into) {
   RanksOf ranks_of;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
@@ -270,26 +267,6 @@ void check_own_interface(const View& view, Founds& into) {
 
 }  // namespace
 
-namespace {
-
-// One text for values that NCCL takes alike: without case where it has none, words of a plain list in order,
-// nothing for a network that is not turned off.
-std::string meaning_of(const Variable& variable, std::string value) {
-  if (variable.name == variable::kIbDisable && nccl_integer(value) == 0) return {};
-  const bool words = variable.kind == ValueKind::WordList;
-  if (!words && !variable.ignore_case) return value;
-  std::ranges::transform(value, value.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (!words || value.find_first_of("^:;") != std::string::npos) return value;
-  std::set<std::string> sorted;
-  std::string_view rest = value;
-  for (bool more = true; more;) sorted.emplace(cut_entry(rest, ',', more));
-  sorted.erase(std::string());
-  return join(std::vector<std::string>(sorted.begin(), sorted.end()));
-}
-
-}  // namespace
-
 void check_values(const View& view, Founds& into) {
   check_own_interface(view, into);
   std::set<std::string> names;
@@ -307,7 +284,7 @@ void check_values(const View& view, Founds& into) {
       // A missed pod is reported once, by its own finding.
       if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
       if (const auto value = effective(view.record(rank), name))
-        ranks_of[spellings.emplace(meaning_of(*known, *value), *value).first->second].push_back(rank);
+        ranks_of[spellings.emplace(nccl_meaning(*known, *value), *value).first->second].push_back(rank);
     }
     const Severity severity = known->ranks == Ranks::Equal ? Severity::Error : Severity::Warning;
     const auto usual = most(ranks_of);
@@ -518,12 +495,12 @@ void check_nodes(const View& view, Founds& into) {
     for (const auto& [values, some] : ranks_of) {
       if (values != usual) ranks.insert(ranks.end(), some.begin(), some.end());
     }
-    into.push_back({{Code::NodeValuesDiffer,
-                     Severity::Warning,
-                     {},
-                     "shares its node with ranks that have other values: the table or the policy changed "
-                     "between their Bindings"},
-                    std::move(ranks)});
+    into.all.push_back({{Code::NodeValuesDiffer,
+                         Severity::Warning,
+                         {},
+                         "shares its node with ranks that have other values: the table or the policy changed "
+                         "between their Bindings"},
+                        std::move(ranks)});
   }
   const auto usual = most(indexes);
   for (const auto& [index, ranks] : indexes) {

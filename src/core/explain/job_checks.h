@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "nccl_env/core/explain/job_ranks.h"
@@ -27,7 +28,10 @@ struct Found {
   Finding finding;
   RankIndexes ranks;
 };
-using Founds = std::vector<Found>;
+struct Founds {
+  std::vector<Found> all;
+  std::map<std::tuple<Code, std::string, std::string>, std::size_t> places;  // by code, variable and sentence
+};
 
 // Adds the ranks to the finding that says the same, or makes one.
 void add(Founds& into, Code code, Severity severity, const RankIndexes& ranks, std::string sentence,

@@ -20,6 +20,7 @@
 #include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
@@ -306,12 +307,14 @@ void add_host_id(const NcclEnv& own, const Subject& of, std::vector<Finding>& in
   into.back().subject.path = "NCCL_HOSTID";
 }
 
+bool is_meant_choice(const Finding& finding) {
+  const std::string& of = finding.subject.path;
+  return finding.code == Code::UserListShort &&
+         (of == variable::kIbDisable || of == variable::kNet || of == variable::kIbHca);
+}
+
 const Finding* meant_choice(const std::vector<Finding>& findings) {
-  const auto found = std::ranges::find_if(findings, [](const Finding& finding) {
-    const std::string& of = finding.subject.path;
-    return finding.code == Code::UserListShort &&
-           (of == variable::kIbDisable || of == variable::kNet || of == variable::kIbHca);
-  });
+  const auto found = std::ranges::find_if(findings, is_meant_choice);
   return found == findings.end() ? nullptr : &*found;
 }
 

@@ -370,7 +370,7 @@ bool has_log(const Json& status) {
          std::ranges::any_of(items_at(status, "initContainerStatuses"), ran);
 }
 
-// What a container of a pod that has a node and does not run yet waits for: "ContainerCreating".
+// Returns the reason for which a container of a pod that has a node waits: "ContainerCreating".
 std::string start_of(const Json& status) {
   for (const Json& container : items_at(status, "containerStatuses")) {
     const std::string waits = text_at(member(member(container, "state"), "waiting"), "reason");

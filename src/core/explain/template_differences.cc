@@ -10,6 +10,7 @@
 
 #include "explain/judgement.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
@@ -46,24 +47,27 @@ std::set<std::string> names_of(std::span<const NamedTemplate> templates) {
   return names;
 }
 
-void compare_variable(std::span<const NamedTemplate> templates, const std::string& name) {
-  std::map<std::string, const NamedTemplate*> with;  // the first one of each value
+void compare_variable(std::span<const NamedTemplate> templates, const Variable& variable) {
+  const std::string name(variable.name);
+  std::map<std::string, const NamedTemplate*> with;  // by meaning, the first one
   for (const NamedTemplate& each : templates) {
     const auto value = value_of(*each.explanation, name);
     if (!value) return;
-    with.try_emplace(*value, &each);
+    with.try_emplace(nccl_meaning(variable, *value), &each);
   }
   if (with.size() < 2) return;
   for (const NamedTemplate& each : templates) {
     const std::string here = *value_of(*each.explanation, name);
     if (here.empty()) continue;  // the one that sets it is told
-    const auto other = std::ranges::find_if(with, [&](const auto& one) { return one.first != here; });
+    const std::string meaning = nccl_meaning(variable, here);
+    const auto other = std::ranges::find_if(with, [&](const auto& one) { return one.first != meaning; });
     each.explanation->findings.push_back({Code::ValuesDiffer,
                                           Severity::Error,
                                           {.kind = "Pod", .path = name},
-                                          name + " is " + words(here) + " here, and " + words(other->first) +
-                                              " in " + printable(other->second->path) +
-                                              ": it has to be equal on all ranks."});
+                                          name + " is " + words(here) + " here, and " +
+                                              words(*value_of(*other->second->explanation, name)) + " in " +
+                                              printable(other->second->path) + ": it " +
+                                              std::string(agreement_text(variable.ranks)) + "."});
     sort_findings(each.explanation->findings);
   }
 }
@@ -82,7 +86,7 @@ void compare_templates(std::span<const NamedTemplate> of_one_job) {
   if (ranks.size() < 2) return;
   for (const std::string& name : names_of(ranks)) {
     const Variable* known = find_variable(name);
-    if (known && known->ranks == Ranks::Equal) compare_variable(ranks, name);
+    if (known && known->ranks == Ranks::Equal) compare_variable(ranks, *known);
   }
 }
 

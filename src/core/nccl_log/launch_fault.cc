@@ -33,7 +33,7 @@ constexpr KnownLine kTwins = launch_row(
     "Compare RANK, NODE_RANK (--node-rank) and LOCAL_RANK that the processes were started with; look "
     "for one that was started twice.");
 
-// Who tells a number: a log, and the processes in it.
+// The logs that tell a number, and the processes in each.
 using Tellers = std::vector<std::pair<std::size_t, const LogFact*>>;
 struct Told {
   std::map<int, Tellers> sizes, ranks;
@@ -147,7 +147,7 @@ std::optional<NcclFailure> launch_failure(const NcclLog& log) {
 }
 
 std::vector<std::size_t> jobs_of(std::span<const NcclLog* const> logs) {
-  // Of each log the first with which it shares a communicator, by however many steps.
+  // For each log, the first with which it shares a communicator, by however many steps.
   std::vector<std::size_t> first(logs.size());
   std::iota(first.begin(), first.end(), std::size_t{0});
   const auto root = [&](std::size_t log) {

@@ -121,7 +121,8 @@ std::optional<NcclFailure> unlike_values(const NcclLog& log) {
     const auto usual =
         std::ranges::max_element(values, {}, [](const auto& each) { return each.second.processes.size(); });
     for (const auto& [value, fact] : values) {
-      if (value == usual->first || !share_communicator(log, fact.processes, usual->second.processes))
+      if (nccl_meaning(*known, value) == nccl_meaning(*known, usual->first) ||
+          !share_communicator(log, fact.processes, usual->second.processes))
         continue;
       const auto process = [&](std::uint32_t number) { return log.process_names[number]; };
       NcclFailure failure;

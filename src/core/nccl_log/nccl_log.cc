@@ -84,7 +84,7 @@ std::string rank_of_all(std::string_view text) {
 }
 
 bool tells_end(std::string_view text) {
-  // Of programs; of Lightning, Megatron-LM and Transformers.
+  // Ends of programs, of Lightning, Megatron-LM and Transformers.
   constexpr std::string_view kEnds[] = {"raining finished",      "raining complete",  "raining has finished",
                                         "inished training",      "ompleted training", "raining is done",
                                         "`Trainer.fit` stopped", "{'train_runtime': "};

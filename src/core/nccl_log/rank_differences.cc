@@ -244,11 +244,17 @@ class Comparison {
   // does not tell one, its rank may have the default, or prints less.
   void compare_values() {
     std::map<std::string_view, std::map<std::string, std::vector<std::size_t>>> read;
+    std::map<std::pair<std::string_view, std::string>, std::string>
+        spellings;  // the first one of each meaning
     for (const std::size_t rank : among_) {
       for (const auto& [name, values] : ranks_[rank].log.values) {
         const Variable* known = find_nccl_variable(name);
-        if (known && (known->ranks == Ranks::Equal || known->ranks == Ranks::Fabric))
-          read[known->name][listed(values)].push_back(rank);
+        if (known && (known->ranks == Ranks::Equal || known->ranks == Ranks::Fabric)) {
+          const std::string value = listed(values);
+          const auto known_as =
+              spellings.try_emplace({known->name, nccl_meaning(*known, value)}, value).first;
+          read[known->name][known_as->second].push_back(rank);
+        }
       }
     }
     for (const auto& [name, of] : read) compare_value(*find_nccl_variable(name), of);

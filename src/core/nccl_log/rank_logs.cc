@@ -415,7 +415,7 @@ class RankJudge {
     // Those that the limit had not ended lost the ones that it had.
     ended_by_limit_ = lost_ && limited && !all_limited;
     if (ended_by_limit_) return;
-    // Of two ranks the one whose connection closed did not close it.
+    // A rank whose connection closed did not close it.
     if (others.size() < waiting_ || (closed_ && others.size() == waiting_)) late_ = std::move(others);
     if (lost_) narrow_late();
     for (const std::size_t rank : late_) note(rank, lost_ ? "most likely ended first" : "most likely late");
@@ -511,7 +511,7 @@ class RankJudge {
     if (restarted_ == rank) return Place::Symptom;
     if (std::ranges::binary_search(unbegun_, rank)) return Place::Silent;
     const Place place = place_of(ranks_[rank], odd_[rank]);
-    // What it led to are symptoms.
+    // Its consequences are symptoms.
     return led_to_.contains(rank) ? std::min(place, Place::Symptom) : place;
   }
   // The ranks that the logs tell to be their own, of how many.

@@ -69,7 +69,7 @@ std::vector<std::vector<std::size_t>> findings_by_node(const Diagnosis& diagnosi
 // Nodes on which an address lost its GID index since the node booted: pods there may hold an index that is
 // gone.
 std::vector<std::string> nodes_with_drift(const DoctorInput& input);
-// What to do about GidIndexMoved while nobody has looked at the node's pods.
+// Says what to do about GidIndexMoved while nobody has looked at the node's pods.
 std::string remedy_of_moved(const std::string& node);
 // Nodes on which the fabric's list takes further devices unless it begins with '=': pods of policies by which
 // lists are plain may have one from before those devices were there.

@@ -35,8 +35,7 @@ struct GivenContainer {
   std::map<std::string, std::string, std::less<>> decided;  // of them, what of the user's decides about each
   std::vector<std::string> lost;                            // by the status it has them, and neither env nor
                                                             // file of it is there
-  std::vector<std::string>
-      replaced;  // "NCCL_IB_HCA=mlx5_0": in env, and by the status the file was to bring it
+  std::vector<std::string> replaced;  // "NCCL_IB_HCA=mlx5_0": came into env after the webhook gave it by file
   std::vector<std::string> resources;  // extended resources that it requests
 
   // The value that NCCL takes: for each variable the env beats the file.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a manifest would get, as JSON, as text for people and as env.
+// Prints what a manifest would get: as JSON, as text for people and as env.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -586,6 +586,21 @@ std::optional<std::string> network_problem(std::string_view name) {
   return in_quotes(name) + " is not a network of NCCL's own: do you mean " + std::string(meant) + "?";
 }
 
+std::string nccl_meaning(const Variable& variable, std::string_view value) {
+  if (variable.name == variable::kIbDisable && nccl_integer(value) == 0) return {};
+  const bool words = variable.kind == ValueKind::WordList;
+  if (!words && !variable.ignore_case) return std::string(value);
+  const std::string lower = lower_case(value);
+  if (!words || lower.find_first_of("^:;") != lower.npos) return lower;
+  std::vector<std::string> sorted;
+  std::string_view rest = lower;
+  for (bool more = true; more;) {
+    if (const std::string_view word = cut_entry(rest, ',', more); !word.empty()) sorted.emplace_back(word);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  return join(sorted);
+}
+
 std::optional<std::string> nccl_value_problem(const Variable& variable, std::string_view value) {
   if (value.size() > kLongestValue) return "has more than 1023 bytes, where NCCL cuts the lines of its files";
   if (!is_printable_ascii(value)) return in_quotes(value) + " holds a character that is not printable ASCII";

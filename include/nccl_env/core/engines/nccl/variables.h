@@ -17,6 +17,10 @@ namespace nccl_env {
 const Variable* find_nccl_variable(std::string_view name);
 std::span<const Variable> nccl_variables();  // sorted by name
 
+// Returns one text for values that NCCL takes alike: without case where it has none, the words of a plain
+// list in order, "" for an NCCL_IB_DISABLE that disables nothing.
+std::string nccl_meaning(const Variable& variable, std::string_view value);
+
 // Says what is wrong with a value of NCCL's variable that is not empty.
 std::optional<std::string> nccl_value_problem(const Variable& variable, std::string_view value);
 // "is not a variable of NCCL's: do you mean NCCL_IB_TIMEOUT?", for a name that is nearly one of the
