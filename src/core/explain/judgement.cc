@@ -20,7 +20,6 @@
 #include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
-#include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
@@ -305,17 +304,6 @@ void add_host_id(const NcclEnv& own, const Subject& of, std::vector<Finding>& in
            " is the same in each pod of this template: NCCL takes pods of several nodes for one host.",
        "Remove NCCL_HOSTID, or give it another value on each node."});
   into.back().subject.path = "NCCL_HOSTID";
-}
-
-bool is_meant_choice(const Finding& finding) {
-  const std::string& of = finding.subject.path;
-  return finding.code == Code::UserListShort &&
-         (of == variable::kIbDisable || of == variable::kNet || of == variable::kIbHca);
-}
-
-const Finding* meant_choice(const std::vector<Finding>& findings) {
-  const auto found = std::ranges::find_if(findings, is_meant_choice);
-  return found == findings.end() ? nullptr : &*found;
 }
 
 void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>& into) {

@@ -54,8 +54,6 @@ void add_turned_off(const FindGiven& given, const Subject& of, std::vector<Findi
 void add_users_off(const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
 // Adds ValueMisread for a host's ID that a template gives to all of its pods.
 void add_host_id(const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
-// Finds the first that is_meant_choice; null if there is none.
-const Finding* meant_choice(const std::vector<Finding>& findings);
 
 // Adds StaleTable for a table of a time to come.
 void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>& into);

@@ -11,6 +11,7 @@
 #include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/explain/meant_choice.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"

@@ -90,9 +90,6 @@ struct Explanation {
   std::vector<EngineChoices> engines = {};  // likewise, for those that the policy names
 };
 
-// True for what a user chose for NCCL and may mean so: a network that is off, a shorter list. It stands in
-// the first line, although nothing may be wrong.
-bool is_meant_choice(const Finding& finding);
 // Adds the finding of a pod that gets nothing by a mistake, for the explanation's reason.
 void tell_mistake(const Pod& pod, Explanation& into);
 Explanation explain(const ExplainInput& input);
