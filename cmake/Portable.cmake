@@ -7,6 +7,8 @@ set(NCCL_ENV_SIMDJSON "" CACHE PATH "Folder with simdjson.h and simdjson.cpp, th
 
 add_library(nccl_env_simdjson STATIC ${NCCL_ENV_SIMDJSON}/simdjson.cpp)
 target_include_directories(nccl_env_simdjson SYSTEM PUBLIC ${NCCL_ENV_SIMDJSON})
+# A command reads one listing: the ways for newer processors gain nothing and take 70 kB.
+target_compile_definitions(nccl_env_simdjson PUBLIC SIMDJSON_IMPLEMENTATION_ICELAKE=0 SIMDJSON_IMPLEMENTATION_HASWELL=0)
 add_library(simdjson::simdjson ALIAS nccl_env_simdjson)
 
 find_library(NCCL_ENV_YAML_CPP libyaml-cpp.a REQUIRED)

@@ -48,7 +48,7 @@ def without_cluster(cli, machine, folder):
     if machine.node or not machine.hcas:
         return
     command = [cli, "env", "--sysfs", folder / machine.name / "sys", "-i", "--policy", folder / "policy.yaml"]
-    if all(hca.get("driver") == "efa" for hca in machine.hcas):  # for the plugin, which needs none of the variables
+    if machine.by_plugin():
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if (done.returncode, done.stdout, "aws-ofi-nccl" in done.stderr) != (3, "", True):
             raise RuntimeError(f"env of {machine.name} ended with {done.returncode}: {done.stderr.strip()}")

@@ -44,6 +44,10 @@ class Machine:
             else:
                 raise ValueError(f"{path.name}:{number}: unknown word {word}")
 
+    def by_plugin(self):
+        """Whether NCCL reaches all HCAs through a plugin alone, which needs none of the variables: AWS EFA."""
+        return all(hca.get("driver") == "efa" for hca in self.hcas)
+
 
 class Tree:
     def __init__(self, root):
