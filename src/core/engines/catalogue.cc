@@ -128,7 +128,7 @@ bool has_engine_prefix(std::string_view name) {
 
 // Other programs have names with some of the beginnings (TP_SIZE): there each variable counts by itself.
 bool has_known_prefix(std::string_view name) {
-  if (!has_engine_prefix(name)) return false;
+  if (!has_engine_prefix(name)) return name_problem(name).has_value();  // misspelt
   const bool shared = std::string_view("MFTV").find(name.front()) != std::string_view::npos;
   return !shared || find_engine_variable(name);
 }

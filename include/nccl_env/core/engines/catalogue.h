@@ -25,7 +25,8 @@ const EngineGroup* group_of(std::string_view variable);
 // nullptr for a variable that no engine's part of the catalogue holds.
 const Variable* find_variable(std::string_view name);
 std::span<const Variable* const> all_variables();  // NCCL's by name, then those of the others
-// Whether a variable belongs to NCCL, to RCCL, or to another engine (docs/use/policy.md, env).
+// Whether a variable belongs to NCCL, to RCCL, or to another engine (docs/use/policy.md, env), or was meant
+// to: nccl_debug, NCLL_DEBUG.
 bool has_known_prefix(std::string_view name);
 // Whether it may, or may decide about one that does: other programs have names that begin so, too.
 bool has_engine_prefix(std::string_view name);

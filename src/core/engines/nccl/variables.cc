@@ -558,18 +558,39 @@ std::span<const Variable> nccl_variables() {
   return kVariables;
 }
 
+namespace {
+
+// "NCCL_IB_HCA" of "nccl_ib_hca" and "NCLL_IB_HCA": the beginning is misspelt, and the rest names a variable;
+// "" of other names.
+std::string_view with_prefix(std::string_view name) {
+  constexpr std::array<std::string_view, 1> kWord{"NCCL"};
+  const std::string_view head = name.substr(0, std::min(name.find('_'), name.size()));
+  if (head.empty() || lower(head.front()) != 'n' || head.size() == name.size()) return {};
+  const bool swapped = head.size() == 4 && std::is_permutation(head.begin(), head.end(), kWord[0].begin());
+  if (!swapped && nearest(head, kWord, 1).empty()) return {};
+  const std::string_view rest = name.substr(head.size() + 1);
+  const auto found = std::find_if(kVariables.begin(), kVariables.end(), [&](const Variable& row) {
+    return equal_ignoring_case(row.name.substr(kPrefix.size()), rest);
+  });
+  return found == kVariables.end() || found->name == name ? std::string_view() : found->name;
+}
+
+}  // namespace
+
 std::optional<std::string> name_problem(std::string_view name) {
   // Parameters that NCCL reads and the catalogue does not hold, near to some that it holds.
   constexpr std::array<std::string_view, 4> kOthers{"NCCL_GIN_ENABLE", "NCCL_NVTX_DISABLE", "NCCL_PAT_ENABLE",
                                                     "NCCL_P2P_NVL_CHUNKSIZE"};
-  if (!name.starts_with(kPrefix) || find_nccl_variable(name)) return std::nullopt;
+  if (find_nccl_variable(name)) return std::nullopt;
+  std::string_view meant = with_prefix(name);
+  if (meant.empty() && !name.starts_with(kPrefix)) return std::nullopt;
   if (std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end()) return std::nullopt;
   static const auto kNames = [] {
     std::array<std::string_view, std::size(kVariables)> names;
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = kVariables[i].name;
     return names;
   }();
-  const std::string_view meant = nearest(name, kNames);
+  if (meant.empty()) meant = nearest(name, kNames);
   if (meant.empty()) return std::nullopt;
   return "is not a variable of NCCL's: do you mean " + std::string(meant) + "?";
 }
@@ -587,7 +608,17 @@ std::optional<std::string> network_problem(std::string_view name) {
 }
 
 std::string nccl_meaning(const Variable& variable, std::string_view value) {
-  if (variable.name == variable::kIbDisable && nccl_integer(value) == 0) return {};
+  // Taken where nothing is set. Sources: NCCL_PARAM of IbDisable, IbQpsPerConn, CrossNic and PxnDisable,
+  // NCCL 2.32.3.
+  constexpr std::array<std::pair<std::string_view, std::int64_t>, 4> kDefaults{{
+      {variable::kIbDisable, 0},
+      {"NCCL_IB_QPS_PER_CONNECTION", 1},
+      {"NCCL_CROSS_NIC", 2},
+      {"NCCL_PXN_DISABLE", 0},
+  }};
+  for (const auto& [name, by_default] : kDefaults) {
+    if (variable.name == name && nccl_integer(value) == by_default) return {};
+  }
   const bool words = variable.kind == ValueKind::WordList;
   if (!words && !variable.ignore_case) return std::string(value);
   const std::string lower = lower_case(value);

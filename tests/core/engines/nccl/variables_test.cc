@@ -85,6 +85,26 @@ void refuses(const std::string& name, const std::vector<std::string>& values) {
   }
 }
 
+TEST(NameProblem, OfAMisspeltBeginningNamesTheVariableThatIsMeant) {
+  for (const std::string_view name : {"NCLL_DEBUG", "NCL_DEBUG", "nccl_debug", "Nccl_Debug", "NCCLL_DEBUG"})
+    EXPECT_EQ(name_problem(name), "is not a variable of NCCL's: do you mean NCCL_DEBUG?") << name;
+  for (const std::string_view name :
+       {"NCLL_MINE", "NVCC_DEBUG", "DEBUG", "N_DEBUG", "NCCL", "_", "NCCL_DEBUG"})
+    EXPECT_EQ(name_problem(name), std::nullopt) << name;
+  EXPECT_TRUE(has_known_prefix("NCLL_DEBUG"));
+  EXPECT_FALSE(has_known_prefix("NVCC_DEBUG"));
+}
+
+TEST(Meaning, OfADefaultIsThatOfNoValue) {
+  const auto meaning = [](const char* name, const char* value) {
+    return nccl_meaning(*find_nccl_variable(name), value);
+  };
+  EXPECT_EQ(meaning("NCCL_IB_QPS_PER_CONNECTION", "1"), "");
+  EXPECT_EQ(meaning("NCCL_IB_QPS_PER_CONNECTION", "2"), "2");
+  EXPECT_EQ(meaning("NCCL_CROSS_NIC", "2"), "");
+  EXPECT_EQ(meaning("NCCL_IB_DISABLE", "0"), "");
+}
+
 TEST(Value, OfIntegersIsHeldToTheBoundsWithTheReason) {
   refuses("NCCL_IB_RETRY_CNT", {"10"});
   refuses("NCCL_IB_TIMEOUT", {"0", "32"});

@@ -18,7 +18,7 @@ const Variable* find_nccl_variable(std::string_view name);
 std::span<const Variable> nccl_variables();  // sorted by name
 
 // Returns one text for values that NCCL takes alike: without case where it has none, the words of a plain
-// list in order, "" for an NCCL_IB_DISABLE that disables nothing.
+// list in order, "" for what some variables are where they are not set.
 std::string nccl_meaning(const Variable& variable, std::string_view value);
 
 // Says what is wrong with a value of NCCL's variable that is not empty.
