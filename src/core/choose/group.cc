@@ -174,13 +174,16 @@ std::vector<OpenQuestion> join_partial(std::vector<Group>& groups, const Scales&
       if (groups[j].likeness.unknowns() < partial.likeness.unknowns() && fits(partial, groups[j]))
         homes.push_back(&groups[j]);
     }
+    const bool down = std::none_of(partial.ports.begin(), partial.ports.end(), [](const Port* port) {
+      return port->state.value_or(PortState::Active) == PortState::Active;
+    });
     const std::string too_little = "too little is known of " + names_of(partial.ports);
     if (homes.size() > 1) {
       OpenQuestion& question = open.emplace_back();
       question.ports = {partial.ports.front()};
       for (const Group* home : homes) question.ports.push_back(home->ports.front());
-      question.problem =
-          too_little + " to tell whether it belongs to " + describe(*homes[0]) + " or " + describe(*homes[1]);
+      question.problem = too_little + (down ? " (down)" : "") + " to tell whether it belongs to " +
+                         describe(*homes[0]) + " or " + describe(*homes[1]);
     } else if (homes.size() == 1 && is_stranger(partial, *homes[0]) &&
                scales.weigh(homes[0]->ports).least < 2 * scales.weigh(partial.ports).most) {
       open.push_back(
