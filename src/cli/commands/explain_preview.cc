@@ -131,6 +131,14 @@ void compare_ranks(std::vector<ExplainedPod>& pods) {
   for (const auto& [job, templates] : jobs) compare_templates(templates);
 }
 
+std::string not_understood(const std::string& file, const std::vector<std::string>& strange) {
+  return file +
+         ": devices are asked for outside of a pod, in a form that is not understood, so what the pods get "
+         "is "
+         "not known: " +
+         join(strange, "; ");
+}
+
 // True where it is certain that no pod stands there, and nothing that asks for devices.
 bool has_no_pods(const std::vector<Json>& documents) {
   return std::ranges::all_of(documents, [](const Json& each) {
@@ -305,9 +313,13 @@ program::Failure read_preview(const ExplainArguments& arguments, ChooseResolver 
   auto documents = program::read_manifests(pod, in, into.remarks);
   if (!documents) return {program::kNotSeen, documents.error().message};
   into.documents = *std::move(documents);
-  if (std::ranges::all_of(into.documents, [](const Json& each) { return find_pod_templates(each).empty(); }))
+  if (std::ranges::all_of(into.documents,
+                          [](const Json& each) { return find_pod_templates(each).empty(); })) {
+    const std::vector<std::string> strange = take_not_understood(into.documents, into.pods);
+    if (!strange.empty()) return {program::kNotSeen, not_understood(pod, strange)};
     return {has_no_pods(into.documents) ? program::kNothing : program::kNotSeen,
             no_pods_in(pod, into.documents)};
+  }
   auto claims = read_claims(into.documents, of_claims, in);
   if (!claims) return {program::kNotSeen, claims.error().message};
   Situation& situation = into.situation;
@@ -320,14 +332,6 @@ program::Failure read_preview(const ExplainArguments& arguments, ChooseResolver 
     return failure;
   into.strange = take_not_understood(into.documents, into.pods);
   return {};
-}
-
-int stop_not_understood(const Preview& preview, const std::string& file, const Console& terminal) {
-  return stop(terminal, program::kNotSeen,
-              file +
-                  ": devices are asked for outside of a pod, in a form that is not understood, so what "
-                  "the pods get is not known: " +
-                  join(preview.strange, "; "));
 }
 
 void print_manifest(const std::vector<Json>& documents, const Console& terminal) {
@@ -372,7 +376,8 @@ int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
     return stop(terminal, failure);
   for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(preview.pods, terminal.form, choices_of(terminal.form, arguments), terminal.out);
-  if (!preview.strange.empty()) return stop_not_understood(preview, arguments.pod, terminal);
+  if (!preview.strange.empty())
+    return stop(terminal, program::kNotSeen, not_understood(arguments.pod, preview.strange));
   return program::code_of(findings_of(preview.pods));
 }
 
@@ -403,7 +408,8 @@ int inject_pods(const ExplainArguments& arguments, const Console& terminal) {
     return stop(terminal, failure);
   }
   for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
-  if (!preview.strange.empty()) return stop_not_understood(preview, arguments.pod, terminal);
+  if (!preview.strange.empty())
+    return stop(terminal, program::kNotSeen, not_understood(arguments.pod, preview.strange));
   if (const std::string& image = arguments.resolver.image; !image.empty() && !program::is_pinned(image))
     terminal.err
         << "nccl-env: --resolver-image names no digest: what pods get is what the tag points to when "

@@ -481,7 +481,7 @@ void PodPlanner::add(const Value& wish, const Container& container, const UserEn
     line.in_env = line.by_file_key = false;
   } else {
     plan.omitted.push_back(
-        left_out(wish.name, *no_file->reason, "It is delivered by file only. " + no_file->detail));
+        left_out(wish.name, *no_file->reason, no_file->detail + " It is delivered by file only."));
   }
 }
 

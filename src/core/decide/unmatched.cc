@@ -173,15 +173,16 @@ bool is_launcher(const Pod& pod, bool processors) {
 
 }  // namespace
 
-bool is_unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
+std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
   if (std::any_of(pod.misplaced.begin(), pod.misplaced.end(),
                   [&](std::string_view name) { return is_rdma(name) || is_matched(name, policy); }))
-    return true;
-  const Asked asked = asked_by(pod, policy, nullptr);
-  return !is_launcher(pod, asked.processors) &&
-         std::any_of(asked.resources.begin(), asked.resources.end(), [&](const std::string& name) {
-           return is_rdma(name) || !meant_by(name, policy).empty();
-         });
+    return "The pod asks for " + join_some(pod.misplaced, kMostAsked) + " at spec.resources, without effect.";
+  Asked asked = asked_by(pod, policy, nullptr);
+  std::erase_if(asked.resources,
+                [&](const std::string& name) { return !is_rdma(name) && meant_by(name, policy).empty(); });
+  if (asked.resources.empty() || is_launcher(pod, asked.processors)) return {};
+  return "The pod asks for " + join_some(asked.resources, kMostAsked) + ", which policy " + policy.name +
+         " does not match.";
 }
 
 std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {

@@ -22,6 +22,7 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 
@@ -143,6 +144,10 @@ JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resour
   const GivenContainer* container = member.record.main_container();
   rank.compared = rank.missed || (container && container->in_status);
   if (!container) return rank;
+  for (const std::string& resource : rank.without ? resources : std::set<std::string>()) {
+    if (std::ranges::find(container->resources, resource) == container->resources.end())
+      rank.lacks.push_back(resource);
+  }
   rank.hcas = exact_names(*container);
   const Value* index = container->find(variable::kIbGidIndex);
   if (index && index->value) rank.gid_index = *index->value;
@@ -181,8 +186,32 @@ std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
   return ranks;
 }
 
+constexpr std::int64_t kMostRanks = 1'000'000;
+
+// "worker-2" where pods of worker-1 and worker-3 are there, and most numbers between the first and the last;
+// "" if there is no gap.
+std::string rank_without_pod(std::span<const AnsweredPod> members) {
+  std::map<std::string, std::set<std::uint64_t>> numbers_of;
+  for (const AnsweredPod& member : members) {
+    const std::string name = rank_name(member.record);
+    const std::size_t end = name.find_last_not_of("0123456789") + 1;  // 0: digits alone
+    const auto number = plain_decimal(std::string_view(name).substr(end));
+    if (number && *number < kMostRanks && (end == 0 || name[end - 1] == '-'))
+      numbers_of[name.substr(0, end)].insert(static_cast<std::uint64_t>(*number));
+  }
+  for (const auto& [prefix, numbers] : numbers_of) {
+    const std::uint64_t absent = *numbers.rbegin() - *numbers.begin() + 1 - numbers.size();
+    if (absent == 0 || absent > numbers.size()) continue;
+    std::uint64_t next = *numbers.begin();
+    while (numbers.contains(next)) ++next;
+    return prefix + std::to_string(next);
+  }
+  return {};
+}
+
 // A sentence names so many; the table has them all.
 constexpr std::size_t kNamedRanks = 3;
+constexpr std::size_t kLongestValue = 60;
 
 std::string with_node(const JobRank& rank, const PodRecord& record) {
   return "rank " + rank.name + (record.node.empty() ? "" : " on node " + record.node);
@@ -220,7 +249,7 @@ class Sentence {
     const std::string& sentence = worst_->finding.sentence;
     const std::string_view first = std::string_view(sentence).substr(0, sentence.find(' '));
     const bool whole = !std::ranges::all_of(first, [](unsigned char c) { return std::islower(c) != 0; });
-    text += (whole ? ": " : " ") + sentence;
+    text += (whole ? ": " : worst_->ranks.size() > 1 ? ": each " : " ") + sentence;
     if (text.ends_with('.')) text.pop_back();
     if (findings_ < 2 && text.ends_with('?')) return text;
     if (findings_ > 1) text += "; and " + count_of(findings_ - 1, "further finding");
@@ -285,7 +314,27 @@ class Sentence {
            " have their values, and agree where they have to." + but();
   }
 
-  [[nodiscard]] std::string but() const { return off_ ? " But " + off_->sentence : std::string(); }
+  // Follows a healthy sentence: a choice that may be meant, a rank that is not there, values that no table
+  // can check.
+  [[nodiscard]] std::string but() const {
+    if (off_) return " But " + off_->sentence;
+    if (const std::string absent = rank_without_pod(view_.members); !absent.empty())
+      return " But there is no pod of rank " + absent + ".";
+    for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex}) {
+      std::size_t own = 0;
+      const Value* first = nullptr;
+      for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
+        if (!view_.ranks[rank].compared || !view_.member(rank).answer.node_unseen) continue;
+        const Value* value = view_.record(rank).main_container()->find(name);
+        if (!value || value->state != State::Users || !value->value) continue;
+        if (++own == 1) first = value;
+      }
+      if (first)
+        return " But " + first->name + "=" + cut(*first->value, kLongestValue) + " is the user's own on " +
+               count_of(own, "rank") + ", and was not compared with the node's table.";
+    }
+    return {};
+  }
 
   const std::string name_;
   const job::View& view_;

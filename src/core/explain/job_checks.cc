@@ -45,6 +45,7 @@ std::string value_words(const std::string& value) {
   return value.empty() ? "not set" : cut(value, kMaxValue);
 }
 
+using Names = std::vector<std::string>;
 using RanksOf = std::map<std::string, RankIndexes>;
 
 // "8 on 3 ranks, 4 on 1 rank": the most frequent ones.
@@ -116,9 +117,12 @@ void check_pods(const View& view, Founds& into) {
     if (view.ranks[rank].missed) {
       error(Code::MissedAtAdmission, "was created without nccl-env's variables: the webhook was not asked");
     } else if (view.ranks[rank].without) {
+      const Names& lacks = view.ranks[rank].lacks;
+      const std::string reason =
+          answer.reason ? " (" + std::string(to_string(*answer.reason)) + ")" : std::string();
       add(into, Code::OddNode, Severity::Warning, {rank},
-          "got nothing from nccl-env, which gave others of the job their values" +
-              (answer.reason ? ": " + std::string(to_string(*answer.reason)) : std::string()),
+          "got nothing from nccl-env" + reason + ", which gave others of the job their values" +
+              (lacks.empty() ? "" : ": it does not ask for " + join_some(lacks, kMaxValues) + ", as they do"),
           {},
           "Let all ranks ask for the same devices, and none opt out: `nccl-env explain pod/NAME` says why it "
           "did.");
@@ -289,7 +293,7 @@ void check_values(const View& view, Founds& into) {
     const Severity severity = known->ranks == Ranks::Equal ? Severity::Error : Severity::Warning;
     const auto usual = most(ranks_of);
     for (const auto& [value, ranks] : ranks_of) {
-      if (value == usual) continue;
+      if (value == usual || (!usual && value.empty())) continue;  // of equally many, those that set it
       add(into, Code::ValuesDiffer, severity, ranks,
           "has " + name + " " + value_words(value) + ", which " + std::string(agreement_text(known->ranks)) +
               ": " + distribution(ranks_of),
@@ -299,8 +303,6 @@ void check_values(const View& view, Founds& into) {
 }
 
 namespace {
-
-using Names = std::vector<std::string>;
 
 Names sorted(Names names) {
   std::ranges::sort(names, hca_name_less);
@@ -427,6 +429,17 @@ std::optional<Names> whole_list(const View& view, const std::map<Names, RankInde
   return lacking ? std::optional(names) : std::nullopt;
 }
 
+// The longest list, if it holds every other one.
+std::optional<Names> longest_of_all(const std::map<Names, RankIndexes>& ranks_of) {
+  const auto longest =
+      std::ranges::max_element(ranks_of, {}, [](const auto& one) { return one.first.size(); });
+  const std::set<std::string> all(longest->first.begin(), longest->first.end());
+  for (const auto& [names, ranks] : ranks_of) {
+    if (std::ranges::any_of(names, [&](const std::string& name) { return !all.contains(name); })) return {};
+  }
+  return longest->first;
+}
+
 bool has_own_devices(const View& view) {
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
@@ -452,6 +465,7 @@ void check_rails(const View& view, Founds& into) {
     // A pod's own devices have their own names: only the number of devices can be compared.
     auto usual = has_own_devices(view) ? std::nullopt : most(ranks_of);
     std::size_t count = usual_count(ranks_of);
+    if (!usual && !has_own_devices(view)) usual = longest_of_all(ranks_of);
     if (const auto whole = usual ? whole_list(view, ranks_of, *usual) : std::nullopt) {
       usual = whole;
       count = whole->size();

@@ -105,6 +105,8 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
       finding.remedy = "Say 2 in " + std::string(variable::kIbRoceVersionNum) + ", or remove it.";
     }
     const std::string_view name = fault == NcclFault::LinkLocal ? search_variable(env) : std::string_view();
+    if (fault == NcclFault::LinkLocal && !env.contains(variable::kIbGidIndex))
+      finding.remedy = "Give the rail's interface a routed address: IPv4, or IPv6 but fe80::/10.";
     if (name.empty()) continue;
     finding.subject.path = name;
     finding.remedy = "Correct " + std::string(name) +
@@ -405,15 +407,40 @@ void judge_policys_setting(std::string_view name, std::string_view value, const 
   if (into.size() > before) into.back().remedy = kPolicysRemedy;
 }
 
+namespace {
+
+std::vector<std::string> hcas_of(const NcclSelection& selection) {
+  std::vector<std::string> names;
+  for (const NcclSelection::ChosenPort& port : selection.ports) names.push_back(port.hca);
+  return names;
+}
+
+std::vector<std::string> names_of_list(std::string_view list) {
+  return parse_nccl_name_list(list, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
+}
+
+}  // namespace
+
 void add_short_list(const NcclSelection& with_us, std::string_view of_node, const Subject& of,
                     std::vector<Finding>& into) {
   const auto is_of_list = [](const auto& fault) { return judged(fault.first).variable == variable::kIbHca; };
   if (std::ranges::any_of(with_us.faults, is_of_list)) return;
-  std::vector<std::string> taken;
-  for (const NcclSelection::ChosenPort& port : with_us.ports) taken.push_back(port.hca);
-  const std::vector<std::string> offered =
-      parse_nccl_name_list(of_node, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
-  add_short(variable::kIbHca, offered, taken, of, into);
+  add_short(variable::kIbHca, names_of_list(of_node), hcas_of(with_us), of, into);
+}
+
+void add_lost_list(const NcclSelection& with_us, std::string_view of_node, std::string_view why,
+                   const Subject& of, std::vector<Finding>& into) {
+  if (!is_good(into)) return;
+  const std::vector<std::string> offered = names_of_list(of_node), taken = hcas_of(with_us);
+  const std::set<std::string> known(offered.begin(), offered.end());
+  if (std::ranges::all_of(taken, [&](const std::string& name) { return known.contains(name); })) return;
+  into.push_back({Code::UserListShort, Severity::Warning, of,
+                  "NCCL_IB_HCA is left out, so that NCCL takes other HCAs than the node's " +
+                      std::to_string(offered.size()) + ": " + list_difference(offered, taken) + ". " +
+                      std::string(why),
+                  "Remove that variable from the container to have list and index of the node, or set "
+                  "NCCL_IB_HCA beside it, too."});
+  into.back().subject.path = variable::kIbHca;
 }
 
 void add_short_lists(const std::vector<EngineChoices>& engines, const Subject& of,
@@ -456,16 +483,16 @@ void add_further(const std::vector<Finding>& findings, std::string_view answer, 
 }
 
 std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to) {
-  std::vector<std::string> words;
-  const auto add = [&](const char* sign, const std::vector<std::string>& of,
-                       const std::vector<std::string>& without) {
+  const auto only_in = [](const std::vector<std::string>& of, const std::vector<std::string>& others) {
+    std::vector<std::string> names;
     for (const std::string& name : of) {
-      if (std::ranges::find(without, name) == without.end()) words.push_back(sign + name);
+      if (std::ranges::find(others, name) == others.end()) names.push_back(name);
     }
+    return join_some(names, kMostNames);
   };
-  add("- ", from, to);
-  add("+ ", to, from);
-  return join_some(words, kMostNames);
+  const std::string without = only_in(from, to), with = only_in(to, from);
+  return (without.empty() ? "" : "without " + without) + (without.empty() || with.empty() ? "" : "; ") +
+         (with.empty() ? "" : "with " + with);
 }
 
 std::string continued(std::string sentence) {

@@ -85,6 +85,10 @@ void judge_policys_setting(std::string_view name, std::string_view value, const 
 // names none besides, and no fault of it says why; likewise for the devices of other engines.
 void add_short_list(const NcclSelection& with_us, std::string_view of_node, const Subject& of,
                     std::vector<Finding>& into);
+// Adds UserListShort where a variable of the user's own (`why`, a sentence) costs the container the node's
+// list, and NCCL takes other HCAs than that names; not beside a finding that is worse than an info.
+void add_lost_list(const NcclSelection& with_us, std::string_view of_node, std::string_view why,
+                   const Subject& of, std::vector<Finding>& into);
 void add_short_lists(const std::vector<EngineChoices>& engines, const Subject& of,
                      std::vector<Finding>& into);
 
@@ -102,7 +106,7 @@ void sort_findings(std::vector<Finding>& findings);
 // which nothing has to be done, is one row that names its code.
 void add_further(const std::vector<Finding>& findings, std::string_view answer, TextColumns& columns);
 
-// "- mlx5_4, + mlx5_9": how the second list differs from the first.
+// "without mlx5_4; with mlx5_9": how the second list differs from the first.
 std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to);
 
 // The sentence as it follows on "but": "The pod …" -> "the pod …".

@@ -284,13 +284,22 @@ class Judge {
   // A user's own list of fewer HCAs than the node's fabric has may be meant so.
   void judge_short_list() {
     const GivenContainer* container = in_status();
-    const Value* own = container ? container->find_in_env(variable::kIbHca) : nullptr;
-    if (!own || own->state != State::Users || !answer_.nccl_with_us || record_.node.empty()) return;
+    if (!container) return;
+    const Value* own = container->find_in_env(variable::kIbHca);
+    const bool users = own && own->state == State::Users;
+    const auto omitted = container->omitted.find(variable::kIbHca);
+    const bool lost =
+        omitted != container->omitted.end() && omitted->second == to_string(Reason::UserSetGroup);
+    if ((!users && !lost) || !answer_.nccl_with_us || record_.node.empty()) return;
     const auto node = around_.policy ? values_today(record_, around_) : std::nullopt;
     if (!node) return;
     const auto list = node->set.find(variable::kIbHca);
-    if (list != node->set.end())
+    if (list == node->set.end()) return;
+    if (users)
       add_short_list(*answer_.nccl_with_us, list->second, subject(), answer_.findings);
+    else
+      add_lost_list(*answer_.nccl_with_us, list->second, meaning(Reason::UserSetGroup), subject(),
+                    answer_.findings);
   }
 
   // A pod's own network need not be called eth0. Only Multus writes down how it is called.

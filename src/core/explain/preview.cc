@@ -276,13 +276,17 @@ void add_engines(const ExplainInput& input, Explanation& into) {
       engine_choices(*input.policy, seen, container, own, known ? &with_us : nullptr, values_of_node(input));
 }
 
-// The first container's own list, beside that of the node.
+// The first container's own list, or none by a variable of its own, beside that of the node.
 void add_short_list(const ExplainInput& input, const Subject& pod, Explanation& into) {
   const NodeValues* values = values_of_node(input);
   const auto list = values ? values->set.find(variable::kIbHca) : decltype(values->set.end())();
   const Value* own = find_named(into.containers.front().own, variable::kIbHca);
-  if (values && own && list != values->set.end())
+  const Value* omitted = find_named(into.containers.front().omitted, variable::kIbHca);
+  if (!values || list == values->set.end()) return;
+  if (own)
     nccl_env::add_short_list(*into.nccl_with_us, list->second, pod, into.findings);
+  else if (omitted && omitted->reason == Reason::UserSetGroup)
+    add_lost_list(*into.nccl_with_us, list->second, omitted->detail, pod, into.findings);
 }
 
 Subject subject_of(const Pod& pod) {
@@ -454,14 +458,16 @@ Explanation explain(const ExplainInput& given) {
   explanation.warnings = input.plan.warnings;
   explanation.version = input.version;
   if (!explanation.inject && explanation.reason) explanation.remedy = remedy(*explanation.reason);
-  if (input.plan.reason == Reason::NotRdma) {
-    explanation.demands = demands_of(input.pod, input.claims);
-    if (input.policy) explanation.remedy = unmatched_remedy(input.pod, *input.policy, input.claims);
-  }
+  explanation.demands = demands_of(input.pod, input.claims);
+  if (input.plan.reason == Reason::NotRdma && input.policy)
+    explanation.remedy = unmatched_remedy(input.pod, *input.policy, input.claims);
   if (!input.plan.inject && input.plan.reason != Reason::DryRun) {
     if (input.plan.reason) tell_mistake(input.pod, explanation);
-    if (input.plan.reason == Reason::NotRdma && input.policy && is_unmatched_rdma(input.pod, *input.policy))
+    const bool unmatched = input.plan.reason == Reason::NotRdma && input.policy;
+    if (std::string how = unmatched ? unmatched_rdma(input.pod, *input.policy) : ""; !how.empty()) {
+      explanation.detail = std::move(how);
       tell_no_list(input.pod, explanation);
+    }
     return explanation;
   }
   explanation.exposure = input.plan.exposure;

@@ -34,13 +34,12 @@ OrderedJson container_json(const ExplainedContainer& container) {
   return json;
 }
 
-OrderedJson demands_json(const std::optional<PodDemands>& demands) {
-  if (!demands) return {};
-  return {{"resources", demands->resources},
-          {"claims", demands->claims},
-          {"networks", demands->networks},
-          {"devices", demands->devices},
-          {"misplaced", demands->misplaced}};
+OrderedJson demands_json(const PodDemands& demands) {
+  return {{"resources", demands.resources},
+          {"claims", demands.claims},
+          {"networks", demands.networks},
+          {"devices", demands.devices},
+          {"misplaced", demands.misplaced}};
 }
 
 }  // namespace
@@ -62,7 +61,7 @@ OrderedJson to_json(const Explanation& explanation) {
   json["detail"] = text_or_null(explanation.detail);
   json["sentence"] = sentence_of(explanation);
   json["remedy"] = text_or_null(explanation.remedy);
-  json["asksFor"] = demands_json(explanation.demands);
+  json["asksFor"] = explanation.reason == Reason::NotRdma ? demands_json(explanation.demands) : OrderedJson();
   json["policy"] = text_or_null(explanation.policy);
   json["node"] = text_or_null(explanation.node);
   json["exposure"] = explanation.exposure ? OrderedJson(to_string(*explanation.exposure)) : OrderedJson();
@@ -187,7 +186,7 @@ std::string head(const Explanation& explanation) {
     add_further(explanation.findings, worst.sentence, columns);
     columns.add({"in all", sentence_of(explanation)});
   }
-  if (explanation.demands) columns.add({"asks for", demands_text(*explanation.demands)});
+  if (explanation.reason == Reason::NotRdma) columns.add({"asks for", demands_text(explanation.demands)});
   if (!explanation.remedy.empty()) columns.add({"remedy", explanation.remedy});
   if (!explanation.policy.empty()) columns.add({"policy", explanation.policy});
   if (explanation.exposure) columns.add({"exposure", std::string(to_string(*explanation.exposure))});

@@ -72,6 +72,27 @@ void compare_variable(std::span<const NamedTemplate> templates, const Variable& 
   }
 }
 
+// Tells of a template that gets nothing and asks for a device as `given` does, which gets its node's values:
+// a GPU.
+void compare_demands(const NamedTemplate& given, Explanation& without) {
+  const std::vector<std::string>&wanted = given.explanation->demands.resources,
+        &asked = without.demands.resources;
+  std::vector<std::string> lacks;
+  std::ranges::copy_if(wanted, std::back_inserter(lacks), [&](const std::string& resource) {
+    return std::ranges::find(asked, resource) == asked.end();
+  });
+  if (lacks.size() == wanted.size() || !without.findings.empty()) return;
+  const std::string reason(to_string(*without.reason));
+  without.findings.push_back(
+      {Code::OddNode,
+       Severity::Warning,
+       {.kind = "Pod"},
+       "Its ranks get nothing (" + reason + "), and those of " + printable(given.path) +
+           " their node's values" +
+           (lacks.empty() ? "" : ": they ask for " + join(lacks) + ", and these do not") + ".",
+       "Let all ranks ask for the same devices, and none opt out."});
+}
+
 }  // namespace
 
 bool holds_ranks_of_one_job(std::string_view kind) {
@@ -82,6 +103,11 @@ void compare_templates(std::span<const NamedTemplate> of_one_job) {
   std::vector<NamedTemplate> ranks;
   for (const NamedTemplate& each : of_one_job) {
     if (each.explanation->inject && !each.explanation->containers.empty()) ranks.push_back(each);
+  }
+  if (ranks.empty()) return;
+  for (const NamedTemplate& each : of_one_job) {
+    if (!each.explanation->inject && each.explanation->reason && each.explanation->reason != Reason::DryRun)
+      compare_demands(ranks.front(), *each.explanation);
   }
   if (ranks.size() < 2) return;
   for (const std::string& name : names_of(ranks)) {

@@ -54,7 +54,7 @@ TEST(Unmatched, ResourcesThatMayBeRdmaAreNamedAndProcessorsAreNot) {
 bool is_mistake(const std::string& resource) {
   ReviewParser parser;
   const std::string text = asking_for({"nvidia.com/gpu", resource}).dump();
-  return is_unmatched_rdma(*parser.parse_pod(text), policy());
+  return !unmatched_rdma(*parser.parse_pod(text), policy()).empty();
 }
 
 TEST(Unmatched, AMisspeltNameIsAskedFor) {

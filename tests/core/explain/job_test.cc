@@ -15,6 +15,7 @@ namespace {
 using namespace nccl_env::tests;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -337,6 +338,64 @@ TEST(JobAnswer, OfTwoRanksNeitherIsTheUsualOne) {
   other.env = Json::array({env_literal("NCCL_IB_QPS_PER_CONNECTION", "4")});
   const AnsweredJob asked = ask_job({Worker(0).make(), other.make()});
   EXPECT_THAT(told(asked), ElementsAre("error ValuesDiffer worker-1", "error ValuesDiffer worker-0"));
+}
+
+TEST(JobAnswer, OfTwoRanksTheOneThatSetsAValueIsTheOddOne) {
+  Worker other(1);
+  other.env = Json::array({env_literal("NCCL_ALGO", "Ring"), env_literal("NCCL_CROSS_NIC", "2")});
+  EXPECT_THAT(
+      texts_of(ask_job({Worker(0).make(), other.make()}).answer.findings),
+      ElementsAre("error ValuesDiffer worker-1: has NCCL_ALGO Ring, which has to be equal on all ranks: "
+                  "not set on 1 rank, Ring on 1 rank"));
+}
+
+TEST(JobAnswer, OfTwoRanksTheOneWithFewerRailsLacksThoseOfTheOther) {
+  Worker other(1);
+  other.node.ports.erase(other.node.ports.begin() + 3);
+  other.policy.fabric.hcas = {"*"};
+  Worker first(0);
+  first.policy = other.policy;
+  EXPECT_THAT(texts_of(ask_job({first.make(), other.make()}).answer.findings),
+              ElementsAre("error MissingRail worker-1: has 7 HCAs where others have 8: without mlx5_4"));
+}
+
+TEST(JobAnswer, ARankWithoutAPodIsInTheFirstSentence) {
+  const auto of = [](const std::vector<int>& numbers) {
+    std::vector<Json> objects;
+    for (const int number : numbers) objects.push_back(Worker(number).make());
+    return ask_job(objects).answer.sentence;
+  };
+  EXPECT_THAT(of({0, 1, 3}), EndsWith("have to. But there is no pod of rank worker-2."));
+  EXPECT_THAT(of({1, 2, 3}), EndsWith("agree where they have to."));
+  EXPECT_THAT(of({0, 1, 999999}), EndsWith("agree where they have to."));  // no number of a rank
+}
+
+TEST(JobAnswer, AnIndexOfTheUsersOwnIsSaidWhereNoTableTellsWhetherItIsRight) {
+  std::vector<Json> objects;
+  for (int n = 0; n < 2; ++n) {
+    Worker worker(n);
+    worker.env = Json::array({env_literal("NCCL_IB_GID_INDEX", "1")});
+    objects.push_back(worker.make());
+  }
+  EXPECT_THAT(ask_job(objects).answer.sentence,
+              EndsWith("But NCCL_IB_GID_INDEX=1 is the user's own on 2 ranks, and was not compared with the "
+                       "node's table."));
+}
+
+TEST(JobAnswer, ARankThatDoesNotAskForTheDevicesOfTheOthersIsToldWhich) {
+  std::vector<Json> objects;
+  for (int n = 0; n < 3; ++n) {
+    Worker worker(n);
+    worker.admitted = worker.bound = n != 2;
+    Json object = worker.make();
+    Json& limits = object["spec"]["containers"][0]["resources"]["limits"];
+    limits["nvidia.com/gpu"] = "8";
+    if (n == 2) limits.erase("rdma/hca");
+    objects.push_back(object);
+  }
+  EXPECT_THAT(texts_of(ask_job(objects).answer.findings),
+              ElementsAre("warning OddNode worker-2: got nothing from nccl-env, which gave others of the job "
+                          "their values: it does not ask for rdma/hca, as they do"));
 }
 
 TEST(JobAnswer, MissedAtBindingIsAnErrorOfThatRankAlone) {

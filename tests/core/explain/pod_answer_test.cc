@@ -435,7 +435,7 @@ TEST(PodAnswer, AUsersListOfMoreThanTheFabricIsTheVerdict) {
   const Json made = pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5")})});
   const Answered asked = ask(bound(admit(made, policy).pod, policy, &table), all_readable(policy, table));
   EXPECT_FALSE(is_good(asked.answer.findings));
-  EXPECT_THAT(asked.answer.sentence, HasSubstr("takes more than the node's 3 HCAs: + mlx5_4"));
+  EXPECT_THAT(asked.answer.sentence, HasSubstr("takes more than the node's 3 HCAs: with mlx5_4"));
 }
 
 TEST(PodAnswer, AValueThatCameAfterAdmissionIsTheVerdict) {

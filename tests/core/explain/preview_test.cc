@@ -404,6 +404,38 @@ TEST(Explain, TemplatesOfOneJobAreCompared) {
   EXPECT_FALSE(holds_ranks_of_one_job("JobSet"));
 }
 
+TEST(Explain, ATemplateThatGetsNothingBesideOneThatDoesIsAFinding) {
+  const NodeFabric table = rails(2);
+  Explanation master = explained(equipped(kHostPod), kHostPolicy, &table);
+  Json opted_out = equipped(kHostPod);
+  opted_out["metadata"]["annotations"]["nccl-env.io/inject"] = "false";
+  Explanation worker = explained(opted_out, kHostPolicy, &table);
+  const Json plain = pod({container("c", {}, "cpu")});
+  Explanation launcher = explained(plain, kHostPolicy, &table);
+  const NamedTemplate all[] = {
+      {"spec.Master", &master}, {"spec.Worker", &worker}, {"spec.Launcher", &launcher}};
+  compare_templates(all);
+  EXPECT_THAT(master.findings, IsEmpty());
+  EXPECT_THAT(texts_of(worker.findings),
+              ElementsAre("warning OddNode: Its ranks get nothing (OptedOut), and those of spec.Master their "
+                          "node's values."));
+  EXPECT_THAT(launcher.findings, IsEmpty());
+}
+
+TEST(Explain, AVariableThatCostsTheListIsTheAnswerWhereNcclThenTakesMore) {
+  NodeFabric table = rails(2);
+  const Json own_index = equipped(pod({container("c", {env_literal("NCCL_IB_GID_INDEX", "-1")})}));
+  EXPECT_THAT(explained(own_index, kHostPolicy, &table).findings, IsEmpty());
+  Port& management = table.ports.emplace_back(table.ports[0]);
+  management.hca = "mlx5_bond_0";
+  NcclPolicy policy = kHostPolicy;
+  policy.fabric.hcas = {"mlx5_1", "mlx5_2"};
+  EXPECT_THAT(
+      texts_of(explained(own_index, policy, &table).findings),
+      ElementsAre(HasSubstr("warning UserListShort: NCCL_IB_HCA is left out, so that NCCL takes other HCAs "
+                            "than the node's 2: with mlx5_bond_0. The container sets NCCL_IB_GID_INDEX")));
+}
+
 TEST(Explain, OfAListThatIsNotKnownNothingIsSaid) {
   NodeFabric table = rails(2);
   table.ports.emplace_back(table.ports[0]).hca = "mlx5_9";

@@ -187,7 +187,7 @@ def check_job(cluster, viewer, poor, admin):
     expect("the job's finding", [(f["code"], f["subject"]["parts"]) for f in grave(told)],
            [("MissingRail", ["worker-3"])])
     expect("its sentence", told["sentence"], "1 of 4 ranks of job train needs attention: rank worker-3 on node ask-3 "
-           "has 2 HCAs where others have 4: - mlx5_3, - mlx5_4.")
+           "has 2 HCAs where others have 4: without mlx5_3, mlx5_4.")
     api = cluster.api
     api.delete("Pod", "asking", "train-worker-3", grace=0)
     api.delete("Pod", "asking", "train-worker-2", grace=0)

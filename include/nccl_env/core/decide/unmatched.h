@@ -15,8 +15,8 @@ namespace nccl_env {
 // or, for a launcher, that there is nothing to do. `claims`: as far as they are known; null: none is.
 std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
 
-// True if the pod, no launcher, asks for RDMA by a name that says so or that the policy matches, but at a
-// place without effect, or by one that the policy does not match.
-bool is_unmatched_rdma(const Pod& pod, const NcclPolicy& policy);
+// Tells how a pod, no launcher, asks for RDMA in vain: by a name that says so or that the policy matches, but
+// at a place without effect, or by one that the policy does not match. A sentence; "" where it does not.
+std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy);
 
 }  // namespace nccl_env

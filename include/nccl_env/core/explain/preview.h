@@ -81,7 +81,7 @@ struct Explanation {
   std::vector<ExplainedContainer> containers;
   std::vector<std::string> warnings;  // of the plan, but for those that are findings
   std::vector<Finding> findings;      // of the values, the worst first
-  std::optional<PodDemands> demands;  // of a pod in which the policy matches nothing (NotRdma)
+  PodDemands demands;
   NcclVersion version;
   // NCCL's own choice in the first container that is in scope: with its own env, and with our variables
   // beside it. Absent without a table, and for pods with devices of their own.

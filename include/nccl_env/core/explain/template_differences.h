@@ -18,7 +18,8 @@ struct NamedTemplate {
 // services that do not talk to each other.
 bool holds_ranks_of_one_job(std::string_view kind);
 
-// Adds ValuesDiffer, as an error, to each template that sets a variable otherwise than another one does.
+// Adds ValuesDiffer, as an error, to each template that sets a variable otherwise than another one does, and
+// OddNode to one that asks for a GPU as others do and gets nothing.
 void compare_templates(std::span<const NamedTemplate> of_one_job);
 
 }  // namespace nccl_env
