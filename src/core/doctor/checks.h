@@ -43,7 +43,7 @@ std::string some_of(const Names& names) {
   return join_some(names, 4);
 }
 
-void check_node(Report& report);  // ManagementInFabric, StaleTable
+void check_node(Report& report);  // ManagementInFabric, StaleTable, NamespaceModeDiffers
 // NoFabric, but for nodes of which other findings tell it.
 void check_no_fabric(Report& report, const std::set<const NodeView*>& told);
 void check_presence(Report& report);  // HcaMissing, HcasDiffer, HardwareDiffers, PortDown

@@ -330,11 +330,30 @@ void check_management(Report& report) {
   }
 }
 
+// Two modes in one pool: a few nodes were set up otherwise; more of them may be a plan.
+void check_namespace_mode(Report& report) {
+  std::map<RdmaNamespaceMode, std::vector<const NodeView*>> nodes_in;
+  for (const NodeView* node : report.pool.nodes) {
+    if (node->table->rdma_namespace_mode) nodes_in[*node->table->rdma_namespace_mode].push_back(node);
+  }
+  if (nodes_in.size() < 2) return;
+  auto odd = nodes_in.begin(), usual = std::prev(nodes_in.end());
+  if (usual->second.size() <= odd->second.size()) std::swap(odd, usual);
+  const std::size_t known = odd->second.size() + usual->second.size();
+  const Severity severity = odd->second.size() * 4 <= known ? Severity::Warning : Severity::Info;
+  for (const NodeView* node : odd->second) {
+    report.add(Code::NamespaceModeDiffers, severity, node, {},
+               std::string(to_string(odd->first)) + "; " + std::to_string(usual->second.size()) + " of " +
+                   count_of(known, "node") + " of its pool are " + std::string(to_string(usual->first)));
+  }
+}
+
 }  // namespace
 
 void check_node(Report& report) {
   check_age(report);
   check_management(report);
+  check_namespace_mode(report);
 }
 
 namespace {

@@ -102,6 +102,13 @@ constexpr std::array kRows{
         "slower than the others.",
         "Name the rails alone in spec.fabric.hcas (\"mlx5_[1-8]\"), leave the port out with excludeHcas, or "
         "leave hcas out and let inference find the fabric."),
+    of_doctor(
+        Code::NamespaceModeDiffers, "NamespaceModeDiffers", Impact::Node,
+        "A node's RDMA namespace mode is not that of its pool.",
+        "In exclusive mode a pod has the devices alone that a plugin moves into it: with a shared device "
+        "plugin it has none, and hostNetwork pods lack those that other pods hold. In shared mode none can "
+        "be moved. Set one mode on all nodes, at boot: `options ib_core netns_mode=1` (shared; 0: exclusive) "
+        "in /etc/modprobe.d; `rdma system` shows it."),
     of_file(Code::PolicyField, "PolicyField", Impact::Policy,
             "A field of a policy is refused, or has a side effect."),
     of_file(Code::ListingLine, "ListingLine", Impact::None,

@@ -441,6 +441,21 @@ TEST(Doctor, InExclusiveModeAMissingHcaIsOnlyToKnow) {
   EXPECT_TRUE(is_good(diagnosis.findings));
 }
 
+// Half of the nodes, or one of two: nobody knows whether that is a plan. An unknown mode is none.
+TEST(Doctor, TwoNamespaceModesOfAPoolAreAsked) {
+  for (const std::size_t size : {2u, 8u}) {
+    Fleet fleet = fleet_of(static_cast<int>(size), ib_node);
+    fleet[0].rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+    EXPECT_THAT(diagnose(fleet).findings, IsEmpty());
+    for (std::size_t n = size / 2; n < size; ++n) fleet[n].rdma_namespace_mode = RdmaNamespaceMode::Shared;
+    for (std::size_t n = 0; n < size / 2; ++n) fleet[n].rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+    const Diagnosis diagnosis = diagnose(fleet);
+    EXPECT_EQ(diagnosis.findings.size(), size / 2);
+    EXPECT_EQ(diagnosis.findings[0].code, Code::NamespaceModeDiffers);
+    EXPECT_TRUE(is_good(diagnosis.findings));
+  }
+}
+
 TEST(Doctor, APolicysLiteralIndexIsHeldAgainstEveryNode) {
   NcclPolicy policy = policy_for("rdma/hca");
   policy.gid_index = {GidIndexRule::Kind::Literal, 3};

@@ -28,6 +28,13 @@ GidRow& last_row(Port& port) {
   return port.gids->back();
 }
 
+template <RdmaNamespaceMode mode>
+NodeFabric of_mode(int n) {
+  NodeFabric node = roce_node(n);
+  node.rdma_namespace_mode = mode;
+  return node;
+}
+
 std::vector<Planted> planted_faults() {
   return {
       {"PortDown",
@@ -117,6 +124,14 @@ std::vector<Planted> planted_faults() {
        [](NodeFabric& node) { node.ports.erase(node.ports.begin() + 2); },
        {"error HcaMissing gpu-17 mlx5_bond_2"},
        lag_node},
+      {"ExclusiveAmongShared",
+       [](NodeFabric& node) { node.rdma_namespace_mode = RdmaNamespaceMode::Exclusive; },
+       {"warning NamespaceModeDiffers gpu-17"},
+       of_mode<RdmaNamespaceMode::Shared>},
+      {"SharedAmongExclusive",
+       [](NodeFabric& node) { node.rdma_namespace_mode = RdmaNamespaceMode::Shared; },
+       {"warning NamespaceModeDiffers gpu-17"},
+       of_mode<RdmaNamespaceMode::Exclusive>},
       {"Renamed",
        [](NodeFabric& node) { node.ports[2].hca = "mlx5_12"; },
        {"warning HcasDiffer gpu-17 mlx5_12"}},

@@ -13,7 +13,7 @@ namespace nccl_env {
 enum class Code {
   // the doctor
   ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
-  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable, ManagementInFabric,
+  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable, ManagementInFabric, NamespaceModeDiffers,
   // a policy, a listing
   PolicyField, ListingLine, NoGidHere, NoDevices, LibraryTooOld, NotOpened,
   // a pod, and the ranks of a job
