@@ -122,14 +122,14 @@ void report_clone(const std::vector<Duplicate>& duplicates, const DoctorInput& i
   }
 }
 
-// The prefix by which the row's address is connected.
-std::optional<Cidr> network_of(const NodeView& node, const GidRow& row) {
+// The row's address, with the prefix by which it is connected.
+std::optional<Cidr> address_of(const NodeView& node, const GidRow& row) {
   if (!row.netdev) return std::nullopt;
   const IpAddress wanted = row.address.value_or(row.gid.address());
   const Interface* interface = node.interfaces.find(*row.netdev);
   for (int step = 0; interface && step < 2; ++step) {  // its own, else its master's
     for (const InterfaceAddress& entry : interface->addresses.value_or(std::vector<InterfaceAddress>{})) {
-      if (entry.address == wanted) return Cidr{entry.address, entry.prefix}.network();
+      if (entry.address == wanted) return Cidr{entry.address, entry.prefix};
     }
     interface = interface->master ? node.interfaces.find(*interface->master) : nullptr;
   }
@@ -137,15 +137,15 @@ std::optional<Cidr> network_of(const NodeView& node, const GidRow& row) {
 }
 
 // That of the port's lowest usable row; a row of IPv4 comes before those of IPv6, as for the index.
-std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
+std::optional<Cidr> address_of(const NodeView& node, const Port& port) {
   std::optional<Cidr> found;
   if (!port.gids || is_down(port)) return found;
   const std::vector<Cidr>& subnets = fabric_subnets(*node.policy, *node.table);
   for (const GidRow& row : *port.gids) {
     if ((found && !row.gid.is_v4_mapped()) || !judge_row(node.interfaces, row, subnets).usable) continue;
-    const auto network = network_of(node, row);
-    if (network && row.gid.is_v4_mapped()) return network;
-    if (network) found = network;
+    const auto address = address_of(node, row);
+    if (address && row.gid.is_v4_mapped()) return address;
+    if (address) found = address;
   }
   return found;
 }
@@ -160,6 +160,7 @@ struct Networks {
   std::set<const Rail*> with_subnets;
   std::map<const NodeView*, std::map<const Rail*, Cidr>> by_node;
   std::map<const NodeView*, std::map<const Rail*, const Port*>> ports;
+  std::map<const Port*, Cidr> addresses;
 };
 
 // True for the subnet of a unit of the fabric, which several nodes share.
@@ -210,11 +211,12 @@ bool has_subnets(const Networks& networks, const Rail* rail, const Counts& count
 Networks find_networks(const PoolView& pool) {
   Networks found;
   each_fabric_port(pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    const auto network = network_of(node, port);
-    if (!network) return;
-    ++found.by_rail[&rail][*network];
-    found.by_node[&node].emplace(&rail, *network);
+    const auto address = address_of(node, port);
+    if (!address) return;
+    ++found.by_rail[&rail][address->network()];
+    found.by_node[&node].emplace(&rail, address->network());
     found.ports[&node][&rail] = &port;
+    found.addresses.emplace(&port, *address);
   });
   found.one_each = are_one_each(found.by_rail);
   for (const auto& [rail, counts] : found.by_rail) {
@@ -251,8 +253,36 @@ void report_odd(Report& report, const Networks& networks, const NodeView& node,
   }
 }
 
+// The subnet of other nodes on the rail in which the address would be by another length of its prefix.
+std::optional<Counts::value_type> by_other_length(const Networks& networks, const Rail* rail,
+                                                  const Cidr& address) {
+  const Counts& counts = networks.by_rail.at(rail);
+  for (int length = address.address.is_v4() ? 32 : 128; length > 0; --length) {
+    const auto found = counts.find(Cidr{address.address, length}.network());
+    if (length != address.prefix && found != counts.end() && is_shared(found->second)) return *found;
+  }
+  return std::nullopt;
+}
+
+constexpr const char* kPrefixLength =
+    "Give the netdev's address the prefix length that the other nodes have (DHCP, netplan, the network "
+    "operator): by another one the node takes distant addresses for near ones, or near ones for distant.";
+
 void check_node_subnets(Report& report, const Networks& networks, const NodeView& node) {
-  const auto& rails = networks.by_node.at(&node);
+  std::map<const Rail*, Cidr> rails = networks.by_node.at(&node);
+  for (const auto& [rail, port] : networks.ports.at(&node)) {
+    const int length = networks.addresses.at(port).prefix;
+    const auto meant = by_other_length(networks, rail, networks.addresses.at(port));
+    if (!meant || !networks.with_subnets.contains(rail) ||
+        is_shared(networks.by_rail.at(rail).at(rails.at(rail))))
+      continue;
+    report.add(Code::SubnetDiffers, Severity::Warning, &node, {port_name(*node.table, *port)},
+               "its address has a prefix of /" + std::to_string(length) + "; " +
+                   count_of(meant->second, "node") + " of its pool have /" +
+                   std::to_string(meant->first.prefix) + " in that subnet",
+               kPrefixLength);
+    rails.erase(rail);
+  }
   std::map<const Rail*, const Rail*> odd;  // the rail whose subnet it has
   bool swapped = false;
   for (const auto& [rail, network] : rails) {
@@ -320,19 +350,42 @@ std::optional<Cidr> prefix_of(const Port& port) {
   return Cidr{row->gid.address(), 64}.network();
 }
 
+using NodesByPrefix = std::map<Cidr, std::vector<const NodeView*>>;
+
+// Names the nodes that have another prefix than most, where they are too few for a fabric of their own.
+bool report_odd_prefix(Report& report, const NodesByPrefix& nodes, const std::vector<std::string>& rails) {
+  const auto& usual = *std::ranges::max_element(nodes, {}, [](const auto& of) { return of.second.size(); });
+  std::size_t odd = 0;
+  for (const auto& [prefix, having] : nodes) odd += having.size();
+  odd -= usual.second.size();
+  if (is_shared(odd) || !is_shared(odd + usual.second.size()) || odd >= usual.second.size()) return false;
+  for (const auto& [prefix, having] : nodes) {
+    if (prefix == usual.first) continue;
+    for (const NodeView* node : having) {
+      report.add(Code::SubnetDiffers, Severity::Warning, node, rails,
+                 "the subnet's prefix is " + format_cidr(prefix) + "; " +
+                     count_of(usual.second.size(), "node") + " of its pool have " + format_cidr(usual.first) +
+                     " there",
+                 kTwoFabrics);
+    }
+  }
+  return true;
+}
+
 // InfiniBand's subnets, rail by rail.
 void check_prefixes(Report& report) {
-  std::map<const Rail*, std::map<Cidr, std::vector<const NodeView*>>> by_rail;
+  std::map<const Rail*, NodesByPrefix> by_rail;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     if (const auto prefix = prefix_of(port)) by_rail[&rail][*prefix].push_back(&node);
   });
   // Rails that are split alike are one finding.
-  std::map<std::map<Cidr, std::vector<const NodeView*>>, std::vector<std::string>> splits;
+  std::map<NodesByPrefix, std::vector<std::string>> splits;
   for (const Rail& rail : report.pool.rails) {
     const auto found = by_rail.find(&rail);
     if (found != by_rail.end() && found->second.size() > 1) splits[found->second].push_back(rail.name);
   }
   for (const auto& [nodes, rails] : splits) {
+    if (report_odd_prefix(report, nodes, rails)) continue;
     const auto is_unit = [](const auto& of) { return is_shared(of.second.size()); };
     const auto text = [](const auto& of) {
       std::vector<std::string> names;

@@ -242,6 +242,23 @@ TEST(DoctorsCause, ARailOfSeveralSubnetsBesideRailsOfOneIsTold) {
   }
 }
 
+// No new unit: the addresses are the unit's, by another length of prefix.
+TEST(DoctorsCause, AnotherPrefixLengthOnAllRailsIsToldAsOne) {
+  for (const int length : {8, 15, 17, 24}) {
+    Fleet fleet = fleet_of(8, roce_node);
+    for (std::size_t rail = 0; rail < 8; ++rail)
+      set_address(fleet.back(), rail, in_subnet(static_cast<int>(rail) + 1, 7), length);
+    const Diagnosis diagnosis = diagnose(fleet);
+    ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
+    const Finding& told = diagnosis.findings[0];
+    EXPECT_EQ(told.subject.name, "gpu-7");
+    EXPECT_EQ(told.subject.parts.size(), 8u);
+    EXPECT_EQ(told.severity, Severity::Warning);
+    EXPECT_EQ(told.sentence, "its address has a prefix of /" + std::to_string(length) +
+                                 "; 7 nodes of its pool have /16 in that subnet");
+  }
+}
+
 // Two subnet managers: ports of two prefixes do not reach each other.
 TEST(DoctorsCause, PrefixesOfOneInfiniBandRailAreTwoFabrics) {
   for (const auto& [nodes, other, told] : std::vector<std::tuple<int, int, Severity>>{
@@ -257,7 +274,12 @@ TEST(DoctorsCause, PrefixesOfOneInfiniBandRailAreTwoFabrics) {
     const Diagnosis diagnosis = diagnose(fleet);
     ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
     EXPECT_EQ(diagnosis.findings[0].severity, told);
-    EXPECT_THAT(diagnosis.findings[0].sentence, StartsWith("the subnet's prefix is fe80::/64 on "));
+    const bool named = nodes == 8 && other == 1;
+    EXPECT_EQ(diagnosis.findings[0].subject.name, named ? "gpu-0" : "pool-1");
+    EXPECT_THAT(
+        diagnosis.findings[0].sentence,
+        StartsWith(named ? "the subnet's prefix is fec0:0:0:1::/64; 7 nodes of its pool have fe80::/64"
+                         : "the subnet's prefix is fe80::/64 on "));
   }
 }
 
