@@ -61,6 +61,18 @@ std::optional<double> value_of_rail(const std::vector<Sample>& samples) {
   return usual(samples);
 }
 
+constexpr const char* kInfiniBandMtu =
+    "The subnet manager sets the MTU of an InfiniBand link to what both of its ends can do: compare MtuCap "
+    "and "
+    "NeighborMTU of the port and its switch port with a good one's (`smpquery portinfo LID PORT`), and the "
+    "manager's settings; the netdev's MTU (IPoIB) is at most that of its partition less 4.";
+
+// "": the code's.
+std::string remedy_for(const Quantity& quantity, const Port& port) {
+  const bool told = quantity.code == Code::MtuDiffers && link_layer_of(port) == LinkLayer::InfiniBand;
+  return told ? kInfiniBandMtu : "";
+}
+
 // Reports once that no value has a majority.
 bool report_split(Report& report, const Quantity& quantity, const std::vector<Sample>& samples) {
   std::map<double, std::vector<const Sample*>> by_value;
@@ -76,7 +88,8 @@ bool report_split(Report& report, const Quantity& quantity, const std::vector<Sa
     evidence += (evidence.empty() ? "" : "; ") + text_of(value, quantity.unit) + " on " +
                 count_of(ports.size(), "port") + " of " + some_of(nodes);
   }
-  report.add(quantity.code, quantity.severity, nullptr, {}, "no value is that of most: " + evidence);
+  report.add(quantity.code, quantity.severity, nullptr, {}, "no value is that of most: " + evidence,
+             remedy_for(quantity, *samples.front().port));
   return true;
 }
 
@@ -102,11 +115,13 @@ void compare(Report& report, const Quantity& quantity, std::set<const Port*>& to
       compared = true;
       for (const Sample& sample : samples) {
         if (sample.value == *rails_value || (quantity.only_low && sample.value > *rails_value)) continue;
-        report.add(quantity.code, quantity.severity, *sample.node, *sample.port,
+        report.add(quantity.code, quantity.severity, sample.node,
+                   {port_name(*sample.node->table, *sample.port)},
                    text_of(sample.value, quantity.unit) +
                        (report.pool.small() || rails_own ? "; most of its pool's have "
                                                          : "; most ports of the pool's rails have ") +
-                       text_of(*rails_value, quantity.unit));
+                       text_of(*rails_value, quantity.unit),
+                   remedy_for(quantity, *sample.port));
         told.insert(sample.port);
       }
     }
@@ -118,6 +133,7 @@ void compare(Report& report, const Quantity& quantity, std::set<const Port*>& to
 // Reports a rail that differs from the others on most nodes: a plan, or a switch that was forgotten.
 void compare_rails(Report& report, const Quantity& quantity) {
   std::map<std::string, std::vector<std::pair<const Rail*, double>>> by_kind;
+  std::map<const Rail*, const Port*> example;
   for (const Rail& rail : report.pool.rails) {
     if (!rail.fabric) continue;
     std::vector<Sample> samples;
@@ -127,6 +143,7 @@ void compare_rails(Report& report, const Quantity& quantity) {
         samples.push_back({report.pool.nodes[i], rail.ports[i], *value});
     }
     if (const auto value = value_of_rail(samples)) by_kind[rail.kind].emplace_back(&rail, *value);
+    if (!samples.empty()) example.emplace(&rail, samples.front().port);
   }
   for (const auto& [kind, rails] : by_kind) {
     std::vector<double> values;
@@ -137,7 +154,8 @@ void compare_rails(Report& report, const Quantity& quantity) {
       if (!most || value == *most || (quantity.only_low && value > *most)) continue;
       report.add(quantity.code, quantity.severity, nullptr, {rail->name},
                  text_of(value, quantity.unit) + (report.pool.small() ? " on both nodes" : " on most nodes") +
-                     "; the other rails have " + text_of(*most, quantity.unit));
+                     "; the other rails have " + text_of(*most, quantity.unit),
+                 remedy_for(quantity, *example.at(rail)));
     }
   }
 }

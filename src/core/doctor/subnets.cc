@@ -48,6 +48,17 @@ Severity severity_of(const std::vector<Owner>& owners) {
   return !is_on_most(owners) && std::ranges::all_of(owners, same_pool) ? Severity::Error : Severity::Warning;
 }
 
+constexpr const char* kTwoGuids =
+    "A GUID belongs to one card: see whether the two names are one machine (compare sys_image_guid), a card "
+    "was "
+    "flashed with another's image (`mstflint -d DEVICE query`), or a VF was given another's GUID (`ip link "
+    "show`), and give that one its own.";
+
+// "": the code's, for addresses that netdevs have.
+std::string remedy_for(const std::vector<Owner>& owners) {
+  return link_layer_of(*owners.front().port) == LinkLayer::InfiniBand ? kTwoGuids : "";
+}
+
 void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const DoctorInput& input,
                       std::vector<Finding>& findings) {
   const Severity severity = severity_of(owners);
@@ -61,15 +72,16 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
     for (const Owner& owner : owners) ports.push_back(port_name(*first.node->table, *owner.port));
     Report(*first.pool, input, findings)
         .add(Code::DuplicateAddress, severity, first.node, std::move(ports),
-             text_of(gid) + " is the address of each of them");
+             text_of(gid) + " is the address of each of them", remedy_for(owners));
     return;
   }
   for (std::size_t i = 0; i < owners.size(); ++i) {
     std::vector<std::string_view> others(names.begin(), names.end());
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
     Report(*owners[i].pool, input, findings)
-        .add(Code::DuplicateAddress, severity, *owners[i].node, *owners[i].port,
-             text_of(gid) + " is also the address of " + some_of(others));
+        .add(Code::DuplicateAddress, severity, owners[i].node,
+             {port_name(*owners[i].node->table, *owners[i].port)},
+             text_of(gid) + " is also the address of " + some_of(others), remedy_for(owners));
   }
 }
 
@@ -85,7 +97,8 @@ void report_on_most(const PoolView& pool, const std::vector<Duplicate>& duplicat
   Report(pool, input, findings)
       .add(Code::DuplicateAddress, Severity::Warning, nullptr, {},
            text_of(gid) + " is the address of " + count_of(owners.size(), "port") + ", " +
-               name_of(owners.front()) + " for one" + more);
+               name_of(owners.front()) + " for one" + more,
+           remedy_for(owners));
 }
 
 using Nodes = std::vector<const NodeView*>;
@@ -118,7 +131,8 @@ void report_clone(const std::vector<Duplicate>& duplicates, const DoctorInput& i
     Report(*own.pool, input, findings)
         .add(Code::DuplicateAddress, severity_of(owners), own.node, std::move(ports),
              std::to_string(duplicates.size()) + " addresses are also those of " + some_of(others) + ", " +
-                 text_of(gid) + " for one");
+                 text_of(gid) + " for one",
+             remedy_for(owners));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/doctor/fleet.h"
 #include "nccl_env/core/doctor/doctor.h"
@@ -439,6 +440,23 @@ TEST(Doctor, InExclusiveModeAMissingHcaIsOnlyToKnow) {
   EXPECT_EQ(diagnosis.findings[0].code, Code::NoFabric) << "seven ports, and one may be a pod's";
   EXPECT_EQ(diagnosis.findings[1].code, Code::HcaMissing);
   EXPECT_TRUE(is_good(diagnosis.findings));
+}
+
+// No netdev gives an InfiniBand link its MTU, or its GUID.
+TEST(Doctor, RemediesAreOfTheLinkLayer) {
+  for (const auto& [make, of_netdevs] : {std::pair(MakeNode(ib_node), false), {roce_node, true}}) {
+    Fleet fleet = fleet_of(8, make);
+    fleet[3].ports[2].active_mtu = 2048;
+    fleet[4].ports[2].gids = fleet[5].ports[2].gids;
+    fleet[4].interfaces = fleet[5].interfaces;
+    std::set<Code> told;
+    for (const Finding& finding : diagnose(fleet).findings) {
+      if (finding.code != Code::MtuDiffers && finding.code != Code::DuplicateAddress) continue;
+      told.insert(finding.code);
+      EXPECT_EQ(finding.remedy.empty(), of_netdevs) << finding.remedy;
+    }
+    EXPECT_EQ(told.size(), 2u);
+  }
 }
 
 // Half of the nodes, or one of two: nobody knows whether that is a plan. An unknown mode is none.
