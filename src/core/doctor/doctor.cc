@@ -327,14 +327,14 @@ std::string unknown_line(const Diagnosis& diagnosis) {
 
 using Told = std::vector<const Finding*>;
 
-// " on gpu-1, gpu-7", " on 12 nodes"; "": not of nodes alone.
+// " on gpu-1, gpu-7", " on 12 nodes"; "": not of nodes alone. The pool of a lone node is that node.
 std::string nodes_at_fault(const Diagnosis& diagnosis, const Told& told) {
-  if (diagnosis.nodes.size() == 1) return {};
   std::set<std::string_view> known;
   std::vector<std::string> names;
   for (const Finding* finding : told) {
-    const std::string& name = finding->subject.name;
-    if (finding->subject.kind != "Node" || name.empty()) return {};
+    const bool lone = finding->subject.kind == "Pool" && diagnosis.nodes.size() == 1;
+    const std::string& name = lone ? diagnosis.nodes.front().node : finding->subject.name;
+    if ((finding->subject.kind != "Node" && !lone) || name.empty()) return {};
     if (known.insert(name).second) names.push_back(name);
   }
   return " on " + (names.size() > kMostNodes ? count_of(names.size(), "node") : join(names));

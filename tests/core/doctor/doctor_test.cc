@@ -459,6 +459,18 @@ TEST(Doctor, RemediesAreOfTheLinkLayer) {
   }
 }
 
+TEST(Doctor, ALoneNodeIsNamedFirst) {
+  for (const auto& [plant, told] : std::vector<std::pair<void (*)(NodeFabric&), std::string>>{
+           {[](NodeFabric& node) { node.ports[2].state = PortState::Down; },
+            ": 1 error (PortDown mlx5_3) on gpu-0\n"},
+           {[](NodeFabric& node) { node.ports[2].gids->clear(); },
+            ": 1 error (NoAddress mlx5_3) on gpu-0\n"}}) {
+    Fleet fleet = fleet_of(1, roce_node);
+    plant(fleet[0]);
+    EXPECT_THAT(render_text(diagnose(fleet)), StartsWith("1 node, 1 pool" + told));
+  }
+}
+
 // Half of the nodes, or one of two: nobody knows whether that is a plan. An unknown mode is none.
 TEST(Doctor, TwoNamespaceModesOfAPoolAreAsked) {
   for (const std::size_t size : {2u, 8u}) {
