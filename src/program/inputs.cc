@@ -75,6 +75,12 @@ Result<store::Objects> read_objects(const std::string& file, const PolicyOptions
                (several ? "; nccl-env policy check " + file + " has a line for each" : "")};
 }
 
+// True for `kubectl get -o json` of objects of which there are none.
+bool is_empty_list(const Json& document) {
+  const Json& items = member(document, "items");
+  return text_at(document, "kind").ends_with("List") && items.is_array() && items.empty();
+}
+
 Result<Tables> tables_of(const std::string& file, std::istream& in) {
   const Result<std::string> text = read_text(file, in);
   if (!text) return Error{text.error().message + node_hint(file)};
@@ -92,7 +98,7 @@ Result<Tables> tables_of(const std::string& file, std::istream& in) {
   for (const store::Objects::Problem& problem : objects.problems) {
     if (problem.kind != "NcclPolicy") return Error{file + ": " + problem.sentence};
   }
-  if (objects.tables.empty())
+  if (objects.tables.empty() && (documents->empty() || !std::ranges::all_of(*documents, is_empty_list)))
     return Error{file + ": holds " + (others.empty() ? "" : join_some(others, 4) + ", and ") +
                  "no NodeFabric" + import_hint(file, *text)};
   Tables tables;
@@ -147,6 +153,13 @@ Result<std::vector<Json>> read_manifests(const std::string& file, std::istream& 
 }
 
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in) {
+  Result<Tables> tables = read_any_tables(files, in);
+  if (tables && tables->empty() && !files.empty())
+    return Error{join(files) + ": holds an empty list, and no NodeFabric"};
+  return tables;
+}
+
+Result<Tables> read_any_tables(const std::vector<std::string>& files, std::istream& in) {
   Tables tables;
   std::set<std::string, std::less<>> names;
   for (const std::string& file : files) {

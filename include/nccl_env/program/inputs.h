@@ -48,6 +48,8 @@ Result<std::vector<nlohmann::json>> read_manifests(const std::string& file, std:
 // Every NodeFabric of the files and directories, each node once; a file or directory without one is refused.
 // From a directory, the files that a webhook would read count, and none of them may be refused.
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in);
+// The same; where the files hold lists without items alone, there are none.
+Result<Tables> read_any_tables(const std::vector<std::string>& files, std::istream& in);
 // Every NcclPolicy of the file; one that is refused refuses the file.
 Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in);
 

@@ -56,7 +56,7 @@ program::Failure read_server(const SourceArguments& arguments, Fabric& into) {
 }
 
 program::Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
-  auto tables = program::read_tables(arguments.files, in);
+  auto tables = program::read_any_tables(arguments.files, in);
   if (!tables) return {program::kNotSeen, tables.error().message};
   into.tables = *std::move(tables);
   if (arguments.policy.file.empty()) return {};
@@ -162,8 +162,11 @@ program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istrea
   // A fabric without tables must not be reported as healthy.
   if (fabric.tables.empty() && fabric.problems.empty()) {
     const auto path = program::store_path(arguments.source.store);
-    return {program::kNothing, path ? "there is no NodeFabric in " + *path
-                                    : "there is no NodeFabric: does the agent run on the nodes?"};
+    const std::string files = join(arguments.source.files);
+    return {program::kNothing, !files.empty()
+                                   ? files + ": holds an empty list: there is no NodeFabric to judge"
+                               : path ? "there is no NodeFabric in " + *path
+                                      : "there is no NodeFabric: does the agent run on the nodes?"};
   }
   const auto limit = *age ? **age : published_age(fabric.policies);
   from = {std::move(fabric.tables), std::move(fabric.policies), *now, limit, {}};

@@ -85,7 +85,13 @@ TEST_F(Doctor, NothingToLookAtIsNotHealthy) {
   expect_shown(run("doctor", {"--store", "dir:" + path("none")}), 3);
   EXPECT_EQ(run("doctor", {"--store", "dir:" + path("absent")}).code, 4);
   write("empty.yaml", "{apiVersion: v1, kind: List, items: []}\n");
-  EXPECT_THAT(run_cli({"doctor", path("empty.yaml")}).err, HasSubstr("holds List, and no NodeFabric"));
+  for (const char* command : {"doctor", "nodes"}) {
+    const CliResult empty = run_cli({command, path("empty.yaml")});
+    EXPECT_THAT(empty.err, HasSubstr("empty.yaml: holds an empty list: there is no NodeFabric to judge"));
+    EXPECT_EQ(empty.code, 3);
+  }
+  EXPECT_EQ(run_cli({"doctor", policy}).code, 4) << "the wrong file";
+  EXPECT_EQ(run_cli({"table", "show", path("empty.yaml")}).code, 4);
   expect_shown(run_cli({"doctor", "--kubeconfig", path("absent")}), 4);
 }
 
