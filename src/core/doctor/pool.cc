@@ -143,6 +143,27 @@ bool works_by_other_type(const NodeView& node, const NodeView& other) {
   return !node.fabric.empty() && std::ranges::all_of(node.fabric, is_other) && !is_dead(node);
 }
 
+bool is_bond(const Port& port) {
+  return !port.lag.value_or("").empty();
+}
+
+// The bond of the other node whose member the port is: a port of the same card, by its place.
+const Port* find_bond(const Port& port, const NodeView& in) {
+  if (is_bond(port)) return nullptr;
+  const auto found = std::ranges::find_if(in.parts, [&](const Port* other) {
+    return is_bond(*other) && other->driver == port.driver && are_on_one_card(*other, port) == true;
+  });
+  return found == in.parts.end() ? nullptr : *found;
+}
+
+// The same machine, whose bonds have fallen apart into their members.
+bool is_unbonded(const NodeView& node, const NodeView& whole) {
+  const auto is_of = [&](const Port* port) {
+    return find_bond(*port, whole) || find_same_part(*port, whole);
+  };
+  return node.parts.size() > whole.parts.size() && std::ranges::all_of(node.parts, is_of);
+}
+
 // Whether the nodes of `few` are odd members of the larger group rather than a pool of their own. One machine
 // with fewer cards, or with another link type, is: where these are few, and also where many have a number of
 // rails that nobody plans. Others are if they are few and share at least half of the ports; if both groups
@@ -154,6 +175,10 @@ bool belongs_to(const Group& few, const Group& many) {
   if (few.size() * 4 <= many.size() && is_rest_of(one, other)) return true;
   if (is_odd_rest(one, other) || is_odd_rest(other, one)) return true;
   if (few.size() < many.size() && is_dead_likeness(one, other)) return true;
+  // More of them may be a plan.
+  if (few.size() < many.size() && (few.size() == 1 || few.size() * 4 <= many.size()) &&
+      is_unbonded(one, other))
+    return true;
   const Distance distance = between(other.shape, one.shape);
   if (std::max(distance.missing, distance.more) * 2 > ports_in(other.shape)) return false;
   if (few.size() == many.size())
@@ -313,11 +338,24 @@ const NodeView* find_model(const PoolView& pool, bool& shared) {
   shared = best->second.size() > 1 || pool.nodes.size() < kPoolMajority;
   for (const auto& [names, nodes] : by_names) {
     if (nodes.size() > 1 && is_odd_rest(*best->second.front(), *nodes.front())) return nodes.front();
+    if (pool.small() && is_unbonded(*best->second.front(), *nodes.front())) return nodes.front();
   }
   return best->second.front();
 }
 
-void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
+// Takes the members of the model's bonds, which this node does not have, from the ports that are left.
+void take_members(const NodeView& node, const NodeView& model, std::vector<const Port*>& left,
+                  PoolView& pool) {
+  std::map<std::string, std::vector<const Port*>> members;
+  for (const Port* port : left) {
+    if (const Port* bond = find_bond(*port, model)) members[port_name(*model.table, *bond)].push_back(port);
+  }
+  std::erase_if(members, [](const auto& of) { return of.second.size() < 2; });
+  for (const auto& of : members) std::erase_if(left, [&](const Port* port) { return has(of.second, port); });
+  if (!members.empty()) pool.unbonded.emplace(&node, std::move(members));
+}
+
+void match_by_name(const NodeView& node, const NodeView& model, std::size_t position, PoolView& pool) {
   std::vector<const Port*> left;
   for (const Port* port : sorted_parts(node, true)) {
     const std::string name = port_name(*node.table, *port);
@@ -328,9 +366,14 @@ void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
       rail->ports[position] = port;
     }
   }
+  take_members(node, model, left, pool);
+  const auto is_unbonded_here = [&](const Rail& rail) {
+    const auto found = pool.unbonded.find(&node);
+    return found != pool.unbonded.end() && found->second.contains(rail.name);
+  };
   // Takes what remains on both sides for the same ports under other names, in order.
   for (Rail& rail : pool.rails) {
-    if (rail.ports[position] || left.empty()) continue;
+    if (rail.ports[position] || left.empty() || is_unbonded_here(rail)) continue;
     rail.ports[position] = left.front();
     pool.renamed.push_back({&node, {rail.name, left.front()}});
     left.erase(left.begin());
@@ -489,7 +532,7 @@ void match_rails(PoolView& pool, Timestamp now) {
     } else if (is_misnamed(node, *model)) {
       match_by_kind(node, *model, i, pool);
     } else {
-      match_by_name(node, i, pool);
+      match_by_name(node, *model, i, pool);
     }
   }
   for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);

@@ -52,6 +52,8 @@ struct PoolView {
   bool by_name = true;  // false: no two nodes share names, rails are matched by position
   std::map<const NodeView*, std::vector<const Port*>> extra;  // ports of a node that are no rail
   std::vector<std::pair<const NodeView*, std::pair<std::string, const Port*>>> renamed;  // rail's name, port
+  // Ports of a node that are one bond on the others: by the rail's name. They are no rails.
+  std::map<const NodeView*, std::map<std::string, std::vector<const Port*>>> unbonded;
 
   [[nodiscard]] bool small() const { return nodes.size() < kPoolMajority; }
   [[nodiscard]] int expected() const;  // fabric rails

@@ -61,11 +61,37 @@ constexpr const char* kMayBeHeld =
     "Nothing, while a pod of the node holds the device; if none does, look for it in lspci and for its "
     "driver in dmesg.";
 
+constexpr const char* kUnbonded =
+    "Build the bond as on a good node (netplan, nmcli; /proc/net/bonding shows it): both ports of the card, "
+    "and "
+    "no other, in mode active-backup, balance-xor or 802.3ad. Where it stands already, dmesg says why the "
+    "driver made no LAG of it.";
+
+// Tells of rails that are bonds, where the node has their members as HCAs, and takes them out of `missing`.
+void report_unbonded(Report& report, const NodeView& node, std::vector<const Rail*>& missing) {
+  const auto found = report.pool.unbonded.find(&node);
+  if (found == report.pool.unbonded.end()) return;
+  std::vector<std::string> bonds, members;
+  for (const Rail* rail : missing) {
+    const auto ports = found->second.find(rail->name);
+    if (ports == found->second.end()) continue;
+    bonds.push_back(rail->name);
+    for (const Port* port : ports->second) members.push_back(port_name(*node.table, *port));
+  }
+  std::erase_if(missing, [&](const Rail* rail) { return found->second.contains(rail->name); });
+  if (bonds.empty()) return;
+  report.add(Code::HcaMissing, report.pool.small() ? Severity::Warning : Severity::Error, &node, bonds,
+             std::string(bonds.size() == 1 ? "the bond" : "each bond") +
+                 " has fallen apart: its members are HCAs of their own, " + short_list(members),
+             kUnbonded);
+}
+
 void check_missing(Report& report) {
   const PoolView& pool = report.pool;
   for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
     const NodeView& node = *pool.nodes[i];
-    const std::vector<const Rail*> missing = missing_rails(pool, i);
+    std::vector<const Rail*> missing = missing_rails(pool, i);
+    report_unbonded(report, node, missing);
     if (missing.empty()) continue;
     std::vector<std::string> names, places;
     std::size_t lacking = 0;  // nodes, of the port that most have

@@ -242,6 +242,20 @@ TEST(DoctorsCause, ARailOfSeveralSubnetsBesideRailsOfOneIsTold) {
   }
 }
 
+// What follows, slow members without addresses and other names, is not told beside it.
+TEST(DoctorsCause, ABondThatFellApartIsOneFinding) {
+  for (const auto& [nodes, broken] : {std::pair(8, 1u), {8, 4u}, {3, 4u}, {2, 1u}}) {
+    Fleet fleet = fleet_of(nodes, placed_lag_node);
+    break_bonds(fleet[1], 0, broken);
+    const Diagnosis diagnosis = diagnose(fleet);
+    ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
+    EXPECT_EQ(diagnosis.findings[0].code, Code::HcaMissing);
+    EXPECT_EQ(diagnosis.findings[0].subject.name, "gpu-1");
+    EXPECT_EQ(diagnosis.findings[0].subject.parts.size(), broken);
+    EXPECT_THAT(diagnosis.findings[0].sentence, HasSubstr(broken == 1 ? "mlx5_0-1" : "mlx5_0-7"));
+  }
+}
+
 // No new unit: the addresses are the unit's, by another length of prefix.
 TEST(DoctorsCause, AnotherPrefixLengthOnAllRailsIsToldAsOne) {
   for (const int length : {8, 15, 17, 24}) {
