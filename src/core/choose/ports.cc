@@ -20,6 +20,7 @@
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 namespace {
@@ -61,19 +62,26 @@ bool in_subnets(const std::vector<Cidr>& subnets, const IpAddress& address) {
 }
 
 // Whether the policy names this port: known to match every condition that is given.
-bool is_named(const Port& port, const FabricRule& rule) {
-  if (!rule.names_ports()) return false;
-  if (!rule.hcas.empty() && !any_glob(rule.hcas, port.hca)) return false;
-  if (!rule.netdevs.empty()) {
-    const auto netdevs = netdevs_of(port);
-    const auto matches = [&](std::string_view netdev) { return any_glob(rule.netdevs, netdev); };
-    if (!std::any_of(netdevs.begin(), netdevs.end(), matches)) return false;
-  }
-  if (rule.subnets.empty()) return true;
-  if (!port.gids) return false;
-  return std::any_of(port.gids->begin(), port.gids->end(), [&](const GidRow& row) {
+// Says which of the rule's names the port is not known to match; "" where it matches all.
+std::string unmatched(const Port& port, const FabricRule& rule) {
+  constexpr std::size_t kMostNames = 2;
+  const auto of = [](const std::string& names) { return "not known to match the policy's " + names; };
+  if (!rule.hcas.empty() && !any_glob(rule.hcas, port.hca))
+    return of("hcas (" + join_some(rule.hcas, kMostNames) + ")");
+  const auto netdevs = netdevs_of(port);
+  const auto matches = [&](std::string_view netdev) { return any_glob(rule.netdevs, netdev); };
+  if (!rule.netdevs.empty() && std::none_of(netdevs.begin(), netdevs.end(), matches))
+    return of("netdevs (" + join_some(rule.netdevs, kMostNames) + ")");
+  const auto is_inside = [&](const GidRow& row) {
     return in_subnets(rule.subnets, row.address.value_or(row.gid.address()));
-  });
+  };
+  if (rule.subnets.empty() || (port.gids && std::any_of(port.gids->begin(), port.gids->end(), is_inside)))
+    return {};
+  return of("subnets (" + join_some(rule.subnets, kMostNames, format_cidr) + ")");
+}
+
+bool is_named(const Port& port, const FabricRule& rule) {
+  return rule.names_ports() && unmatched(port, rule).empty();
 }
 
 constexpr std::string_view kNoRow = "it has no usable RoCE v2 row";
@@ -291,11 +299,7 @@ class PortFilter {
   }
 
   void drop_unnamed() {
-    drop(
-        [this](const Port& port) -> std::string {
-          return is_named(port, rule_) ? "" : "not known to match what the policy names";
-        },
-        true);
+    drop([this](const Port& port) { return unmatched(port, rule_); }, true);
   }
 
   bool infer() {

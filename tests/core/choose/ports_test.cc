@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/choose/ports.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <ctime>
 
@@ -511,6 +511,19 @@ TEST(Ports, SubnetsAndNetdevsNamePorts) {
   NodeFabric table = rails(4);
   table.ports[3].gids.reset();  // its netdev is not known, so it is not known to match
   EXPECT_EQ(list(table, rule), "=mlx5_3");
+}
+
+TEST(Ports, ThePolicysWordThatMatchesNothingIsNamed) {
+  const auto detail = [](const FabricRule& rule) {
+    return choose_ports(rails(4), rule, Exposure::Host, kNow).detail;
+  };
+  FabricRule rule;
+  rule.subnets = {*parse_cidr("25.99.2.0/24")};
+  EXPECT_THAT(detail(rule), ::testing::HasSubstr("match the policy's subnets (25.99.2.0/24)"));
+  rule.netdevs = {"ib*"};
+  EXPECT_THAT(detail(rule), ::testing::HasSubstr("match the policy's netdevs (ib*)"));
+  rule.hcas = {"mlx4_.*", "a", "b"};
+  EXPECT_THAT(detail(rule), ::testing::HasSubstr("match the policy's hcas (mlx4_.*, a and 1 more)"));
 }
 
 TEST(Ports, FiltersPassWhatIsUnknown) {

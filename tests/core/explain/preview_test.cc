@@ -453,7 +453,8 @@ TEST(Explain, AFabricThatNoPortMeetsIsThePolicys) {
   NcclPolicy policy = kHostPolicy;
   policy.fabric.hcas = {"mlx5_9*"};
   const Finding named = explained(equipped(kHostPod), policy, &table).findings.at(0);
-  EXPECT_THAT(named.sentence, HasSubstr("is left as fabric: not known to match what the policy names."));
+  EXPECT_THAT(named.sentence,
+              HasSubstr("is left as fabric: not known to match the policy's hcas (mlx5_9*)."));
   EXPECT_THAT(named.remedy, StartsWith("Correct spec.fabric of the policy"));
   policy.fabric.hcas.clear();
   policy.fabric.link_layer = LinkLayer::InfiniBand;
