@@ -169,6 +169,32 @@ struct PolicyRules<ResourceMatch> {
   }
 };
 
+// The fastest ports to come, InfiniBand's GDR, in Gb/s; what is in use has 800 at most.
+constexpr double kFastestPort = 1600;
+
+void warn_of_rate(const PolicyInput& in, std::optional<double> rate, string_view consequence) {
+  if (rate.value_or(0) > kFastestPort)
+    in.warning("minRateGbps", "is more than any port has, " + std::string(consequence) +
+                                  ": 400 stands for 400 Gb/s, not Mb/s");
+}
+
+// "mlx5_.*" for "mlx5_*". A VLAN's netdev is called eth0.100, so its dot may be meant.
+bool is_expression(string_view glob, bool of_netdevs) {
+  constexpr std::array<string_view, 5> kSigns{"(", "|", "+", "$", "\\d"};
+  const auto has = [&](string_view sign) { return glob.find(sign) != glob.npos; };
+  return std::any_of(kSigns.begin(), kSigns.end(), has) || (!of_netdevs && has(".*"));
+}
+
+void warn_of_expressions(const PolicyInput& in, string_view name, const std::vector<std::string>& globs) {
+  for (std::size_t i = 0; i < globs.size(); ++i) {
+    if (is_expression(globs[i], name == "netdevs"))
+      in.findings.warning(in.fields.path(name).item(static_cast<int>(i)).text(),
+                          in_quotes(globs[i]) +
+                              " looks like a regular expression: in a glob * is any characters, ? is one, "
+                              "[0-3] one of several, and all else is itself, as in mlx5_*");
+  }
+}
+
 template <>
 struct PolicyRules<FabricRule> {
   // An empty list of what is left out says what it does.
@@ -178,6 +204,10 @@ struct PolicyRules<FabricRule> {
       in.warning(name, "is empty: it names nothing, and ports are chosen as without it");
   }
   static void check(const PolicyInput& in, string_view name, const FabricRule& rule) {
+    if (name == "hcas") warn_of_expressions(in, name, rule.hcas);
+    if (name == "excludeHcas") warn_of_expressions(in, name, rule.exclude_hcas);
+    if (name == "netdevs") warn_of_expressions(in, name, rule.netdevs);
+    if (name == "minRateGbps") warn_of_rate(in, rule.min_rate_gbps, "so no port of a known rate is fabric");
     if (!name.empty()) return warn_of_empty(in, name);
     const auto is_name = [](const std::string& glob) { return glob.find_first_of("*?[\\") == glob.npos; };
     if (!rule.hcas.empty() && std::all_of(rule.hcas.begin(), rule.hcas.end(), is_name) &&
@@ -194,7 +224,8 @@ struct PolicyRules<FabricRule> {
 
 template <>
 struct PolicyRules<NodeCondition> {
-  static void check(const PolicyInput& in, string_view name, const NodeCondition& /*when*/) {
+  static void check(const PolicyInput& in, string_view name, const NodeCondition& when) {
+    if (name == "minRateGbps") warn_of_rate(in, when.min_rate_gbps, "so no node meets it");
     if (!name.empty()) return;
     const auto boards = in.fields.find("boards");
     if (boards && is_empty_list(*boards)) in.error("boards", "is empty, and no node meets it");

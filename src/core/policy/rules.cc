@@ -27,15 +27,17 @@ struct WordOrLiteral {
   std::optional<std::string> literal;
 };
 
-// Words of other fields and tools for what Omit and FromNode say here. Case does not count.
+// Words of other fields and tools for what Omit, FromNode and Auto say here. Case does not count.
 constexpr std::pair<string_view, string_view> kOtherWords[] = {
-    {"None", "Omit"}, {"Off", "Omit"}, {"Auto", "FromNode"}};
+    {"None", "Omit"}, {"Off", "Omit"}, {"Auto", "FromNode"}, {"FromNode", "Auto"}};
 
 // Returns the word that is meant by a misspelt or another one; "" for a name. As a device's name it would
 // select nothing.
 string_view meant_by(string_view text, std::span<const string_view> accepted) {
   for (const auto& [other, word] : kOtherWords) {
-    if (equal_ignoring_case(text, other)) return word;
+    if (equal_ignoring_case(text, other) &&
+        std::find(accepted.begin(), accepted.end(), word) != accepted.end())
+      return word;
   }
   return nearest(text, accepted, 1);
 }
@@ -129,6 +131,9 @@ void read_gid_index(const PolicyInput& in, GidIndexRule& out) {
   } else if (value->get(number) == simdjson::SUCCESS) {
     index = number;
   }
+  const string_view meant = text.empty() ? string_view() : meant_by(text, words::kGidIndex);
+  if (!index && !meant.empty())
+    return in.error("gidIndex", in_quotes(text) + ": do you mean " + std::string(meant) + "?");
   if (!index || *index < 0 || *index > 255)
     return in.expected("gidIndex", json::one_of(words::kGidIndex) + ", or an integer in 0..255");
   out = {GidIndexRule::Kind::Literal, static_cast<int>(*index)};

@@ -56,6 +56,33 @@ TEST(PolicyGidIndex, RowZeroIsLinkLocalOnMostRocePorts) {
   expect_clean(R"({"gidIndex": 0, "fabric": {"linkLayer": "InfiniBand"}})");
 }
 
+TEST(PolicyGidIndex, AWordThatIsMeantIsNamed) {
+  for (const auto& [text, meant] :
+       {std::pair("auto", "Auto"), {"Dynamc", "Dynamic"}, {"None", "Omit"}, {"FromNode", "Auto"}}) {
+    const auto reading = read(R"({"gidIndex": ")" + std::string(text) + "\"}");
+    EXPECT_EQ(reading.findings.at(0).sentence,
+              "\"" + std::string(text) + "\": do you mean " + std::string(meant) + "?");
+  }
+}
+
+TEST(PolicyFabric, WarnsOfARegularExpression) {
+  for (const char* glob : {"mlx5_.*", "mlx5_[0-3]+", "(mlx5_0|mlx5_1)", "mlx5_0$", R"(mlx5_\\d)"}) {
+    expect_warning(R"({"fabric": {"hcas": ["mlx5_1", ")" + std::string(glob) + R"("]}})",
+                   "spec.fabric.hcas[1]");
+    expect_warning(R"({"fabric": {"excludeHcas": [")" + std::string(glob) + R"("]}})",
+                   "spec.fabric.excludeHcas[0]");
+  }
+  expect_warning(R"({"fabric": {"netdevs": ["eth[0-9]+"]}})", "spec.fabric.netdevs[0]");
+  expect_clean(R"({"fabric": {"netdevs": ["eth0.*"], "hcas": ["mlx5_[0-9]", "roce?.1"]}})");  // VLANs
+}
+
+TEST(PolicyFabric, WarnsOfARateThatNoPortHas) {
+  expect_warning(R"({"fabric": {"minRateGbps": 100000}})", "spec.fabric.minRateGbps");
+  expect_warning(R"({"variants": [{"when": {"minRateGbps": 400000}, "env": {"NCCL_IB_TC": "1"}}]})",
+                 "spec.variants[0].when.minRateGbps");
+  expect_clean(R"({"fabric": {"minRateGbps": 800}})");
+}
+
 // Each matches nothing, and says nothing of it to a pod.
 TEST(PolicyFabric, RefusesGlobsThatNoNameMatches) {
   for (const char* glob :
