@@ -420,13 +420,23 @@ class RankJudge {
     if (lost_) narrow_late();
     for (const std::size_t rank : late_) note(rank, lost_ ? "most likely ended first" : "most likely late");
   }
+  // True if the peer's log tells an error of its own: of a transfer, or one that names this rank.
+  [[nodiscard]] bool is_pair(std::size_t rank, std::size_t peer) const {
+    const NcclFailure* error = cause_of(peer);
+    const auto back = peers_.find(peer);
+    return (error && error->is_of_transfer()) || (back != peers_.end() && back->second == rank);
+  }
   // Keeps those that others name as their peers, and of them the one whose log ends first.
   void narrow_late() {
     std::set<std::size_t> named;
     for (const auto& [rank, peer] : peers_) named.insert(peer);
     const auto is_named = [&](std::size_t rank) { return named.contains(rank); };
-    if (std::ranges::any_of(late_, is_named))
+    if (std::ranges::any_of(late_, is_named)) {
       std::erase_if(late_, [&](std::size_t rank) { return !is_named(rank); });
+    } else if (std::ranges::any_of(peers_,
+                                   [this](const auto& each) { return is_pair(each.first, each.second); })) {
+      late_.clear();  // the errors name a pair that failed, and no silent rank
+    }
     const auto time = [this](std::size_t rank) -> const std::string& { return ranks_[rank].log.last_time; };
     if (late_.size() < 2 || std::ranges::any_of(late_, [&](std::size_t rank) { return time(rank).empty(); }))
       return;

@@ -480,6 +480,9 @@ TEST(RankLogs, ThatLostARankThatTellsNothingNameIt) {
       "len=0 vendor err 129 (Send) hca mlx5_0\n";
   ranks = {rank_of("w-0", at("w-0", 1) + error), rank_of("w-1", at("w-1", 2))};
   EXPECT_EQ(first_of(ranks), "w-0") << "of two, either end may be at fault";
+  ranks = {rank_of("w-0", at("w-0", 1) + error), closed("w-1", 2, "w-0"), rank_of("w-2", at("w-2", 3)),
+           rank_of("w-3", at("w-3", 4))};
+  EXPECT_TRUE(verify_ranks(ranks).sentence.starts_with("w-0: NoAnswer: ")) << "the pair, no silent rank";
 }
 
 TEST(RankLogs, ThatDifferAreNamedWhereAFailureTellsNoCause) {
