@@ -196,14 +196,17 @@ class RankJudge {
 
   // True if what the peer's log tells most likely led to this rank's error: a port's event or the process's
   // end, which does not come later as far as both logs tell the time. An end behind an error of the peer's
-  // own followed that one, and a signal that both got came from who ends the job.
+  // own followed that one, and a signal that both got came from who ends the job. A connection that closed
+  // shows that the process at its other end had ended, by whatever signal.
   [[nodiscard]] bool has_led(std::size_t peer, std::size_t rank) const {
     const NcclFailure* error = cause_of(rank);
-    const NcclFailure* event = error->is_of_transfer() ? cause_of(peer) : nullptr;
-    if (!event || !(event->is_port_event() || event->is_end())) return false;
+    const NcclFailure* event = cause_of(peer);
+    if (!event || !(error->is_of_transfer() ? event->is_port_event() || event->is_end()
+                                            : error->is_of_peer() && event->code == Code::Killed))
+      return false;
     const std::vector<NcclFailure>& own = ranks_[peer].log.failures;
     const std::vector<NcclFailure>& others = ranks_[rank].log.failures;
-    if (event->is_end() && std::ranges::any_of(own, [&](const NcclFailure& each) {
+    if (!event->is_port_event() && std::ranges::any_of(own, [&](const NcclFailure& each) {
           return each.line < event->line &&
                  (each.is_of_transfer() || each.is_of_peer() || each.code == Code::TimedOut);
         }))

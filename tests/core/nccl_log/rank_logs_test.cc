@@ -485,6 +485,20 @@ TEST(RankLogs, ThatLostARankThatTellsNothingNameIt) {
   EXPECT_TRUE(verify_ranks(ranks).sentence.starts_with("w-0: NoAnswer: ")) << "the pair, no silent rank";
 }
 
+TEST(RankLogs, ARankThatWasAskedToEndAndThatOthersLostStandsFirst) {
+  const auto ranks = [](const std::string& of_lost) {
+    return std::vector<RankLog>{
+        rank_of("r0", healthy("r0") + watchdog(0, 9, "ALLREDUCE")),
+        rank_of("r1", healthy("r1") + "r1:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r2<1>\n"),
+        rank_of("r2", healthy("r2") + of_lost + "Terminated\n")};
+  };
+  const std::string sentence = verify_ranks(ranks("")).sentence;
+  EXPECT_TRUE(sentence.starts_with("r2: Killed: ")) << sentence;
+  EXPECT_THAT(sentence, HasSubstr("It led to the errors of r1, whose peer this rank is."));
+  EXPECT_THAT(verify_ranks(ranks(watchdog(2, 9, "ALLREDUCE"))).sentence, HasSubstr(": TimedOut: "))
+      << "the signal is the end of what had waited";
+}
+
 TEST(RankLogs, ThatDifferAreNamedWhereAFailureTellsNoCause) {
   const auto rank = [](const std::string& name, const std::string& index, const std::string& error) {
     return rank_of(name, healthy(name) +
