@@ -91,8 +91,10 @@ constexpr Errno kErrors[] = {{19, "No such device"},        {22, "Invalid argume
 
 Code code_of_error(const NcclFailure& failure) {
   const int error = failure.error.value_or(0);
-  // Linux 6.1 gives 61 for a row that was always empty; for a row that has gone, NCCL still prints the GID.
+  // Linux 6.1 gives 61 for a row that was always empty; for a row that has gone, NCCL still prints the GID,
+  // from 2.24 on.
   if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Code::EmptyGid;
+  if (error == 61 && failure.local_gid.empty()) return Code::EmptyGid;
   const Code code = code_of_connect_error(error);
   return code == Code::NoRoute && is_link_local(failure.local_gid) ? Code::LinkLocalGid : code;
 }

@@ -117,5 +117,12 @@ TEST(NoFailure, IsNothingToDoOnlyOnceTheJobWentOn) {
   EXPECT_THAT(diagnosis(network + "Segmentation fault (core dumped)\n"), HasSubstr("process crashed"));
 }
 
+TEST(FailureWords, OfAnEmptyRowWithoutItsGidClaimNoMoreThanTheErrorSays) {
+  const std::string told = diagnosis(
+      "n:1:1 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with error No data available "
+      "errno 61\n");
+  EXPECT_TRUE(told.starts_with("EmptyGid: The port has no GID at that index (ENODATA): ")) << told;
+}
+
 }  // namespace
 }  // namespace nccl_env::failure_words_test
