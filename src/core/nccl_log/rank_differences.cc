@@ -190,12 +190,18 @@ class Comparison {
       if (!odd->majority && entries_in(has) >= entries_in(odd->usual)) continue;
       const bool own = std::ranges::all_of(of, [this](std::size_t i) { return has_own_list(ranks_[i]); });
       const std::string changes = changes_text(has, odd->usual);
+      // As many, most of other names, may be another machine's.
+      const std::set<std::string> own_names = split(has), usual_names = split(odd->usual);
+      const auto shared = std::ranges::count_if(
+          usual_names, [&](const std::string& name) { return own_names.contains(name); });
+      const bool fewer = own_names.size() != usual_names.size();
+      const bool hurts = fewer || 2 * shared > std::ssize(usual_names);
       into_.push_back(
-          {entries_in(has) != entries_in(odd->usual) ? Code::MissingRail : Code::OddNode, Severity::Warning,
-           of,
+          {fewer ? Code::MissingRail : Code::OddNode, hurts ? Severity::Warning : Severity::Info, of,
            "HCAs " + std::to_string(entries_in(has)) + (odd->majority ? ", most ranks " : ", others ") +
                std::to_string(entries_in(odd->usual)) + ": " + changes,
-           changes, own ? "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere." : ""});
+           changes, own ? "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere." : "",
+           hurts});
     }
   }
 

@@ -202,6 +202,11 @@ TEST(RankLogs, ARankWithFewerHcasIsTold) {
   EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("The list is the pod's own")) << "no node is to blame";
   ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE [1]mlx5_9:1/RoCE"));
   EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::OddNode);
+  EXPECT_TRUE(is_good(verify_ranks(ranks).findings)) << "as many of another machine's names";
+  const std::string most = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [2]mlx5_";
+  ranks = {rank_of("r0", healthy("r0", most + "2:1/RoCE")), rank_of("r1", healthy("r1", most + "9:1/RoCE")),
+           rank_of("r2", healthy("r2", most + "2:1/RoCE"))};
+  EXPECT_FALSE(is_good(verify_ranks(ranks).findings)) << "one of a machine's names is another";
 }
 
 TEST(RankLogs, AnotherVersionIsToldAndAnotherIndexIsOnlyShown) {
