@@ -197,9 +197,10 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
     return std::string(all > 0 ? "The log proves nothing of the values"
                                : "The log does not tell which network NCCL uses") +
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
+  const bool went_on = log.worked > 0 && !verification.failures.empty();
   return "NCCL runs over " + networks_text(log) + ", and its log " + no_failure + "." +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
-         (log.came_to_results() || !log.completed.empty() || log.finished > 0
+         (log.came_to_results() || !log.completed.empty() || log.finished > 0 || went_on
               ? verification.failures.empty() ? " Nothing to do." : ""
               : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
                 "ranks' logs may tell more (`nccl-env verify job/NAME`)." +

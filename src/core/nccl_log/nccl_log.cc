@@ -92,6 +92,12 @@ bool tells_end(std::string_view text) {
   return std::ranges::any_of(kEnds, has) && !has("rror") && !has("ail");
 }
 
+// "step 10 loss 3.1", " iteration 10/ 500 | … lm loss: 2.3E+00", "{'loss': 2.1, …, 'epoch': 0.1}".
+bool tells_step(std::string_view text) {
+  const auto has = [&](std::string_view words) { return text.find(words) != text.npos; };
+  return has("loss") && (has("tep") || has("iter") || has("poch")) && !has("rror") && !has("ail");
+}
+
 }  // namespace
 
 // "eth0:10.1.2.3<0>", of a list "[1]eth0:10.1.2.3<0>".
@@ -262,6 +268,7 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
 bool NcclLogReader::read_unmarked(const Message& message) {
   if (is_sample(message.text)) return false;
   if (tells_end(message.text)) log_.finished = message.line;
+  if (tells_step(message.text)) log_.worked = std::exchange(step_, message.line);
   if (std::string error = exception_of(message.text); !error.empty()) log_.last_error = std::move(error);
   if (message.known && message.known->kind == LineKind::Harmless) {
     message.note(log_.warnings, message.text);

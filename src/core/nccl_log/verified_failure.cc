@@ -12,6 +12,7 @@
 #include "nccl_env/core/nccl_log/failure_context.h"
 #include "nccl_env/core/nccl_log/failure_words.h"
 #include "nccl_log/log_facts.h"
+#include "nccl_log/unknown_failure.h"
 #include "nccl_log/value_verdict.h"
 
 namespace nccl_env {
@@ -76,8 +77,12 @@ bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures&
   // An event of a port, which NCCL itself does not call fatal, behind which the run came to its end.
   const bool event = failure.code == Code::LinkDown || failure.code == Code::GidTableChanged;
   if (event && log.finished > failure.last_line) return true;
-  // A full GPU that the program met and went on from: its run came to its end, and nothing failed behind it.
-  if (failure.code == Code::GpuOutOfMemory && log.finished > failure.last_line)
+  // A full GPU that the program met and went on from, or a port that came back: the run came to its end, or
+  // the one process, which no exception ended, to later steps, and nothing failed behind it.
+  const bool raised = failure.text.starts_with("[rank") || !exception_of(failure.text).empty();
+  const bool went_on =
+      log.finished > failure.last_line || (log.worked > failure.last_line && log.processes <= 1 && !raised);
+  if ((failure.code == Code::GpuOutOfMemory || (event && came_back(failure, log))) && went_on)
     return std::ranges::none_of(all, [&](const NcclFailure& other) { return other.line > failure.line; });
   // A script's shell that somebody ends behind the run.
   if (failure.text == "Terminated" && (log.came_to_results() || log.finished > 0)) return true;

@@ -365,6 +365,25 @@ TEST(LogVerify, AFullGpuThatTheRunWentOnFromIsANote) {
       << "a rank ended";
 }
 
+TEST(LogVerify, AFailureThatTheOnlyProcessWentOnFromIsANote) {
+  const std::string steps = "step 9 loss 2.1\nstep 10 loss 2.0\n";
+  const std::string full = kInfo + "Using network IB\nbatch 64: CUDA out of memory, retrying with batch 32\n";
+  const LogVerification verification = verify(full + steps);
+  EXPECT_EQ(verification.sentence,
+            "NCCL runs over IB, and its log tells no failure that ended it (GpuOutOfMemory in line 2).");
+  EXPECT_FALSE(is_good(verify(full + "step 9 loss 2.1\n").findings)) << "another thread's line";
+  EXPECT_FALSE(is_good(verify("n:2:2 [1] NCCL INFO Using network IB\n" + full + steps).findings))
+      << "the steps may be another process's";
+  EXPECT_FALSE(is_good(verify(full + steps + kStatus12).findings));
+  EXPECT_FALSE(is_good(verify("[rank1]: torch.OutOfMemoryError: CUDA out of memory.\n" + steps).findings))
+      << "its process ended";
+  const std::string event = kInfo + "NET/IB : mlx5_1:1 Got async event : port ";
+  const std::string down =
+      kInfo + "Using network IB\nn:1:1 [0] x.cc:1 NCCL WARN NET/IB : mlx5_1:1 Got async event : port error\n";
+  EXPECT_TRUE(is_good(verify(down + event + "active\n" + steps).findings));
+  EXPECT_FALSE(is_good(verify(down + steps).findings));
+}
+
 TEST(LogVerify, AnErrorThatEndsARankCountsBehindWhatOthersTellOfIt) {
   const std::string closed =
       "m:1:1 [0] NCCL INFO Using network IB\n"

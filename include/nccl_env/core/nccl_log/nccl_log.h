@@ -77,6 +77,7 @@ struct NcclLog {
   std::uint64_t tests_apart = 0;    // the line that shows nccl-tests' processes each run for itself; 0: none
   bool ended = false;               // the job came to its end: a communicator's, or nccl-tests' last line
   std::uint64_t finished = 0;       // the last line in which the program says that its training did; 0: none
+  std::uint64_t worked = 0;         // the last but one in which it tells a step of it; 0: none
   std::string last_error;           // an exception's last line, the last of the log, known or not
   std::string last_line;            // the last one with a text, its beginning
   std::string last_time;            // "15:16:23", of the last line that a logger wrote it before
@@ -174,6 +175,7 @@ class NcclLogReader {
   NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
   // The failure of a closed connection, and its thread, as long as only its trace follows.
   std::optional<std::pair<std::size_t, std::string>> closed_;
+  std::uint64_t step_ = 0;                 // the last line in which a program tells a step of its training
   std::string stamp_;                      // of the line, taken off by plain_line()
   std::string unmarked_;                   // the line before, where it has no mark of NCCL's
   std::optional<bool> tests_;              // nccl-tests printed its head last (true) or its summary
