@@ -198,7 +198,9 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
                                : "The log does not tell which network NCCL uses") +
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
   const bool went_on = log.worked > 0 && !verification.failures.empty();
-  return "NCCL runs over " + networks_text(log) + ", and its log " + no_failure + "." +
+  const bool begins = !log.bootstrap.empty() && !log.is_initialised();
+  return std::string(begins ? "NCCL found " : "NCCL runs over ") + networks_text(log) + ", and its log " +
+         no_failure + (begins ? ", nor that the initialisation ended." : ".") +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
          (log.came_to_results() || !log.completed.empty() || log.finished > 0 || went_on
               ? verification.failures.empty() ? " Nothing to do." : ""

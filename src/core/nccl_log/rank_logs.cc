@@ -499,6 +499,7 @@ class RankJudge {
       tell_silent(silent, wait ? by_code.front().second : std::vector<std::size_t>(),
                   !wait && !by_code.empty());
     into_.findings.insert(into_.findings.end(), differences.begin(), differences.end());
+    tell_survived();
     std::ranges::stable_sort(into_.findings, [this](const Finding& left, const Finding& right) {
       const auto key = [this](const Finding& each) {
         return std::tuple(launched_.empty() || each.code != Code::LaunchFailed, each.severity,
@@ -506,6 +507,15 @@ class RankJudge {
       };
       return key(left) < key(right);
     });
+  }
+  // Notes what ranks came through whose logs tell nothing worse.
+  void tell_survived() {
+    for (const RankLog& rank : ranks_) {
+      const std::vector<Finding>& findings = rank.verification.findings;
+      if (!findings.empty() && is_good(findings) && !rank.verification.failures.empty())
+        add(findings.front().code, Severity::Info, {static_cast<std::size_t>(&rank - ranks_.data())},
+            rank.name + ": " + findings.front().sentence);
+    }
   }
   // True of a rank whose finding only follows from what was told of the job.
   [[nodiscard]] bool is_told(std::size_t rank) const {
@@ -549,10 +559,16 @@ class RankJudge {
     const std::size_t rank = into_.order.front();
     const Place place = place_at(rank);
     if (is_good(into_.findings)) {
+      const std::vector<std::size_t> cut = this->cut();
+      const auto speaking = static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks));
       const bool agree =
-          into_.findings.empty() && jobs_.size() == 1 && std::ranges::count_if(ranks_, speaks) > 1;
-      return "The logs of " + ranks_text() + (agree ? " agree, and tell no failure." : " tell no failure.") +
-             jobs_text() + unread();
+          into_.findings.empty() && jobs_.size() == 1 && cut.empty() && twice_text().empty() && speaking > 1;
+      return "The logs of " + ranks_text() + (agree ? " agree, and tell no failure" : " tell no failure") +
+             (cut.empty() ? survived_text()
+              : cut.size() < speaking
+                  ? "; the initialisation does not end in " + named(cut) + ", which may have been cut."
+                  : ", nor that the initialisation ended: the job waits before that, or the logs were cut.") +
+             twice_text() + jobs_text() + unread();
     }
     std::string text;
     if (!launched_.empty()) {
@@ -584,7 +600,41 @@ class RankJudge {
       });
       text = told_as(first == into_.findings.end() ? into_.findings.front() : *first);
     }
-    return text + jobs_text() + unread();
+    return text + twice_text() + jobs_text() + unread();
+  }
+  // Ranks whose logs tell how NCCL began, and not that its initialisation ended.
+  [[nodiscard]] std::vector<std::size_t> cut() const {
+    std::vector<std::size_t> cut;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const NcclLog& log = ranks_[i].log;
+      if (speaks(ranks_[i]) && !log.bootstrap.empty() && !log.is_initialised()) cut.push_back(i);
+    }
+    return cut;
+  }
+  // "." or " that ended them (LinkDown in line 24 of rank-1.log)."
+  [[nodiscard]] std::string survived_text() const {
+    std::vector<std::string> told;
+    for (const RankLog& rank : ranks_) {
+      if (rank.verification.failures.empty()) continue;
+      const NcclFailure& failure = rank.verification.failures.front().failure;
+      told.push_back(std::string(to_string(failure.code)) + " in line " + std::to_string(failure.line) +
+                     " of " + rank.name);
+    }
+    return told.empty() ? "." : " that ended them (" + join_some(told, kMostNames) + ").";
+  }
+  // " a.log, b.log are both of rank 0; no log here is of rank 1 of 2."
+  [[nodiscard]] std::string twice_text() const {
+    std::map<std::pair<std::string_view, int>, std::vector<std::size_t>> logs;  // of each rank
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      for (const auto& [id, communicator] : ranks_[i].log.communicators) {
+        for (const auto& [rank, fact] : communicator.ranks) logs[{id, rank}].push_back(i);
+      }
+    }
+    const auto twice = std::ranges::find_if(logs, [](const auto& each) { return each.second.size() > 1; });
+    if (twice == logs.end() || !launched_.empty()) return {};
+    const auto& of = twice->second;
+    return " " + named(of) + (of.size() == 2 ? " are both" : " are all") + " of rank " +
+           std::to_string(twice->first.second) + missing_text() + ".";
   }
   // "MixedNetworks, rank 2: network …": what differs, what it means unless its remedy says so, what to do.
   static std::string told_as(const Finding& told, const std::string& follows = {}) {

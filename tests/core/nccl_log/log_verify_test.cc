@@ -384,6 +384,14 @@ TEST(LogVerify, AFailureThatTheOnlyProcessWentOnFromIsANote) {
   EXPECT_FALSE(is_good(verify(down + steps).findings));
 }
 
+TEST(LogVerify, ALogThatEndsBeforeTheInitialisationRunsOverNothing) {
+  const std::string begins = kInfo + "Bootstrap: Using eth0:10.0.0.1<0>\n" + kInfo +
+                             "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
+  EXPECT_TRUE(verify(begins).sentence.starts_with(
+      "NCCL found mlx5_0:1, and its log tells no failure, nor that the initialisation ended. "))
+      << verify(begins).sentence;
+}
+
 TEST(LogVerify, AnErrorThatEndsARankCountsBehindWhatOthersTellOfIt) {
   const std::string closed =
       "m:1:1 [0] NCCL INFO Using network IB\n"

@@ -53,9 +53,14 @@ std::string first_of(const std::vector<RankLog>& ranks) {
 }
 
 TEST(RankLogs, ThatAgreeAreGood) {
-  const RanksVerification verification = verify_ranks(three());
+  std::vector<RankLog> ranks;
+  for (const std::string name : {"r0", "r1", "r2"})
+    ranks.push_back(
+        rank_of(name, healthy(name) + line(name, "comm 0x5 rank " + name.substr(1) +
+                                                     " nranks 3 cudaDev 0 busId 1 - Init COMPLETE")));
+  const RanksVerification verification = verify_ranks(ranks);
   EXPECT_THAT(verification.findings, IsEmpty());
-  tests::expect_golden(render_text(verification, three()));
+  tests::expect_golden(render_text(verification, ranks));
 }
 
 TEST(RankLogs, TheCauseStandsBeforeItsConsequencesInWhateverOrder) {
@@ -681,6 +686,44 @@ TEST(RankLogs, WithoutAConnectionNameThePeersLog) {
                             rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE", 2) + error)})
                   .sentence,
               HasSubstr("The peer is r0."));
+}
+
+TEST(RankLogs, ThatCameThroughAFailureSayWhich) {
+  const std::string flap = "r1:1:1 [0] x.cc:1 NCCL WARN NET/IB : mlx5_1:1 Got async event : port error\n" +
+                           line("r1", "NET/IB : mlx5_1:1 Got async event : port active") +
+                           "Training finished\n";
+  const std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + "Training finished\n"),
+                                   rank_of("r1", healthy("r1") + flap)};
+  const RanksVerification verification = verify_ranks(ranks);
+  EXPECT_TRUE(is_good(verification.findings));
+  EXPECT_EQ(verification.sentence,
+            "The logs of 2 ranks tell no failure that ended them (LinkDown in line 5 of r1).");
+  EXPECT_EQ(verification.findings.at(0).sentence,
+            "r1: line 5: NET/IB : mlx5_1:1 Got async event : port error");
+}
+
+TEST(RankLogs, ThatEndBeforeTheInitialisationDidDoNotAgree) {
+  EXPECT_EQ(verify_ranks(three()).sentence,
+            "The logs of 3 ranks tell no failure, nor that the initialisation ended: the job waits before "
+            "that, or the logs were cut.");
+  std::vector<RankLog> ranks = three();
+  ranks[0] =
+      rank_of("r0", healthy("r0") + line("r0", "comm 0x5 rank 0 nranks 3 cudaDev 0 busId 1 - Init COMPLETE"));
+  EXPECT_THAT(verify_ranks(ranks).sentence,
+              HasSubstr("; the initialisation does not end in r1, r2, which may"));
+}
+
+TEST(RankLogs, OneLogGivenTwiceIsToldAsSuch) {
+  const std::string text = healthy("r0") +
+                           line("r0",
+                                "ncclCommInitRank comm 0x5 rank 0 nranks 2 cudaDev 0 nvmlDev 0 "
+                                "busId 10000 commId 0xa1 - Init START") +
+                           line("r0",
+                                "ncclCommInitRank comm 0x5 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 10000 "
+                                "commId 0xa1 - Init COMPLETE");
+  EXPECT_EQ(
+      verify_ranks({rank_of("a", text), rank_of("b", text)}).sentence,
+      "The logs of 1 of 2 ranks tell no failure. a, b are both of rank 0; no log here is of rank 1 of 2.");
 }
 
 TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {

@@ -110,6 +110,11 @@ struct NcclLog {
   }
   // Whether the job came to its end, or nccl-tests to a row of its table.
   [[nodiscard]] bool came_to_results() const { return ended || table_rows > 0; }
+  // Whether a line tells that the initialisation ended, or what comes only behind it.
+  [[nodiscard]] bool is_initialised() const {
+    return initialised + finished + worked > 0 || came_to_results() || !completed.empty() ||
+           !transports.empty() || !local_transports.empty() || !mtus.empty() || !gid_indexes.empty();
+  }
   // The hosts of these processes: "gpu-1".
   [[nodiscard]] std::set<std::string> hosts_of(const std::set<std::uint32_t>& of) const;
   // The processes that a completion's peer is among, by address or host ("10.0.0.2<4711>", "node-a<4711>");
