@@ -85,6 +85,10 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   text += " " + words.remedy;
   text += bonds_text(failure, verification, log);
   std::vector<std::string> others, apart;
+  // A process writes its transfers' errors in their order; elsewhere lines may stand in any.
+  const auto is_before = [&](const NcclFailure& other) {
+    return failure.is_of_transfer() && other.line < failure.line && meet(failure.processes, other.processes);
+  };
   for (const VerifiedFailure& other : verification.failures) {
     if (other.failure.code == failure.code || other.failure.retried || other.failure.is_time_limit())
       continue;
@@ -96,7 +100,7 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
     if (bond_of(failure, other.failure, log) != Bond::None || is_of_another_port(failure, other.failure))
       continue;
     if (!other.counts && other.failure.nearness() < Nearness::Consequence) continue;
-    (may_follow(failure, other.failure) ? others : apart)
+    (may_follow(failure, other.failure) && !is_before(other.failure) ? others : apart)
         .push_back(std::string(to_string(other.failure.code)) + " in line " +
                    std::to_string(other.failure.line));
   }

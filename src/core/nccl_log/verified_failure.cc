@@ -138,11 +138,11 @@ bool may_cause(const NcclFailure& failure, std::string_view value) {
   return true;
 }
 
+}  // namespace
+
 bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right) {
   return std::ranges::any_of(left, [&](std::uint32_t process) { return right.contains(process); });
 }
-
-}  // namespace
 
 bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) {
   const auto forces = [](const VerifiedValue& value) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,8 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
 // transfer's error belongs to.
 std::optional<std::size_t> find_cause(const std::vector<VerifiedFailure>& failures, const NcclLog& log);
 
+// True if a process is in both.
+bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right);
 // How a transfer's error belongs to a port's event that came before it.
 enum class Bond { None, Port, Process, Peer };
 Bond bond_of(const NcclFailure& event, const NcclFailure& error, const NcclLog& log);

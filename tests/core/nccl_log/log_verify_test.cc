@@ -392,6 +392,15 @@ TEST(LogVerify, ALogThatEndsBeforeTheInitialisationRunsOverNothing) {
       << verify(begins).sentence;
 }
 
+TEST(LogVerify, OnlyWhatStandsBehindTheCauseMayFollowFromIt) {
+  const std::string flushed =
+      "n:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<1> with status=5 opcode=0 len=0 "
+      "vendor err 249 (Recv)\n";
+  const std::string told = verify(flushed + kStatus12).sentence;
+  EXPECT_TRUE(told.starts_with("NoAnswer: ")) << told;
+  EXPECT_THAT(told, HasSubstr("The log also tells TransferFailed in line 1."));
+}
+
 TEST(LogVerify, AnErrorThatEndsARankCountsBehindWhatOthersTellOfIt) {
   const std::string closed =
       "m:1:1 [0] NCCL INFO Using network IB\n"
