@@ -11,6 +11,7 @@
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_log/log_facts.h"
 #include "nccl_log/unknown_failure.h"
 
 namespace nccl_env {
@@ -117,9 +118,24 @@ bool is_one_group(const WaitingRank& call) {
   return call.group.find("GUID ") != std::string::npos || call.group.find("default_pg") != std::string::npos;
 }
 
+// "No time-out is of rank 2 of 4: …": of one that most others, with lines in the same log, waited for.
+std::string late_text(const NcclLog& log) {
+  std::set<int> waiting;
+  for (const auto& [rank, call] : log.waiting) waiting.insert(static_cast<int>(rank));
+  const std::size_t all = log.own_ranks.size();
+  const bool most = 4 * waiting.size() >= 3 * all && all == static_cast<std::size_t>(log.ranks);
+  const std::string missing = most ? missing_ranks(waiting, log.ranks) : "";
+  return missing.empty()
+             ? ""
+             : "No time-out is of " + missing +
+                   ": most likely the others waited for it. See what it does there, or does before "
+                   "(its lines, py-spy dump --pid PID).";
+}
+
 std::string timeout_context(const NcclFailure& failure, const NcclLog& log) {
   if (std::string bridges = bridges_text(log); !bridges.empty()) return bridges;
   if (std::string step = step_text(log); !step.empty()) return step;
+  if (std::string late = late_text(log); !late.empty()) return late;
   if (!failure.sequence) return {};
   if (*failure.sequence <= 1) {
     if (log.is_of_one_node() && log.local_transports.contains("P2P"))

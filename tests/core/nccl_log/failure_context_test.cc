@@ -111,6 +111,21 @@ TEST(FailureContext, OfAHangNamesBridgesThatSocketsTake) {
               Not(HasSubstr(takes)));
 }
 
+TEST(FailureContext, OfAHangNamesTheRankThatTellsNoTimeOut) {
+  std::string text;
+  for (const std::string rank : {"0", "1", "2", "3"})
+    text += "n" + rank + ":1:1 [0] NCCL INFO comm 0x5 rank " + rank +
+            " nranks 4 cudaDev 0 busId 1 - Init COMPLETE\n";
+  const auto waits = [](const std::string& rank) {
+    return "[rank" + rank + "]:[E] ProcessGroupNCCL.cpp:632] [Rank " + rank +
+           "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=88, OpType=ALLREDUCE, NumelIn=4, "
+           "NumelOut=4, Timeout(ms)=600000) ran for 600037 milliseconds before timing out.\n";
+  };
+  EXPECT_THAT(diagnosis(text + waits("0") + waits("1") + waits("3")),
+              HasSubstr("No time-out is of rank 2 of 4: most likely the others waited for it."));
+  EXPECT_THAT(diagnosis(text + waits("0") + waits("1")), Not(HasSubstr("No time-out is of")));
+}
+
 TEST(FailureContext, OfATransferComparesTheMtuOfQueuePairs) {
   const auto pair = [](const std::string& host, const std::string& mtu) {
     return host + ":1:1 [0] NCCL INFO NET/IB: IbDev 0 Port 1 qpn 211 mtu " + mtu + " LID 0 subnet-prefix 0\n";
