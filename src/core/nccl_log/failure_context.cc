@@ -96,11 +96,6 @@ std::string index_context(const NcclLog& log) {
          ": mostly RoCE v1 or a link-local row. Name the row of RoCE v2 with the address (show_gids).";
 }
 
-std::string bytes_of_mtu(string_view number) {
-  const int value = static_cast<int>(nccl_integer(number).value_or(0));
-  return value >= 1 && value <= 5 ? std::to_string(128 << value) : std::string(number);
-}
-
 std::string mtu_context(const NcclLog& log) {
   if (log.mtus.size() < 2) return {};
   return "The ports differ in MTU: " +
@@ -229,6 +224,11 @@ std::string fallback_context(const NcclLog& log) {
 }
 
 }  // namespace
+
+std::string bytes_of_mtu(string_view number) {
+  const int value = static_cast<int>(nccl_integer(number).value_or(0));
+  return value >= 1 && value <= 5 ? std::to_string(128 << value) : std::string(number);
+}
 
 std::optional<std::pair<std::uint64_t, std::uint64_t>> out_of_step(const NcclLog& log) {
   std::map<string_view, std::uint64_t> first;  // rank of each group

@@ -590,7 +590,7 @@ class RankJudge {
       if (const auto led = led_to_.find(rank); led != led_to_.end()) {
         text += " It led to the errors of " + named(led->second) + ", whose peer this rank is.";
       } else if (const auto peer = peers_.find(rank); peer != peers_.end()) {
-        text += " The peer is " + ranks_[peer->second].name + ".";
+        text += " The peer is " + ranks_[peer->second].name + "." + mtu_text(rank, peer->second);
       } else if (strangers_.contains(rank)) {
         text += " No log here is of its peer: give that one's, too.";
       }
@@ -601,6 +601,17 @@ class RankJudge {
       text = told_as(first == into_.findings.end() ? into_.findings.front() : *first);
     }
     return text + twice_text() + jobs_text() + unread();
+  }
+  // " MTU 4096 in rank-0.log, 1024 in rank-1.log: …" of the two ends of a transfer's error, unless equal.
+  [[nodiscard]] std::string mtu_text(std::size_t rank, std::size_t peer) const {
+    const NcclLog::Facts &own = ranks_[rank].log.mtus, &other = ranks_[peer].log.mtus;
+    if (own.empty() || other.empty() || listed(own) == listed(other) || !cause_of(rank)->is_of_transfer())
+      return {};
+    const auto bytes = [](const NcclLog::Facts& mtus) {
+      return join(mtus, ",", [](const auto& each) { return bytes_of_mtu(each.first); });
+    };
+    return " The ports differ in MTU: " + bytes(own) + " in " + ranks_[rank].name + ", " + bytes(other) +
+           " in " + ranks_[peer].name + ". Give both the same.";
   }
   // Ranks whose logs tell how NCCL began, and not that its initialisation ended.
   [[nodiscard]] std::vector<std::size_t> cut() const {

@@ -726,6 +726,19 @@ TEST(RankLogs, OneLogGivenTwiceIsToldAsSuch) {
       "The logs of 1 of 2 ranks tell no failure. a, b are both of rank 0; no log here is of rank 1 of 2.");
 }
 
+TEST(RankLogs, OfBothEndsOfATransferTellTheirMtus) {
+  const auto rank = [](const std::string& name, const std::string& mtu, const std::string& more) {
+    return rank_of(
+        name, healthy(name) + line(name, "NET/IB: Dev 0 Port 1 qpn 47 mtu " + mtu + " GID 3 (0/1)") + more);
+  };
+  const std::string error =
+      "r1:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4711> with status=12 opcode=0 "
+      "len=0 vendor err 129 (Send) hca mlx5_0\n";
+  EXPECT_THAT(verify_ranks({rank("r1", "5", error), rank("r2", "3", "")}).sentence,
+              HasSubstr(" The ports differ in MTU: 4096 in r1, 1024 in r2. Give both the same."));
+  EXPECT_THAT(verify_ranks({rank("r1", "5", error), rank("r2", "5", "")}).sentence, Not(HasSubstr("MTU")));
+}
+
 TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {
   std::vector<RankLog> ranks = three();
   ranks[0] = {"r0", "get pods/log ml/r0: 403", {}, {}};

@@ -40,6 +40,8 @@ std::string hosts_with(std::string_view peer, const NcclLog& log);
 // True if ranks of a node repeat GPUs, and processes of its one name have numbers that are far apart: these
 // may be two hosts of one name, which NCCL takes for one node.
 bool shares_host_name(const NcclLog& log);
+// "4096" of "5", ibv_mtu's number.
+std::string bytes_of_mtu(std::string_view number);
 // "2.21.5" of "2.21.5+cuda12.4": what two logs have in common where one tells no build.
 std::string_view version_number(std::string_view version);
 // Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
