@@ -489,7 +489,7 @@ class RankJudge {
       if (wait && !(silent.empty() && unbegun_.empty())) break;  // told with those that they wait for
       const Finding& first = *first_of(ranks_[of.front()]);
       add(code, first.severity, of,
-          named(of) + ": " + first.sentence + peer_text(of.front()) +
+          named(of) + ": " + first.sentence + line_text(of) + peer_text(of.front()) +
               (code == Code::InitNotEnded ? missing_text() : ""));
       into_.findings.back().remedy = remedy_beside(first);
     }
@@ -507,6 +507,15 @@ class RankJudge {
       };
       return key(left) < key(right);
     });
+  }
+  // " (rank-0.log: line 11)": where the second of two tells it, if elsewhere than the first.
+  [[nodiscard]] std::string line_text(const std::vector<std::size_t>& of) const {
+    const auto line_of = [this](std::size_t rank) {
+      const std::string& sentence = first_of(ranks_[rank])->sentence;
+      return sentence.starts_with("line ") ? sentence.substr(0, sentence.find(':')) : std::string();
+    };
+    if (of.size() != 2 || line_of(of.back()).empty() || line_of(of.back()) == line_of(of.front())) return {};
+    return " (" + ranks_[of.back()].name + ": " + line_of(of.back()) + ")";
   }
   // Notes what ranks came through whose logs tell nothing worse.
   void tell_survived() {

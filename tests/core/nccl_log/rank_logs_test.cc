@@ -739,6 +739,16 @@ TEST(RankLogs, OfBothEndsOfATransferTellTheirMtus) {
   EXPECT_THAT(verify_ranks({rank("r1", "5", error), rank("r2", "5", "")}).sentence, Not(HasSubstr("MTU")));
 }
 
+TEST(RankLogs, OfOneCodeEachNameTheirLine) {
+  const std::string lost = ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r9<1>\n";
+  const auto told = verify_ranks({rank_of("r0", healthy("r0") + "r0" + lost),
+                                  rank_of("r1", healthy("r1") + "step 1\n" + "r1" + lost)})
+                        .findings.at(0)
+                        .sentence;
+  EXPECT_THAT(told, HasSubstr("r0, r1: line 5: "));
+  EXPECT_THAT(told, HasSubstr(" (r1: line 6)"));
+}
+
 TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {
   std::vector<RankLog> ranks = three();
   ranks[0] = {"r0", "get pods/log ml/r0: 403", {}, {}};
