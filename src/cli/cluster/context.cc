@@ -131,8 +131,13 @@ void ContextReader::read_events(const PodRecord& pod, PodSurroundings& into) {
 }
 
 void ContextReader::take_files(const PodRecord& pod, PodSurroundings& into) const {
-  into.policy = policy_;
-  if (policy_) {
+  const bool others =
+      policy_ && pod.status && !pod.status->policy.empty() && pod.status->policy != policy_->name;
+  if (others) {
+    into.unread.push_back("The pod follows policy " + pod.status->policy + ", and the one given is " +
+                          policy_->name + ": what it says today is left out.");
+  } else if (policy_) {
+    into.policy = policy_;
     into.namespace_policy = policy_->name;
   } else {
     into.unread.emplace_back("No policy is given (--policy): what it says today is left out.");

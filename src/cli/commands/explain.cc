@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "cluster/context.h"
 #include "cluster/live_pods.h"
@@ -168,6 +169,24 @@ int stop_without_pods(const ExplainRequest& request, const Console& terminal) {
   return stop(terminal, program::kNothing, request.arguments.pod + ": holds no pod");
 }
 
+// The policy that the pods follow, where the one given is another for all of them; "" else.
+std::string policy_followed(const std::vector<AnsweredPod>& members, const ExplainRequest& request) {
+  std::string followed;
+  for (const AnsweredPod& member : members) {
+    const auto& status = member.record.status;
+    if (!status || status->policy.empty()) continue;
+    if (request.arguments.policy.file.empty() || member.around.policy) return {};
+    followed = status->policy;
+  }
+  return followed;
+}
+
+int stop_at_other_policy(const std::string& followed, const Console& terminal) {
+  return stop(terminal, program::kUsage,
+              "--policy: what is explained follows policy " + printable(followed) +
+                  ", which is not the one given: give that one, or none");
+}
+
 // The values that a pod has, and why.
 int explain_pod(const ExplainRequest& request, const Console& terminal) {
   Connection cluster;
@@ -188,6 +207,8 @@ int explain_pod(const ExplainRequest& request, const Console& terminal) {
     findings.insert(findings.end(), found.begin(), found.end());
     pods.push_back(*std::move(answered));
   }
+  if (const std::string followed = policy_followed(pods, request); !followed.empty())
+    return stop_at_other_policy(followed, terminal);
   print_pods(pods, terminal.form, choices_of(terminal.form, request.arguments), terminal.out);
   return program::code_of(findings);
 }
@@ -220,10 +241,18 @@ Status add_members(const std::vector<nlohmann::json>& pods, ContextReader& conte
 // Names the job as a file's pods call their owner.
 JobTitle title_of_file(const Job& job) {
   const PodRecord& first = job.members.front().record;
+  std::string of_first;
   for (const std::string_view label : kJobLabels) {
-    if (const auto name = first.labels.find(label); name != first.labels.end())
-      return {first.name_space, name->second, job.title.unread};
+    const auto name = first.labels.find(label);
+    if (name == first.labels.end()) continue;
+    const auto has_it = [&](const AnsweredPod& member) {
+      const auto found = member.record.labels.find(label);
+      return found != member.record.labels.end() && found->second == name->second;
+    };
+    if (std::ranges::all_of(job.members, has_it)) return {first.name_space, name->second, job.title.unread};
+    if (of_first.empty()) of_first = name->second;
   }
+  if (!of_first.empty()) return {first.name_space, of_first, job.title.unread};
   return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
 }
 
@@ -260,12 +289,21 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
       cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
   if (!job) return stop(terminal, program::kNotSeen, job.error().message);
   if (job->members.empty()) return stop_without_pods(request, terminal);
+  constexpr std::size_t kMostNames = 4;
+  std::set<std::string> name_spaces;
+  for (const AnsweredPod& member : job->members) name_spaces.insert(member.record.name_space);
+  if (name_spaces.size() > 1)
+    return stop(terminal, program::kUsage,
+                "the pods are of several namespaces, " +
+                    join_some(std::vector<std::string>(name_spaces.begin(), name_spaces.end()), kMostNames) +
+                    ": give those of one (kubectl get pods -n)");
   if (const auto names = several_jobs(job->members); !names.empty()) {
-    constexpr std::size_t kMostNames = 4;
     return stop(terminal, program::kUsage,
                 "the pods are of several jobs, " + join_some(names, kMostNames) +
                     ": give those of one (kubectl get pods -l)");
   }
+  if (const std::string followed = policy_followed(job->members, request); !followed.empty())
+    return stop_at_other_policy(followed, terminal);
   const JobAnswer answer = answer_job(job->title.name, job->members);
   print_answer(terminal, answer, job->members, job->title);
   return program::code_of(answer.findings);

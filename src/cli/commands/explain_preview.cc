@@ -54,20 +54,49 @@ std::string some_of(const std::vector<std::string>& names) {
   return printable(join_some(names, kMostNames));
 }
 
+// "All 64 pods: inject, 3 variables: ….", "1 of 2 pods: …." as a paragraph with a blank line.
+std::string summary_of_good(const std::vector<ExplainedPod>& pods) {
+  const auto gets = [](const ExplainedPod& pod) { return pod.explanation.inject; };
+  const auto got = std::ranges::count_if(pods, gets);
+  const auto first = std::ranges::find_if(pods, gets);
+  const std::string all = count_of(pods.size(), "pod");
+  if (got == 0)
+    return paragraph("None of " + all + " gets values: " + sentence_of(pods.front().explanation)) + "\n";
+  const std::string text = sentence_of(first->explanation);
+  const bool same = std::all_of(first, pods.end(), [&](const ExplainedPod& pod) {
+    return !gets(pod) || sentence_of(pod.explanation) == text;
+  });
+  const bool whole = got == static_cast<std::ptrdiff_t>(pods.size());
+  return paragraph((whole ? "All " : std::to_string(got) + " of ") + all +
+                   (same ? "" : ", first " + title_of(first->source)) + ": " + text + ".") +
+         "\n";
+}
+
 // Templates that get the same, as master and workers of a job often do, share one text below their titles.
 void print_text(const std::vector<ExplainedPod>& pods, Choices choices, std::ostream& out) {
   std::vector<JudgedPod> all;
   all.reserve(pods.size());
   for (const ExplainedPod& pod : pods) all.push_back({title_of(pod.source), pod.explanation.findings});
-  out << summary_of(all);
+  const std::string summary = summary_of(all);
+  out << (summary.empty() && pods.size() > 1 ? summary_of_good(pods) : summary);
   std::string text;
+  std::vector<std::string> titles;
+  const auto print_block = [&] {
+    for (std::size_t i = 0; i < std::min(titles.size(), kMostNames); ++i) out << printable(titles[i]) << '\n';
+    if (titles.size() > kMostNames) out << "and " << titles.size() - kMostNames << " more\n";
+    out << text;
+  };
   for (const ExplainedPod& pod : pods) {
-    const std::string next = render_text(pod.explanation, choices);
-    if (next != text) out << text << (text.empty() ? "" : "\n");
-    text = next;
-    out << printable(title_of(pod.source)) << '\n';
+    std::string next = render_text(pod.explanation, choices);
+    if (next != text && !titles.empty()) {
+      print_block();
+      out << '\n';
+      titles.clear();
+    }
+    text = std::move(next);
+    titles.push_back(title_of(pod.source));
   }
-  out << text;
+  print_block();
 }
 
 void print_env(const std::vector<ExplainedPod>& pods, std::ostream& out) {

@@ -327,10 +327,11 @@ class PortFilter {
     return true;
   }
 
-  // Only their number tells InfiniBand rails from ports for storage. A pod may have asked for any number.
+  // Only their number tells InfiniBand rails from ports for storage. A pod may have asked for any number, and
+  // of fewer than are expected some are missing.
   [[nodiscard]] bool is_believed(std::size_t count) const {
     return is_usual_count(count) || exposure_ == Exposure::PodOwned ||
-           count == static_cast<std::size_t>(rule_.expect_ports.value_or(0));
+           count <= static_cast<std::size_t>(rule_.expect_ports.value_or(0));
   }
 
   // Why all ports were dropped, if that is one reason: ": the policy excludes it".

@@ -180,6 +180,8 @@ std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
   Asked asked = asked_by(pod, policy, nullptr);
   std::erase_if(asked.resources,
                 [&](const std::string& name) { return !is_rdma(name) && meant_by(name, policy).empty(); });
+  if (asked.processors && asked.resources.empty() && !asked.zeros.empty())
+    return "The pod requests 0 of " + join_some(asked.zeros, kMostAsked) + ".";
   if (asked.resources.empty() || is_launcher(pod, asked.processors)) return {};
   return "The pod asks for " + join_some(asked.resources, kMostAsked) + ", which policy " + policy.name +
          " does not match.";

@@ -136,8 +136,9 @@ bool has_known_prefix(std::string_view name) {
 std::optional<std::string> setting_problem(std::string_view name, std::string_view value) {
   const Variable* known = find_variable(name);
   if (value.empty() && (!known || known->empty_is_unset)) return std::nullopt;
-  auto problem = name_problem(name);
-  if (!problem) problem = value_problem(name, value);
+  if (const auto problem = name_problem(name))
+    return (is_variable_name(name) ? std::string(name) : in_quotes(name)) + " " + *problem;
+  auto problem = value_problem(name, value);
   if (!problem && name == variable::kNet) problem = network_problem(value);
   if (problem) problem->insert(0, std::string(name) + ": ");
   return problem;

@@ -12,6 +12,7 @@
 #include "engines/nccl/ports.h"
 #include "explain/job_checks.h"
 #include "explain/judgement.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
@@ -320,6 +321,8 @@ class Sentence {
     if (off_) return " But " + off_->sentence;
     if (const std::string absent = rank_without_pod(view_.members); !absent.empty())
       return " But there is no pod of rank " + absent + ".";
+    if (std::string old = with_old_tables(); !old.empty()) return old;
+    if (std::string elsewhere = from_elsewhere(); !elsewhere.empty()) return elsewhere;
     for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex}) {
       std::size_t own = 0;
       const Value* first = nullptr;
@@ -332,6 +335,45 @@ class Sentence {
       if (first)
         return " But " + first->name + "=" + cut(*first->value, kLongestValue) + " is the user's own on " +
                count_of(own, "rank") + ", and was not compared with the node's table.";
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string with_old_tables() const {
+    std::set<std::string> nodes;
+    for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
+      const AnsweredPod& member = view_.member(rank);
+      if (view_.ranks[rank].compared && member.answer.node_unseen && member.around.table)
+        nodes.insert(member.record.node);
+    }
+    if (nodes.empty()) return {};
+    return nodes.size() == 1
+               ? " But the table of " + *nodes.begin() + " is too old to tell how it is now."
+               : " But the tables of " + count(nodes.size()) + " nodes are too old to tell how they are now.";
+  }
+
+  // " But NCCL_ALGO of rank worker-2 is not in its pod, and was not compared." of a value that some ranks
+  // alone take from elsewhere; then of envFrom.
+  [[nodiscard]] std::string from_elsewhere() const {
+    std::map<std::string, job::RankIndexes> unknown;
+    job::RankIndexes from_source;
+    std::size_t compared = 0;
+    for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
+      if (!view_.ranks[rank].compared || view_.ranks[rank].missed) continue;
+      ++compared;
+      const GivenContainer& container = *view_.record(rank).main_container();
+      if (container.env_from) from_source.push_back(rank);
+      for (const Value* value : container.effective()) {
+        const Variable* known =
+            value->state == State::Users && !value->value ? find_variable(value->name) : nullptr;
+        if (known && known->ranks == Ranks::Equal) unknown[value->name].push_back(rank);
+      }
+    }
+    if (!from_source.empty()) unknown["envFrom"] = from_source;
+    for (const auto& [name, ranks] : unknown) {
+      if (ranks.size() < compared)
+        return " But " + name + " of rank " + view_.ranks[ranks.front()].name +
+               " is not in the pod's text, and was not compared.";
     }
     return {};
   }
@@ -398,7 +440,7 @@ std::vector<std::string> several_jobs(std::span<const AnsweredPod> members) {
     }
     if (names.contains({})) continue;
     if (names.size() == 1) return {};
-    if (several.empty()) several.assign(names.begin(), names.end());
+    if (several.empty() || names.size() < several.size()) several.assign(names.begin(), names.end());
   }
   return several;
 }

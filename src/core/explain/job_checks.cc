@@ -42,7 +42,8 @@ constexpr std::size_t kMaxValue = 60;
 constexpr std::size_t kMaxValues = 3;
 
 std::string value_words(const std::string& value) {
-  return value.empty() ? "not set" : cut(value, kMaxValue);
+  if (value.empty()) return "not set";
+  return value.find(' ') == value.npos ? cut(value, kMaxValue) : '"' + cut(value, kMaxValue) + '"';
 }
 
 using Names = std::vector<std::string>;
@@ -258,7 +259,11 @@ void check_own_interface(const View& view, Founds& into) {
       const Value* name = member.record.main_container()->find(variable::kSocketIfname);
       const NodeFabric* table = member.around.table.get();
       if (name->state != State::Users || !table || !table->interfaces) continue;
-      const std::string plain = usual->substr(usual->starts_with('=') ? 1 : 0);
+      const auto without_sign = [](const std::string& text) {
+        return text.substr(text.starts_with('=') ? 1 : 0);
+      };
+      const std::string plain = without_sign(*usual);
+      if (without_sign(value) == plain) continue;
       if (std::ranges::find(*table->interfaces, plain, &Interface::name) == table->interfaces->end())
         continue;
       add(into, Code::OddNode, Severity::Warning, {rank},
@@ -423,7 +428,7 @@ std::optional<Names> whole_list(const View& view, const std::map<Names, RankInde
   if (!ours || !all || names.size() == usual.size()) return std::nullopt;
   const bool lacking = std::ranges::any_of(ranks_of.at(usual), [&](std::size_t rank) {
     const PodAnswer& answer = view.member(rank).answer;
-    return answer.node_unseen ||
+    return answer.node_unseen || is_users_list(view.record(rank)) ||
            std::ranges::find(answer.findings, Code::RailDown, &Finding::code) != answer.findings.end();
   });
   return lacking ? std::optional(names) : std::nullopt;
@@ -485,36 +490,55 @@ void check_rails(const View& view, Founds& into) {
   check_reasons(view, variable::kSocketIfname, into);
 }
 
-void check_nodes(const View& view, Founds& into) {
-  std::map<std::string, std::map<Names, RankIndexes>> on_node;
-  std::map<std::string, RankIndexes> indexes;
+namespace {
+
+// The value as it is compared: HCAs in order, however they are spelt.
+std::string compared_value(const JobRank& rank, const Value& given) {
+  const bool named = given.name == variable::kIbHca && !rank.hcas.empty();
+  return named ? join(sorted(rank.hcas)) : given.value.value_or("");
+}
+
+// Of what the node gave: a variable of the user's own is not the node's.
+void check_shared_nodes(const View& view, Founds& into) {
+  using OfVariables = std::map<std::string, RanksOf>;
+  std::map<std::string, OfVariables> on_node;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const JobRank& here = view.ranks[rank];
     const PodRecord& record = view.record(rank);
-    if (!here.compared || record.node.empty() || (!record.bound && !record.starts_itself())) continue;
-    if (!here.gid_index.empty()) indexes[here.gid_index].push_back(rank);
-    if (record.starts_itself()) continue;
-    Names values;
-    for (const Value* given : record.main_container()->effective()) {
-      if (!given->is_from(Source::Node) && !given->is_from(Source::File)) continue;
-      const bool named = given->name == variable::kIbHca && !here.hcas.empty();  // however they are spelt
-      values.push_back(given->name + " " + (named ? join(sorted(here.hcas)) : given->value.value_or("")));
+    const bool given = view.ranks[rank].compared && !record.node.empty() && record.bound;
+    if (!given || record.starts_itself() || view.member(rank).answer.state == PodState::Foreign) continue;
+    for (const Value* value : record.main_container()->effective()) {
+      if (value->is_from(Source::Node) || value->is_from(Source::File))
+        on_node[record.node][value->name][compared_value(view.ranks[rank], *value)].push_back(rank);
     }
-    on_node[record.node][values].push_back(rank);
   }
-  for (const auto& [node, ranks_of] : on_node) {
-    if (ranks_of.size() < 2) continue;
-    const auto usual = most(ranks_of);
-    RankIndexes ranks;
-    for (const auto& [values, some] : ranks_of) {
-      if (values != usual) ranks.insert(ranks.end(), some.begin(), some.end());
+  for (const auto& [node, variables] : on_node) {
+    std::set<std::size_t> odd;
+    for (const auto& [name, ranks_of] : variables) {
+      const auto usual = ranks_of.size() > 1 ? most(ranks_of) : std::optional<std::string>();
+      for (const auto& [value, ranks] : ranks_of) {
+        if (ranks_of.size() > 1 && value != usual) odd.insert(ranks.begin(), ranks.end());
+      }
     }
+    if (odd.empty()) continue;
     into.all.push_back({{Code::NodeValuesDiffer,
                          Severity::Warning,
                          {},
                          "shares its node with ranks that have other values: the table or the policy changed "
                          "between their Bindings"},
-                        std::move(ranks)});
+                        RankIndexes(odd.begin(), odd.end())});
+  }
+}
+
+}  // namespace
+
+void check_nodes(const View& view, Founds& into) {
+  check_shared_nodes(view, into);
+  RanksOf indexes;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const JobRank& here = view.ranks[rank];
+    const PodRecord& record = view.record(rank);
+    if (!here.compared || record.node.empty() || (!record.bound && !record.starts_itself())) continue;
+    if (!here.gid_index.empty()) indexes[here.gid_index].push_back(rank);
   }
   const auto usual = most(indexes);
   for (const auto& [index, ranks] : indexes) {

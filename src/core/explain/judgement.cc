@@ -98,6 +98,8 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
     const Judged row = judged(fault);
     Finding& finding = findings.emplace_back(Finding{row.code, row.severity, of, sentence});
     finding.subject.path = row.variable;
+    if (fault == NcclFault::EmptyIndex && env.contains(variable::kIbGidIndex))
+      finding.remedy = "Remove NCCL_IB_GID_INDEX, or name a row that the port has (show_gids).";
     if (fault == NcclFault::TurnedOff) finding.remedy = "Remove NCCL_IB_DISABLE, or NCCL_NET.";
     if (fault == NcclFault::RoceV1 && env.contains(variable::kIbRoceVersionNum) &&
         !search_variable(env).empty()) {
@@ -161,12 +163,12 @@ void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Expos
   if (choice.reason || choice.ports.empty()) return;  // its reason tells all
   std::vector<const PortVerdict*> left_out;
   const bool whole = is_whole(table, policy, choice.ports.size());
-  bool lost = false;  // the agent knows since when a port has a state if it saw another one before
+  bool lost = !whole;  // the agent knows since when a port has a state if it saw another one before
   for (const PortVerdict& verdict : choice.verdicts) {
     if (!verdict.of_fabric || verdict.fabric) continue;
     left_out.push_back(&verdict);
-    lost = lost || (verdict.port->state.value_or(PortState::Active) != PortState::Active &&
-                    (verdict.port->state_since || !whole));
+    const bool down = verdict.port->state.value_or(PortState::Active) != PortState::Active;
+    lost = lost || (down && verdict.port->state_since);
   }
   if (left_out.empty()) return;
   const auto text = [&](const PortVerdict* verdict) {

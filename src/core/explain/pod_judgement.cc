@@ -281,6 +281,16 @@ class Judge {
                        answer_.findings);
   }
 
+  // "The container sets NCCL_IB_GID_INDEX itself."
+  static std::string why_lost(const GivenContainer& container) {
+    for (const std::string_view name : {variable::kIbGidIndex, variable::kIbAddrFamily,
+                                        variable::kIbAddrRange, variable::kIbRoceVersionNum}) {
+      const Value* own = container.find_in_env(name);
+      if (own && own->state == State::Users) return "The container sets " + std::string(name) + " itself.";
+    }
+    return std::string(meaning(Reason::UserSetGroup));
+  }
+
   // A user's own list of fewer HCAs than the node's fabric has may be meant so.
   void judge_short_list() {
     const GivenContainer* container = in_status();
@@ -298,8 +308,7 @@ class Judge {
     if (users)
       add_short_list(*answer_.nccl_with_us, list->second, subject(), answer_.findings);
     else
-      add_lost_list(*answer_.nccl_with_us, list->second, meaning(Reason::UserSetGroup), subject(),
-                    answer_.findings);
+      add_lost_list(*answer_.nccl_with_us, list->second, why_lost(*container), subject(), answer_.findings);
   }
 
   // A pod's own network need not be called eth0. Only Multus writes down how it is called.

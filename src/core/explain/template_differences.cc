@@ -16,9 +16,12 @@
 namespace nccl_env {
 namespace {
 
-// As the operators' CRDs name them: kubeflow/training-operator, kubeflow/mpi-operator, sigs.k8s.io/lws.
-constexpr std::array<std::string_view, 5> kOneJob{"PyTorchJob", "MPIJob", "PaddleJob", "JAXJob",
-                                                  "LeaderWorkerSet"};
+// As the operators' CRDs name them: kubeflow/training-operator, kubeflow/mpi-operator, sigs.k8s.io/lws and
+// jobset, ray-project/kuberay, volcano-sh/apis (Job; that of Kubernetes has one template). explain job
+// compares these, too.
+constexpr std::array<std::string_view, 9> kOneJob{"PyTorchJob", "MPIJob",          "PaddleJob",
+                                                  "JAXJob",     "LeaderWorkerSet", "JobSet",
+                                                  "RayCluster", "RayJob",          "Job"};
 
 // The value that NCCL takes in the template's first container: "" where none is set; nothing where it is not
 // known.
@@ -61,14 +64,43 @@ void compare_variable(std::span<const NamedTemplate> templates, const Variable& 
     if (here.empty()) continue;  // the one that sets it is told
     const std::string meaning = nccl_meaning(variable, here);
     const auto other = std::ranges::find_if(with, [&](const auto& one) { return one.first != meaning; });
-    each.explanation->findings.push_back({Code::ValuesDiffer,
-                                          Severity::Error,
-                                          {.kind = "Pod", .path = name},
-                                          name + " is " + words(here) + " here, and " +
-                                              words(*value_of(*other->second->explanation, name)) + " in " +
-                                              printable(other->second->path) + ": it " +
-                                              std::string(agreement_text(variable.ranks)) + "."});
+    each.explanation->findings.push_back(
+        {Code::ValuesDiffer,
+         variable.ranks == Ranks::Equal ? Severity::Error : Severity::Warning,
+         {.kind = "Pod", .path = name},
+         name + " is " + words(here) + " here, and " + words(*value_of(*other->second->explanation, name)) +
+             " in " + printable(other->second->path) + ": it " + std::string(agreement_text(variable.ranks)) +
+             "."});
     sort_findings(each.explanation->findings);
+  }
+}
+
+// Tells of templates whose ranks take fewer HCAs of the node than those of another template.
+void compare_rails(std::span<const NamedTemplate> ranks) {
+  const auto hcas_of = [](const NamedTemplate& each) {
+    std::set<std::string_view> names;
+    if (const auto& chosen = each.explanation->nccl_with_us) {
+      for (const NcclSelection::ChosenPort& port : chosen->ports) names.insert(port.hca);
+    }
+    return names.size();
+  };
+  const NamedTemplate& most = *std::ranges::max_element(ranks, {}, hcas_of);
+  const std::size_t usual = hcas_of(most);
+  for (const NamedTemplate& each : ranks) {
+    const std::size_t here = hcas_of(each);
+    std::vector<Finding>& findings = each.explanation->findings;
+    const bool own = std::ranges::any_of(findings, [](const Finding& finding) {
+      return finding.code == Code::UserListShort && finding.subject.path == variable::kIbHca;
+    });
+    if (here == 0 || here >= usual || !own) continue;
+    findings.push_back({Code::MissingRail,
+                        Severity::Error,
+                        {.kind = "Pod", .path = std::string(variable::kIbHca)},
+                        "Its ranks take " + count_of(here, "HCA") +
+                            " by NCCL_IB_HCA of the user's own, those of " + printable(most.path) + " " +
+                            std::to_string(usual) + ".",
+                        "Set NCCL_IB_HCA alike on all ranks, or nowhere."});
+    sort_findings(findings);
   }
 }
 
@@ -110,9 +142,11 @@ void compare_templates(std::span<const NamedTemplate> of_one_job) {
       compare_demands(ranks.front(), *each.explanation);
   }
   if (ranks.size() < 2) return;
+  compare_rails(ranks);
   for (const std::string& name : names_of(ranks)) {
     const Variable* known = find_variable(name);
-    if (known && known->ranks == Ranks::Equal) compare_variable(ranks, *known);
+    if (known && (known->ranks == Ranks::Equal || known->ranks == Ranks::Fabric))
+      compare_variable(ranks, *known);
   }
 }
 

@@ -84,7 +84,11 @@ TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
   EXPECT_EQ(both.code, 1);
   tests::expect_golden("the first lines", both.out.substr(0, both.out.find("\n\n")));
   write("pod.yaml", kPod + "\n---\n" + kPod);
-  EXPECT_THAT(explain({"--table", table}).out, StartsWith("Pod/train"));
+  EXPECT_THAT(explain({"--table", table}).out,
+              StartsWith("All 2 pods: inject, 2 variables: 1 HCA, GID index 3"));
+  const std::string without = named(named(kPod, "train", "other"), "rdma/hca", "example.org/gpu");
+  write("pod.yaml", without + "\n---\n" + kPod);
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("1 of 2 pods: inject, 2 variables"));
 }
 
 TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {

@@ -69,7 +69,7 @@ TEST_F(NcclOnANode, WhatIsNotKnownIsNotShownAsGood) {
 TEST_F(NcclOnANode, RemarksStandOnVariablesAndValuesThatNcclTakesForOthers) {
   const CliResult result = on_node({"--env", "NCCL_IB_HCAA=mlx5", "--env", "NCCL_IB_RETRY_CNT=10", "--env",
                                     "NCCL_DEBUG=INFO", "--env", "NCCL_IB_HCA="});
-  EXPECT_THAT(result.err, StartsWith("nccl-env: --env NCCL_IB_HCAA: is not a variable of NCCL's: "
+  EXPECT_THAT(result.err, StartsWith("nccl-env: --env NCCL_IB_HCAA is not a variable of NCCL's: "
                                      "do you mean NCCL_IB_HCA?\nnccl-env: --env NCCL_IB_RETRY_CNT: "));
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
 }

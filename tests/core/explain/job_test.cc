@@ -14,10 +14,14 @@ namespace {
 
 using namespace nccl_env::tests;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 NcclPolicy job_policy(std::int64_t generation = 3) {
   NcclPolicy policy;
@@ -380,6 +384,48 @@ TEST(JobAnswer, AnIndexOfTheUsersOwnIsSaidWhereNoTableTellsWhetherItIsRight) {
   EXPECT_THAT(ask_job(objects).answer.sentence,
               EndsWith("But NCCL_IB_GID_INDEX=1 is the user's own on 2 ranks, and was not compared with the "
                        "node's table."));
+}
+
+TEST(JobAnswer, AnIndexOfTheUsersOwnIsNoChangeBetweenBindings) {
+  std::vector<Json> objects;
+  for (int n = 0; n < 4; ++n) {
+    Worker worker(n);
+    worker.node = rails_node(8, 3, "gpu-" + std::to_string(n / 2));
+    if (n == 1) worker.env = Json::array({env_literal("NCCL_IB_GID_INDEX", "1")});
+    objects.push_back(worker.make());
+  }
+  EXPECT_THAT(texts_of(ask_job(objects).answer.findings), Each(Not(HasSubstr("NodeValuesDiffer"))));
+  EXPECT_THAT(texts_of(ask_job(objects).answer.findings), Contains(HasSubstr("RankIndexDiffers worker-1")));
+}
+
+TEST(JobAnswer, WhereMostRanksHaveAShortListOfTheirOwnTheyAreTheOddOnes) {
+  AnsweredJob asked;
+  for (int n = 0; n < 5; ++n) {
+    Worker worker(n);
+    if (n < 3) worker.env = Json::array({env_literal("NCCL_IB_HCA", "=mlx5_1,mlx5_2")});
+    asked.members.push_back(ask(worker.make(), all_readable(job_policy(), worker.node)));
+  }
+  EXPECT_THAT(texts_of(answer_job("train", asked.members).findings),
+              Contains(StartsWith("error MissingRail worker-0 worker-1 worker-2")));
+}
+
+TEST(JobAnswer, AValueThatOneRankTakesFromElsewhereIsInTheFirstSentence) {
+  const AnsweredJob asked =
+      with_odd([](Worker& worker) { worker.env = Json::array({env_literal("NCCL_ALGO", "$(ALGO)")}); });
+  EXPECT_THAT(asked.answer.sentence,
+              EndsWith("But NCCL_ALGO of rank worker-2 is not in the pod's text, and was not compared."));
+}
+
+TEST(JobAnswer, AnInterfaceWithAndWithoutEqualsSignIsOne) {
+  AnsweredJob asked;
+  for (int n = 0; n < 4; ++n) {
+    Worker worker(n);
+    worker.node.interfaces.emplace();
+    worker.node.interfaces->emplace_back().name = "eth0";
+    worker.env = Json::array({env_literal("NCCL_SOCKET_IFNAME", n == 2 ? "=eth0" : "eth0")});
+    asked.members.push_back(ask(worker.make(), all_readable(job_policy(), worker.node)));
+  }
+  EXPECT_THAT(texts_of(answer_job("train", asked.members).findings), Each(Not(HasSubstr("OddNode"))));
 }
 
 TEST(JobAnswer, ARankThatDoesNotAskForTheDevicesOfTheOthersIsToldWhich) {

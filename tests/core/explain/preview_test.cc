@@ -401,7 +401,26 @@ TEST(Explain, TemplatesOfOneJobAreCompared) {
   compare_templates(alike);
   EXPECT_THAT(same.findings, IsEmpty());
   EXPECT_TRUE(holds_ranks_of_one_job("PyTorchJob"));
-  EXPECT_FALSE(holds_ranks_of_one_job("JobSet"));
+  EXPECT_TRUE(holds_ranks_of_one_job("JobSet"));
+  EXPECT_FALSE(holds_ranks_of_one_job("Deployment"));
+}
+
+TEST(Explain, AShorterListInOneTemplateOfAJobIsAFinding) {
+  const NodeFabric table = rails(2);
+  const auto with = [&](const std::vector<Json>& env) {
+    return explained(equipped(pod({container("c", env)})), kHostPolicy, &table);
+  };
+  Explanation master = with({}),
+              worker = with({env_literal("NCCL_IB_HCA", "=mlx5_1"), env_literal("NCCL_IB_TC", "106")});
+  const NamedTemplate both[] = {{"spec.Master", &master}, {"spec.Worker", &worker}};
+  compare_templates(both);
+  EXPECT_THAT(master.findings, IsEmpty());
+  EXPECT_THAT(
+      texts_of(worker.findings),
+      ElementsAre("error MissingRail: Its ranks take 1 HCA by NCCL_IB_HCA of the user's own, those of "
+                  "spec.Master 2.",
+                  HasSubstr("warning ValuesDiffer: NCCL_IB_TC is 106 here, and not set in spec.Master"),
+                  HasSubstr("info UserListShort")));
 }
 
 TEST(Explain, ATemplateThatGetsNothingBesideOneThatDoesIsAFinding) {

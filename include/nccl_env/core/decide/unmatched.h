@@ -16,7 +16,8 @@ namespace nccl_env {
 std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
 
 // Tells how a pod, no launcher, asks for RDMA in vain: by a name that says so or that the policy matches, but
-// at a place without effect, or by one that the policy does not match. A sentence; "" where it does not.
+// at a place without effect, by one that the policy does not match, or for none of it beside a GPU. A
+// sentence; "" where it does not.
 std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy);
 
 }  // namespace nccl_env

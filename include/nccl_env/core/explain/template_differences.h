@@ -14,12 +14,11 @@ struct NamedTemplate {
   Explanation* explanation;
 };
 
-// True for kinds of which every pod that gets values is a rank of one job: others may hold several jobs, or
-// services that do not talk to each other.
+// True for kinds of which every pod that gets values is a rank of one job.
 bool holds_ranks_of_one_job(std::string_view kind);
 
-// Adds ValuesDiffer, as an error, to each template that sets a variable otherwise than another one does, and
-// OddNode to one that asks for a GPU as others do and gets nothing.
+// Adds ValuesDiffer to each template that sets a variable otherwise than another one does, MissingRail to one
+// whose own list is shorter, and OddNode to one that asks for a GPU as others do and gets nothing.
 void compare_templates(std::span<const NamedTemplate> of_one_job);
 
 }  // namespace nccl_env

@@ -30,9 +30,11 @@ class PortNotes {
     found->ports.push_back(port_name(port));
   }
 
-  void append_to(NcclNotes& notes) const {
+  // `all`: of so many ports.
+  void append_to(NcclNotes& notes, std::size_t all) const {
     for (const auto& [note, fault, ports] : entries_) {
-      std::string text = enumerate(ports) + ": " + note;
+      const bool of_all = fault && ports.size() == all && all > 2;
+      std::string text = (of_all ? "All " + std::to_string(all) + " ports" : enumerate(ports)) + ": " + note;
       fault ? notes.add(*fault, std::move(text)) : notes.push_back(std::move(text));
     }
   }
@@ -75,7 +77,7 @@ NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const Ncc
     selection.needs_rows |= gid.needs_rows;
   }
   if (!selection.ports.empty()) note_unread_variables(env, version, notes);
-  port_notes.append_to(notes);
+  port_notes.append_to(notes, selection.ports.size());
   selection.interfaces = nccl_choose_interfaces(table, env, version, notes);
   if (!table.interfaces && noted.interfaces)
     notes.push_back("The interfaces are not known, and with them which ones NCCL takes for sockets.");
