@@ -34,8 +34,8 @@ bool has_engine_prefix(std::string_view name);
 // Says what is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.
 // An empty value is always a problem: it is not the same as unset.
 std::optional<std::string> value_problem(std::string_view name, std::string_view value);
-// Says what is wrong with a variable that a container sets, by its name ("NAME is not …") or its value ("NAME: …"). Nothing
-// where that is not certain.
+// Says what is wrong with a variable that a container sets, by its name ("NAME is not …") or its value
+// ("NAME: …"). Nothing where that is not certain.
 std::optional<std::string> setting_problem(std::string_view name, std::string_view value);
 
 }  // namespace nccl_env
