@@ -9,13 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "engines/nccl/ports.h"
+#include "explain/job_caveat.h"
 #include "explain/job_checks.h"
 #include "explain/judgement.h"
-#include "nccl_env/core/engines/catalogue.h"
-#include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/meant_choice.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/fabric/hca_name.h"
@@ -23,196 +20,13 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
-#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 
 namespace {
 
-std::string noted(const PodRecord& record, std::string_view key) {
-  if (const auto label = record.labels.find(key); label != record.labels.end()) return label->second;
-  const auto annotation = record.annotations.find(key);
-  return annotation == record.annotations.end() ? std::string() : annotation->second;
-}
-
-// Labels whose values, joined, name a rank; the last one has to be there. Sources: the constants of
-// kubeflow/training-operator and mpi-operator, sigs.k8s.io/jobset and lws, volcano-sh, kubernetes/kubernetes.
-constexpr std::array<std::array<std::string_view, 3>, 8> kRankLabels{{
-    {"training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"},
-    {"training.kubeflow.org/job-role", "training.kubeflow.org/replica-index"},
-    {"jobset.sigs.k8s.io/replicatedjob-name", "jobset.sigs.k8s.io/job-index",
-     "batch.kubernetes.io/job-completion-index"},
-    {"leaderworkerset.sigs.k8s.io/group-index", "leaderworkerset.sigs.k8s.io/worker-index"},
-    {"volcano.sh/task-spec", "volcano.sh/task-index"},
-    {"training.kubeflow.org/job-role"},
-    {"batch.kubernetes.io/job-completion-index"},
-    {"apps.kubernetes.io/pod-index"},
-}};
-
-// The names of an exact list, and of one of ours, which is exact on its node. Another list names devices only
-// together with a table.
-std::vector<std::string> exact_names(const GivenContainer& container) {
-  const Value* given = container.find(variable::kIbHca);
-  if (!given || !given->value) return {};
-  const NcclNameList list = parse_nccl_name_list(*given->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
-  const bool exact = list.exact || given->is_from(Source::Node);
-  return exact && !list.exclude ? list.names() : std::vector<std::string>();
-}
-
-// Returns what every injected pod's main container requests; nothing if none is injected.
-std::set<std::string> common_resources(std::span<const AnsweredPod> members) {
-  std::optional<std::set<std::string>> common;
-  for (const AnsweredPod& member : members) {
-    const GivenContainer* container = member.record.main_container();
-    if (!container || !container->in_status) continue;
-    const std::set<std::string> here(container->resources.begin(), container->resources.end());
-    if (!common) {
-      common = here;
-    } else {
-      std::erase_if(*common, [&](const std::string& resource) { return !here.contains(resource); });
-    }
-  }
-  return common.value_or(std::set<std::string>());
-}
-
-// True if nothing was injected, nothing says why, and the pod asks for what the injected ones ask for.
-bool was_missed(const AnsweredPod& member, const std::set<std::string>& resources) {
-  const GivenContainer* container = member.record.main_container();
-  if (!container) return false;
-  if (member.answer.state == PodState::MissedAtAdmission) return true;
-  if (member.answer.state != PodState::Unknown || resources.empty()) return false;
-  return std::ranges::all_of(resources, [&](const std::string& resource) {
-    return std::ranges::find(container->resources, resource) != container->resources.end();
-  });
-}
-
-// "worker-3" of Kubeflow, "workers-0-2" of a JobSet, "0-3" of a LeaderWorkerSet, "worker-1" of Volcano, "5"
-// of a Job or StatefulSet; the pod's name where its labels do not tell.
-std::string rank_name(const PodRecord& record) {
-  for (const auto& labels : kRankLabels) {
-    std::string name;
-    bool all = true;
-    for (const std::string_view label : labels) {
-      if (label.empty()) continue;
-      const std::string part = noted(record, label);
-      all = all && !part.empty();
-      name += (name.empty() ? "" : "-") + part;
-    }
-    if (all) return name;
-  }
-  return record.name;
-}
-
-// The part of a rank's labels that other pods of its kind share: "worker"; "" where labels do not tell.
-std::string role_of(const PodRecord& record) {
-  for (const std::string_view label :
-       {"training.kubeflow.org/replica-type", "training.kubeflow.org/job-role",
-        "jobset.sigs.k8s.io/replicatedjob-name", "volcano.sh/task-spec", "ray.io/node-type"}) {
-    const std::string role = noted(record, label);
-    if (!role.empty())
-      return role == "master" || role == "Master" ? "worker" : role;  // rank 0 of a PyTorchJob
-  }
-  return {};
-}
-
-// The kinds of pods of which one at least was injected.
-std::set<std::string> injected_roles(std::span<const AnsweredPod> members) {
-  std::set<std::string> roles;
-  for (const AnsweredPod& member : members) {
-    const GivenContainer* container = member.record.main_container();
-    if (container && container->in_status) roles.insert(role_of(member.record));
-  }
-  return roles;
-}
-
-// True if the pod is of the ranks' kind, asks for devices as they do, and was given nothing.
-bool is_without(const AnsweredPod& member, const std::set<std::string>& resources,
-                const std::set<std::string>& roles) {
-  const GivenContainer* container = member.record.main_container();
-  const PodState state = member.answer.state;
-  if (!container || (state != PodState::NotInjected && state != PodState::Unknown)) return false;
-  if (!roles.contains(role_of(member.record))) return false;
-  return std::ranges::any_of(container->resources,
-                             [&](const std::string& resource) { return resources.contains(resource); });
-}
-
-JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resources,
-                  const std::set<std::string>& roles) {
-  JobRank rank;
-  rank.name = rank_name(member.record);
-  rank.missed = was_missed(member, resources);
-  rank.without = !rank.missed && is_without(member, resources, roles);
-  const GivenContainer* container = member.record.main_container();
-  rank.compared = rank.missed || (container && container->in_status);
-  if (!container) return rank;
-  for (const std::string& resource : rank.without ? resources : std::set<std::string>()) {
-    if (std::ranges::find(container->resources, resource) == container->resources.end())
-      rank.lacks.push_back(resource);
-  }
-  rank.hcas = exact_names(*container);
-  const Value* index = container->find(variable::kIbGidIndex);
-  if (index && index->value) rank.gid_index = *index->value;
-  return rank;
-}
-
-bool has_failed(const PodRecord& record) {
-  return record.is_finished() && !record.trouble.empty();
-}
-
-// All members, in natural order of their names; pods that have finished are compared only if all have.
-std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
-  const std::set<std::string> resources = common_resources(members), roles = injected_roles(members);
-  const bool all_finished = std::ranges::all_of(members, &PodRecord::is_finished, &AnsweredPod::record);
-  std::vector<JobRank> ranks;
-  struct Attempts {
-    int all = 0, failed = 0;
-  };
-  std::map<std::string, Attempts> attempts;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    JobRank rank = make_rank(members[i], resources, roles);
-    rank.member = i;
-    if (!all_finished && members[i].record.is_finished()) rank.compared = rank.without = false;
-    ++attempts[rank.name].all;
-    attempts[rank.name].failed += has_failed(members[i].record) ? 1 : 0;
-    ranks.push_back(std::move(rank));
-  }
-  // A rank that was tried again has several pods.
-  for (JobRank& rank : ranks) {
-    const Attempts& of_rank = attempts[rank.name];
-    if (of_rank.all == 1) continue;
-    rank.replaced = of_rank.failed < of_rank.all && has_failed(members[rank.member].record);
-    rank.name = members[rank.member].record.name;
-  }
-  std::ranges::sort(ranks, hca_name_less, &JobRank::name);
-  return ranks;
-}
-
-constexpr std::int64_t kMostRanks = 1'000'000;
-
-// "worker-2" where pods of worker-1 and worker-3 are there, and most numbers between the first and the last;
-// "" if there is no gap.
-std::string rank_without_pod(std::span<const AnsweredPod> members) {
-  std::map<std::string, std::set<std::uint64_t>> numbers_of;
-  for (const AnsweredPod& member : members) {
-    const std::string name = rank_name(member.record);
-    const std::size_t end = name.find_last_not_of("0123456789") + 1;  // 0: digits alone
-    const auto number = plain_decimal(std::string_view(name).substr(end));
-    if (number && *number < kMostRanks && (end == 0 || name[end - 1] == '-'))
-      numbers_of[name.substr(0, end)].insert(static_cast<std::uint64_t>(*number));
-  }
-  for (const auto& [prefix, numbers] : numbers_of) {
-    const std::uint64_t absent = *numbers.rbegin() - *numbers.begin() + 1 - numbers.size();
-    if (absent == 0 || absent > numbers.size()) continue;
-    std::uint64_t next = *numbers.begin();
-    while (numbers.contains(next)) ++next;
-    return prefix + std::to_string(next);
-  }
-  return {};
-}
-
 // A sentence names so many; the table has them all.
 constexpr std::size_t kNamedRanks = 3;
-constexpr std::size_t kLongestValue = 60;
 
 std::string with_node(const JobRank& rank, const PodRecord& record) {
   return "rank " + rank.name + (record.node.empty() ? "" : " on node " + record.node);
@@ -315,67 +129,9 @@ class Sentence {
            " have their values, and agree where they have to." + but();
   }
 
-  // Follows a healthy sentence: a choice that may be meant, a rank that is not there, values that no table
-  // can check.
   [[nodiscard]] std::string but() const {
-    if (off_) return " But " + off_->sentence;
-    if (const std::string absent = rank_without_pod(view_.members); !absent.empty())
-      return " But there is no pod of rank " + absent + ".";
-    if (std::string old = with_old_tables(); !old.empty()) return old;
-    if (std::string elsewhere = from_elsewhere(); !elsewhere.empty()) return elsewhere;
-    for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex}) {
-      std::size_t own = 0;
-      const Value* first = nullptr;
-      for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
-        if (!view_.ranks[rank].compared || !view_.member(rank).answer.node_unseen) continue;
-        const Value* value = view_.record(rank).main_container()->find(name);
-        if (!value || value->state != State::Users || !value->value) continue;
-        if (++own == 1) first = value;
-      }
-      if (first)
-        return " But " + first->name + "=" + cut(*first->value, kLongestValue) + " is the user's own on " +
-               count_of(own, "rank") + ", and was not compared with the node's table.";
-    }
-    return {};
-  }
-
-  [[nodiscard]] std::string with_old_tables() const {
-    std::set<std::string> nodes;
-    for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
-      const AnsweredPod& member = view_.member(rank);
-      if (view_.ranks[rank].compared && member.answer.node_unseen && member.around.table)
-        nodes.insert(member.record.node);
-    }
-    if (nodes.empty()) return {};
-    return nodes.size() == 1
-               ? " But the table of " + *nodes.begin() + " is too old to tell how it is now."
-               : " But the tables of " + count(nodes.size()) + " nodes are too old to tell how they are now.";
-  }
-
-  // " But NCCL_ALGO of rank worker-2 is not in its pod, and was not compared." of a value that some ranks
-  // alone take from elsewhere; then of envFrom.
-  [[nodiscard]] std::string from_elsewhere() const {
-    std::map<std::string, job::RankIndexes> unknown;
-    job::RankIndexes from_source;
-    std::size_t compared = 0;
-    for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
-      if (!view_.ranks[rank].compared || view_.ranks[rank].missed) continue;
-      ++compared;
-      const GivenContainer& container = *view_.record(rank).main_container();
-      if (container.env_from) from_source.push_back(rank);
-      for (const Value* value : container.effective()) {
-        const Variable* known =
-            value->state == State::Users && !value->value ? find_variable(value->name) : nullptr;
-        if (known && known->ranks == Ranks::Equal) unknown[value->name].push_back(rank);
-      }
-    }
-    if (!from_source.empty()) unknown["envFrom"] = from_source;
-    for (const auto& [name, ranks] : unknown) {
-      if (ranks.size() < compared)
-        return " But " + name + " of rank " + view_.ranks[ranks.front()].name +
-               " is not in the pod's text, and was not compared.";
-    }
-    return {};
+    const std::string caveat = off_ ? off_->sentence : job::caveat(view_);
+    return caveat.empty() ? "" : " But " + caveat;
   }
 
   const std::string name_;
@@ -447,7 +203,7 @@ std::vector<std::string> several_jobs(std::span<const AnsweredPod> members) {
 
 JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members) {
   JobAnswer answer;
-  answer.ranks = make_ranks(members);
+  answer.ranks = job::make_ranks(members);
   const job::View view{members, answer.ranks};
   job::Founds founds;
   job::check_pods(view, founds);
