@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
+#include <tuple>
 
 #include "cluster/connection.h"
 #include "cluster/objects.h"
@@ -151,11 +152,13 @@ void silence_launchers(std::vector<ExplainedPod>& pods) {
 }
 
 void compare_ranks(std::vector<ExplainedPod>& pods) {
-  std::map<std::pair<std::size_t, std::string>, std::vector<NamedTemplate>> jobs;  // by document and object
+  // By document, object and, for serving, whether they prefill.
+  std::map<std::tuple<std::size_t, std::string, bool>, std::vector<NamedTemplate>> jobs;
   for (ExplainedPod& pod : pods) {
     const std::string& object = pod.source.object;
     if (holds_ranks_of_one_job(std::string_view(object).substr(0, object.find('/'))))
-      jobs[{pod.document, object}].push_back({pod.source.path, &pod.explanation});
+      jobs[{pod.document, object, pod.source.path.find(".prefill.") != std::string::npos}].push_back(
+          {pod.source.path, &pod.explanation});
   }
   for (const auto& [job, templates] : jobs) compare_templates(templates);
 }

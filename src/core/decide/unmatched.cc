@@ -173,6 +173,10 @@ bool is_launcher(const Pod& pod, bool processors) {
 
 }  // namespace
 
+bool asks_for_processor(const Container& container) {
+  return std::any_of(container.resources.begin(), container.resources.end(), is_processor);
+}
+
 std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
   if (std::any_of(pod.misplaced.begin(), pod.misplaced.end(),
                   [&](std::string_view name) { return is_rdma(name) || is_matched(name, policy); }))

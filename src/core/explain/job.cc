@@ -203,7 +203,7 @@ std::vector<std::string> several_jobs(std::span<const AnsweredPod> members) {
 
 JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members) {
   JobAnswer answer;
-  answer.ranks = job::make_ranks(members);
+  answer.ranks = make_ranks(members);
   const job::View view{members, answer.ranks};
   job::Founds founds;
   job::check_pods(view, founds);

@@ -78,18 +78,22 @@ std::string of_values_elsewhere(const View& view) {
 // Of the user's own values for RDMA that no table can check.
 std::string of_own_values(const View& view) {
   constexpr std::size_t kLongestValue = 60;
-  for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex}) {
+  for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
     std::size_t own = 0;
     const Value* first = nullptr;
     for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-      if (!view.ranks[rank].compared || !view.member(rank).answer.node_unseen) continue;
+      if (!view.ranks[rank].compared) continue;
+      const auto& status = view.record(rank).status;
+      const bool own_rows = name == variable::kIbGidIndex && status && status->exposure &&
+                            *status->exposure != Exposure::Host;  // which no table of a node has
+      if (!view.member(rank).answer.node_unseen && !own_rows) continue;
       const Value* value = view.record(rank).main_container()->find(name);
       if (!value || value->state != State::Users || !value->value) continue;
       if (++own == 1) first = value;
     }
     if (first)
       return first->name + "=" + cut(*first->value, kLongestValue) + " is the user's own on " +
-             count_of(own, "rank") + ", and was not compared with the node's table.";
+             count_of(own, "rank") + ", and no table tells whether it is right.";
   }
   return {};
 }

@@ -202,12 +202,25 @@ bool check_networks(const View& view, Founds& into) {
 
 }  // namespace
 
+namespace {
+
+// True if the webhook gave no list, as the pod's networks may not bring all rails: its form differs with
+// that.
+bool lacks_rails(const PodRecord& record) {
+  const GivenContainer* container = record.main_container();
+  if (!container) return false;
+  const auto omitted = container->omitted.find(variable::kIbHca);
+  return omitted != container->omitted.end() && omitted->second == to_string(Reason::PodRailsUnknown);
+}
+
+}  // namespace
+
 void check_form(const View& view, Founds& into) {
   if (check_networks(view, into)) return;  // their form differs with it
   RanksOf ranks_of;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
-    if (view.ranks[rank].compared && record.status && !record.status->form.empty())
+    if (view.ranks[rank].compared && record.status && !record.status->form.empty() && !lacks_rails(record))
       ranks_of[record.status->form].push_back(rank);
   }
   const auto usual = most(ranks_of);
@@ -366,6 +379,8 @@ void check_reasons(const View& view, std::string_view name, Founds& into) {
     const PodRecord& record = view.record(rank);
     if (!view.ranks[rank].compared || record.node.empty()) continue;
     const Value* value = record.main_container()->find(name);
+    if (!value && name == variable::kIbHca && lacks_rails(record))
+      without["its networks may not bring all rails (PodRailsUnknown)"].push_back(rank);
     if (!value || value->state == State::Users || value->source == Source::Policy) continue;
     if (value->value) {
       ++given;
@@ -383,9 +398,11 @@ void check_reasons(const View& view, std::string_view name, Founds& into) {
   if (name == variable::kIbGidIndex) add_mixed(roce, infiniband, into);
   if (given == 0 && name != variable::kIbHca) return;
   for (const auto& [why, ranks] : without) {
+    const PodAnswer& first = view.member(ranks.front()).answer;
+    const auto detail = ranks.size() == 1 ? first.details.find(name) : first.details.end();
     add(into, given == 0 ? Code::NoList : Code::OddNode, Severity::Warning, ranks,
         "got no " + std::string(name) + (given == 0 ? ", like all other ranks: " : ", which others have: ") +
-            why,
+            why + (detail == first.details.end() ? "" : ": " + detail->second),
         name);
   }
 }

@@ -22,12 +22,6 @@ struct View {
   [[nodiscard]] const PodRecord& record(std::size_t rank) const { return member(rank).record; }
 };
 
-// All members, in natural order of their names; pods that have finished are compared only if all have.
-std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members);
-// "worker-3" of Kubeflow, "workers-0-2" of a JobSet, "0-3" of a LeaderWorkerSet, "worker-1" of Volcano, "5"
-// of a Job or StatefulSet; the pod's name where its labels do not tell.
-std::string rank_name(const PodRecord& record);
-
 using RankIndexes = std::vector<std::size_t>;
 // A finding, and its ranks in JobAnswer::ranks.
 struct Found {

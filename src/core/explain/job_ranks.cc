@@ -9,13 +9,12 @@
 #include <string_view>
 
 #include "engines/nccl/ports.h"
-#include "explain/job_checks.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/hca_name.h"
 
-namespace nccl_env::job {
+namespace nccl_env {
 namespace {
 
 std::string noted(const PodRecord& record, std::string_view key) {
@@ -179,4 +178,4 @@ std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
   return ranks;
 }
 
-}  // namespace nccl_env::job
+}  // namespace nccl_env

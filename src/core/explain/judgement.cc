@@ -100,6 +100,9 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
     finding.subject.path = row.variable;
     if (fault == NcclFault::EmptyIndex && env.contains(variable::kIbGidIndex))
       finding.remedy = "Remove NCCL_IB_GID_INDEX, or name a row that the port has (show_gids).";
+    const auto list = env.find(variable::kIbHca);
+    if (fault == NcclFault::Neighbour && list != env.end() && list->second.starts_with('^'))
+      finding.remedy = "Begin the list with '^='.";
     if (fault == NcclFault::TurnedOff) finding.remedy = "Remove NCCL_IB_DISABLE, or NCCL_NET.";
     if (fault == NcclFault::RoceV1 && env.contains(variable::kIbRoceVersionNum) &&
         !search_variable(env).empty()) {
@@ -297,6 +300,12 @@ void add_users_off(const NcclEnv& own, const Subject& of, std::vector<Finding>& 
     into.back().subject.path = name;
     return;
   }
+  const auto network = own.find(variable::kNet);
+  if (network == own.end() || is_network_of_nccl(network->second)) return;
+  into.push_back({Code::UserListShort, Severity::Info, of,
+                  "NCCL_NET=" + network->second +
+                      ": NCCL uses the plugin of that name alone, and stops if there is none."});
+  into.back().subject.path = variable::kNet;
 }
 
 void add_host_id(const NcclEnv& own, const Subject& of, std::vector<Finding>& into) {

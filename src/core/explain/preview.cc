@@ -286,7 +286,8 @@ void add_short_list(const ExplainInput& input, const Subject& pod, Explanation& 
   if (own)
     nccl_env::add_short_list(*into.nccl_with_us, list->second, pod, into.findings);
   else if (omitted && omitted->reason == Reason::UserSetGroup)
-    add_lost_list(*into.nccl_with_us, list->second, omitted->detail, pod, into.findings);
+    add_lost_list(*into.nccl_with_us, list->second, omitted->detail.substr(0, omitted->detail.find(". ") + 1),
+                  pod, into.findings);
 }
 
 Subject subject_of(const Pod& pod) {
@@ -333,6 +334,39 @@ void add_no_interface(const Subject& pod, Explanation& into) {
     nccl_env::add_no_interface(name->detail, pod, into.findings);
 }
 
+// Tells of a container that has GPUs and gets nothing, where those that get values (`ours`) have none.
+void add_rank_outside(const Pod& pod, const std::vector<bool>& ours, const Subject& of,
+                      std::vector<Finding>& into) {
+  const Container *outside = nullptr, *inside = nullptr;
+  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
+    const bool has_gpu = asks_for_processor(pod.containers[i]);
+    if (ours[i] && has_gpu) return;
+    if (ours[i] && !inside) inside = &pod.containers[i];
+    if (has_gpu && !outside) outside = &pod.containers[i];
+  }
+  if (!outside || !inside) return;
+  into.push_back({Code::NoList, Severity::Warning, of,
+                  "Container " + printable(outside->name) +
+                      " has the GPUs and gets nothing: the RDMA resource is asked "
+                      "for by container " +
+                      printable(inside->name) + ".",
+                  "Ask for the RDMA resource in the container that runs the ranks."});
+}
+
+// A list that NCCL reads otherwise than it is meant names no device for that reason.
+void keep_cause_of_list(std::vector<Finding>& findings) {
+  const auto misread = std::ranges::find_if(findings, [](const Finding& finding) {
+    return finding.code == Code::ValueMisread && finding.subject.path == variable::kIbHca;
+  });
+  if (misread == findings.end()) return;
+  const auto follows = [](const Finding& finding) {
+    return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
+  };
+  if (std::ranges::none_of(findings, follows)) return;
+  misread->severity = Severity::Error;
+  std::erase_if(findings, follows);
+}
+
 // Findings take the place of warnings that say the same.
 void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod = subject_of(input.pod);
@@ -357,7 +391,9 @@ void judge(const ExplainInput& input, Explanation& into) {
   std::vector<bool> ours(input.pod.containers.size());
   for (const ContainerPlan& plan : input.plan.containers) ours[plan.position] = plan.in_scope;
   add_device_problem(input.pod, ours, pod, into.findings);
+  add_rank_outside(input.pod, ours, pod, into.findings);
   add_choices(input, pod, into, found);
+  for (ContainerFindings& container : found) keep_cause_of_list(container.findings);
   add_by_container(found, into.findings);
   add_no_list(input, pod, into);
   if (input.table && input.policy) {
@@ -438,6 +474,19 @@ void tell_no_list(const Pod& pod, Explanation& into) {
   into.warnings.clear();
 }
 
+// A pod that gets nothing may pass its variables on (mpirun -x): those that no reader understands are told.
+void judge_settings_of(const Pod& pod, Explanation& into) {
+  for (const Container& container : pod.containers) {
+    for (const EnvEntry& entry : container.env) {
+      if (!has_known_prefix(entry.name) || entry.has_source || entry.value.find("$(") != entry.value.npos)
+        continue;
+      judge_setting(entry.name, entry.value, subject_of(pod), into.findings);
+    }
+  }
+  std::erase_if(into.findings, [](const Finding& finding) { return finding.code == Code::LoopbackFirst; });
+  sort_findings(into.findings);
+}
+
 }  // namespace
 
 void tell_mistake(const Pod& pod, Explanation& into) {
@@ -464,6 +513,7 @@ Explanation explain(const ExplainInput& given) {
   if (!input.plan.inject && input.plan.reason != Reason::DryRun) {
     if (input.plan.reason) tell_mistake(input.pod, explanation);
     const bool unmatched = input.plan.reason == Reason::NotRdma && input.policy;
+    judge_settings_of(input.pod, explanation);
     if (std::string how = unmatched ? unmatched_rdma(input.pod, *input.policy) : ""; !how.empty()) {
       explanation.detail = std::move(how);
       tell_no_list(input.pod, explanation);
@@ -475,6 +525,14 @@ Explanation explain(const ExplainInput& given) {
     explanation.containers.push_back(explain_container(input, *plan));
   if (const NodeValues* values = values_of_node(input))
     explanation.warnings.insert(explanation.warnings.end(), values->notes.begin(), values->notes.end());
+  for (const ContainerPlan* plan : containers_in_scope(input)) {
+    const Container& container = input.pod.containers[plan->position];
+    if (!container.env_from_prefixes.empty())
+      explanation.warnings.push_back(
+          "container " + std::string(container.name) +
+          ": envFrom may hold variables of NCCL's, which beat those of the file and are "
+          "not known here");
+  }
   if (lacks_rail(input)) explanation.warnings.push_back(no_rail_text());
   add_engines(input, explanation);
   judge(input, explanation);

@@ -8,9 +8,13 @@
 #include <set>
 #include <string_view>
 
+#include "engines/nccl/ports.h"
 #include "explain/judgement.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
@@ -18,11 +22,11 @@ namespace nccl_env {
 namespace {
 
 // As the operators' CRDs name them: kubeflow/training-operator, kubeflow/mpi-operator, sigs.k8s.io/lws and
-// jobset, ray-project/kuberay, volcano-sh/apis (Job; that of Kubernetes has one template). explain job
-// compares these, too.
-constexpr std::array<std::string_view, 9> kOneJob{"PyTorchJob", "MPIJob",          "PaddleJob",
-                                                  "JAXJob",     "LeaderWorkerSet", "JobSet",
-                                                  "RayCluster", "RayJob",          "Job"};
+// jobset, ray-project/kuberay, kserve/kserve, volcano-sh/apis (Job; that of Kubernetes has one template).
+// explain job compares these, too.
+constexpr std::array<std::string_view, 13> kOneJob{
+    "PyTorchJob", "MPIJob", "PaddleJob",  "JAXJob",     "TFJob",  "XGBoostJob",         "LeaderWorkerSet",
+    "JobSet",     "Job",    "RayCluster", "RayService", "RayJob", "LLMInferenceService"};
 
 // The value that NCCL takes in the template's first container: "" where none is set; nothing where it is not
 // known.
@@ -62,7 +66,10 @@ void compare_variable(std::span<const NamedTemplate> templates, const Variable& 
   if (with.size() < 2) return;
   for (const NamedTemplate& each : templates) {
     const std::string here = *value_of(*each.explanation, name);
-    if (here.empty()) continue;  // the one that sets it is told
+    const bool told = std::ranges::any_of(each.explanation->findings, [&](const Finding& finding) {
+      return finding.subject.path == name && finding.severity != Severity::Info;
+    });
+    if (here.empty() || told) continue;  // the one that sets it is told, once
     const std::string meaning = nccl_meaning(variable, here);
     const auto other = std::ranges::find_if(with, [&](const auto& one) { return one.first != meaning; });
     each.explanation->findings.push_back(
@@ -76,30 +83,38 @@ void compare_variable(std::span<const NamedTemplate> templates, const Variable& 
   }
 }
 
-// Tells of templates whose ranks take fewer HCAs of the node than those of another template.
+// The HCAs that the template's ranks take, in natural order: by its table, else those of an exact list of the
+// user's own; none where they are not known.
+std::vector<std::string> hcas_of(const Explanation& explanation) {
+  std::vector<std::string> names;
+  if (const auto& chosen = explanation.nccl_with_us) {
+    for (const NcclSelection::ChosenPort& port : chosen->ports) names.push_back(port.hca);
+  } else if (const Value* own = find_named(explanation.containers.front().own, variable::kIbHca);
+             own && own->value && own->value->starts_with('=')) {
+    names = parse_nccl_name_list(*own->value, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
+  }
+  std::ranges::sort(names, hca_name_less);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+// Tells of templates whose own list takes other HCAs than another template's ranks take.
 void compare_rails(std::span<const NamedTemplate> ranks) {
-  const auto hcas_of = [](const NamedTemplate& each) {
-    std::set<std::string_view> names;
-    if (const auto& chosen = each.explanation->nccl_with_us) {
-      for (const NcclSelection::ChosenPort& port : chosen->ports) names.insert(port.hca);
-    }
-    return names.size();
-  };
-  const NamedTemplate& most = *std::ranges::max_element(ranks, {}, hcas_of);
-  const std::size_t usual = hcas_of(most);
-  for (const NamedTemplate& each : ranks) {
-    const std::size_t here = hcas_of(each);
-    std::vector<Finding>& findings = each.explanation->findings;
-    const bool own = std::ranges::any_of(findings, [](const Finding& finding) {
-      return finding.code == Code::UserListShort && finding.subject.path == variable::kIbHca;
-    });
-    if (here == 0 || here >= usual || !own) continue;
-    findings.push_back({Code::MissingRail,
+  std::vector<std::vector<std::string>> taken;
+  for (const NamedTemplate& each : ranks) taken.push_back(hcas_of(*each.explanation));
+  const auto most = std::ranges::max_element(taken, {}, &std::vector<std::string>::size);
+  const NamedTemplate& whole = ranks[static_cast<std::size_t>(most - taken.begin())];
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::vector<Finding>& findings = ranks[i].explanation->findings;
+    const bool own = find_named(ranks[i].explanation->containers.front().own, variable::kIbHca) != nullptr;
+    if (taken[i].empty() || taken[i] == *most || !own || !is_good(findings)) continue;
+    const bool fewer = taken[i].size() < most->size();
+    findings.push_back({fewer ? Code::MissingRail : Code::OddNode,
                         Severity::Error,
                         {.kind = "Pod", .path = std::string(variable::kIbHca)},
-                        "Its ranks take " + count_of(here, "HCA") +
-                            " by NCCL_IB_HCA of the user's own, those of " + printable(most.path) + " " +
-                            std::to_string(usual) + ".",
+                        "Its ranks take " + count_of(taken[i].size(), "HCA") +
+                            " by NCCL_IB_HCA of the user's own, those of " + printable(whole.path) + " " +
+                            std::to_string(most->size()) + ": " + list_difference(*most, taken[i]) + ".",
                         "Set NCCL_IB_HCA alike on all ranks, or nowhere."});
     sort_findings(findings);
   }
@@ -123,7 +138,10 @@ void compare_demands(const NamedTemplate& given, Explanation& without) {
        "Its ranks get nothing (" + reason + "), and those of " + printable(given.path) +
            " their node's values" +
            (lacks.empty() ? "" : ": they ask for " + join(lacks) + ", and these do not") + ".",
-       "Let all ranks ask for the same devices, and none opt out."});
+       lacks.empty() && !without.remedy.empty()
+           ? without.remedy
+           : "Let all ranks ask for the same devices, and none opt out."});
+  if (lacks.empty()) without.remedy.clear();  // the finding's
 }
 
 }  // namespace

@@ -382,8 +382,8 @@ TEST(JobAnswer, AnIndexOfTheUsersOwnIsSaidWhereNoTableTellsWhetherItIsRight) {
     objects.push_back(worker.make());
   }
   EXPECT_THAT(ask_job(objects).answer.sentence,
-              EndsWith("But NCCL_IB_GID_INDEX=1 is the user's own on 2 ranks, and was not compared with the "
-                       "node's table."));
+              EndsWith("But NCCL_IB_GID_INDEX=1 is the user's own on 2 ranks, and no table tells whether it "
+                       "is right."));
 }
 
 TEST(JobAnswer, AnIndexOfTheUsersOwnIsNoChangeBetweenBindings) {
@@ -414,6 +414,28 @@ TEST(JobAnswer, AValueThatOneRankTakesFromElsewhereIsInTheFirstSentence) {
       with_odd([](Worker& worker) { worker.env = Json::array({env_literal("NCCL_ALGO", "$(ALGO)")}); });
   EXPECT_THAT(asked.answer.sentence,
               EndsWith("But NCCL_ALGO of rank worker-2 is not in the pod's text, and was not compared."));
+}
+
+TEST(JobAnswer, ARankThatNamesNoNetworkLacksItsListForThatReason) {
+  NcclPolicy policy = job_policy();
+  policy.resources = {{"rdma/rdma_shared_device_*", Exposure::SubInterface}};
+  policy.fabric.link_layer = LinkLayer::Ethernet;
+  std::vector<Json> objects;
+  for (int n = 0; n < 3; ++n) {
+    const NodeFabric node = rails_node(8, 3, "gpu-" + std::to_string(n));
+    Json object = pod({container("c", {}, "rdma/rdma_shared_device_a")}, false);
+    object["metadata"]["name"] = "train-worker-" + std::to_string(n);
+    if (n < 2) object["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "a,b,c,d,e,f,g,h";
+    object = admit(object, policy).pod;
+    object["spec"]["nodeName"] = node.name;
+    objects.push_back(bind_to_node(object, plan_binding(std::make_shared<const NcclPolicy>(policy), node.name,
+                                                        &node, NodeContext{kNow})));
+  }
+  EXPECT_THAT(
+      texts_of(ask_job(objects).answer.findings),
+      ElementsAre(
+          "warning OddNode train-worker-2: got no NCCL_IB_HCA, which others have: its networks may not bring "
+          "all rails (PodRailsUnknown)"));
 }
 
 TEST(JobAnswer, AnInterfaceWithAndWithoutEqualsSignIsOne) {

@@ -418,9 +418,34 @@ TEST(Explain, AShorterListInOneTemplateOfAJobIsAFinding) {
   EXPECT_THAT(
       texts_of(worker.findings),
       ElementsAre("error MissingRail: Its ranks take 1 HCA by NCCL_IB_HCA of the user's own, those of "
-                  "spec.Master 2.",
+                  "spec.Master 2: without mlx5_2.",
                   HasSubstr("warning ValuesDiffer: NCCL_IB_TC is 106 here, and not set in spec.Master"),
                   HasSubstr("info UserListShort")));
+}
+
+TEST(Explain, AContainerWithGpusThatGetsNothingIsTheAnswer) {
+  const NodeFabric table = rails(2);
+  Json both = equipped(pod({container("side"), container("train", {}, "nvidia.com/gpu")}));
+  EXPECT_THAT(
+      texts_of(explained(both, kHostPolicy, &table).findings),
+      ElementsAre("warning NoList: Container train has the GPUs and gets nothing: the RDMA resource is asked "
+                  "for by container side."));
+  both["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = 1;
+  EXPECT_THAT(explained(both, kHostPolicy, &table).findings, IsEmpty());
+}
+
+TEST(Explain, ABlankInAListIsTheCauseOfADeviceThatIsNotThere) {
+  const NodeFabric table = rails(2);
+  const Json blank = equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "=mlx5_1, mlx5_2")})}));
+  EXPECT_THAT(texts_of(explained(blank, kHostPolicy, &table).findings),
+              ElementsAre(HasSubstr("error ValueMisread: NCCL_IB_HCA: \" mlx5_2\" holds a blank")));
+}
+
+TEST(Explain, AVariableOfAPodThatGetsNothingIsJudged) {
+  const Json launcher = pod(
+      {container("c", {env_literal("NCCL_IB_GID_INDX", "3"), env_literal("NCCL_SOCKET_IFNAME", "lo")}, "")});
+  EXPECT_THAT(texts_of(explained(launcher, kHostPolicy, nullptr).findings),
+              ElementsAre(HasSubstr("UnknownVariable: NCCL_IB_GID_INDX is not a variable")));
 }
 
 TEST(Explain, ATemplateThatGetsNothingBesideOneThatDoesIsAFinding) {

@@ -15,6 +15,9 @@ namespace nccl_env {
 // or, for a launcher, that there is nothing to do. `claims`: as far as they are known; null: none is.
 std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
 
+// True if the container asks for a GPU or another processor of its kind.
+bool asks_for_processor(const Container& container);
+
 // Tells how a pod, no launcher, asks for RDMA in vain: by a name that says so or that the policy matches, but
 // at a place without effect, by one that the policy does not match, or for none of it beside a GPU. A
 // sentence; "" where it does not.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
+
+#include "nccl_env/core/explain/answered_pod.h"
 
 namespace nccl_env {
 
@@ -19,5 +22,11 @@ struct JobRank {
   std::vector<std::string> lacks = {};  // of such a rank: resources that those with values all ask for
   bool odd = false;                     // an error or a warning names it
 };
+
+// All members, in natural order of their names; pods that have finished are compared only if all have.
+std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members);
+// "worker-3" of Kubeflow, "workers-0-2" of a JobSet, "0-3" of a LeaderWorkerSet, "worker-1" of Volcano, "5"
+// of a Job or StatefulSet; the pod's name where its labels do not tell.
+std::string rank_name(const PodRecord& record);
 
 }  // namespace nccl_env

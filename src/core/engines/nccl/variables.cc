@@ -607,6 +607,10 @@ std::optional<std::string> network_problem(std::string_view name) {
   return in_quotes(name) + " is not a network of NCCL's own: do you mean " + std::string(meant) + "?";
 }
 
+bool is_network_of_nccl(std::string_view name) {
+  return equal_ignoring_case(name, "IB") || equal_ignoring_case(name, "Socket") || name.empty();
+}
+
 std::string nccl_meaning(const Variable& variable, std::string_view value) {
   // Taken where nothing is set. Sources: NCCL_PARAM of IbDisable, IbQpsPerConn, CrossNic and PxnDisable,
   // NCCL 2.32.3.

@@ -26,6 +26,8 @@ std::optional<std::string> nccl_value_problem(const Variable& variable, std::str
 // "is not a variable of NCCL's: do you mean NCCL_IB_TIMEOUT?", for a name that is nearly one of the
 // catalogue's; nothing for any other.
 std::optional<std::string> name_problem(std::string_view name);
+// Whether NCCL_NET names a network that NCCL brings itself: others are a plugin's.
+bool is_network_of_nccl(std::string_view name);
 // Whether NCCL uses sockets by this setting, whatever devices there are.
 bool turns_verbs_off(std::string_view name, std::string_view value);
 // Says that this value of NCCL_NET is nearly the name of one of NCCL's own networks; nothing for any other.
