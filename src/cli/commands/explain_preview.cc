@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "commands/pod_preview.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/base/yaml_writer.h"
+#include "nccl_env/core/explain/job.h"
 #include "nccl_env/core/explain/template_differences.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -68,8 +70,14 @@ std::string summary_of_good(const std::vector<ExplainedPod>& pods) {
     return !gets(pod) || sentence_of(pod.explanation) == text;
   });
   const bool whole = got == static_cast<std::ptrdiff_t>(pods.size());
+  const auto other = std::find_if(first, pods.end(), [&](const ExplainedPod& pod) {
+    return gets(pod) && sentence_of(pod.explanation) != text;
+  });
   return paragraph((whole ? "All " : std::to_string(got) + " of ") + all +
-                   (same ? "" : ", first " + title_of(first->source)) + ": " + text + ".") +
+                   (same ? ": " + text
+                         : " get values, and not all the same: " + title_of(first->source) + ": " + text +
+                               "; " + title_of(other->source) + ": " + sentence_of(other->explanation)) +
+                   ".") +
          "\n";
 }
 
@@ -151,14 +159,30 @@ void silence_launchers(std::vector<ExplainedPod>& pods) {
   }
 }
 
+// The object that the pod is a rank of: its own, or the job that a label of a bare pod names; "" if there is
+// none.
+std::string job_of(const ExplainedPod& pod) {
+  const std::string& object = pod.source.object;
+  if (!object.starts_with("Pod/"))
+    return holds_ranks_of_one_job(std::string_view(object).substr(0, object.find('/'))) ? object
+                                                                                        : std::string();
+  const Json& labels = member(member(pod.source.pod, "metadata"), "labels");
+  for (const std::string_view label : kJobLabels) {
+    if (const std::string name = text_at(labels, label); !name.empty())
+      return std::string(label) + "=" + name;
+  }
+  return {};
+}
+
 void compare_ranks(std::vector<ExplainedPod>& pods) {
-  // By document, object and, for serving, whether they prefill.
+  // By document (but for bare pods), object and, for serving, whether they prefill.
   std::map<std::tuple<std::size_t, std::string, bool>, std::vector<NamedTemplate>> jobs;
   for (ExplainedPod& pod : pods) {
-    const std::string& object = pod.source.object;
-    if (holds_ranks_of_one_job(std::string_view(object).substr(0, object.find('/'))))
-      jobs[{pod.document, object, pod.source.path.find(".prefill.") != std::string::npos}].push_back(
-          {pod.source.path, &pod.explanation});
+    const std::string job = job_of(pod);
+    if (job.empty()) continue;
+    const bool bare = pod.source.object.starts_with("Pod/");
+    jobs[{bare ? 0 : pod.document, job, pod.source.path.find(".prefill.") != std::string::npos}].push_back(
+        {bare ? pod.source.object : pod.source.path, &pod.explanation});
   }
   for (const auto& [job, templates] : jobs) compare_templates(templates);
 }
@@ -184,6 +208,15 @@ std::string no_pods_in(const std::string& file, const std::vector<Json>& documen
          (others.empty() ? "" : " (" + some_of(others) + ")");
 }
 
+// True of an object of Kubernetes' own whose containers do not stand in a `spec`, as those of a pod do.
+bool is_misplaced(const Json& document, const PodTemplate& source) {
+  constexpr std::array<std::string_view, 7> kOwn{"Pod",       "Job",     "Deployment", "StatefulSet",
+                                                 "DaemonSet", "CronJob", "ReplicaSet"};
+  const std::string_view kind = std::string_view(source.object).substr(0, source.object.find('/'));
+  if (std::ranges::find(kOwn, kind) == kOwn.end()) return false;
+  return !source.place || !member(member(document.at(*source.place), "spec"), "containers").is_array();
+}
+
 program::Failure preview_all(const std::string& file, const std::vector<Json>& documents,
                              const Situation& situation, std::vector<std::string>& remarks,
                              std::vector<ExplainedPod>& into) {
@@ -196,6 +229,9 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
         if (placeholder.empty()) placeholder = std::move(found);
         unrendered.push_back(title_of(source));
       }
+      if (is_misplaced(documents[i], source))
+        return {program::kNotSeen, file + ": " + title_of(source) +
+                                       ": its containers have to stand in `spec`, as those of a pod do"};
       const Result<Pod> pod = parse_template(parser, source);
       if (!pod) return {program::kNotSeen, file + ": " + title_of(source) + ": " + pod.error().message};
       const Result<std::string> node = node_of(*pod, situation);

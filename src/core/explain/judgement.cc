@@ -398,7 +398,8 @@ void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Sub
 void judge_setting(std::string_view name, std::string_view value, const Subject& of,
                    std::vector<Finding>& into) {
   auto problem = setting_problem(name, value);
-  Code code = name_problem(name) ? Code::UnknownVariable : Code::ValueMisread;
+  const bool of_name = problem && problem->find(" is not a variable of ") != problem->npos;
+  Code code = of_name ? Code::UnknownVariable : Code::ValueMisread;
   std::string lo = name == variable::kSocketIfname ? loopback_problem(value, kNewestNccl) : "";
   if (name == "GLOO_SOCKET_IFNAME" && value == "lo")
     lo = "GLOO_SOCKET_IFNAME=lo takes lo, over which no other host is reached.";
@@ -411,11 +412,19 @@ void judge_setting(std::string_view name, std::string_view value, const Subject&
   into.back().subject.path = name;
 }
 
+std::string policys_remedy(std::string_view variable) {
+  if (variable == variable::kIbHca) return "Correct spec.hca of the policy, or say FromNode there.";
+  if (variable == variable::kIbGidIndex) return "Correct spec.gidIndex of the policy, or say Auto there.";
+  if (variable == variable::kSocketIfname)
+    return "Correct spec.socketInterface of the policy, or say FromNode there.";
+  return "Correct the variable in the policy's env, or leave it out there.";
+}
+
 void judge_policys_setting(std::string_view name, std::string_view value, const Subject& of,
                            std::vector<Finding>& into) {
   const std::size_t before = into.size();
   judge_setting(name, value, of, into);
-  if (into.size() > before) into.back().remedy = kPolicysRemedy;
+  if (into.size() > before) into.back().remedy = policys_remedy(name);
 }
 
 namespace {

@@ -66,9 +66,8 @@ bool is_mistake(Reason reason, const Pod& pod);
 // Adds findings for lists, but NCCL_IB_HCA, that name what the node does not have.
 void judge_lists(const NodeFabric& seen, const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
 
-// For findings on a value that the policy sets for all pods.
-inline constexpr const char* kPolicysRemedy =
-    "Correct the variable in the policy's env, or leave it out there to have each node's own.";
+// For findings on a value that the policy sets for all pods: names the policy's field.
+std::string policys_remedy(std::string_view variable);
 
 // Adds DeviceNotOpened for a pod whose containers `ours` (per Pod::containers) may open no RDMA device.
 void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Subject& of,

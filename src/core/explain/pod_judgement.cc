@@ -265,7 +265,7 @@ class Judge {
       if (!finding.subject.path.empty() && std::ranges::any_of(container.replaced, is_of_it))
         finding.remedy = kLaterWebhook;
       const Value* of = container.find(finding.subject.path);
-      if (of && of->is_from(Source::Policy)) finding.remedy = kPolicysRemedy;
+      if (of && of->is_from(Source::Policy)) finding.remedy = policys_remedy(finding.subject.path);
     }
     tell_fallback(users, nullptr, now);
     into.insert(into.end(), now.begin(), now.end());

@@ -247,7 +247,7 @@ void add_choices(const ExplainInput& input, const Subject& pod, Explanation& int
     judge_lists(seen, lists, pod, faults);
     for (Finding& fault : faults) {
       const Value* given = into.containers[i].find(fault.subject.path);
-      if (given && given->is_from(Source::Policy)) fault.remedy = kPolicysRemedy;
+      if (given && given->is_from(Source::Policy)) fault.remedy = policys_remedy(fault.subject.path);
     }
     std::ranges::move(faults, std::back_inserter(found[i].findings));
     if (i > 0) continue;
@@ -307,6 +307,23 @@ void add_refusal(const ExplainInput& input, const Subject& pod, Explanation& int
                            "The policy says onUnresolved: Deny, so this node is refused (" +
                                std::string(to_string(*values->deny->reason)) + "): " + values->deny->detail,
                            std::string(remedy(*values->deny->reason))});
+}
+
+// The node's kubelet does not read what the pod's env takes from a file.
+void add_unread_file(const ExplainInput& input, const Subject& pod, Explanation& into) {
+  if (!input.plan.inject || !input.binding || !input.binding->no_env_file) return;
+  const auto reads_keys = [](const ContainerPlan& plan) {
+    return std::ranges::any_of(plan.set, [](const Value& planned) { return planned.by_file_key; });
+  };
+  if (!std::ranges::any_of(input.plan.containers, reads_keys)) return;
+  const Value& why = *input.binding->no_env_file;
+  const bool deny = input.binding->policy->on_unresolved == OnUnresolved::Deny;
+  const std::string reason = "(" + std::string(to_string(*why.reason)) + "): " + why.detail;
+  into.findings.push_back(
+      {deny ? Code::HeldBack : Code::NoList, Severity::Error, pod,
+       (deny ? "The policy says onUnresolved: Deny, so this node is refused " : "All variables are empty ") +
+           reason,
+       std::string(remedy(*why.reason))});
 }
 
 // The node gives no list, and NCCL takes what it finds.
@@ -371,6 +388,7 @@ void keep_cause_of_list(std::vector<Finding>& findings) {
 void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod = subject_of(input.pod);
   add_refusal(input, pod, into);
+  add_unread_file(input, pod, into);
   if (input.ahead && input.table && input.plan.inject) add_ahead(*input.table, pod, into.findings);
   std::vector<ContainerFindings> found;
   const std::vector<const ContainerPlan*> plans = containers_in_scope(input);

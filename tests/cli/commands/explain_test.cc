@@ -91,6 +91,27 @@ TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
   EXPECT_THAT(explain({"--table", table}).out, StartsWith("1 of 2 pods: inject, 2 variables"));
 }
 
+TEST_F(CliExplain, ContainersThatStandBesideASpecAreRefused) {
+  write("pod.yaml", "kind: Pod\nmetadata:\n  name: a\n  containers: [{name: c, image: x}]\n");
+  EXPECT_THAT(explain({"--table", table}).err, HasSubstr("its containers have to stand in `spec`"));
+  write("pod.yaml",
+        "kind: Job\nmetadata: {name: a}\nspec: {template: {containers: [{name: c, image: x}]}}\n");
+  EXPECT_THAT(explain({"--table", table}).err, HasSubstr("Job/a spec.template: its containers"));
+}
+
+TEST_F(CliExplain, PodsOfOneJobAreComparedByItsLabel) {
+  const std::string odd = named(named(kPod, "train", "other"), "\"name\": \"c\"",
+                                "\"name\": \"c\", \"env\": [{\"name\": \"NCCL_ALGO\", \"value\": \"Ring\"}]");
+  write("pod.yaml", kPod + "\n---\n" + odd);
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("All 2 pods"));  // they may be of two jobs
+  const auto labelled = [](const std::string& text) {
+    return named(text, "\"metadata\": {", R"("metadata": {"labels": {"job-name": "j"}, )");
+  };
+  write("pod.yaml", labelled(kPod) + "\n---\n" + labelled(odd));
+  EXPECT_THAT(explain({"--table", table}).out,
+              StartsWith("1 of 2 pods to act on: Pod/other: NCCL_ALGO is Ring"));
+}
+
 TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {
   const std::string old =
       write("old.yaml", named(kTable, "observed:\n", "observed:\n  time: \"2026-11-20T08:00:00Z\"\n"));

@@ -575,6 +575,22 @@ std::string_view with_prefix(std::string_view name) {
   return found == kVariables.end() || found->name == name ? std::string_view() : found->name;
 }
 
+// "NCCL_IB_GID_INDEX" of "NCCL_GID_INDEX" and "NCCL_IB_GID": the words IB or the last ones are left out; ""
+// where several variables begin so.
+std::string_view with_more_words(std::string_view name) {
+  constexpr std::string_view kVerbs = "IB_";
+  const std::string_view rest = name.substr(kPrefix.size());
+  const Variable* longer = nullptr;
+  for (const Variable& row : kVariables) {
+    const std::string_view words = row.name.substr(kPrefix.size());
+    if (words.starts_with(kVerbs) && words.substr(kVerbs.size()) == rest) return row.name;
+    if (rest.size() <= kVerbs.size() || !words.starts_with(rest)) continue;
+    if (longer) return {};
+    longer = &row;
+  }
+  return longer ? longer->name : std::string_view();
+}
+
 }  // namespace
 
 std::optional<std::string> name_problem(std::string_view name) {
@@ -591,6 +607,7 @@ std::optional<std::string> name_problem(std::string_view name) {
     return names;
   }();
   if (meant.empty()) meant = nearest(name, kNames);
+  if (meant.empty()) meant = with_more_words(name);
   if (meant.empty()) return std::nullopt;
   return "is not a variable of NCCL's: do you mean " + std::string(meant) + "?";
 }

@@ -91,6 +91,13 @@ TEST(NameProblem, OfAMisspeltBeginningNamesTheVariableThatIsMeant) {
   for (const std::string_view name :
        {"NCLL_MINE", "NVCC_DEBUG", "DEBUG", "N_DEBUG", "NCCL", "_", "NCCL_DEBUG"})
     EXPECT_EQ(name_problem(name), std::nullopt) << name;
+  EXPECT_EQ(name_problem("NCCL_GID_INDEX"), "is not a variable of NCCL's: do you mean NCCL_IB_GID_INDEX?");
+  EXPECT_EQ(name_problem("NCCL_IB_QPS_PER_CONN"),
+            "is not a variable of NCCL's: do you mean NCCL_IB_QPS_PER_CONNECTION?");
+  EXPECT_EQ(name_problem("NCCL_IB_RES"), std::nullopt);  // two begin so
+  EXPECT_EQ(setting_problem("UCX_NET_DEVICE", "mlx5_0:1"),
+            "UCX_NET_DEVICE is not a variable of UCX's: do you mean UCX_NET_DEVICES?");
+  EXPECT_EQ(setting_problem("UCX_LOG_LEVEL", "info"), std::nullopt);
   EXPECT_TRUE(has_known_prefix("NCLL_DEBUG"));
   EXPECT_FALSE(has_known_prefix("NVCC_DEBUG"));
 }
