@@ -13,6 +13,7 @@
 #include "engines/ucx/ucx.h"
 #include "engines/vllm/vllm.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
 
