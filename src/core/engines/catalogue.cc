@@ -134,11 +134,9 @@ bool has_known_prefix(std::string_view name) {
   return !shared || find_engine_variable(name);
 }
 
-namespace {
-
-// "is not a variable of UCX's: do you mean UCX_NET_DEVICES?" of a name that is a letter off; nothing of
-// others, since the catalogue does not hold all that these engines read.
-std::optional<std::string> name_problem_of_engine(std::string_view name) {
+std::optional<std::string> misspelling(std::string_view name) {
+  if (auto of_nccl = name_problem(name)) return of_nccl;
+  // The catalogue does not hold all that these engines read, so a name is a letter off at most.
   const std::string_view prefix = name.substr(0, std::min(name.find('_'), name.size()));
   if (prefix != "UCX" && prefix != "GLOO" && prefix != "NVSHMEM") return std::nullopt;
   static const std::vector<std::string_view> kNames = [] {
@@ -154,14 +152,10 @@ std::optional<std::string> name_problem_of_engine(std::string_view name) {
          std::string(meant) + "?";
 }
 
-}  // namespace
-
 std::optional<std::string> setting_problem(std::string_view name, std::string_view value) {
   const Variable* known = find_variable(name);
   if (value.empty() && (!known || known->empty_is_unset)) return std::nullopt;
-  auto problem_of_name = name_problem(name);
-  if (!problem_of_name && !known) problem_of_name = name_problem_of_engine(name);
-  if (const auto& problem = problem_of_name)
+  if (const auto problem = known ? std::nullopt : misspelling(name))
     return (is_variable_name(name) ? std::string(name) : in_quotes(name)) + " " + *problem;
   auto problem = value_problem(name, value);
   if (!problem && name == variable::kNet) problem = network_problem(value);

@@ -398,8 +398,7 @@ void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Sub
 void judge_setting(std::string_view name, std::string_view value, const Subject& of,
                    std::vector<Finding>& into) {
   auto problem = setting_problem(name, value);
-  const bool of_name = problem && problem->find(" is not a variable of ") != problem->npos;
-  Code code = of_name ? Code::UnknownVariable : Code::ValueMisread;
+  Code code = misspelling(name) ? Code::UnknownVariable : Code::ValueMisread;
   std::string lo = name == variable::kSocketIfname ? loopback_problem(value, kNewestNccl) : "";
   if (name == "GLOO_SOCKET_IFNAME" && value == "lo")
     lo = "GLOO_SOCKET_IFNAME=lo takes lo, over which no other host is reached.";

@@ -276,6 +276,11 @@ void add_engines(const ExplainInput& input, Explanation& into) {
       engine_choices(*input.policy, seen, container, own, known ? &with_us : nullptr, values_of_node(input));
 }
 
+std::string_view first_sentence(std::string_view text) {
+  const std::size_t end = text.find(". ");
+  return end == text.npos ? text : text.substr(0, end + 1);
+}
+
 // The first container's own list, or none by a variable of its own, beside that of the node.
 void add_short_list(const ExplainInput& input, const Subject& pod, Explanation& into) {
   const NodeValues* values = values_of_node(input);
@@ -286,8 +291,7 @@ void add_short_list(const ExplainInput& input, const Subject& pod, Explanation& 
   if (own)
     nccl_env::add_short_list(*into.nccl_with_us, list->second, pod, into.findings);
   else if (omitted && omitted->reason == Reason::UserSetGroup)
-    add_lost_list(*into.nccl_with_us, list->second, omitted->detail.substr(0, omitted->detail.find(". ") + 1),
-                  pod, into.findings);
+    add_lost_list(*into.nccl_with_us, list->second, first_sentence(omitted->detail), pod, into.findings);
 }
 
 Subject subject_of(const Pod& pod) {

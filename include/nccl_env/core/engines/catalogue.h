@@ -31,6 +31,9 @@ bool has_known_prefix(std::string_view name);
 // Whether it may, or may decide about one that does: other programs have names that begin so, too.
 bool has_engine_prefix(std::string_view name);
 
+// "is not a variable of UCX's: do you mean UCX_NET_DEVICES?", for a name that is nearly one of the
+// catalogue's; nothing for any other.
+std::optional<std::string> misspelling(std::string_view name);
 // Says what is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.
 // An empty value is always a problem: it is not the same as unset.
 std::optional<std::string> value_problem(std::string_view name, std::string_view value);
