@@ -325,25 +325,34 @@ std::string choice_of_a_user(const std::vector<JudgedPod>& pods) {
 }  // namespace
 
 std::string summary_of(const std::vector<JudgedPod>& pods) {
-  constexpr std::size_t kMostNames = 8;  // more would hide the answer
-  std::vector<std::string> names;
+  constexpr std::size_t kMostNames = 4;  // each has its own block
+  std::vector<std::string> others;
   const Finding* worst = nullptr;
   std::string first;
   bool shared = true;
   for (const auto& [name, findings] : pods) {
     if (is_good(findings)) continue;
-    names.push_back(name);
     shared = shared && (!worst || findings.front().sentence == worst->sentence);
-    if (worst && findings.front().severity >= worst->severity) continue;
+    if (worst && findings.front().severity >= worst->severity) {
+      others.push_back(name);
+      continue;
+    }
+    if (worst) others.push_back(first);
     worst = &findings.front();
     first = name;
   }
   if (pods.size() == 1) return {};
   if (!worst) return choice_of_a_user(pods);
-  return paragraph(std::to_string(names.size()) + " of " + count_of(pods.size(), "pod") +
-                   " to act on: " + join_some(names, kMostNames) +
-                   (shared ? ": " : "; first " + first + ": ") + worst->sentence) +
-         "\n";
+  std::string text =
+      std::to_string(others.size() + 1) + " of " + count_of(pods.size(), "pod") + " to act on" +
+      (shared && !others.empty() ? ": " : (others.empty() ? ": " : ", first ") + first + ": ") +
+      worst->sentence;
+  if (shared && !others.empty()) others.insert(others.begin(), first);
+  if (!others.empty()) {
+    if (text.ends_with('.')) text.pop_back();
+    text += (shared ? " (" : "; then ") + join_some(others, kMostNames) + (shared ? ")." : ".");
+  }
+  return paragraph(text) + "\n";
 }
 
 Choices choices_of(const std::string& form, const ExplainArguments& arguments) {

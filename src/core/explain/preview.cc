@@ -330,6 +330,17 @@ void add_unread_file(const ExplainInput& input, const Subject& pod, Explanation&
        std::string(remedy(*why.reason))});
 }
 
+// The omission of a list that the pod is to find itself, and will not: it sees the node's devices by the same
+// rules, and none of them is the fabric. Null where that is not certain.
+const Value* absent_inside(const ExplainInput& input, const ExplainedContainer& container) {
+  const NodeValues* values = values_of_node(input);
+  const Value* list = container.find(variable::kIbHca);
+  const bool later = list && !list->value && list->source == Source::Pod;
+  if (!later || !values || input.plan.exposure != Exposure::SubInterface) return nullptr;
+  const Value* omission = values->omission(variable::kIbHca);
+  return omission && omission->reason == Reason::NoFabricPort ? omission : nullptr;
+}
+
 // The node gives no list, and NCCL takes what it finds.
 void add_no_list(const ExplainInput& input, const Subject& pod, Explanation& into) {
   const auto tells_more = [](const Finding& finding) {
@@ -337,6 +348,7 @@ void add_no_list(const ExplainInput& input, const Subject& pod, Explanation& int
   };
   if (!input.plan.inject || into.containers.empty() || std::ranges::any_of(into.findings, tells_more)) return;
   const Value* list = find_named(into.containers.front().omitted, variable::kIbHca);
+  if (!list) list = absent_inside(input, into.containers.front());
   if (!list || !list->reason) return;
   const bool no_rail = std::ranges::any_of(
       into.warnings, [](const std::string& warning) { return warning.ends_with(no_rail_text()); });

@@ -55,30 +55,46 @@ std::set<std::string> names_of(std::span<const NamedTemplate> templates) {
   return names;
 }
 
+// Tells the templates whose value is not the usual one; where none is, those whose user sets it.
 void compare_variable(std::span<const NamedTemplate> templates, const Variable& variable) {
   const std::string name(variable.name);
-  std::map<std::string, const NamedTemplate*> with;  // by meaning, the first one
+  struct Same {
+    const NamedTemplate* first;
+    std::size_t templates;
+  };
+  std::map<std::string, Same> by_meaning;
+  bool any_own = false;
   for (const NamedTemplate& each : templates) {
     const auto value = value_of(*each.explanation, name);
     if (!value) return;
-    with.try_emplace(nccl_meaning(variable, *value), &each);
+    ++by_meaning.try_emplace(nccl_meaning(variable, *value), Same{&each, 0}).first->second.templates;
+    any_own = any_own || find_named(each.explanation->containers.front().own, name);
   }
-  if (with.size() < 2) return;
+  if (by_meaning.size() < 2) return;
+  const auto usual =
+      std::ranges::max_element(by_meaning, {}, [](const auto& of) { return of.second.templates; });
+  const bool most = usual->second.templates * 2 > templates.size();
   for (const NamedTemplate& each : templates) {
     const std::string here = *value_of(*each.explanation, name);
+    const std::string meaning = nccl_meaning(variable, here);
+    const bool own = find_named(each.explanation->containers.front().own, name) != nullptr;
     const bool told = std::ranges::any_of(each.explanation->findings, [&](const Finding& finding) {
       return finding.subject.path == name && finding.severity != Severity::Info;
     });
-    if (here.empty() || told) continue;  // the one that sets it is told, once
-    const std::string meaning = nccl_meaning(variable, here);
-    const auto other = std::ranges::find_if(with, [&](const auto& one) { return one.first != meaning; });
+    if (told || (most ? meaning == usual->first : here.empty() || (any_own && !own))) continue;
+    const auto other =
+        most ? usual : std::ranges::find_if(by_meaning, [&](const auto& of) { return of.first != meaning; });
+    const NamedTemplate& there = *other->second.first;
     each.explanation->findings.push_back(
         {Code::ValuesDiffer,
          variable.ranks == Ranks::Equal ? Severity::Error : Severity::Warning,
          {.kind = "Pod", .path = name},
-         name + " is " + words(here) + " here, and " + words(*value_of(*other->second->explanation, name)) +
-             " in " + printable(other->second->path) + ": it " + std::string(agreement_text(variable.ranks)) +
-             "."});
+         name + " is " + words(here) + " here, and " + words(*value_of(*there.explanation, name)) + " in " +
+             printable(there.path) +
+             (most && other->second.templates > 1
+                  ? " and " + std::to_string(other->second.templates - 1) + " more"
+                  : "") +
+             ": it " + std::string(agreement_text(variable.ranks)) + "."});
     sort_findings(each.explanation->findings);
   }
 }

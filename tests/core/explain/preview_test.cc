@@ -405,6 +405,37 @@ TEST(Explain, TemplatesOfOneJobAreCompared) {
   EXPECT_FALSE(holds_ranks_of_one_job("Deployment"));
 }
 
+TEST(Explain, OfThreeTemplatesTheOddOneIsTold) {
+  const NodeFabric table = rails(2);
+  const auto with = [&](const char* algorithm) {
+    return explained(equipped(pod({container("c", {env_literal("NCCL_ALGO", algorithm)})})), kHostPolicy,
+                     &table);
+  };
+  Explanation first = with("Ring"), odd = with("Tree"), last = with("Ring");
+  const NamedTemplate all[] = {{"a", &first}, {"b", &odd}, {"c", &last}};
+  compare_templates(all);
+  EXPECT_THAT(first.findings, IsEmpty());
+  EXPECT_THAT(last.findings, IsEmpty());
+  EXPECT_THAT(texts_of(odd.findings),
+              ElementsAre("error ValuesDiffer: NCCL_ALGO is Tree here, and Ring in a and 1 "
+                          "more: it has to be equal on all ranks."));
+}
+
+TEST(Explain, APodThatFindsItsDevicesItselfFindsNoneWhereTheNodeHasNone) {
+  NodeFabric table = rails(2);
+  NcclPolicy policy = kHostPolicy;
+  policy.resources = {{"rdma/hca", Exposure::SubInterface}};
+  policy.fabric.hcas = {"ibp*"};
+  PlanOptions options;
+  options.resolver.emplace().image = "example.org/resolver:1";
+  const Json pods = equipped(pod({container("c")}, false));
+  EXPECT_THAT(texts_of(explained(pods, policy, &table, {2, 21, 5}, options).findings),
+              Contains(HasSubstr("No HCA list (NoFabricPort)")));
+  policy.fabric.hcas = {"mlx5_*"};
+  EXPECT_THAT(texts_of(explained(pods, policy, &table, {2, 21, 5}, options).findings),
+              Not(Contains(HasSubstr("NoFabricPort"))));
+}
+
 TEST(Explain, AShorterListInOneTemplateOfAJobIsAFinding) {
   const NodeFabric table = rails(2);
   const auto with = [&](const std::vector<Json>& env) {
