@@ -50,7 +50,7 @@ std::string of_old_tables(const View& view) {
   return "the tables of " + std::to_string(nodes.size()) + " nodes are too old to tell how they are now.";
 }
 
-// Of a value, or envFrom, that some ranks alone take from elsewhere.
+// Names a value, or envFrom, that some ranks alone take from elsewhere.
 std::string of_values_elsewhere(const View& view) {
   std::map<std::string, RankIndexes> unknown;
   RankIndexes from_source;
@@ -75,7 +75,7 @@ std::string of_values_elsewhere(const View& view) {
   return {};
 }
 
-// Of the user's own values for RDMA that no table can check.
+// Names the user's own value for RDMA that no table can check.
 std::string of_own_values(const View& view) {
   constexpr std::size_t kLongestValue = 60;
   for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {

@@ -515,7 +515,7 @@ std::string compared_value(const JobRank& rank, const Value& given) {
   return named ? join(sorted(rank.hcas)) : given.value.value_or("");
 }
 
-// Of what the node gave: a variable of the user's own is not the node's.
+// Compares the node's values alone: a variable of the user's own is not among them.
 void check_shared_nodes(const View& view, Founds& into) {
   using OfVariables = std::map<std::string, RanksOf>;
   std::map<std::string, OfVariables> on_node;
