@@ -242,7 +242,7 @@ TEST(DoctorsCause, ARailOfSeveralSubnetsBesideRailsOfOneIsTold) {
   }
 }
 
-// What follows, slow members without addresses and other names, is not told beside it.
+// Slow members without addresses and other names follow from it, and are not told beside it.
 TEST(DoctorsCause, ABondThatFellApartIsOneFinding) {
   for (const auto& [nodes, broken] : {std::pair(8, 1u), {8, 4u}, {3, 4u}, {2, 1u}}) {
     Fleet fleet = fleet_of(nodes, placed_lag_node);
