@@ -61,27 +61,36 @@ bool in_subnets(const std::vector<Cidr>& subnets, const IpAddress& address) {
                      [&](const Cidr& subnet) { return subnet.contains(address); });
 }
 
-// Whether the policy names this port: known to match every condition that is given.
-// Says which of the rule's names the port is not known to match; "" where it matches all.
-std::string unmatched(const Port& port, const FabricRule& rule) {
-  constexpr std::size_t kMostNames = 2;
-  const auto of = [](const std::string& names) { return "not known to match the policy's " + names; };
-  if (!rule.hcas.empty() && !any_glob(rule.hcas, port.hca))
-    return of("hcas (" + join_some(rule.hcas, kMostNames) + ")");
-  const auto netdevs = netdevs_of(port);
-  const auto matches = [&](std::string_view netdev) { return any_glob(rule.netdevs, netdev); };
-  if (!rule.netdevs.empty() && std::none_of(netdevs.begin(), netdevs.end(), matches))
-    return of("netdevs (" + join_some(rule.netdevs, kMostNames) + ")");
+// The field of the rule whose names the port is not known to match; "" where it matches all.
+std::string_view unmatched_field(const Port& port, const FabricRule& rule) {
+  if (!rule.hcas.empty() && !any_glob(rule.hcas, port.hca)) return "hcas";
+  if (!rule.netdevs.empty()) {
+    const auto netdevs = netdevs_of(port);
+    const auto matches = [&](std::string_view netdev) { return any_glob(rule.netdevs, netdev); };
+    if (!std::any_of(netdevs.begin(), netdevs.end(), matches)) return "netdevs";
+  }
   const auto is_inside = [&](const GidRow& row) {
     return in_subnets(rule.subnets, row.address.value_or(row.gid.address()));
   };
   if (rule.subnets.empty() || (port.gids && std::any_of(port.gids->begin(), port.gids->end(), is_inside)))
     return {};
-  return of("subnets (" + join_some(rule.subnets, kMostNames, format_cidr) + ")");
+  return "subnets";
 }
 
+// "not known to match the policy's hcas (mlx5_*)"; "" for a port that matches.
+std::string unmatched_text(const Port& port, const FabricRule& rule) {
+  constexpr std::size_t kMostNames = 2;
+  const std::string_view field = unmatched_field(port, rule);
+  if (field.empty()) return {};
+  return "not known to match the policy's " + std::string(field) + " (" +
+         (field == "subnets" ? join_some(rule.subnets, kMostNames, format_cidr)
+                             : join_some(field == "hcas" ? rule.hcas : rule.netdevs, kMostNames)) +
+         ")";
+}
+
+// Whether the policy names this port: known to match every condition that is given.
 bool is_named(const Port& port, const FabricRule& rule) {
-  return rule.names_ports() && unmatched(port, rule).empty();
+  return rule.names_ports() && unmatched_field(port, rule).empty();
 }
 
 constexpr std::string_view kNoRow = "it has no usable RoCE v2 row";
@@ -299,7 +308,7 @@ class PortFilter {
   }
 
   void drop_unnamed() {
-    drop([this](const Port& port) { return unmatched(port, rule_); }, true);
+    drop([this](const Port& port) { return unmatched_text(port, rule_); }, true);
   }
 
   bool infer() {

@@ -249,6 +249,20 @@ TEST(Ports, OfAFabricThatIsHalfDownTheOthersAreListed) {
   }
 }
 
+TEST(Ports, OfInfiniBandRailsFewerThanExpectedAreTooFewAndNotAmbiguous) {
+  NodeFabric table = with_management(8);
+  table.ports.erase(table.ports.begin(), table.ports.begin() + 2);
+  for (Port& port : table.ports) {
+    port.link_layer = LinkLayer::InfiniBand;
+    port.transport = Transport::InfiniBand;
+  }
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "7 is no usual number";
+  FabricRule rule;
+  rule.expect_ports = 8;
+  EXPECT_EQ(choose_ports(table, rule, Exposure::Host, kNow).detail,
+            "node-a: 7 fabric ports, the policy expects 8.");
+}
+
 TEST(Ports, AFabricOfFewFastPortsIsNotOutweighedWhileItIsDown) {
   NodeFabric table = rails(2);  // 2 x 400 beside 4 x 100
   for (Port& port : table.ports) {
