@@ -267,14 +267,11 @@ Result<Pod> Admission::Decision::read_pod() {
 
 // True, and recorded as Deny, if this pod waits for values that its node cannot give. Any other pod passes.
 bool Admission::Decision::holds_back(const Pod& pod, const BindingPlan& plan) {
-  const auto exposure = consumed_exposure(pod);
-  const NodeValues* values = exposure ? &values_of(plan, *exposure) : nullptr;
-  const std::optional<Value>* why = values ? &values->deny : nullptr;
-  if (plan.no_env_file && reads_env_file(pod)) why = &plan.no_env_file;
-  if (!why || !*why) return false;
+  const Value* why = refusal_of(plan, consumed_exposure(pod), reads_env_file(pod));
+  if (!why) return false;
   record_.outcome = Outcome::Deny;
-  record_.reason = (*why)->reason;
-  record_.detail = (*why)->detail;
+  record_.reason = why->reason;
+  record_.detail = why->detail;
   return true;
 }
 

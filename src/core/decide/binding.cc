@@ -225,6 +225,15 @@ const NodeValues& values_of(const BindingPlan& plan, Exposure exposure) {
   return exposure == Exposure::Host ? plan.host : plan.sub_interface;
 }
 
+const Value* refusal_of(const BindingPlan& plan, std::optional<Exposure> consumed, bool by_env_file) {
+  if (!plan.policy || plan.policy->on_unresolved != OnUnresolved::Deny ||
+      plan.policy->mode != PolicyMode::Enforce)
+    return nullptr;
+  if (plan.no_env_file && by_env_file) return &*plan.no_env_file;
+  const NodeValues* values = consumed ? &values_of(plan, *consumed) : nullptr;
+  return values && values->deny ? &*values->deny : nullptr;
+}
+
 NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network) {
   NodeValues values = values_of(plan, exposure);
   if (host_network || exposure == Exposure::PodOwned) return values;

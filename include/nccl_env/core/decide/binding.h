@@ -47,6 +47,9 @@ std::optional<Exposure> consumed_exposure(const Pod& pod);
 // Returns the node's values for pods of that exposure. Their `deny` says why the node is refused to such
 // pods.
 const NodeValues& values_of(const BindingPlan& plan, Exposure exposure);
+// Returns why the node is refused to a pod that consumes values of that exposure (nothing: of none), and by
+// EnvFile or not: its policy says onUnresolved: Deny. Null where it is not refused.
+const Value* refusal_of(const BindingPlan& plan, std::optional<Exposure> consumed, bool by_env_file);
 // The values of a pod of that exposure, with the socket interface of its network.
 NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network);
 // True if the pod reads any annotation that a Binding writes, also a text that holds only a policy's
