@@ -238,24 +238,6 @@ Status add_members(const std::vector<nlohmann::json>& pods, ContextReader& conte
   return done();
 }
 
-// Names the job as a file's pods call their owner.
-JobTitle title_of_file(const Job& job) {
-  const PodRecord& first = job.members.front().record;
-  std::string of_first;
-  for (const std::string_view label : kJobLabels) {
-    const auto name = first.labels.find(label);
-    if (name == first.labels.end()) continue;
-    const auto has_it = [&](const AnsweredPod& member) {
-      const auto found = member.record.labels.find(label);
-      return found != member.record.labels.end() && found->second == name->second;
-    };
-    if (std::ranges::all_of(job.members, has_it)) return {first.name_space, name->second, job.title.unread};
-    if (of_first.empty()) of_first = name->second;
-  }
-  if (!of_first.empty()) return {first.name_space, of_first, job.title.unread};
-  return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
-}
-
 Result<Job> read_file(const ExplainRequest& request, ContextReader& context, const Console& terminal) {
   std::vector<std::string> remarks;
   const auto pods = read_pod_file(request.arguments.pod, terminal.in, remarks);
@@ -263,7 +245,8 @@ Result<Job> read_file(const ExplainRequest& request, ContextReader& context, con
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   Job job;
   if (const Status added = add_members(*pods, context, job); !added) return added.error();
-  if (!job.members.empty()) job.title = title_of_file(job);
+  if (const auto& members = job.members; !members.empty())
+    job.title = {members.front().record.name_space, job_name(members), job.title.unread};
   return job;
 }
 

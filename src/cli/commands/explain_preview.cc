@@ -167,11 +167,7 @@ std::string job_of(const ExplainedPod& pod) {
     return holds_ranks_of_one_job(std::string_view(object).substr(0, object.find('/'))) ? object
                                                                                         : std::string();
   const Json& labels = member(member(pod.source.pod, "metadata"), "labels");
-  for (const std::string_view label : kJobLabels) {
-    if (const std::string name = text_at(labels, label); !name.empty())
-      return std::string(label) + "=" + name;
-  }
-  return {};
+  return job_label([&](std::string_view label) { return text_at(labels, label); });
 }
 
 void compare_ranks(std::vector<ExplainedPod>& pods) {

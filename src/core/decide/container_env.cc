@@ -20,9 +20,8 @@ bool depends_on_list(std::string_view name, bool constant) {
          (in_gid_group(name) && (!constant || name == variable::kIbGidIndex));
 }
 
-// True for a value that stands in the manifest, not one by valueFrom or $(…).
 bool is_known(const EnvEntry* entry) {
-  return entry && !entry->has_source && entry->value.find("$(") == std::string_view::npos;
+  return entry && entry->is_literal();
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ const Container* if_left_out(const WarningCase& of, Reason reason) {
 
 // Says what is wrong with a variable that is read as it stands there.
 std::string entry_problem(const EnvEntry& entry) {
-  if (!has_known_prefix(entry.name) || entry.has_source) return {};
-  if (entry.value.find("$(") != std::string_view::npos) return {};
+  if (!has_known_prefix(entry.name) || !entry.is_literal()) return {};
   return setting_problem(entry.name, entry.value).value_or("");
 }
 

@@ -201,6 +201,30 @@ std::vector<std::string> several_jobs(std::span<const AnsweredPod> members) {
   return several;
 }
 
+std::string job_name(std::span<const AnsweredPod> members) {
+  const PodRecord& first = members.front().record;
+  std::string of_first;
+  for (const std::string_view label : kJobLabels) {
+    const auto name = first.labels.find(label);
+    if (name == first.labels.end()) continue;
+    const auto has_it = [&](const AnsweredPod& member) {
+      const auto found = member.record.labels.find(label);
+      return found != member.record.labels.end() && found->second == name->second;
+    };
+    if (std::ranges::all_of(members, has_it)) return name->second;
+    if (of_first.empty()) of_first = name->second;
+  }
+  if (!of_first.empty()) return of_first;
+  return first.owners.empty() ? first.name : first.owners.front().name;
+}
+
+std::string job_label(const std::function<std::string(std::string_view label)>& value_of) {
+  for (auto label = kJobLabels.rbegin(); label != kJobLabels.rend(); ++label) {
+    if (const std::string name = value_of(*label); !name.empty()) return std::string(*label) + "=" + name;
+  }
+  return {};
+}
+
 JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members) {
   JobAnswer answer;
   answer.ranks = make_ranks(members);

@@ -175,7 +175,7 @@ Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& se
       if (is_node_key(key) && entry.field_path == field_path(key) && !value.empty()) given.value = value;
     }
     given.state = given.value ? State::Given : State::LeftOut;
-  } else if (!entry.has_source && entry.value.find("$(") == std::string_view::npos) {
+  } else if (entry.is_literal()) {
     given.value = entry.value;
     const auto listed = set.find(entry.name);
     if (listed != set.end() && listed->second == to_string(Source::Policy)) given.state = State::Given;

@@ -109,7 +109,7 @@ void add_own(const ExplainInput& input, const ContainerPlan& plan, const NodeVal
       continue;
     if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     Value value{.name = std::string(entry.name), .state = State::Users, .in_env = true};
-    if (!entry.has_source && entry.value.find("$(") == std::string_view::npos) value.value = entry.value;
+    if (entry.is_literal()) value.value = entry.value;
     const bool known = values && value.value && values->set.contains(value.name);
     if (known && values->set.at(value.name) != *value.value)
       value.detail = "the node's: " + values->set.at(value.name);
@@ -156,7 +156,7 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
     if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     const Value* ours = find_named(plan.set, entry.name);
     if (ours && ours->state == State::Present) continue;
-    if (entry.has_source || entry.value.find("$(") != std::string_view::npos) {
+    if (!entry.is_literal()) {
       env.values.erase(std::string(entry.name));
       env.notes.push_back(note_elsewhere(entry.name));
     } else {
@@ -298,36 +298,26 @@ Subject subject_of(const Pod& pod) {
   return {.kind = "Pod", .name_space = std::string(pod.name_space), .name = std::string(pod.name)};
 }
 
-// A policy with onUnresolved: Deny refuses the Binding of a pod that reads values of ours.
+// The Binding of the pod is refused, or its kubelet does not read what its env takes from a file.
 void add_refusal(const ExplainInput& input, const Subject& pod, Explanation& into) {
-  const NodeValues* values = values_of_node(input);
-  if (!input.plan.inject || !values || !values->deny) return;
-  if (input.binding->policy->on_unresolved != OnUnresolved::Deny) return;
-  const auto reads_node = [](const ContainerPlan& plan) {
-    return std::ranges::any_of(plan.set, [](const Value& planned) { return planned.source == Source::Node; });
+  if (!input.plan.inject || !input.binding) return;
+  const auto any_value = [&](const auto& has) {
+    return std::ranges::any_of(input.plan.containers,
+                               [&](const ContainerPlan& plan) { return std::ranges::any_of(plan.set, has); });
   };
-  if (!std::ranges::any_of(input.plan.containers, reads_node)) return;
-  into.findings.push_back({Code::HeldBack, Severity::Error, pod,
-                           "The policy says onUnresolved: Deny, so this node is refused (" +
-                               std::string(to_string(*values->deny->reason)) + "): " + values->deny->detail,
-                           std::string(remedy(*values->deny->reason))});
-}
-
-// The node's kubelet does not read what the pod's env takes from a file.
-void add_unread_file(const ExplainInput& input, const Subject& pod, Explanation& into) {
-  if (!input.plan.inject || !input.binding || !input.binding->no_env_file) return;
-  const auto reads_keys = [](const ContainerPlan& plan) {
-    return std::ranges::any_of(plan.set, [](const Value& planned) { return planned.by_file_key; });
-  };
-  if (!std::ranges::any_of(input.plan.containers, reads_keys)) return;
-  const Value& why = *input.binding->no_env_file;
-  const bool deny = input.binding->policy->on_unresolved == OnUnresolved::Deny;
-  const std::string reason = "(" + std::string(to_string(*why.reason)) + "): " + why.detail;
+  const bool reads_node = any_value([](const Value& planned) { return planned.source == Source::Node; });
+  const bool reads_file = any_value([](const Value& planned) { return planned.by_file_key; });
+  const Value* why =
+      refusal_of(*input.binding, reads_node ? std::optional(input.plan.exposure) : std::nullopt, reads_file);
+  const bool refused = why != nullptr;
+  if (!refused && reads_file && input.binding->no_env_file) why = &*input.binding->no_env_file;
+  if (!why) return;
   into.findings.push_back(
-      {deny ? Code::HeldBack : Code::NoList, Severity::Error, pod,
-       (deny ? "The policy says onUnresolved: Deny, so this node is refused " : "All variables are empty ") +
-           reason,
-       std::string(remedy(*why.reason))});
+      {refused ? Code::HeldBack : Code::NoList, Severity::Error, pod,
+       std::string(refused ? "The policy says onUnresolved: Deny, so this node is refused ("
+                           : "All variables are empty (") +
+           std::string(to_string(*why->reason)) + "): " + why->detail,
+       std::string(remedy(*why->reason))});
 }
 
 // The omission of a list that the pod is to find itself, and will not: it sees the node's devices by the same
@@ -404,7 +394,6 @@ void keep_cause_of_list(std::vector<Finding>& findings) {
 void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod = subject_of(input.pod);
   add_refusal(input, pod, into);
-  add_unread_file(input, pod, into);
   if (input.ahead && input.table && input.plan.inject) add_ahead(*input.table, pod, into.findings);
   std::vector<ContainerFindings> found;
   const std::vector<const ContainerPlan*> plans = containers_in_scope(input);
@@ -512,9 +501,8 @@ void tell_no_list(const Pod& pod, Explanation& into) {
 void judge_settings_of(const Pod& pod, Explanation& into) {
   for (const Container& container : pod.containers) {
     for (const EnvEntry& entry : container.env) {
-      if (!has_known_prefix(entry.name) || entry.has_source || entry.value.find("$(") != entry.value.npos)
-        continue;
-      judge_setting(entry.name, entry.value, subject_of(pod), into.findings);
+      if (has_known_prefix(entry.name) && entry.is_literal())
+        judge_setting(entry.name, entry.value, subject_of(pod), into.findings);
     }
   }
   std::erase_if(into.findings, [](const Finding& finding) { return finding.code == Code::LoopbackFirst; });

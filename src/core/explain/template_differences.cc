@@ -126,7 +126,7 @@ void compare_rails(std::span<const NamedTemplate> ranks) {
     if (taken[i].empty() || taken[i] == *most || !own || !is_good(findings)) continue;
     const bool fewer = taken[i].size() < most->size();
     findings.push_back({fewer ? Code::MissingRail : Code::OddNode,
-                        Severity::Error,
+                        fewer ? Severity::Error : Severity::Warning,
                         {.kind = "Pod", .path = std::string(variable::kIbHca)},
                         "Its ranks take " + count_of(taken[i].size(), "HCA") +
                             " by NCCL_IB_HCA of the user's own, those of " + printable(whole.path) + " " +

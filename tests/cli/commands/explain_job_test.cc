@@ -13,6 +13,7 @@ namespace nccl_env::explain_job_test {
 namespace {
 
 using namespace nccl_env::tests;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::string kPods = "/api/v1/namespaces/ml/pods";
@@ -126,6 +127,34 @@ TEST_F(ExplainJob, NothingToTellOfIsRefused) {
   serve_text(kSelectors[0], "{\"items\":7}");
   expect_shown(run({"explain", "job/train"}), 4);
   EXPECT_EQ(run({"explain", "job/train", "-o", "env"}).code, 2);
+}
+
+TEST_F(ExplainJob, PodsOfTwoNamespacesAndOfAnotherPolicyAreRefused) {
+  Json other = worker(1);
+  other["metadata"]["namespace"] = "dev";
+  const auto file = [this](const Json& second) {
+    return write("pods.json", Json{{"kind", "PodList"}, {"items", Json::array({worker(0), second})}}.dump());
+  };
+  const CliResult two = run_cli({"explain", "job", "-f", file(other)});
+  EXPECT_EQ(two.code, 2);
+  EXPECT_THAT(two.err, HasSubstr("the pods are of several namespaces, dev, ml"));
+  const std::string another =
+      write("other.yaml",
+            "apiVersion: nccl-env.io/v1alpha1\nkind: NcclPolicy\nmetadata: {name: other}\n"
+            "spec: {match: {resources: [{name: rdma/hca}]}}\n");
+  const CliResult unlike = run_cli({"explain", "job", "-f", file(worker(1)), "--policy", another});
+  EXPECT_EQ(unlike.code, 2);
+  EXPECT_THAT(unlike.err, HasSubstr("which is not the one given"));
+}
+
+TEST_F(ExplainJob, AJobSetHasItsOwnNameAndNotThatOfAChild) {
+  Json pods = Json::array({worker(0), worker(1)});
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    pods[i]["metadata"]["labels"] = {{"batch.kubernetes.io/job-name", "llama-w-" + std::to_string(i)},
+                                     {"jobset.sigs.k8s.io/jobset-name", "llama"}};
+  }
+  const std::string file = write("pods.json", Json{{"kind", "PodList"}, {"items", pods}}.dump());
+  EXPECT_THAT(run_cli({"explain", "job", "-f", file}).out, HasSubstr("ranks of job llama have"));
 }
 
 TEST_F(ExplainJob, PodsOfAFileNeedNoCluster) {

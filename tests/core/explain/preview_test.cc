@@ -436,6 +436,26 @@ TEST(Explain, APodThatFindsItsDevicesItselfFindsNoneWhereTheNodeHasNone) {
               Not(Contains(HasSubstr("NoFabricPort"))));
 }
 
+TEST(Explain, AKubeletThatReadsNoFileKeysIsTheAnswerAsTheBindingHasIt) {
+  NodeFabric table = rails(2);
+  NcclPolicy policy = kHostPolicy;
+  policy.deliver_file = policy.deliver_reference = false;
+  policy.deliver_env_file = true;
+  PlanOptions options;
+  options.resolver.emplace().image = "example.org/resolver:1";
+  const auto told = [&] {
+    return texts_of(explained(equipped(kHostPod), policy, &table, {2, 21, 5}, options).findings);
+  };
+  table.kubelet_version = "v1.35.0";
+  EXPECT_THAT(told(), IsEmpty());
+  table.kubelet_version = "v1.34.2";
+  EXPECT_THAT(told(), Contains(HasSubstr("error NoList: All variables are empty (KubeletTooOld)")));
+  policy.on_unresolved = OnUnresolved::Deny;
+  EXPECT_THAT(told(), ElementsAre(HasSubstr(
+                          "error HeldBack: The policy says onUnresolved: Deny, so this node is refused "
+                          "(KubeletTooOld)")));
+}
+
 TEST(Explain, AShorterListInOneTemplateOfAJobIsAFinding) {
   const NodeFabric table = rails(2);
   const auto with = [&](const std::vector<Json>& env) {

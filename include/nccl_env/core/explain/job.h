@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -35,6 +36,12 @@ inline constexpr std::array<std::string_view, 7> kJobLabels{"batch.kubernetes.io
 // The names of the jobs that the pods belong to, by a label that all of them have and none shares; empty
 // where they may be of one.
 std::vector<std::string> several_jobs(std::span<const AnsweredPod> members);
+
+// The job's name: by a label that all pods share, else by the first pod's label or owner.
+std::string job_name(std::span<const AnsweredPod> members);
+// "jobset.sigs.k8s.io/jobset-name=llama" of the labels of a pod, by `value_of` (each "" where absent): the
+// outermost object that they name; "" if they name none.
+std::string job_label(const std::function<std::string(std::string_view label)>& value_of);
 
 // `name` is the job's, for the sentence.
 JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members);

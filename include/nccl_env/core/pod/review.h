@@ -39,6 +39,9 @@ struct EnvEntry {
   std::string_view field_path;  // of `valueFrom.fieldRef`; "" for any other source
   std::string_view file_key;    // of `valueFrom.fileKeyRef`, if it names our file of EnvFile; else ""
   bool lost_source = false;     // `valueFrom` has no source at all: a client of older types dropped it
+
+  // True for a value that stands in the manifest, not one by valueFrom or $(…).
+  [[nodiscard]] bool is_literal() const { return !has_source && value.find("$(") == std::string_view::npos; }
 };
 
 struct VolumeMount {
