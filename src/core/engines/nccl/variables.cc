@@ -642,7 +642,7 @@ std::string nccl_meaning(const Variable& variable, std::string_view value) {
   }
   const bool words = variable.kind == ValueKind::WordList;
   if (!words && !variable.ignore_case) return std::string(value);
-  const std::string lower = lower_case(value);
+  std::string lower = lower_case(value);
   if (!words || lower.find_first_of("^:;") != lower.npos) return lower;
   std::vector<std::string> sorted;
   std::string_view rest = lower;
