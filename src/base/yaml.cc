@@ -750,9 +750,11 @@ Result<Documents> parse_text(std::string_view text, std::string_view file_name, 
 
   const bool only_json = file_name.ends_with(".json");
   const bool like_json = only_json || text[start] == '{' || text[start] == '[';
+  std::optional<TextProblem> of_json;
   if (like_json && remarks) {
     auto parsed = parse_json_documents(text, remarks);
     if (auto* documents = std::get_if<Documents>(&parsed)) return std::move(*documents);
+    of_json = std::get<TextProblem>(parsed);
     if (only_json) return error_at(file_name, text, std::get<TextProblem>(parsed));
     remarks->clear();
   } else if (like_json) {
@@ -762,10 +764,14 @@ Result<Documents> parse_text(std::string_view text, std::string_view file_name, 
       if (lines && !document->is_null()) lines->push_back(std::move(here));
       return one_document(std::move(*document));
     }
+    of_json = std::get<TextProblem>(parsed);
     if (only_json) return error_at(file_name, text, std::get<TextProblem>(parsed));
   }
   auto parsed = parse_yaml_documents(text, remarks, lines);
   if (auto* documents = std::get_if<Documents>(&parsed)) return std::move(*documents);
+  // YAML's reader may be at its end before the place that is wrong.
+  const std::size_t name = text.find_first_not_of(" \t\r\n", start + 1);
+  if (of_json && name != text.npos && text[name] == '"') return error_at(file_name, text, *of_json);
   const auto& problem = std::get<YamlProblem>(parsed);
   const bool is_template = text.find("{{") != text.npos;
   return Error{
