@@ -413,8 +413,7 @@ constexpr std::string_view kNetworks[] = {"IB", "Socket"};
 using Problem = std::optional<std::string>;
 
 Problem name_problem(std::string_view name, std::string_view entry) {
-  if (name.empty())
-    return "the list has an empty entry, which NCCL drops: without names it means something else";
+  if (name.empty()) return "the list has an empty entry";
   if (name.size() > kLongestName) return "a name has more than 63 bytes, which NCCL has no room for";
   if (name.find_first_of("^=") != std::string_view::npos)
     return in_quotes(entry) + ": '^' and '=' stand once, in this order, before the whole list";
@@ -457,6 +456,8 @@ Problem entry_problem(const Variable& variable, std::string_view entry) {
 
 // The entries of a list, without the prefixes.
 Problem entries_problem(const Variable& variable, std::string_view entries) {
+  if (variable.kind != ValueKind::HcaGroups && entries.find_first_not_of(',') == entries.npos)
+    return "the list names nothing, which NCCL takes as if there were none";
   std::int64_t count = 0;
   for (bool more = true; more; ++count) {
     const std::string_view entry = cut_entry(entries, ',', more);
@@ -563,6 +564,13 @@ namespace {
 // "NCCL_IB_HCA" of "nccl_ib_hca" and "NCLL_IB_HCA": the beginning is misspelt, and the rest names a variable;
 // "" of other names.
 std::string_view with_prefix(std::string_view name) {
+  if (name.find_first_of("-.") != name.npos) {  // NCCL-IB-HCA, of a file that allows it
+    std::string joined(name);
+    std::replace_if(
+        joined.begin(), joined.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+    const Variable* found = find_nccl_variable(joined);
+    return found ? found->name : std::string_view();
+  }
   constexpr std::array<std::string_view, 1> kWord{"NCCL"};
   const std::string_view head = name.substr(0, std::min(name.find('_'), name.size()));
   if (head.empty() || lower(head.front()) != 'n' || head.size() == name.size()) return {};
@@ -591,6 +599,46 @@ std::string_view with_more_words(std::string_view name) {
   return longer ? longer->name : std::string_view();
 }
 
+// "NCCL_IB_DISABLE" of "NCCL_DISABLE_IB": the same words in another order; "" of other names.
+std::string_view in_other_order(std::string_view name) {
+  const auto words_of = [](std::string_view text) {
+    std::vector<std::string_view> words;
+    for (bool more = true; more;) words.push_back(cut_entry(text, '_', more));
+    std::sort(words.begin(), words.end());
+    return words;
+  };
+  const std::vector<std::string_view> words = words_of(name);
+  for (const Variable& row : kVariables) {
+    if (row.name.size() == name.size() && words_of(row.name) == words) return row.name;
+  }
+  return {};
+}
+
+// "NCCL_IB_TC" of "NCCL_IB_TRAFFIC_CLASS": names that say in words what NCCL says in letters, and those of
+// the interface or the HCA by another word; "" of other names.
+std::string_view of_other_words(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kWords{{
+      {"NCCL_IB_TRAFFIC_CLASS", "NCCL_IB_TC"},
+      {"NCCL_IB_SERVICE_LEVEL", "NCCL_IB_SL"},
+      {"NCCL_IB_QPS", "NCCL_IB_QPS_PER_CONNECTION"},
+      {"NCCL_IB_QP", "NCCL_IB_QPS_PER_CONNECTION"},
+      {"NCCL_IB_DEVICE", "NCCL_IB_HCA"},
+      {"NCCL_IB_DEVICES", "NCCL_IB_HCA"},
+      {"NCCL_IB_DEV", "NCCL_IB_HCA"},
+      {"NCCL_IB_NIC", "NCCL_IB_HCA"},
+      {"NCCL_NET_DEVICES", "NCCL_IB_HCA"},
+      {"NCCL_ROCE_HCA", "NCCL_IB_HCA"},
+      {"NCCL_SOCKET_INTERFACE", "NCCL_SOCKET_IFNAME"},
+      {"NCCL_SOCKET_IFACE", "NCCL_SOCKET_IFNAME"},
+      {"NCCL_NET_IFNAME", "NCCL_SOCKET_IFNAME"},
+      {"NCCL_IFNAME", "NCCL_SOCKET_IFNAME"},
+  }};
+  for (const auto& [other, meant] : kWords) {
+    if (name == other) return meant;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<std::string> name_problem(std::string_view name) {
@@ -606,6 +654,8 @@ std::optional<std::string> name_problem(std::string_view name) {
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = kVariables[i].name;
     return names;
   }();
+  if (meant.empty()) meant = of_other_words(name);
+  if (meant.empty()) meant = in_other_order(name);
   if (meant.empty()) meant = nearest(name, kNames);
   if (meant.empty()) meant = with_more_words(name);
   if (meant.empty()) return std::nullopt;

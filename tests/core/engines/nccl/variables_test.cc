@@ -95,6 +95,12 @@ TEST(NameProblem, OfAMisspeltBeginningNamesTheVariableThatIsMeant) {
   EXPECT_EQ(name_problem("NCCL_IB_QPS_PER_CONN"),
             "is not a variable of NCCL's: do you mean NCCL_IB_QPS_PER_CONNECTION?");
   EXPECT_EQ(name_problem("NCCL_IB_RES"), std::nullopt);  // two begin so
+  EXPECT_EQ(name_problem("NCCL_IB_TRAFFIC_CLASS"), "is not a variable of NCCL's: do you mean NCCL_IB_TC?");
+  EXPECT_EQ(name_problem("NCCL_DISABLE_IB"), "is not a variable of NCCL's: do you mean NCCL_IB_DISABLE?");
+  EXPECT_EQ(name_problem("NCCL-IB-HCA"), "is not a variable of NCCL's: do you mean NCCL_IB_HCA?");
+  EXPECT_EQ(name_problem("NCCL-MINE"), std::nullopt);
+  EXPECT_EQ(name_problem("NCCL_SOCKET_INTERFACE"),
+            "is not a variable of NCCL's: do you mean NCCL_SOCKET_IFNAME?");
   EXPECT_EQ(setting_problem("UCX_NET_DEVICE", "mlx5_0:1"),
             "UCX_NET_DEVICE is not a variable of UCX's: do you mean UCX_NET_DEVICES?");
   EXPECT_EQ(setting_problem("UCX_LOG_LEVEL", "info"), std::nullopt);
