@@ -57,27 +57,28 @@ std::string some_of(const std::vector<std::string>& names) {
   return printable(join_some(names, kMostNames));
 }
 
-// "All 64 pods: inject, 3 variables: ….", "1 of 2 pods: …." as a paragraph with a blank line.
+// "All 64 pods: inject, 3 variables: ….", and where they get different things, the first two of these, as a
+// paragraph with a blank line.
 std::string summary_of_good(const std::vector<ExplainedPod>& pods) {
   const auto gets = [](const ExplainedPod& pod) { return pod.explanation.inject; };
   const auto got = std::ranges::count_if(pods, gets);
-  const auto first = std::ranges::find_if(pods, gets);
   const std::string all = count_of(pods.size(), "pod");
   if (got == 0)
     return paragraph("None of " + all + " gets values: " + sentence_of(pods.front().explanation)) + "\n";
-  const std::string text = sentence_of(first->explanation);
-  const bool same = std::all_of(first, pods.end(), [&](const ExplainedPod& pod) {
-    return !gets(pod) || sentence_of(pod.explanation) == text;
-  });
   const bool whole = got == static_cast<std::ptrdiff_t>(pods.size());
-  const auto other = std::find_if(first, pods.end(), [&](const ExplainedPod& pod) {
-    return gets(pod) && sentence_of(pod.explanation) != text;
+  const std::string head =
+      (whole && got == 2 ? "Both pods" : (whole ? "All " : std::to_string(got) + " of ") + all) +
+      (got == 1 ? " gets values" : " get values");
+  const auto first = std::ranges::find_if(pods, gets);
+  const std::string text = sentence_of(first->explanation);
+  const auto other = std::ranges::find_if(pods, [&](const ExplainedPod& pod) {
+    return whole ? sentence_of(pod.explanation) != text : !gets(pod);
   });
-  return paragraph((whole ? "All " : std::to_string(got) + " of ") + all +
-                   (same ? ": " + text
-                         : " get values, and not all the same: " + title_of(first->source) + ": " + text +
-                               "; " + title_of(other->source) + ": " + sentence_of(other->explanation)) +
-                   ".") +
+  if (other == pods.end()) return paragraph(head + ": " + text + ".") + "\n";
+  std::string others = title_of(other->source) + ": " + sentence_of(other->explanation);
+  if (!others.ends_with('.')) others += '.';
+  return paragraph(head + (whole ? ", and not all the same: " : ": ") + title_of(first->source) + ": " +
+                   text + "; " + others) +
          "\n";
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "decide/process_limits.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reasons.h"
@@ -108,13 +109,27 @@ std::string add_to(const std::string& field, const NcclPolicy& policy, const std
   return "add it to spec.match." + field + " of policy " + policy.name + ": " + line + ".";
 }
 
-bool is_rdma(std::string_view resource) {
-  if (!names_resource(resource)) return false;
+bool speaks_of_rdma(std::string_view name) {
   constexpr std::array<std::string_view, 3> kParts{"rdma", "roce", "infiniband"};
-  const std::string lower = lower_case(resource);
-  return known_exposure(resource) || std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
-           return lower.find(part) != std::string::npos;
-         });
+  const std::string lower = lower_case(name);
+  return std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+}
+
+bool is_rdma(std::string_view resource) {
+  return names_resource(resource) && (known_exposure(resource) || speaks_of_rdma(resource));
+}
+
+// The pod's secondary networks whose names speak of RDMA.
+NameList rdma_networks_of(const Pod& pod) {
+  NameList names = networks_of(pod).names;
+  std::erase_if(names, [](const std::string& name) { return !speaks_of_rdma(name); });
+  return names;
+}
+
+// A resource that the policy matches, for a pod that asks for none; "" where the policy matches none.
+std::string resource_of(const NcclPolicy& policy) {
+  return policy.resources.empty() ? std::string() : policy.resources.front().name;
 }
 
 std::string sorted_letters(std::string_view text) {
@@ -177,6 +192,14 @@ bool asks_for_processor(const Container& container) {
   return std::any_of(container.resources.begin(), container.resources.end(), is_processor);
 }
 
+bool may_have_devices(const Pod& pod) {
+  return !pod.claims.empty() || !device_volumes(pod).empty() ||
+         std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
+           return container.privileged ||
+                  std::any_of(container.resources.begin(), container.resources.end(), may_be_rdma);
+         });
+}
+
 std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
   if (std::any_of(pod.misplaced.begin(), pod.misplaced.end(),
                   [&](std::string_view name) { return is_rdma(name) || is_matched(name, policy); }))
@@ -185,7 +208,11 @@ std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
   std::erase_if(asked.resources,
                 [&](const std::string& name) { return !is_rdma(name) && meant_by(name, policy).empty(); });
   if (asked.processors && asked.resources.empty() && !asked.zeros.empty())
-    return "The pod requests 0 of " + join_some(asked.zeros, kMostAsked) + ".";
+    return "The pod requests no " + join_some(asked.zeros, kMostAsked) + ": its quantity is 0, or no number.";
+  const NameList networks = rdma_networks_of(pod);
+  if (asked.processors && asked.resources.empty() && !networks.empty() && !resource_of(policy).empty())
+    return "The pod has the GPUs and the networks of a rank (" + join_some(networks, kMostAsked) +
+           "), and asks for no RDMA resource.";
   if (asked.resources.empty() || is_launcher(pod, asked.processors)) return {};
   return "The pod asks for " + join_some(asked.resources, kMostAsked) + ", which policy " + policy.name +
          " does not match.";
@@ -203,7 +230,7 @@ std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const Pod
 
   NameList sentences;
   if (const NameList& names = asked.zeros; !names.empty())
-    sentences.push_back("The pod requests 0 of " + join_some(names, kMostAsked) +
+    sentences.push_back("The pod requests no " + join_some(names, kMostAsked) +
                         ": write how many it needs, or nothing if it is not a rank.");
   ask_what_is_meant(asked.resources, policy, sentences);
   if (const NameList& names = asked.resources; !names.empty()) {
@@ -219,6 +246,9 @@ std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const Pod
                         names.front() + "}]} into the one that uses it.");
   }
   if (const NameList names = networks_of(pod).names; !names.empty()) {
+    if (const std::string resource = resource_of(policy);
+        asked.processors && asked.resources.empty() && !resource.empty())
+      sentences.push_back("Ask for the RDMA resource in the container's limits (" + resource + ": 1).");
     sentences.push_back("If network " + either(names) + " brings the devices, " +
                         add_to("networks", policy, "- {name: " + names.front() + ", exposure: PodOwned}"));
   }

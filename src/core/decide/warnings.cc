@@ -8,6 +8,7 @@
 #include "decide/process_limits.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -68,6 +69,17 @@ constexpr std::array kWarnings{
             [](Of of) {
               return about(if_left_out(of, Reason::EnvFromPresent),
                            "envFrom could hold NCCL variables, so nothing was injected that it might set");
+            }},
+    Warning{Moment::Container,
+            [](Of of) {
+              const EnvReferences references(*of.container);
+              const auto stays = [&](const EnvEntry& entry) {
+                return has_known_prefix(entry.name) && !entry.is_literal() && references.stays_text(entry);
+              };
+              const auto found = std::ranges::find_if(of.container->env, stays);
+              return found == of.container->env.end()
+                         ? std::string()
+                         : about(of.container, reference_problem(found->name, found->value));
             }},
     Warning{Moment::Container,
             [](Of of) {

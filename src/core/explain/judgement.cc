@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "choose/node_traffic.h"
@@ -20,6 +21,7 @@
 #include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
@@ -50,10 +52,14 @@ Judged judged(NcclFault fault) {
       return {Code::EmptyGid, Severity::Error, variable::kIbGidIndex};
     case NcclFault::LinkLocal:
       return {Code::LinkLocalGid, Severity::Warning, variable::kIbGidIndex};
+    case NcclFault::OldDefault:
+      return {Code::LinkLocalGid, Severity::Warning, variable::kIbGidIndex};
     case NcclFault::RoceV1:
       return {Code::RoceV1Gid, Severity::Warning, variable::kIbGidIndex};
     case NcclFault::NoInterface:
       return {Code::NoInterface, Severity::Error, variable::kSocketIfname};
+    case NcclFault::NoFamily:
+      return {Code::NoInterface, Severity::Error, "NCCL_SOCKET_FAMILY"};
     case NcclFault::LoopbackFirst:
       break;
   }
@@ -81,6 +87,11 @@ void add_short(std::string_view variable, const std::vector<std::string>& offere
   into.back().subject.path = variable;
 }
 
+// "NCCL_IB_ADDR_FAMILY=AF_INET6: "
+std::string setting(const NcclEnv& env, std::string_view name) {
+  return std::string(name) + "=" + env.find(name)->second + ": ";
+}
+
 // The variable that decides which row NCCL's search finds; "" where none does, or an index is given.
 std::string_view search_variable(const NcclEnv& env) {
   if (nccl_parameter(env, variable::kIbGidIndex, -1) >= 0) return {};
@@ -103,9 +114,16 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
     const auto list = env.find(variable::kIbHca);
     if (fault == NcclFault::Neighbour && list != env.end() && list->second.starts_with('^'))
       finding.remedy = "Begin the list with '^='.";
+    if (fault == NcclFault::OldDefault)
+      finding.remedy =
+          "Set NCCL_IB_GID_INDEX to the row of its routed address (show_gids), or remove the variable that "
+          "keeps the node's index away.";
+    if (fault == NcclFault::NoFamily)
+      finding.remedy = "Remove NCCL_SOCKET_FAMILY, or give the interface an address of that family.";
     if (fault == NcclFault::TurnedOff) finding.remedy = "Remove NCCL_IB_DISABLE, or NCCL_NET.";
     if (fault == NcclFault::RoceV1 && env.contains(variable::kIbRoceVersionNum) &&
         !search_variable(env).empty()) {
+      finding.sentence = setting(env, variable::kIbRoceVersionNum) + continued(std::move(finding.sentence));
       finding.subject.path = variable::kIbRoceVersionNum;
       finding.remedy = "Say 2 in " + std::string(variable::kIbRoceVersionNum) + ", or remove it.";
     }
@@ -113,6 +131,7 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
     if (fault == NcclFault::LinkLocal && !env.contains(variable::kIbGidIndex))
       finding.remedy = "Give the rail's interface a routed address: IPv4, or IPv6 but fe80::/10.";
     if (name.empty()) continue;
+    finding.sentence = setting(env, name) + continued(std::move(finding.sentence));
     finding.subject.path = name;
     finding.remedy = "Correct " + std::string(name) +
                      ", or remove it; if the rail has no routed address, give its interface one.";
@@ -157,13 +176,8 @@ bool is_whole(const NodeFabric& table, const NcclPolicy& policy, std::size_t cou
   return is_usual_count(count);
 }
 
-}  // namespace
-
-void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
-                        const Subject& of, std::vector<Finding>& into) {
-  if (std::ranges::find(into, Code::RailDown, &Finding::code) != into.end()) return;
-  const PortChoice choice = choose_policy_ports(table, policy, exposure, now);
-  if (choice.reason || choice.ports.empty()) return;  // its reason tells all
+void add_left_out(const NodeFabric& table, const NcclPolicy& policy, const PortChoice& choice,
+                  const Subject& of, std::vector<Finding>& into) {
   std::vector<const PortVerdict*> left_out;
   const bool whole = is_whole(table, policy, choice.ports.size());
   bool lost = !whole;  // the agent knows since when a port has a state if it saw another one before
@@ -180,8 +194,38 @@ void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Expos
   into.push_back({Code::RailDown, lost ? Severity::Warning : Severity::Info, of,
                   "The list has " + std::to_string(choice.ports.size()) + " of the " +
                       std::to_string(choice.fabric.size()) + " ports of the node's fabric, without " +
-                      join_some(left_out, kMostNames, text)});
+                      join_some(left_out, kMostNames, text) + "."});
   into.back().subject.path = variable::kIbHca;
+}
+
+// Each rank waits for its slowest rail.
+void add_slow(const PortChoice& choice, const Subject& of, std::vector<Finding>& into) {
+  std::vector<const Port*> slow;
+  std::ranges::copy_if(choice.ports, std::back_inserter(slow), [](const Port* port) {
+    const auto rate = rate_of(*port);
+    return rate && port->state == PortState::Active && port->max_rate_gbps && *rate < *port->max_rate_gbps;
+  });
+  if (slow.empty()) return;
+  const auto text = [](const Port* port) {
+    std::ostringstream words;
+    words << port_name(*port) << " at " << *port->rate_gbps << " of " << *port->max_rate_gbps << " Gb/s";
+    return words.str();
+  };
+  into.push_back({Code::RateLow, Severity::Warning, of,
+                  "A port of the list runs slower than it did since the node booted: " +
+                      join_some(slow, kMostNames, text) + "."});
+  into.back().subject.path = variable::kIbHca;
+}
+
+}  // namespace
+
+void judge_list_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
+                      const Subject& of, std::vector<Finding>& into) {
+  const PortChoice choice = choose_policy_ports(table, policy, exposure, now);
+  if (choice.reason || choice.ports.empty()) return;  // its reason tells all
+  if (std::ranges::find(into, Code::RailDown, &Finding::code) == into.end())
+    add_left_out(table, policy, choice, of, into);
+  add_slow(choice, of, into);
 }
 
 namespace {
@@ -239,11 +283,12 @@ void tell_no_port(const NodeFabric& table, const NcclPolicy& policy, Exposure ex
   }
 }
 
-void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, const Subject& of,
-                 std::vector<Finding>& into) {
-  std::string sentence = "No HCA list (" + std::string(reason) + "): " + std::string(detail) +
-                         (detail.empty() || detail.ends_with('.') ? "" : ".") +
-                         " So NCCL takes all HCAs that it finds.";
+void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, bool has_devices,
+                 const Subject& of, std::vector<Finding>& into) {
+  std::string sentence =
+      "No HCA list (" + std::string(reason) + "): " + std::string(detail) +
+      (detail.empty() || detail.ends_with('.') ? "" : ".") +
+      (has_devices ? " So NCCL takes all HCAs that it finds." : " So NCCL finds no HCA, and uses sockets.");
   into.push_back({Code::NoList, Severity::Warning, of, std::move(sentence), std::string(remedy)});
   into.back().subject.path = variable::kIbHca;
 }
@@ -261,11 +306,14 @@ void fold_mixed_links(std::vector<Finding>& findings) {
   }
 }
 
-void add_no_interface(std::string_view detail, const Subject& of, std::vector<Finding>& into) {
+void add_no_interface(std::string_view reason, std::string_view detail, const Subject& of,
+                      std::vector<Finding>& into) {
+  const auto known = parse_reason(reason);
+  if (known != Reason::InterfaceAbsent && known != Reason::NodeInterfaceUnknown) return;
   into.push_back({Code::NoInterface, Severity::Warning, of,
-                  "No NCCL_SOCKET_IFNAME (InterfaceAbsent): " + std::string(detail) +
+                  "No NCCL_SOCKET_IFNAME (" + std::string(reason) + "): " + std::string(detail) +
                       " So NCCL chooses its interfaces itself.",
-                  std::string(remedy(Reason::InterfaceAbsent))});
+                  std::string(remedy(*known))});
   into.back().subject.path = variable::kSocketIfname;
 }
 
@@ -349,8 +397,9 @@ std::vector<std::string> absent_names(const NodeFabric& seen, bool ports, bool i
     if (interfaces && entry == "lo") continue;  // each process has it, also where the table does not list it
     const bool may_be_interface =
         interfaces && entry.find(':') == std::string_view::npos &&
-        (!seen.interfaces ||
-         std::ranges::find(*seen.interfaces, entry, &Interface::name) != seen.interfaces->end());
+        (seen.interfaces
+             ? std::ranges::find(*seen.interfaces, entry, &Interface::name) != seen.interfaces->end()
+             : std::ranges::find(seen.ports, entry, &Port::hca) == seen.ports.end());
     if (!is_port && !may_be_interface) absent.emplace_back(entry);
   }
   return absent;
@@ -366,17 +415,24 @@ void judge_lists(const NodeFabric& seen, const NcclEnv& own, const Subject& of, 
     const bool groups = row->kind == ValueKind::HcaGroups;  // NCCL's, who stops where one is not there
     const bool ports = groups || (engines && engines->follows == Follows::Ports);
     // UCX alone takes interfaces beside ports.
-    const bool interfaces = engines && (engines->follows == Follows::Interface || name == "UCX_NET_DEVICES");
+    // Where they are known, NCCL's choice of them is judged.
+    const bool nccls = name == variable::kSocketIfname && !seen.interfaces;
+    const bool interfaces =
+        nccls || (engines && (engines->follows == Follows::Interface || name == "UCX_NET_DEVICES"));
     if (!ports && !interfaces) continue;
     std::string list = value;
+    if (nccls && list.starts_with('=')) list.erase(0, 1);
     if (groups) std::ranges::replace(list, ';', ',');
     const std::vector<std::string> absent = absent_names(seen, ports, interfaces, list);
     if (absent.empty()) continue;
+    const bool hca = !ports && std::ranges::find(seen.ports, absent.front(), &Port::hca) != seen.ports.end();
+    const std::string_view fault = hca      ? " names an HCA, where an interface has to stand: "
+                                   : groups ? " names what the node does not have, and NCCL stops: "
+                                            : " names what the node does not have: ";
     into.push_back({ports ? Code::DeviceNotAvailable : Code::NoInterface,
                     groups ? Severity::Error : Severity::Warning, of,
-                    name + " names what the node does not have" + (groups ? ", and NCCL stops: " : ": ") +
-                        join_some(absent, kMostNames),
-                    groups ? "Name devices that the node has, or remove " + name + "." : ""});
+                    name + std::string(fault) + join_some(absent, kMostNames),
+                    ports ? "Name devices that the node has, or remove " + name + "." : ""});
     into.back().subject.path = name;
   }
 }
@@ -406,8 +462,16 @@ void judge_setting(std::string_view name, std::string_view value, const Subject&
     code = Code::LoopbackFirst;
     problem = std::move(lo);
   }
+  // A value that is known and holds one: it stays text.
+  const bool reference = !first_reference(value).empty();
+  if (reference) {
+    code = Code::ValueMisread;
+    problem = reference_problem(name, value);
+  }
   if (!problem) return;
-  into.push_back({code, Severity::Warning, of, *problem});
+  into.push_back({code, reference ? Severity::Error : Severity::Warning, of, *problem});
+  if (reference)
+    into.back().remedy = "Define it higher up in the container's env, or write the value itself.";
   into.back().subject.path = name;
 }
 

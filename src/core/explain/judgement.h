@@ -26,24 +26,25 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
 void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& findings);
 
 // Adds RailDown for ports of the node's fabric that are not in the list which the node gives: a warning where
-// such a port is down, unless nobody saw it up and the list has a number of ports that may be meant. `into`
-// has no RailDown yet.
-void add_left_out_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
-                        const Subject& of, std::vector<Finding>& into);
+// such a port is down, unless nobody saw it up and the list has a number of ports that may be meant; not
+// beside another RailDown. Adds RateLow for ports of the list that were faster before.
+void judge_list_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
+                      const Subject& of, std::vector<Finding>& into);
 
 // Where the node has no port for a list (NoFabricPort): tells, in the findings that say so, of cards that are
 // missing, of a fabric that is down, and of HCAs that NCCL takes instead (`taken`, null where not known).
 void tell_no_port(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure, Timestamp now,
                   const NcclSelection* taken, std::vector<Finding>& findings);
 
-// Adds NoList for a container that gets no NCCL_IB_HCA, for this reason.
-void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, const Subject& of,
-                 std::vector<Finding>& into);
+// Adds NoList for a container that gets no NCCL_IB_HCA, for this reason; `has_devices`: it may open some.
+void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, bool has_devices,
+                 const Subject& of, std::vector<Finding>& into);
 
 // Takes out MixedLinks where it follows from a list that is missing or takes too much, which then says so.
 void fold_mixed_links(std::vector<Finding>& findings);
-// Adds NoInterface for a container that gets no NCCL_SOCKET_IFNAME, as the node lacks the policy's.
-void add_no_interface(std::string_view detail, const Subject& of, std::vector<Finding>& into);
+// Adds NoInterface for a container that gets no NCCL_SOCKET_IFNAME, if the reason is that the node lacks it.
+void add_no_interface(std::string_view reason, std::string_view detail, const Subject& of,
+                      std::vector<Finding>& into);
 
 // Finds a container's value by its name; null for none.
 using FindGiven = std::function<const Value*(std::string_view name)>;

@@ -158,7 +158,7 @@ class Judge {
       then = "Create the pod anew: its node gives a list today.";
     else if (reason && scope_of(*reason) == ReasonScope::Node)
       then += " Then create the pod anew.";
-    add_no_list(name, why, then, subject(), answer_.findings);
+    add_no_list(name, why, then, true, subject(), answer_.findings);
   }
 
   // A shared device plugin brings devices and no GID.
@@ -176,9 +176,8 @@ class Judge {
     const GivenContainer* container = in_status();
     const Value* name = container ? container->find(variable::kSocketIfname) : nullptr;
     const auto detail = answer_.details.find(variable::kSocketIfname);
-    if (name && detail != answer_.details.end() &&
-        record_.reason_missing(*name) == to_string(Reason::InterfaceAbsent))
-      add_no_interface(detail->second, subject(), answer_.findings);
+    if (name && detail != answer_.details.end())
+      add_no_interface(record_.reason_missing(*name), detail->second, subject(), answer_.findings);
   }
 
   [[nodiscard]] Subject subject() const {
@@ -277,8 +276,8 @@ class Judge {
     const Value* list = container ? container->find(variable::kIbHca) : nullptr;
     const bool ours = list && list->state == State::Given && list->source != Source::Policy;
     if (!ours || !around_.table || !around_.policy || !record_.status->exposure) return;
-    add_left_out_ports(table(), *around_.policy, *record_.status->exposure, around_.context.now, subject(),
-                       answer_.findings);
+    judge_list_ports(table(), *around_.policy, *record_.status->exposure, around_.context.now, subject(),
+                     answer_.findings);
   }
 
   // "The container sets NCCL_IB_GID_INDEX itself."

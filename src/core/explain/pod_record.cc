@@ -17,6 +17,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/port_facts.h"
+#include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
@@ -166,7 +167,8 @@ Value resolve_file_key(std::string_view name, const PodRecord& record) {
   return given;
 }
 
-Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& set, const PodRecord& record) {
+Value resolve(const Pod& pod, const EnvEntry& entry, const EnvReferences& references,
+              const NodeNote::Omitted& set, const PodRecord& record) {
   if (!entry.file_key.empty() && is_own_reference(entry)) return resolve_file_key(entry.name, record);
   Value given{.name = std::string(entry.name), .state = State::Users, .in_env = true};
   if (is_own_field(entry)) {
@@ -175,7 +177,7 @@ Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& se
       if (is_node_key(key) && entry.field_path == field_path(key) && !value.empty()) given.value = value;
     }
     given.state = given.value ? State::Given : State::LeftOut;
-  } else if (entry.is_literal()) {
+  } else if (entry.is_literal() || references.stays_text(entry)) {
     given.value = entry.value;
     const auto listed = set.find(entry.name);
     if (listed != set.end() && listed->second == to_string(Source::Policy)) given.state = State::Given;
@@ -270,9 +272,10 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   const NodeNote::Omitted set = texts_at(plan, "set");
   given.omitted = texts_at(plan, "omitted");
   add_decided(pod, container, given);
+  const EnvReferences references(container);
   for (const EnvEntry& entry : container.env) {
     if (!has_known_prefix(entry.name)) continue;
-    Value value = resolve(pod, entry, set, record);
+    Value value = resolve(pod, entry, references, set, record);
     if (was_by_file(value, set))
       given.replaced.push_back(value.name + "=" + value.value.value_or("(not in the pod)"));
     std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });

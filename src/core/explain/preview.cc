@@ -20,6 +20,7 @@
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -102,6 +103,7 @@ void add_omission(const std::string& name, const NodeValues* values, ExplainedCo
 void add_own(const ExplainInput& input, const ContainerPlan& plan, const NodeValues* values,
              std::vector<Value>& own) {
   const Container& container = input.pod.containers[plan.position];
+  const EnvReferences references(container);
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
     const Value* ours = find_named(plan.set, entry.name);
@@ -109,7 +111,7 @@ void add_own(const ExplainInput& input, const ContainerPlan& plan, const NodeVal
       continue;
     if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     Value value{.name = std::string(entry.name), .state = State::Users, .in_env = true};
-    if (entry.is_literal()) value.value = entry.value;
+    if (entry.is_literal() || references.stays_text(entry)) value.value = entry.value;
     const bool known = values && value.value && values->set.contains(value.name);
     if (known && values->set.at(value.name) != *value.value)
       value.detail = "the node's: " + values->set.at(value.name);
@@ -150,13 +152,14 @@ struct OwnEnv {
 
 OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   OwnEnv env;
+  const EnvReferences references(container);
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
     if (!has_known_prefix(entry.name) || is_own_field(entry)) continue;
     if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     const Value* ours = find_named(plan.set, entry.name);
     if (ours && ours->state == State::Present) continue;
-    if (!entry.is_literal()) {
+    if (!entry.is_literal() && !references.stays_text(entry)) {
       env.values.erase(std::string(entry.name));
       env.notes.push_back(note_elsewhere(entry.name));
     } else {
@@ -182,11 +185,12 @@ std::vector<const ContainerPlan*> containers_in_scope(const ExplainInput& input)
   return plans;
 }
 
-// NCCL's choice in one container: by its own env, and with ours beside it if all of that is known.
+// NCCL's choice in one container: by its own env, and with ours beside it.
 struct Chosen {
   NcclSelection alone;
-  std::optional<NcclSelection> with_us;
-  NcclEnv env = {};  // with ours
+  std::optional<NcclSelection> with_us;  // if all of ours is known
+  std::optional<NcclSelection> listed;   // if all but the GID is, which the pod finds itself
+  NcclEnv env = {};                      // with ours
 };
 
 Chosen choose_in(const ExplainInput& input, const ContainerPlan& plan, const ExplainedContainer& container) {
@@ -198,18 +202,22 @@ Chosen choose_in(const ExplainInput& input, const ContainerPlan& plan, const Exp
     if (input.plan.no_rail) std::erase(selection.notes, kNoteOwnRows);  // it has no sub-interface
     return selection;
   };
-  Chosen chosen{select(own.values), {}};
+  Chosen chosen{select(own.values), {}, {}};
   if (std::ranges::find(own.notes, note_elsewhere(variable::kIbHca)) != own.notes.end()) return chosen;
   NcclEnv with_us = own.values;
+  bool later = false;
   for (const Value& variable : container.env) {
     if (variable.value) with_us.insert_or_assign(variable.name, *variable.value);
   }
   for (const Value& line : container.conf.value_or(std::vector<Value>())) {
     if (with_us.contains(line.name)) continue;  // env beats the file
-    if (!line.value) return chosen;             // then the choice of NCCL is not known either
-    with_us.emplace(line.name, *line.value);
+    if (!line.value && line.name == variable::kIbHca) return chosen;
+    if (line.value)
+      with_us.emplace(line.name, *line.value);
+    else
+      later = true;
   }
-  chosen.with_us = select(with_us);
+  (later ? chosen.listed : chosen.with_us) = select(with_us);
   chosen.env = std::move(with_us);
   return chosen;
 }
@@ -235,8 +243,10 @@ void add_choices(const ExplainInput& input, const Subject& pod, Explanation& int
   for (std::size_t i = 0; i < plans.size(); ++i) {
     Chosen chosen = choose_in(input, *plans[i], into.containers[i]);
     std::vector<Finding> faults;
-    if (chosen.with_us) {
-      faults = judge_selection(*chosen.with_us, chosen.env, pod);
+    if (const auto& choice = chosen.with_us ? chosen.with_us : chosen.listed) {
+      faults = judge_selection(*choice, chosen.env, pod);
+      if (!chosen.with_us)
+        std::erase_if(faults, [](const Finding& fault) { return fault.subject.path != variable::kIbHca; });
       const NodeValues* values = values_of_node(input);
       tell_fallback(find_named(into.containers[i].own, variable::kIbHca) != nullptr,
                     values ? values->omission(variable::kIbHca) : nullptr, faults);
@@ -331,6 +341,19 @@ const Value* absent_inside(const ExplainInput& input, const ExplainedContainer& 
   return omission && omission->reason == Reason::NoFabricPort ? omission : nullptr;
 }
 
+// The devices of a shared plugin stay outside of the pod.
+void add_outside(const ExplainInput& input, const Subject& pod, Explanation& into) {
+  if (!input.plan.inject || !input.table || input.plan.exposure != Exposure::SubInterface ||
+      input.table->rdma_namespace_mode != RdmaNamespaceMode::Exclusive)
+    return;
+  into.findings.push_back(
+      {Code::DeviceNotOpened, Severity::Warning, pod,
+       input.table->name + ": RDMA devices are in exclusive namespace mode, so those of a shared device "
+                           "plugin stay outside of the pod.",
+       "Set the node to shared mode (rdma system set netns shared), or give the pod devices of its own by a "
+       "plugin that moves them."});
+}
+
 // The node gives no list, and NCCL takes what it finds.
 void add_no_list(const ExplainInput& input, const Subject& pod, Explanation& into) {
   const auto tells_more = [](const Finding& finding) {
@@ -346,15 +369,15 @@ void add_no_list(const ExplainInput& input, const Subject& pod, Explanation& int
   if (scope_of(*list->reason) != ReasonScope::Node && !rails) return;
   nccl_env::add_no_list(to_string(*list->reason),
                         list->detail.empty() ? meaning(*list->reason) : list->detail, remedy(*list->reason),
-                        pod, into.findings);
+                        true, pod, into.findings);
 }
 
-// The node lacks the interface that the policy names.
+// The node does not have the interface that the policy asks for.
 void add_no_interface(const Subject& pod, Explanation& into) {
   if (!into.inject || into.containers.empty()) return;
   const Value* name = find_named(into.containers.front().omitted, variable::kSocketIfname);
-  if (name && name->reason == Reason::InterfaceAbsent)
-    nccl_env::add_no_interface(name->detail, pod, into.findings);
+  if (name && name->reason)
+    nccl_env::add_no_interface(to_string(*name->reason), name->detail, pod, into.findings);
 }
 
 // Tells of a container that has GPUs and gets nothing, where those that get values (`ours`) have none.
@@ -419,6 +442,7 @@ void judge(const ExplainInput& input, Explanation& into) {
   for (ContainerFindings& container : found) keep_cause_of_list(container.findings);
   add_by_container(found, into.findings);
   add_no_list(input, pod, into);
+  add_outside(input, pod, into);
   if (input.table && input.policy) {
     tell_no_port(*input.table, *input.policy, input.plan.exposure, input.now,
                  into.nccl_with_us ? &*into.nccl_with_us : nullptr, into.findings);
@@ -433,7 +457,7 @@ void judge(const ExplainInput& input, Explanation& into) {
   if (const NodeValues* values = values_of_node(input);
       values && values->set.contains(variable::kIbHca) && input.table && input.policy &&
       !into.containers.empty() && !find_named(into.containers.front().own, variable::kIbHca))
-    add_left_out_ports(*input.table, *input.policy, input.plan.exposure, input.now, pod, into.findings);
+    judge_list_ports(*input.table, *input.policy, input.plan.exposure, input.now, pod, into.findings);
   add_short_lists(into.engines, pod, into.findings);
   fold_mixed_links(into.findings);
   sort_findings(into.findings);
@@ -492,7 +516,7 @@ PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
 // A skip that is a mistake.
 void tell_no_list(const Pod& pod, Explanation& into) {
   nccl_env::add_no_list(to_string(*into.reason), into.detail.empty() ? meaning(*into.reason) : into.detail,
-                        into.remedy, subject_of(pod), into.findings);
+                        into.remedy, may_have_devices(pod), subject_of(pod), into.findings);
   into.remedy.clear();  // the finding's
   into.warnings.clear();
 }
@@ -500,8 +524,9 @@ void tell_no_list(const Pod& pod, Explanation& into) {
 // A pod that gets nothing may pass its variables on (mpirun -x): those that no reader understands are told.
 void judge_settings_of(const Pod& pod, Explanation& into) {
   for (const Container& container : pod.containers) {
+    const EnvReferences references(container);
     for (const EnvEntry& entry : container.env) {
-      if (has_known_prefix(entry.name) && entry.is_literal())
+      if (has_known_prefix(entry.name) && (entry.is_literal() || references.stays_text(entry)))
         judge_setting(entry.name, entry.value, subject_of(pod), into.findings);
     }
   }

@@ -114,6 +114,10 @@ std::vector<std::string> hcas_of(const Explanation& explanation) {
   return names;
 }
 
+bool has_own_list(const Explanation& explanation) {
+  return find_named(explanation.containers.front().own, variable::kIbHca) != nullptr;
+}
+
 // Tells of templates whose own list takes other HCAs than another template's ranks take.
 void compare_rails(std::span<const NamedTemplate> ranks) {
   std::vector<std::vector<std::string>> taken;
@@ -122,8 +126,8 @@ void compare_rails(std::span<const NamedTemplate> ranks) {
   const NamedTemplate& whole = ranks[static_cast<std::size_t>(most - taken.begin())];
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     std::vector<Finding>& findings = ranks[i].explanation->findings;
-    const bool own = find_named(ranks[i].explanation->containers.front().own, variable::kIbHca) != nullptr;
-    if (taken[i].empty() || taken[i] == *most || !own || !is_good(findings)) continue;
+    if (taken[i].empty() || taken[i] == *most || !has_own_list(*ranks[i].explanation) || !is_good(findings))
+      continue;
     const bool fewer = taken[i].size() < most->size();
     findings.push_back({fewer ? Code::MissingRail : Code::OddNode,
                         fewer ? Severity::Error : Severity::Warning,
@@ -133,6 +137,124 @@ void compare_rails(std::span<const NamedTemplate> ranks) {
                             std::to_string(most->size()) + ": " + list_difference(*most, taken[i]) + ".",
                         "Set NCCL_IB_HCA alike on all ranks, or nowhere."});
     sort_findings(findings);
+  }
+}
+
+// True if the rank's node is of InfiniBand; absent where neither that nor the opposite is certain.
+std::optional<bool> is_infiniband(const Explanation& explanation) {
+  const ExplainedContainer& container = explanation.containers.front();
+  const Value* omitted = find_named(container.omitted, variable::kIbGidIndex);
+  if (omitted && omitted->reason == Reason::InfiniBand) return true;
+  const Value* index = container.find(variable::kIbGidIndex);
+  return index && index->value ? std::optional(false) : std::nullopt;
+}
+
+void add_odd(const NamedTemplate& rank, Code code, Severity severity, std::string sentence,
+             std::string remedy = {}, std::string_view variable = variable::kIbHca) {
+  rank.explanation->findings.push_back({code,
+                                        severity,
+                                        {.kind = "Pod", .path = std::string(variable)},
+                                        std::move(sentence),
+                                        std::move(remedy)});
+  sort_findings(rank.explanation->findings);
+}
+
+// "Pod/p0 and 14 more"
+std::string first_of(const std::vector<const NamedTemplate*>& ranks) {
+  return printable(ranks.front()->path) +
+         (ranks.size() > 1 ? " and " + std::to_string(ranks.size() - 1) + " more" : "");
+}
+
+// Tells of ranks whose nodes are of InfiniBand where most are of RoCE, or the other way round. True if any
+// is.
+bool compare_links(std::span<const NamedTemplate> ranks) {
+  std::vector<const NamedTemplate*> roce, infiniband;
+  for (const NamedTemplate& each : ranks) {
+    if (const auto is = is_infiniband(*each.explanation)) (*is ? infiniband : roce).push_back(&each);
+  }
+  if (roce.empty() || infiniband.empty()) return false;
+  const bool few = infiniband.size() <= roce.size();
+  for (const NamedTemplate* odd : few ? infiniband : roce)
+    add_odd(*odd, Code::MixedLinks, Severity::Error,
+            "Its node " + printable(odd->explanation->node) + " has " + (few ? "InfiniBand" : "RoCE") +
+                ", that of " + first_of(few ? roce : infiniband) + " " + (few ? "RoCE" : "InfiniBand") +
+                ": the two do not connect.");
+  return true;
+}
+
+// Tells of ranks whose nodes give other HCAs than most do; where none does, than the one that gives most.
+void compare_nodes(std::span<const NamedTemplate> ranks) {
+  std::map<std::vector<std::string>, std::vector<const NamedTemplate*>> ranks_of;
+  std::size_t all = 0;
+  for (const NamedTemplate& each : ranks) {
+    if (has_own_list(*each.explanation)) continue;
+    auto names = hcas_of(*each.explanation);
+    if (names.empty()) continue;
+    ranks_of[std::move(names)].push_back(&each);
+    ++all;
+  }
+  if (ranks_of.size() < 2) return;
+  auto usual = std::ranges::max_element(ranks_of, {}, [](const auto& of) { return of.second.size(); });
+  if (usual->second.size() * 2 <= all)
+    usual = std::ranges::max_element(ranks_of, {}, [](const auto& of) { return of.first.size(); });
+  for (const auto& [names, odd] : ranks_of) {
+    if (names == usual->first) continue;
+    const bool fewer = names.size() < usual->first.size();
+    for (const NamedTemplate* rank : odd) {
+      if (!is_good(rank->explanation->findings)) continue;
+      add_odd(*rank, fewer ? Code::MissingRail : Code::OddNode, fewer ? Severity::Error : Severity::Warning,
+              "Its node " + printable(rank->explanation->node) + " gives " +
+                  (fewer ? count_of(names.size(), "HCA") + ", that of " : "other HCAs than that of ") +
+                  first_of(usual->second) + (fewer ? " " + std::to_string(usual->first.size()) : "") + ": " +
+                  list_difference(usual->first, names) + ".");
+    }
+  }
+}
+
+// Tells of ranks that are not on their node's network, or are where most are not: a pod of its own network
+// has other GIDs, of which nothing is known before it starts. True if any is.
+bool compare_networks(std::span<const NamedTemplate> ranks) {
+  std::vector<const NamedTemplate*> on_network, without;
+  for (const NamedTemplate& each : ranks) {
+    if (each.explanation->exposure == Exposure::Host)
+      on_network.push_back(&each);
+    else if (!is_infiniband(*each.explanation))
+      without.push_back(&each);
+  }
+  if (on_network.empty() || without.empty()) return false;
+  const bool few = on_network.size() < without.size();
+  for (const NamedTemplate* odd : few ? on_network : without)
+    add_odd(*odd, Code::OddNode, Severity::Warning,
+            std::string("Its ranks are ") + (few ? "" : "not ") + "on their node's network (hostNetwork), " +
+                (few ? "and not " : "and ") + "those of " + first_of(few ? without : on_network) + ".",
+            "Say the same hostNetwork for all ranks.");
+  return true;
+}
+
+// Tells of a rank's own interface where a rank without one has another on the same node.
+void compare_interfaces(std::span<const NamedTemplate> ranks) {
+  const auto name_of = [](const NamedTemplate& rank) {
+    std::string name = value_of(*rank.explanation, variable::kSocketIfname).value_or("");
+    return name.starts_with('=') ? name.substr(1) : name;
+  };
+  const auto own_of = [](const NamedTemplate& rank) {
+    return find_named(rank.explanation->containers.front().own, variable::kSocketIfname);
+  };
+  std::map<std::string_view, const NamedTemplate*> given;  // the first one of each node
+  for (const NamedTemplate& each : ranks) {
+    if (!own_of(each) && !name_of(each).empty()) given.emplace(each.explanation->node, &each);
+  }
+  for (const NamedTemplate& each : ranks) {
+    const Value* own = own_of(each);
+    const auto other = given.find(each.explanation->node);
+    if (!own || name_of(each).empty() || other == given.end() || name_of(each) == name_of(*other->second) ||
+        !is_good(each.explanation->findings))
+      continue;
+    add_odd(each, Code::OddNode, Severity::Warning,
+            "NCCL_SOCKET_IFNAME is " + words(*own->value) + " here, of the user's own, and " +
+                words(name_of(*other->second)) + " in " + printable(other->second->path) +
+                " on the same node.",
+            "Remove NCCL_SOCKET_IFNAME from it, or set it alike on all ranks.", variable::kSocketIfname);
   }
 }
 
@@ -178,6 +300,8 @@ void compare_templates(std::span<const NamedTemplate> of_one_job) {
   }
   if (ranks.size() < 2) return;
   compare_rails(ranks);
+  if (!compare_links(ranks) && !compare_networks(ranks)) compare_nodes(ranks);
+  compare_interfaces(ranks);
   for (const std::string& name : names_of(ranks)) {
     const Variable* known = find_variable(name);
     if (known && (known->ranks == Ranks::Equal || known->ranks == Ranks::Fabric))

@@ -433,7 +433,7 @@ constexpr std::array kRows{
            "UCX or NVSHMEM is told to use a device or transport that is not there or not active, and goes on "
            "without it.",
            "Correct UCX_NET_DEVICES, UCX_TLS or NVSHMEM_HCA_LIST (names without '='), or give the pod all of "
-           "its devices; UCX names here what it has."),
+           "its devices; in its log UCX names what it has."),
     of_pod(Code::NoTransport, "NoTransport", Impact::PodAnew,
            "UCX or NVSHMEM finds no transport to another process: devices of its list are not there or not "
            "active, "

@@ -85,10 +85,12 @@ TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
   tests::expect_golden("the first lines", both.out.substr(0, both.out.find("\n\n")));
   write("pod.yaml", kPod + "\n---\n" + kPod);
   EXPECT_THAT(explain({"--table", table}).out,
-              StartsWith("All 2 pods: inject, 2 variables: 1 HCA, GID index 3"));
+              StartsWith("Both pods get values: inject, 2 variables: 1 HCA, GID index 3"));
   const std::string without = named(named(kPod, "train", "other"), "rdma/hca", "example.org/gpu");
   write("pod.yaml", without + "\n---\n" + kPod);
-  EXPECT_THAT(explain({"--table", table}).out, StartsWith("1 of 2 pods: inject, 2 variables"));
+  EXPECT_THAT(explain({"--table", table}).out,
+              AllOf(StartsWith("1 of 2 pods gets values: Pod/train: inject, 2 variables"),
+                    HasSubstr("Pod/other: skip, NotRdma")));
 }
 
 TEST_F(CliExplain, ContainersThatStandBesideASpecAreRefused) {
@@ -103,7 +105,7 @@ TEST_F(CliExplain, PodsOfOneJobAreComparedByItsLabel) {
   const std::string odd = named(named(kPod, "train", "other"), "\"name\": \"c\"",
                                 "\"name\": \"c\", \"env\": [{\"name\": \"NCCL_ALGO\", \"value\": \"Ring\"}]");
   write("pod.yaml", kPod + "\n---\n" + odd);
-  EXPECT_THAT(explain({"--table", table}).out, StartsWith("All 2 pods"));  // they may be of two jobs
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("Both pods"));  // they may be of two jobs
   const auto labelled = [](const std::string& text) {
     return named(text, "\"metadata\": {", R"("metadata": {"labels": {"job-name": "j"}, )");
   };

@@ -535,9 +535,9 @@ TEST(Ports, ThePolicysWordThatMatchesNothingIsNamed) {
   rule.subnets = {*parse_cidr("25.99.2.0/24")};
   EXPECT_THAT(detail(rule), ::testing::HasSubstr("match the policy's subnets (25.99.2.0/24)"));
   rule.netdevs = {"ib*"};
-  EXPECT_THAT(detail(rule), ::testing::HasSubstr("match the policy's netdevs (ib*)"));
+  EXPECT_THAT(detail(rule), ::testing::HasSubstr("no match for the policy's netdevs (ib*)"));
   rule.hcas = {"mlx4_.*", "a", "b"};
-  EXPECT_THAT(detail(rule), ::testing::HasSubstr("match the policy's hcas (mlx4_.*, a and 1 more)"));
+  EXPECT_THAT(detail(rule), ::testing::HasSubstr("no match for the policy's hcas (mlx4_.*, a and 1 more)"));
 }
 
 TEST(Ports, FiltersPassWhatIsUnknown) {

@@ -267,8 +267,8 @@ TEST(UsersConf, NamedByEnvOrInAHomeItIsReadBeforeOurFile) {
   by_env.deliver_reference = true;
   for (const Json& container :
        {container("c", {env_literal("NCCL_CONF_FILE", "/conf/mine")}), container("c", {from_map}),
-        container("c", {env_literal("NCCL_CONF_FILE", "$(HOME)/x")}), mounting({"/root/.nccl.conf"}),
-        mounting({"/users/u/.rccl.conf/"}, "f")}) {
+        container("c", {env_literal("HOME", "/h"), env_literal("NCCL_CONF_FILE", "$(HOME)/x")}),
+        mounting({"/root/.nccl.conf"}), mounting({"/users/u/.rccl.conf/"}, "f")}) {
     const Admitted with_file = admit(equipped(pod({container})), file_policy(Exposure::Host, true));
     EXPECT_TRUE(has_file(with_file.pod["spec"]["containers"][0])) << container;
     EXPECT_EQ(told(with_file.pod, "c", "NCCL_IB_HCA"), "File") << container;

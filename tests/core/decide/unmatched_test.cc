@@ -85,7 +85,7 @@ TEST(Unmatched, ARequestForNoneIsTold) {
   made["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"] = 0;
   made["spec"]["containers"][0]["resources"]["requests"]["rdma/hca"] = "0";
   EXPECT_EQ(remedy_of_pod(made, policy()),
-            "The pod requests 0 of rdma/hca: write how many it needs, or nothing if it is not a rank.");
+            "The pod requests no rdma/hca: write how many it needs, or nothing if it is not a rank.");
 }
 
 TEST(Unmatched, ClassesAreNamedAndAClaimThatNoContainerNames) {
@@ -107,6 +107,7 @@ TEST(Unmatched, NetworksAndTheHostsDevicesAreNamed) {
   made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "rail-0";
   made["spec"]["volumes"] = {{{"name", "ib"}, {"hostPath", {{"path", "/dev/infiniband/"}}}}};
   EXPECT_EQ(remedy_of_pod(made, policy()),
+            "Ask for the RDMA resource in the container's limits (rdma/hca: 1). "
             "If network ml/rail-0 brings the devices, add it to spec.match.networks of policy site: - {name: "
             "ml/rail-0, exposure: PodOwned}. Mounting /dev/infiniband counts with hostNetwork: true alone.");
   made["spec"]["hostNetwork"] = true;

@@ -511,7 +511,8 @@ TEST(PodAnswer, WhatTheUserSetIsNoChange) {
 
 TEST(PodAnswer, OfTwoEntriesOfOneNameTheLastCountsAndReferencesAreNotGuessed) {
   const Json env = Json::array({env_literal("NCCL_DEBUG", "INFO"), env_literal("NCCL_DEBUG", "WARN"),
-                                env_literal("NCCL_ALGO", "$(X)"), env_literal("SECRET", "s3cret")});
+                                env_literal("SECRET", "s3cret"), env_literal("NCCL_ALGO", "$(SECRET)"),
+                                env_literal("NCCL_PROTO", "$(LATER)"), env_literal("LATER", "Simple")});
   expect_golden(ask(pod({container("c", env)})).text());
 }
 

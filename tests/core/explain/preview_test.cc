@@ -22,6 +22,7 @@ namespace nccl_env::preview_test {
 namespace {
 
 using namespace nccl_env::tests;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -548,8 +549,7 @@ TEST(Explain, AFabricThatNoPortMeetsIsThePolicys) {
   NcclPolicy policy = kHostPolicy;
   policy.fabric.hcas = {"mlx5_9*"};
   const Finding named = explained(equipped(kHostPod), policy, &table).findings.at(0);
-  EXPECT_THAT(named.sentence,
-              HasSubstr("is left as fabric: not known to match the policy's hcas (mlx5_9*)."));
+  EXPECT_THAT(named.sentence, HasSubstr("is left as fabric: no match for the policy's hcas (mlx5_9*)."));
   EXPECT_THAT(named.remedy, StartsWith("Correct spec.fabric of the policy"));
   policy.fabric.hcas.clear();
   policy.fabric.link_layer = LinkLayer::InfiniBand;
@@ -766,6 +766,132 @@ TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
   expect_golden("-o text", render_text(explanation));
   expect_golden("-o env", render_env(explanation));
   EXPECT_THAT(to_json(explanation)["containers"][0]["conf"][0]["value"], nullptr);
+}
+
+TEST(Explain, RanksOfOneJobOnUnlikeNodesAreTold) {
+  const NodeFabric whole = rails(4), other = [] {
+    NodeFabric table = rails(4);
+    for (Port& port : table.ports) port.hca = "rocep" + port.hca.substr(5) + "s0";
+    return table;
+  }();
+  NodeFabric less = rails(3), infiniband = rails(4);
+  less.node_interface = "eth0";
+  for (Port& port : infiniband.ports) {
+    port.link_layer = LinkLayer::InfiniBand;
+    port.transport = Transport::InfiniBand;
+  }
+  const auto odd = [&](const NodeFabric& table) {
+    Explanation first = explained(equipped(kHostPod), kHostPolicy, &whole), second = first;
+    Explanation last = explained(equipped(kHostPod), kHostPolicy, &table);
+    const NamedTemplate all[] = {{"Pod/a", &first}, {"Pod/b", &last}, {"Pod/c", &second}};
+    compare_templates(all);
+    EXPECT_THAT(first.findings, IsEmpty());
+    EXPECT_THAT(second.findings, IsEmpty());
+    return texts_of(last.findings);
+  };
+  EXPECT_THAT(odd(whole), IsEmpty());
+  EXPECT_THAT(odd(less),
+              ElementsAre("error MissingRail: Its node node-a gives 3 HCAs, that of Pod/a and 1 more "
+                          "4: without mlx5_4."));
+  EXPECT_THAT(odd(other),
+              ElementsAre(HasSubstr("warning OddNode: Its node node-a gives other HCAs than that of "
+                                    "Pod/a and 1 more: without mlx5_1, mlx5_2")));
+  EXPECT_THAT(odd(infiniband),
+              ElementsAre("error MixedLinks: Its node node-a has InfiniBand, that of Pod/a and 1 "
+                          "more RoCE: the two do not connect."));
+}
+
+TEST(Explain, ARankOfAnotherNetworkOrInterfaceIsTold) {
+  NodeFabric table = rails(2);
+  table.node_interface = "eth0";
+  NcclPolicy policy = kHostPolicy;
+  policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
+  policy.resources = {{"rdma/hca", Exposure::SubInterface}};
+  Explanation host = explained(equipped(kHostPod), policy, &table), too = host;
+  Explanation apart = explained(equipped(pod({container("c")}, false)), policy, &table);
+  const NamedTemplate all[] = {{"Pod/a", &host}, {"Pod/b", &apart}, {"Pod/c", &too}};
+  compare_templates(all);
+  EXPECT_THAT(
+      texts_of(apart.findings),
+      Contains("warning OddNode: Its ranks are not on their node's network (hostNetwork), and those of "
+               "Pod/a and 1 more."));
+  EXPECT_THAT(host.findings, IsEmpty());
+  Explanation own =
+      explained(equipped(pod({container("c", {env_literal("NCCL_SOCKET_IFNAME", "eth9")})})), policy, &table);
+  Explanation usual = explained(equipped(kHostPod), policy, &table);
+  const NamedTemplate both[] = {{"Pod/a", &own}, {"Pod/b", &usual}};
+  compare_templates(both);
+  EXPECT_THAT(texts_of(own.findings), Contains(HasSubstr("NCCL_SOCKET_IFNAME is eth9 here")));
+  EXPECT_THAT(usual.findings, IsEmpty());
+}
+
+TEST(Explain, AReferenceThatNothingDefinesIsTheAnswer) {
+  const NodeFabric table = rails(2);
+  const auto told = [&](const std::vector<Json>& env) {
+    return texts_of(explained(equipped(pod({container("c", env)})), kHostPolicy, &table).findings);
+  };
+  EXPECT_THAT(
+      told({env_literal("NCCL_IB_HCA", "$(HCAS)")}),
+      ElementsAre("error ValueMisread: NCCL_IB_HCA: nothing before it defines $(HCAS), so the text stays "
+                  "as it is"));
+  EXPECT_THAT(told({env_literal("HCAS", "=mlx5_1,mlx5_2"), env_literal("NCCL_IB_HCA", "$(HCAS)")}),
+              IsEmpty());
+}
+
+TEST(Explain, ASlowRailOfTheListIsTold) {
+  NodeFabric table = rails(2);
+  for (Port& port : table.ports) port.rate_gbps = port.max_rate_gbps = 400;
+  EXPECT_THAT(explained(equipped(kHostPod), kHostPolicy, &table).findings, IsEmpty());
+  table.ports[1].rate_gbps = 100;
+  EXPECT_THAT(
+      texts_of(explained(equipped(kHostPod), kHostPolicy, &table).findings),
+      ElementsAre("warning RateLow: A port of the list runs slower than it did since the node booted: "
+                  "mlx5_2:1 at 100 of 400 Gb/s."));
+}
+
+TEST(Explain, TheNodesInterfaceThatIsNotKnownIsTold) {
+  NodeFabric table = rails(2);
+  table.node_interface = "eth0";
+  NcclPolicy policy = kHostPolicy;
+  policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
+  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).findings, IsEmpty());
+  table.node_interface.reset();
+  EXPECT_THAT(texts_of(explained(equipped(kHostPod), policy, &table).findings),
+              ElementsAre(HasSubstr("warning NoInterface: No NCCL_SOCKET_IFNAME (NodeInterfaceUnknown)")));
+}
+
+TEST(Explain, InAPodOfItsOwnNetworkListsAreJudgedToo) {
+  NodeFabric table = rails(2);
+  NcclPolicy policy = kHostPolicy;
+  policy.resources = {{"rdma/hca", Exposure::SubInterface}};
+  policy.hca = {HcaRule::Kind::Literal, "=mlx5_7"};
+  PlanOptions options;
+  options.resolver.emplace().image = "example.org/resolver:1";
+  const auto told = [&](const std::vector<Json>& env) {
+    return texts_of(
+        explained(equipped(pod({container("c", env)}, false)), policy, &table, {2, 21, 5}, options).findings);
+  };
+  EXPECT_THAT(told({}), Contains(HasSubstr("error NoSuchDevice: NCCL_IB_HCA names what matches no port")));
+  policy.hca = {};
+  EXPECT_THAT(told({}), Not(Contains(HasSubstr("NoSuchDevice"))));
+  EXPECT_THAT(
+      told({env_literal("NCCL_SOCKET_IFNAME", "mlx5_1")}),
+      Contains("warning NoInterface: NCCL_SOCKET_IFNAME names an HCA, where an interface has to stand: "
+               "mlx5_1"));
+  table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+  EXPECT_THAT(told({}),
+              Contains(HasSubstr("warning DeviceNotOpened: node-a: RDMA devices are in exclusive")));
+}
+
+TEST(Explain, APodWithGpusAndRdmaNetworksThatAsksForNoResourceIsTold) {
+  Json made = pod({container("c", {}, "nvidia.com/gpu")}, false);
+  EXPECT_THAT(explained(made, kHostPolicy, nullptr).findings, IsEmpty());
+  made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "rdma-net-0";
+  EXPECT_THAT(
+      texts_of(explained(made, kHostPolicy, nullptr).findings),
+      ElementsAre(AllOf(HasSubstr("The pod has the GPUs and the networks of a rank (ml/rdma-net-0), and "
+                                  "asks for no RDMA resource."),
+                        EndsWith("So NCCL finds no HCA, and uses sockets."))));
 }
 
 }  // namespace

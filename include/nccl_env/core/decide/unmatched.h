@@ -15,6 +15,10 @@ namespace nccl_env {
 // or, for a launcher, that there is nothing to do. `claims`: as far as they are known; null: none is.
 std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
 
+// True if the pod may open RDMA devices: it asks for a device that is no GPU, brings those of its host, or is
+// privileged.
+bool may_have_devices(const Pod& pod);
+
 // True if the container asks for a GPU or another processor of its kind.
 bool asks_for_processor(const Container& container);
 

@@ -18,7 +18,9 @@ struct NamedTemplate {
 bool holds_ranks_of_one_job(std::string_view kind);
 
 // Adds ValuesDiffer to each template that sets a variable otherwise than another one does, MissingRail to one
-// whose own list is shorter, and OddNode to one that asks for a GPU as others do and gets nothing.
+// whose list, its own or its node's, is shorter, MixedLinks and OddNode to one whose node, network or own
+// interface is another than that of most, and OddNode to one that asks for a GPU as others do and gets
+// nothing.
 void compare_templates(std::span<const NamedTemplate> of_one_job);
 
 }  // namespace nccl_env

@@ -221,6 +221,9 @@ namespace {
 
 using Sentences = std::vector<std::string>;
 
+constexpr std::string_view kLengthNotKnown =
+    "The GID table's length is not known, and is taken to end at the highest known GID.";
+
 std::string index_text(std::int64_t index) {
   return "GID index " + std::to_string(index);
 }
@@ -333,8 +336,7 @@ std::optional<int> search_index(const NcclGidTable& table, const NcclEnv& env, c
   if (!roce && wish->family == GidFamily::V4) return 0;  // no GID of an InfiniBand port is IPv4
   needs_rows = !table.rows_known();
   if (needs_rows) return std::nullopt;
-  if (roce && !table.length_known())
-    notes.push_back("The GID table's length is not known, and is taken to end at the highest known GID.");
+  if (roce && !table.length_known()) notes.emplace_back(kLengthNotKnown);
   if (roce) note_pod_failure(table, version, notes);
   int current = 0;
   for (const int candidate : table.candidates()) {
@@ -382,17 +384,21 @@ std::optional<int> choose(const Port& port, const NcclGidTable& table, const Ncc
 
 // Says why the index carries no traffic beyond the port's own link; nothing where that is not known.
 std::optional<NcclFault> fault_of(const Port& port, const NcclGidTable& table, const NcclEnv& env,
-                                  std::optional<int> index) {
+                                  const NcclVersion& version, std::optional<int> index) {
   if (link_layer_of(port) != LinkLayer::Ethernet) return std::nullopt;
   const bool by_variable = nccl_parameter(env, variable::kIbGidIndex, -1) >= 0;
   if (!index) return by_variable ? std::optional(NcclFault::EmptyIndex) : std::nullopt;  // out of the table
   if (!table.rows_known()) return std::nullopt;
   const GidRow* row = table.row(*index);
   if (row == nullptr) return NcclFault::EmptyIndex;
-  if (!is_valid_gid(row->gid)) return NcclFault::LinkLocal;
   const bool has_v2 = std::any_of(port.gids->begin(), port.gids->end(), [](const GidRow& other) {
     return roce_version(other) == 2 && is_valid_gid(other.gid);
   });
+  if (!is_valid_gid(row->gid)) {
+    const bool by_default =
+        version < nccl_since::kDynamicGid && nccl_getenv_or_empty(env, variable::kIbGidIndex).empty();
+    return by_default && has_v2 ? NcclFault::OldDefault : NcclFault::LinkLocal;
+  }
   return has_v2 && roce_version(*row) == 1 ? std::optional(NcclFault::RoceV1) : std::nullopt;
 }
 
@@ -407,7 +413,8 @@ NcclGid nccl_gid_index(const Port& port, const NcclEnv& env, const NcclVersion& 
     notes.assign(1, "The GID table has no entries, and the first connection fails.");
     gid.index.reset();
   }
-  gid.fault = fault_of(port, table, env, gid.index);
+  gid.fault = fault_of(port, table, env, version, gid.index);
+  if (gid.fault) std::erase(notes, kLengthNotKnown);    // the search has passed better rows
   if (gid.fault == NcclFault::RoceV1 && notes.empty())  // its search found what it was told to look for
     notes.push_back(index_text(*gid.index) + " is RoCE v1.");
   gid.note = join(notes, " ");

@@ -123,6 +123,18 @@ std::string no_match(std::string_view text, const NcclNameList& list,
          std::string(no_interface_error(version)) + ").";
 }
 
+// Says that NCCL_SOCKET_FAMILY leaves none of these interfaces; "" where it is not the cause.
+std::string no_family(const NcclEnv& env, const Interfaces& of_any_family, const NcclVersion& version) {
+  const Families families = read_families(env);
+  if ((families.v4 && families.v6) || of_any_family.empty()) return {};
+  std::vector<std::string> names;
+  for (const Interface* interface : of_any_family) names.push_back(interface->name);
+  return "NCCL_SOCKET_FAMILY=" + std::string(families.v4 ? "AF_INET" : "AF_INET6") + ": no address of " +
+         join_some(names, kMostNames) + " is IPv" + (families.v4 ? "4" : "6") +
+         "; if the process sees no other, initialisation fails (Bootstrap : no socket interface found, " +
+         std::string(no_interface_error(version)) + ").";
+}
+
 }  // namespace
 
 std::string loopback_problem(std::string_view text, const NcclVersion& version) {
@@ -149,9 +161,15 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
     // The process has lo, also where the table does not list it.
     const bool lists_lo = std::any_of(table.interfaces->begin(), table.interfaces->end(),
                                       [](const Interface& interface) { return interface.name == "lo"; });
-    if (by_user && (lists_lo || !list.selects("lo", -1)))
+    const Interfaces any = eligible(*table.interfaces, {}, version);
+    NcclNotes of_any;
+    std::string family =
+        no_family(env, by_user ? matching(any, list) : default_choice(any, env, version, of_any), version);
+    if (!family.empty())
+      notes.add(NcclFault::NoFamily, std::move(family));
+    else if (by_user && (lists_lo || !list.selects("lo", -1)))
       notes.add(NcclFault::NoInterface, no_match(text, list, *table.interfaces, all, version));
-    if (!by_user)
+    else if (!by_user)
       notes.push_back(
           "No interface of the table is selected; if the process sees no other, initialisation fails "
           "(Bootstrap : no socket interface found, " +

@@ -31,7 +31,10 @@ class PortNotes {
   }
 
   // `all`: of so many ports.
-  void append_to(NcclNotes& notes, std::size_t all) const {
+  void append_to(NcclNotes& notes, std::size_t all) {
+    std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& left, const Entry& right) {
+      return left.ports.size() > right.ports.size();
+    });
     for (const auto& [note, fault, ports] : entries_) {
       const bool of_all = fault && ports.size() == all && all > 2;
       std::string text = (of_all ? "All " + std::to_string(all) + " ports" : enumerate(ports)) + ": " + note;

@@ -102,6 +102,22 @@ TEST(NcclInterfaces, FamilyIsExactAndIpv4ComesFirst) {
   }
 }
 
+TEST(NcclInterfaces, AFamilyThatLeavesNoneIsTheFault) {
+  const auto faults = [](const NodeFabric& table, const NcclEnv& env) {
+    std::vector<NcclFault> found;
+    for (const auto& [fault, text] : select(table, env).faults) found.push_back(fault);
+    return found;
+  };
+  const auto table = with({interface("eth0", {"10.0.0.1"})});
+  const NcclEnv v6{{"NCCL_SOCKET_FAMILY", "AF_INET6"}},
+      both{{"NCCL_SOCKET_FAMILY", "AF_INET6"}, {"NCCL_SOCKET_IFNAME", "=eth0"}};
+  EXPECT_THAT(faults(table, v6), ElementsAre(NcclFault::NoFamily));
+  EXPECT_THAT(faults(table, both), ElementsAre(NcclFault::NoFamily));
+  EXPECT_THAT(faults(table, {{"NCCL_SOCKET_FAMILY", "AF_INET"}}), IsEmpty());
+  EXPECT_THAT(faults(table, {{"NCCL_SOCKET_FAMILY", "AF_INET6"}, {"NCCL_SOCKET_IFNAME", "=eth1"}}),
+              ElementsAre(NcclFault::NoInterface));
+}
+
 TEST(NcclInterfaces, NoMatchFailsWithTheVersionsError) {
   for (const char* at : {"2.23.4", "2.24.3"}) EXPECT_THAT(taken(node(), ifname("=eno1"), at), IsEmpty());
 }

@@ -61,6 +61,8 @@ TEST(NcclSelect, OneNoteForAllPortsOfWhichTheSameIsToBeSaid) {
   const auto selection = nccl_select(fabric({roce("mlx5_0"), roce("mlx5_1")}), {}, version("2.20.5"));
   EXPECT_THAT(selection.notes,
               Contains(HasSubstr("mlx5_0:1, mlx5_1:1: GID index 0 (the default before 2.21)")));
+  ASSERT_EQ(selection.faults.size(), 1U);
+  EXPECT_EQ(selection.faults[0].first, NcclFault::OldDefault) << "the ports have better rows";
 }
 
 TEST(NcclSelect, VariablesOfTheSearchAreNotReadBefore221) {

@@ -22,8 +22,10 @@ enum class NcclFault {
   MixedLinks,    // ports of both link layers
   EmptyIndex,    // the GID index names no row
   LinkLocal,     // the row is link-local
+  OldDefault,    // likewise, by the default of NCCL before 2.21, and the port has a better one
   RoceV1,        // the row is RoCE v1, where the port has one of v2
   NoInterface,   // no interface of the node has a name of the list
+  NoFamily,      // those that have it have no address of the family asked for
   LoopbackFirst  // lo has, and comes first
 };
 
