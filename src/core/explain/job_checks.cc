@@ -213,10 +213,34 @@ bool lacks_rails(const PodRecord& record) {
   return omitted != container->omitted.end() && omitted->second == to_string(Reason::PodRailsUnknown);
 }
 
+// Ranks that ask for fewer secondary networks than most, and so get fewer rails. Names may differ by node.
+void check_secondary_networks(const View& view, Founds& into) {
+  std::map<std::size_t, RankIndexes> ranks_of;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const PodRecord& record = view.record(rank);
+    const bool told = lacks_rails(record);
+    if (view.ranks[rank].compared && !record.host_network && !told)
+      ranks_of[record.networks.size()].push_back(rank);
+  }
+  const auto usual = most(ranks_of);
+  for (const auto& [count, ranks] : ranks_of) {
+    if (!usual || count >= *usual) continue;
+    for (const std::size_t rank : ranks) {
+      const Names& names = view.record(rank).networks;
+      add(into, Code::OddNode, Severity::Warning, {rank},
+          "asks for " + count_of(count, "secondary network") + " where most ask for " +
+              std::to_string(*usual) + ": " +
+              list_difference(view.record(ranks_of[*usual].front()).networks, names),
+          {}, "Ask for the same networks in all ranks.");
+    }
+  }
+}
+
 }  // namespace
 
 void check_form(const View& view, Founds& into) {
   if (check_networks(view, into)) return;  // their form differs with it
+  check_secondary_networks(view, into);
   RanksOf ranks_of;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);

@@ -18,6 +18,7 @@
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/pod/env_references.h"
+#include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
@@ -476,6 +477,7 @@ Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
   record.name_space = text_at(metadata, "namespace");
   record.node = std::string(pod.node_name);
   record.host_network = pod.host_network;
+  record.networks = networks_of(pod).names;
   record.ending = !member(metadata, "deletionTimestamp").is_null();
   record.owners = owners_of(metadata);
   if (const auto created = parse_timestamp(text_at(metadata, "creationTimestamp"))) record.created = *created;

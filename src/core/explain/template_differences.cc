@@ -231,6 +231,24 @@ bool compare_networks(std::span<const NamedTemplate> ranks) {
   return true;
 }
 
+// Tells of ranks that ask for fewer secondary networks than another one does, and so get fewer rails.
+void compare_secondary_networks(std::span<const NamedTemplate> ranks) {
+  const auto networks = [](const NamedTemplate& rank) -> const std::vector<std::string>& {
+    return rank.explanation->demands.networks;
+  };
+  const auto most =
+      std::ranges::max_element(ranks, {}, [&](const NamedTemplate& rank) { return networks(rank).size(); });
+  for (const NamedTemplate& each : ranks) {
+    if (each.explanation->exposure == Exposure::Host || networks(each).size() == networks(*most).size())
+      continue;
+    add_odd(each, Code::OddNode, Severity::Warning,
+            "It asks for " + count_of(networks(each).size(), "secondary network") + ", " +
+                printable(most->path) + " for " + std::to_string(networks(*most).size()) + ": " +
+                list_difference(networks(*most), networks(each)) + ".",
+            "Ask for the same networks in all ranks.");
+  }
+}
+
 // Tells of a rank's own interface where a rank without one has another on the same node.
 void compare_interfaces(std::span<const NamedTemplate> ranks) {
   const auto name_of = [](const NamedTemplate& rank) {
@@ -301,6 +319,7 @@ void compare_templates(std::span<const NamedTemplate> of_one_job) {
   if (ranks.size() < 2) return;
   compare_rails(ranks);
   if (!compare_links(ranks) && !compare_networks(ranks)) compare_nodes(ranks);
+  compare_secondary_networks(ranks);
   compare_interfaces(ranks);
   for (const std::string& name : names_of(ranks)) {
     const Variable* known = find_variable(name);

@@ -338,6 +338,19 @@ TEST(JobAnswer, WhatAPodTakesFromElsewhereIsNotCompared) {
               IsEmpty());
 }
 
+TEST(JobAnswer, ARankOfFewerNetworksIsTold) {
+  std::vector<Json> objects;
+  for (int n = 0; n < 4; ++n) {
+    Json object = Worker(n).make();
+    object["spec"]["hostNetwork"] = false;
+    object["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = n == 2 ? "rail-0" : "rail-0,rail-1";
+    objects.push_back(std::move(object));
+  }
+  EXPECT_THAT(texts_of(ask_job(objects).answer.findings),
+              Contains("warning OddNode worker-2: asks for 1 secondary network where most ask for 2: without "
+                       "ml/rail-1"));
+}
+
 TEST(JobAnswer, OfTwoRanksNeitherIsTheUsualOne) {
   Worker other(1);
   other.env = Json::array({env_literal("NCCL_IB_QPS_PER_CONNECTION", "4")});

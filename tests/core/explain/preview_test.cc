@@ -825,6 +825,24 @@ TEST(Explain, ARankOfAnotherNetworkOrInterfaceIsTold) {
   EXPECT_THAT(usual.findings, IsEmpty());
 }
 
+TEST(Explain, ARankOfFewerNetworksIsTold) {
+  NcclPolicy policy = kHostPolicy;
+  policy.resources = {{"rdma/hca", Exposure::PodOwned}};
+  const auto with = [&](const char* networks) {
+    Json made = equipped(pod({container("c")}, false));
+    made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = networks;
+    return explained(made, policy, nullptr);
+  };
+  Explanation first = with("rail-0,rail-1"), odd = with("rail-0"), last = with("rail-2,rail-3");
+  const NamedTemplate all[] = {{"Pod/a", &first}, {"Pod/b", &odd}, {"Pod/c", &last}};
+  compare_templates(all);
+  EXPECT_THAT(first.findings, IsEmpty());
+  EXPECT_THAT(last.findings, IsEmpty());
+  EXPECT_THAT(texts_of(odd.findings),
+              ElementsAre("warning OddNode: It asks for 1 secondary network, Pod/a for 2: "
+                          "without ml/rail-1."));
+}
+
 TEST(Explain, AReferenceThatNothingDefinesIsTheAnswer) {
   const NodeFabric table = rails(2);
   const auto told = [&](const std::vector<Json>& env) {

@@ -87,8 +87,9 @@ struct PodRecord {
   bool has_log = false;  // a container of the user's has run
   std::string starting;  // of a pod in phase Pending, what a container waits for: "ContainerCreating"
   bool host_network = false;
-  std::string unscheduled;         // what the scheduler says of a pod that it could not place
-  std::vector<std::string> gates;  // scheduling gates
+  std::vector<std::string> networks;  // secondary ones that it asks for: "ml/rail-0"
+  std::string unscheduled;            // what the scheduler says of a pod that it could not place
+  std::vector<std::string> gates;     // scheduling gates
   std::map<std::string, std::string, std::less<>> labels;
   std::map<std::string, std::string, std::less<>> annotations;  // none of nccl-env's
   std::vector<PodOwner> owners;                                 // the controller first
