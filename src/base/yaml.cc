@@ -534,6 +534,7 @@ class YamlEvents final : public YAML::EventHandler {
     if (!is_utf8(text))
       throw Refused{mark, "the escapes \\N and \\_ are not read here; write \\u0085 and \\u00a0"};
     const bool plain = tag == "?";
+    if (!plain && has_open_quote(mark)) throw Refused{mark, "the quote that begins here is not closed"};
     if (!plain && tag != "!" && tag != "tag:yaml.org,2002:str") refuse_tag(mark, tag);
     if (builder_.expects_key()) {
       if (anchor != 0) throw Refused{mark, "a key may not have an anchor"};
@@ -548,6 +549,23 @@ class YamlEvents final : public YAML::EventHandler {
     if (!value) throw Refused{mark, value.error().message};
     keep(mark, anchor, *value);
     builder_.add(*std::move(value));
+  }
+
+  // yaml-cpp ends a quoted text with the file where a line feed is its last byte.
+  [[nodiscard]] bool has_open_quote(const YAML::Mark& mark) const {
+    std::string_view rest =
+        text_.substr(std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text_.size()));
+    if (rest.empty() || (rest[0] != '"' && rest[0] != '\'')) return false;
+    const char quote = rest[0];
+    rest.remove_prefix(1);
+    for (std::size_t at = 0; at < rest.size(); ++at) {
+      const bool escaped = quote == '"' ? rest[at] == '\\' : rest.substr(at, 2) == "''";
+      if (escaped)
+        ++at;
+      else if (rest[at] == quote)
+        return false;
+    }
+    return true;
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {

@@ -185,6 +185,13 @@ TEST(Yaml, RefusesAKeyThatStandsTwice) {
   refuses({"{\"a\": 1,\n \"a\": 2}"}, "f.json");
 }
 
+TEST(Yaml, RefusesAQuoteThatIsNotClosed) {
+  refuses({"a: \"x\n", "a: 'x\nb: y\n", "a: \"x\\\"\n", "a: \"\u00e9\"\nb: \"\u00e9\n", "\"a: b\n"});
+  EXPECT_EQ(read("a: \"\u00e9\"\nb: 'it''s' # it's\nc: \"x\\\"\"\n"),
+            json::parse("{\"a\":\"\u00e9\",\"b\":\"it's\",\"c\":\"x\\\"\"}"));
+  EXPECT_EQ(read("a: \"b\n  c\"\r\nd: |\r\n  \"e\r\n"), json::parse(R"({"a":"b c","d":"\"e\n"})"));
+}
+
 TEST(Yaml, KeysAreScalars) {
   EXPECT_EQ(read("8080: a\ntrue: b\n"), json::parse(R"({"8080":"a","true":"b"})"));
   refuses({"? [a]\n: b", "? {a: 1}\n: b", "~: a", ": a", "null: a", "a: &x b\n*x : c"});
