@@ -296,13 +296,23 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
 
 namespace {
 
-// The first pod whose user has chosen fewer HCAs, which may be meant; "" if none.
+// What a user has chosen, which may be meant: fewer HCAs; "" if none has. "All 8 pods: …" where all are
+// alike.
 std::string choice_of_a_user(const std::vector<JudgedPod>& pods) {
-  for (const auto& [name, findings] : pods) {
+  std::string name, sentence;
+  std::size_t alike = 0;
+  for (const auto& [pod, findings] : pods) {
     const auto found = std::ranges::find_if(findings, is_meant_choice);
-    if (found != findings.end()) return paragraph(name + ": " + found->sentence) + "\n";
+    if (found == findings.end()) continue;
+    if (alike == 0) name = pod;
+    if (alike == 0) sentence = found->sentence;
+    alike += found->sentence == sentence ? 1 : 0;
   }
-  return {};
+  if (alike == 0) return {};
+  if (alike == pods.size()) name = alike == 2 ? "Both pods" : "All " + count_of(alike, "pod");
+  if (alike < pods.size() && alike > 1)
+    name = std::to_string(alike) + " of " + count_of(pods.size(), "pod") + ", first " + name;
+  return paragraph(name + ": " + sentence) + "\n";
 }
 
 }  // namespace
@@ -316,7 +326,7 @@ std::string summary_of(const std::vector<JudgedPod>& pods) {
   for (const auto& [name, findings] : pods) {
     if (is_good(findings)) continue;
     shared = shared && (!worst || findings.front().sentence == worst->sentence);
-    if (worst && findings.front().severity >= worst->severity) {
+    if (worst && !more_urgent(findings.front(), *worst)) {
       others.push_back(name);
       continue;
     }

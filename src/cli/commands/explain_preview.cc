@@ -7,10 +7,12 @@
 #include <ostream>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "cluster/connection.h"
 #include "cluster/objects.h"
 #include "commands/explain.h"
+#include "commands/pod_fields.h"
 #include "commands/pod_preview.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/base/yaml_writer.h"
@@ -71,8 +73,12 @@ std::string summary_of_good(const std::vector<ExplainedPod>& pods) {
       (got == 1 ? " gets values" : " get values");
   const auto first = std::ranges::find_if(pods, gets);
   const std::string text = sentence_of(first->explanation);
+  const auto anywhere = [](Explanation explanation) {
+    explanation.node.clear();
+    return sentence_of(explanation);
+  };
   const auto other = std::ranges::find_if(pods, [&](const ExplainedPod& pod) {
-    return whole ? sentence_of(pod.explanation) != text : !gets(pod);
+    return whole ? anywhere(pod.explanation) != anywhere(first->explanation) : !gets(pod);
   });
   if (other == pods.end()) return paragraph(head + ": " + text + ".") + "\n";
   std::string others = title_of(other->source) + ": " + sentence_of(other->explanation);
@@ -82,31 +88,47 @@ std::string summary_of_good(const std::vector<ExplainedPod>& pods) {
          "\n";
 }
 
-// Templates that get the same, as master and workers of a job often do, share one text below their titles.
-void print_text(const std::vector<ExplainedPod>& pods, Choices choices, std::ostream& out) {
-  std::vector<JudgedPod> all;
-  all.reserve(pods.size());
-  for (const ExplainedPod& pod : pods) all.push_back({title_of(pod.source), pod.explanation.findings});
-  const std::string summary = summary_of(all);
-  out << (summary.empty() && pods.size() > 1 ? summary_of_good(pods) : summary);
-  std::string text;
+// Pods that get the same, but for their nodes' names.
+struct Alike {
+  Explanation explanation;
   std::vector<std::string> titles;
-  const auto print_block = [&] {
-    for (std::size_t i = 0; i < std::min(titles.size(), kMostNames); ++i) out << printable(titles[i]) << '\n';
-    if (titles.size() > kMostNames) out << "and " << titles.size() - kMostNames << " more\n";
-    out << text;
-  };
+  std::vector<std::string> nodes;
+};
+
+std::vector<Alike> alike_pods(const std::vector<ExplainedPod>& pods, Choices choices) {
+  std::vector<Alike> all;
+  std::map<std::string, std::size_t> places;
   for (const ExplainedPod& pod : pods) {
-    std::string next = render_text(pod.explanation, choices);
-    if (next != text && !titles.empty()) {
-      print_block();
-      out << '\n';
-      titles.clear();
-    }
-    text = std::move(next);
-    titles.push_back(title_of(pod.source));
+    Explanation anywhere = pod.explanation;
+    anywhere.node.clear();
+    const auto [place, added] = places.try_emplace(render_text(anywhere, choices), all.size());
+    if (added) all.push_back({pod.explanation, {}, {}});
+    Alike& same = all[place->second];
+    same.titles.push_back(title_of(pod.source));
+    if (std::ranges::find(same.nodes, pod.explanation.node) == same.nodes.end())
+      same.nodes.push_back(pod.explanation.node);
   }
-  print_block();
+  std::ranges::stable_partition(all, [](const Alike& same) { return !is_good(same.explanation.findings); });
+  return all;
+}
+
+// Those to act on come first. Pods that get the same, as master and workers of a job often do, share one text
+// below their titles.
+void print_text(const std::vector<ExplainedPod>& pods, Choices choices, std::ostream& out) {
+  std::vector<JudgedPod> judged;
+  judged.reserve(pods.size());
+  for (const ExplainedPod& pod : pods) judged.push_back({title_of(pod.source), pod.explanation.findings});
+  const std::string summary = summary_of(judged);
+  out << (summary.empty() && pods.size() > 1 ? summary_of_good(pods) : summary);
+  bool first = true;
+  for (Alike& same : alike_pods(pods, choices)) {
+    if (!std::exchange(first, false)) out << '\n';
+    for (std::size_t i = 0; i < std::min(same.titles.size(), kMostNames); ++i)
+      out << printable(same.titles[i]) << '\n';
+    if (same.titles.size() > kMostNames) out << "and " << same.titles.size() - kMostNames << " more\n";
+    same.explanation.node = join_some(same.nodes, kMostNames);
+    out << render_text(same.explanation, choices);
+  }
 }
 
 void print_env(const std::vector<ExplainedPod>& pods, std::ostream& out) {
@@ -229,6 +251,8 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
       if (is_misplaced(documents[i], source))
         return {program::kNotSeen, file + ": " + title_of(source) +
                                        ": its containers have to stand in `spec`, as those of a pod do"};
+      if (std::string problem = source.place ? field_problem(source.pod) : std::string(); !problem.empty())
+        return {program::kNotSeen, file + ": " + title_of(source) + ": " + problem};
       const Result<Pod> pod = parse_template(parser, source);
       if (!pod) return {program::kNotSeen, file + ": " + title_of(source) + ": " + pod.error().message};
       const Result<std::string> node = node_of(*pod, situation);

@@ -122,6 +122,10 @@ void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch
     if (match.rails_unknown.empty() && variant.fabric)
       match.rails_unknown = rails_problem(*variant.fabric, policy, networks, match.no_rail);
   }
+  const bool few =
+      networks.any && networks.rails > 0 && networks.problem.empty() && policy.fabric.expect_ports;
+  match.few_rails = few && networks.rails < static_cast<std::size_t>(*policy.fabric.expect_ports) &&
+                    policy.fabric.link_layer != LinkLayer::InfiniBand;
   match.lacks_network = !match.rails_unknown.empty() && networks.problem.empty() && !networks.any;
 }
 

@@ -23,6 +23,7 @@ struct PodMatch {
   // are known.
   std::string rails_unknown;
   bool lacks_network = false;  // rails are unknown because the pod asks for no network
+  bool few_rails = false;      // because its networks bring fewer than the policy expects
   // The pod asks for a device of a shared plugin and for no network, on which alone a RoCE port has a GID
   // there.
   bool no_rail = false;

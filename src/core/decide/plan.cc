@@ -55,6 +55,7 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
   }
   plan.exposure = match.exposure;
   plan.no_rail = match.no_rail;
+  if (match.few_rails) plan.few_rails = match.rails_unknown;
   const bool looks = resolver && !at_binding && !keeps_to_binding(pod);
   PodPlanner(pod, policy, looks ? resolver : std::nullopt, match, plan).run();
   add_warnings(Moment::Pod, {pod, &policy, match}, plan.warnings);

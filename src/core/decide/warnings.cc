@@ -74,7 +74,9 @@ constexpr std::array kWarnings{
             [](Of of) {
               const EnvReferences references(*of.container);
               const auto stays = [&](const EnvEntry& entry) {
-                return has_known_prefix(entry.name) && !entry.is_literal() && references.stays_text(entry);
+                if (!has_known_prefix(entry.name) || entry.is_literal()) return false;
+                const auto& value = references.value_of(entry);
+                return value && !first_reference(*value).empty();
               };
               const auto found = std::ranges::find_if(of.container->env, stays);
               return found == of.container->env.end()

@@ -20,6 +20,7 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 
@@ -242,15 +243,21 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
   for (job::Found& found : founds.all) std::ranges::sort(found.ranks);
   add_notes(view, answer);
   answer.sentence = Sentence(name, view, founds).write();
+  const std::string name_space = members.empty() ? std::string() : members.front().record.name_space;
+  const std::string argument = !is_dns_subdomain(name)
+                                   ? std::string()
+                                   : std::string(name) + (name_space.empty() ? "" : " -n " + name_space);
   for (job::Found& found : founds.all) {
     Subject& subject = found.finding.subject;
     subject.kind = "Job";
-    subject.name_space = members.front().record.name_space;
+    subject.name_space = name_space;
     subject.name = name;
-    if (found.finding.code == Code::PodFailed) {
-      found.finding.remedy = "`nccl-env verify job/" + std::string(name) +
-                             "` reads the logs of all ranks; `kubectl describe pod NAME` tells of one.";
+    const PodRecord& first = found.ranks.empty() ? members.front().record : view.record(found.ranks.front());
+    if (found.finding.code == Code::PodFailed && first.has_log) {
+      found.finding.remedy =
+          "`nccl-env verify job/NAME` reads the logs of all ranks; `kubectl describe pod NAME` tells of one.";
     }
+    found.finding.remedy = with_names(remedy_of(found.finding), first.argument(), argument);
     for (const std::size_t rank : found.ranks) {
       answer.ranks[rank].odd |= found.finding.severity != Severity::Info;
       subject.parts.push_back(answer.ranks[rank].name);

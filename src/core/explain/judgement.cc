@@ -69,7 +69,8 @@ Judged judged(NcclFault fault) {
 // More names would hide the sentence.
 constexpr std::size_t kMostNames = 4;
 
-void add_short(std::string_view variable, const std::vector<std::string>& offered,
+// `empty`: the variable has no value.
+void add_short(std::string_view variable, bool empty, const std::vector<std::string>& offered,
                const std::vector<std::string>& taken, const Subject& of, std::vector<Finding>& into) {
   const auto known = std::ranges::count_if(
       offered, [&](const std::string& device) { return std::ranges::find(taken, device) != taken.end(); });
@@ -79,8 +80,10 @@ void add_short(std::string_view variable, const std::vector<std::string>& offere
   if (taken.empty() || offered.empty() || (whole && !wide)) return;
   const std::string takes = known == 0 ? "none of" : whole ? "more than" : std::to_string(known) + " of";
   into.push_back({Code::UserListShort, known == 0 || wide ? Severity::Warning : Severity::Info, of,
-                  std::string(variable) + " is the user's own and takes " + takes + " the node's " +
-                      std::to_string(offered.size()) + " HCAs: " + list_difference(offered, taken) + "."});
+                  std::string(variable) + " is the user's own" +
+                      (empty ? ", empty, which counts as unset," : "") + " and takes " + takes +
+                      " the node's " + std::to_string(offered.size()) +
+                      " HCAs: " + list_difference(offered, taken) + "."});
   if (wide)
     into.back().remedy =
         "Remove the variable from the container to have the node's list, or name the fabric's HCAs alone.";
@@ -91,6 +94,9 @@ void add_short(std::string_view variable, const std::vector<std::string>& offere
 std::string setting(const NcclEnv& env, std::string_view name) {
   return std::string(name) + "=" + env.find(name)->second + ": ";
 }
+
+constexpr std::string_view kNoAddressRemedy =
+    "Give the rail's interface a routed address: IPv4, or IPv6 but fe80::/10.";
 
 // The variable that decides which row NCCL's search finds; "" where none does, or an index is given.
 std::string_view search_variable(const NcclEnv& env) {
@@ -109,6 +115,8 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
     const Judged row = judged(fault);
     Finding& finding = findings.emplace_back(Finding{row.code, row.severity, of, sentence});
     finding.subject.path = row.variable;
+    if (fault == NcclFault::EmptyIndex && !env.contains(variable::kIbGidIndex))
+      finding.remedy = kNoAddressRemedy;
     if (fault == NcclFault::EmptyIndex && env.contains(variable::kIbGidIndex))
       finding.remedy = "Remove NCCL_IB_GID_INDEX, or name a row that the port has (show_gids).";
     const auto list = env.find(variable::kIbHca);
@@ -129,7 +137,7 @@ std::vector<Finding> judge_selection(const NcclSelection& with_us, const NcclEnv
     }
     const std::string_view name = fault == NcclFault::LinkLocal ? search_variable(env) : std::string_view();
     if (fault == NcclFault::LinkLocal && !env.contains(variable::kIbGidIndex))
-      finding.remedy = "Give the rail's interface a routed address: IPv4, or IPv6 but fe80::/10.";
+      finding.remedy = kNoAddressRemedy;
     if (name.empty()) continue;
     finding.sentence = setting(env, name) + continued(std::move(finding.sentence));
     finding.subject.path = name;
@@ -439,7 +447,8 @@ void judge_lists(const NodeFabric& seen, const NcclEnv& own, const Subject& of, 
 
 bool is_mistake(Reason reason, const Pod& pod) {
   const bool of_policy = reason == Reason::PolicyMissing || reason == Reason::PolicyInvalid;
-  return reason == Reason::InvalidInjectValue || (of_policy && looks_like_rdma(pod));
+  const bool hurts = of_policy || reason == Reason::BudgetExceeded;
+  return reason == Reason::InvalidInjectValue || (hurts && looks_like_rdma(pod));
 }
 
 void add_device_problem(const Pod& pod, const std::vector<bool>& ours, const Subject& of,
@@ -470,6 +479,9 @@ void judge_setting(std::string_view name, std::string_view value, const Subject&
   }
   if (!problem) return;
   into.push_back({code, reference ? Severity::Error : Severity::Warning, of, *problem});
+  if (code == Code::ValueMisread)
+    into.back().remedy = "Write it as the sentence says; `nccl-env what " + printable(name) +
+                         "` tells what the variable takes.";
   if (reference)
     into.back().remedy = "Define it higher up in the container's env, or write the value itself.";
   into.back().subject.path = name;
@@ -504,11 +516,11 @@ std::vector<std::string> names_of_list(std::string_view list) {
 
 }  // namespace
 
-void add_short_list(const NcclSelection& with_us, std::string_view of_node, const Subject& of,
-                    std::vector<Finding>& into) {
+void add_short_list(const NcclSelection& with_us, std::string_view own, std::string_view of_node,
+                    const Subject& of, std::vector<Finding>& into) {
   const auto is_of_list = [](const auto& fault) { return judged(fault.first).variable == variable::kIbHca; };
   if (std::ranges::any_of(with_us.faults, is_of_list)) return;
-  add_short(variable::kIbHca, names_of_list(of_node), hcas_of(with_us), of, into);
+  add_short(variable::kIbHca, own.empty(), names_of_list(of_node), hcas_of(with_us), of, into);
 }
 
 void add_lost_list(const NcclSelection& with_us, std::string_view of_node, std::string_view why,
@@ -528,7 +540,8 @@ void add_lost_list(const NcclSelection& with_us, std::string_view of_node, std::
 
 void add_short_lists(const std::vector<EngineChoices>& engines, const Subject& of,
                      std::vector<Finding>& into) {
-  for (const EngineChoices& one : engines) add_short(one.list, one.offered, one.alone.devices, of, into);
+  for (const EngineChoices& one : engines)
+    add_short(one.list, false, one.offered, one.alone.devices, of, into);
 }
 
 void add_by_container(const std::vector<ContainerFindings>& containers, std::vector<Finding>& into) {
@@ -563,6 +576,19 @@ void add_further(const std::vector<Finding>& findings, std::string_view answer, 
     columns.add({std::string(to_string(finding.severity)), finding.sentence});
     columns.add({"", std::string(remedy_of(finding))});
   }
+}
+
+std::string with_names(std::string_view remedy, std::string_view pod, std::string_view job) {
+  std::string text(remedy);
+  const auto name = [&](std::string_view command, std::string_view by) {
+    const std::string placeholder = std::string(command) + "NAME";
+    for (std::size_t at = text.find(placeholder); !by.empty() && at != text.npos;
+         at = text.find(placeholder, at + command.size() + by.size()))
+      text.replace(at + command.size(), 4, by);
+  };
+  for (const std::string_view command : {"pod/", "kubectl logs ", "describe pod "}) name(command, pod);
+  name("job/", job);
+  return text;
 }
 
 std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to) {

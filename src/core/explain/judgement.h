@@ -61,7 +61,8 @@ void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>&
 // The table as it counts once it is too old: rows and devices stay what they were, states do not.
 NodeFabric without_states(NodeFabric table);
 
-// True if a pod gets nothing, for this reason, by a mistake: in itself, or in its namespace's policy.
+// True if a pod gets nothing, for this reason, and nobody has chosen that: a mistake in the pod or in its
+// namespace's policy, or a pod that asks for RDMA and is beyond a limit.
 bool is_mistake(Reason reason, const Pod& pod);
 
 // Adds findings for lists, but NCCL_IB_HCA, that name what the node does not have.
@@ -83,8 +84,8 @@ void judge_policys_setting(std::string_view name, std::string_view value, const 
 
 // Adds UserListShort if NCCL takes fewer HCAs than the node's list names, by a list of the user's own that
 // names none besides, and no fault of it says why; likewise for the devices of other engines.
-void add_short_list(const NcclSelection& with_us, std::string_view of_node, const Subject& of,
-                    std::vector<Finding>& into);
+void add_short_list(const NcclSelection& with_us, std::string_view own, std::string_view of_node,
+                    const Subject& of, std::vector<Finding>& into);
 // Adds UserListShort where a variable of the user's own (`why`, a sentence) costs the container the node's
 // list, and NCCL takes other HCAs than that names; not beside a finding that is worse than an info.
 void add_lost_list(const NcclSelection& with_us, std::string_view of_node, std::string_view why,
@@ -105,6 +106,9 @@ void sort_findings(std::vector<Finding>& findings);
 // Adds rows for the findings other than that of the answer's sentence, each with its remedy; an info, on
 // which nothing has to be done, is one row that names its code.
 void add_further(const std::vector<Finding>& findings, std::string_view answer, TextColumns& columns);
+
+// The remedy with the pod's name, and the job's if it has one, in place of NAME in its commands.
+std::string with_names(std::string_view remedy, std::string_view pod, std::string_view job = {});
 
 // "without mlx5_4; with mlx5_9": how the second list differs from the first.
 std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to);

@@ -218,6 +218,7 @@ class Judge {
     }
     fold_mixed_links(findings);
     sort_findings(findings);
+    for (Finding& finding : findings) finding.remedy = with_names(remedy_of(finding), record_.argument());
   }
 
   void judge_given(const GivenContainer& container, std::vector<Finding>& into) {
@@ -305,7 +306,8 @@ class Judge {
     const auto list = node->set.find(variable::kIbHca);
     if (list == node->set.end()) return;
     if (users)
-      add_short_list(*answer_.nccl_with_us, list->second, subject(), answer_.findings);
+      add_short_list(*answer_.nccl_with_us, own->value.value_or(""), list->second, subject(),
+                     answer_.findings);
     else
       add_lost_list(*answer_.nccl_with_us, list->second, why_lost(*container), subject(), answer_.findings);
   }

@@ -178,8 +178,8 @@ Value resolve(const Pod& pod, const EnvEntry& entry, const EnvReferences& refere
       if (is_node_key(key) && entry.field_path == field_path(key) && !value.empty()) given.value = value;
     }
     given.state = given.value ? State::Given : State::LeftOut;
-  } else if (entry.is_literal() || references.stays_text(entry)) {
-    given.value = entry.value;
+  } else if (const auto& value = references.value_of(entry)) {
+    given.value = value;
     const auto listed = set.find(entry.name);
     if (listed != set.end() && listed->second == to_string(Source::Policy)) given.state = State::Given;
   }

@@ -111,7 +111,7 @@ void add_own(const ExplainInput& input, const ContainerPlan& plan, const NodeVal
       continue;
     if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     Value value{.name = std::string(entry.name), .state = State::Users, .in_env = true};
-    if (entry.is_literal() || references.stays_text(entry)) value.value = entry.value;
+    value.value = references.value_of(entry);
     const bool known = values && value.value && values->set.contains(value.name);
     if (known && values->set.at(value.name) != *value.value)
       value.detail = "the node's: " + values->set.at(value.name);
@@ -159,11 +159,12 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
     if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     const Value* ours = find_named(plan.set, entry.name);
     if (ours && ours->state == State::Present) continue;
-    if (!entry.is_literal() && !references.stays_text(entry)) {
+    const auto& value = references.value_of(entry);
+    if (!value) {
       env.values.erase(std::string(entry.name));
       env.notes.push_back(note_elsewhere(entry.name));
     } else {
-      env.values.insert_or_assign(std::string(entry.name), std::string(entry.value));
+      env.values.insert_or_assign(std::string(entry.name), *value);
     }
   }
   if (!container.env_from_prefixes.empty()) env.notes.emplace_back(kNoteEnvFrom);
@@ -299,7 +300,7 @@ void add_short_list(const ExplainInput& input, const Subject& pod, Explanation& 
   const Value* omitted = find_named(into.containers.front().omitted, variable::kIbHca);
   if (!values || list == values->set.end()) return;
   if (own)
-    nccl_env::add_short_list(*into.nccl_with_us, list->second, pod, into.findings);
+    nccl_env::add_short_list(*into.nccl_with_us, own->value.value_or(""), list->second, pod, into.findings);
   else if (omitted && omitted->reason == Reason::UserSetGroup)
     add_lost_list(*into.nccl_with_us, list->second, first_sentence(omitted->detail), pod, into.findings);
 }
@@ -352,6 +353,13 @@ void add_outside(const ExplainInput& input, const Subject& pod, Explanation& int
                            "plugin stay outside of the pod.",
        "Set the node to shared mode (rdma system set netns shared), or give the pod devices of its own by a "
        "plugin that moves them."});
+}
+
+// The pod's networks bring fewer rails than the policy expects, which the init container finds, too.
+void add_few_rails(const ExplainInput& input, const Subject& pod, Explanation& into) {
+  if (!input.plan.inject || input.plan.few_rails.empty()) return;
+  into.findings.push_back({Code::MissingRail, Severity::Warning, pod, input.plan.few_rails,
+                           "Ask for a network of each rail, or correct expectPorts of the policy."});
 }
 
 // The node gives no list, and NCCL takes what it finds.
@@ -443,6 +451,8 @@ void judge(const ExplainInput& input, Explanation& into) {
   add_by_container(found, into.findings);
   add_no_list(input, pod, into);
   add_outside(input, pod, into);
+  const auto rails = [](const Finding& finding) { return finding.code == Code::NoList; };
+  if (std::ranges::none_of(into.findings, rails)) add_few_rails(input, pod, into);
   if (input.table && input.policy) {
     tell_no_port(*input.table, *input.policy, input.plan.exposure, input.now,
                  into.nccl_with_us ? &*into.nccl_with_us : nullptr, into.findings);
@@ -526,8 +536,9 @@ void judge_settings_of(const Pod& pod, Explanation& into) {
   for (const Container& container : pod.containers) {
     const EnvReferences references(container);
     for (const EnvEntry& entry : container.env) {
-      if (has_known_prefix(entry.name) && (entry.is_literal() || references.stays_text(entry)))
-        judge_setting(entry.name, entry.value, subject_of(pod), into.findings);
+      if (!has_known_prefix(entry.name)) continue;
+      if (const auto& value = references.value_of(entry))
+        judge_setting(entry.name, *value, subject_of(pod), into.findings);
     }
   }
   std::erase_if(into.findings, [](const Finding& finding) { return finding.code == Code::LoopbackFirst; });

@@ -225,8 +225,9 @@ bool compare_networks(std::span<const NamedTemplate> ranks) {
   const bool few = on_network.size() < without.size();
   for (const NamedTemplate* odd : few ? on_network : without)
     add_odd(*odd, Code::OddNode, Severity::Warning,
-            std::string("Its ranks are ") + (few ? "" : "not ") + "on their node's network (hostNetwork), " +
-                (few ? "and not " : "and ") + "those of " + first_of(few ? without : on_network) + ".",
+            std::string("Its ranks are ") + (few ? "" : "not ") +
+                "on their node's network (hostNetwork), and those of " +
+                first_of(few ? without : on_network) + (few ? " are not." : " are."),
             "Say the same hostNetwork for all ranks.");
   return true;
 }

@@ -7,10 +7,30 @@ namespace nccl_env {
 namespace {
 
 constexpr std::string_view kBegin = "$(";
+// Thirty entries of "$(A)$(A)" would make a gigabyte.
+constexpr std::size_t kMostBytes = 4096;
 
 // Variables that the kubelet makes of the namespace's Services (enableServiceLinks).
 bool may_be_a_services(std::string_view name) {
   return name.find("_SERVICE_") != name.npos || name.find("_PORT") != name.npos;
+}
+
+using Known = std::map<std::string_view, const std::optional<std::string>*>;
+
+std::optional<std::string> expand(std::string_view value, const Known& known, bool env_from) {
+  std::string text;
+  for (std::string_view found = first_reference(value); !found.empty(); found = first_reference(value)) {
+    const std::string_view name = found.substr(kBegin.size(), found.size() - kBegin.size() - 1);
+    const auto before = static_cast<std::size_t>(found.data() - value.data());
+    text += value.substr(0, before);
+    value.remove_prefix(before + found.size());
+    const auto place = known.find(name);
+    if (place == known.end() ? env_from || may_be_a_services(name) : !*place->second) return std::nullopt;
+    text += place == known.end() ? std::string(found) : **place->second;
+    if (text.size() > kMostBytes) return std::nullopt;
+  }
+  text += value;
+  return text.size() > kMostBytes ? std::nullopt : std::optional(std::move(text));
 }
 
 }  // namespace
@@ -34,25 +54,21 @@ std::string reference_problem(std::string_view variable, std::string_view value)
          ", so the text stays as it is";
 }
 
-const EnvReferences::Places& EnvReferences::places() const {
-  if (places_) return *places_;
-  places_.emplace();
-  for (std::size_t i = 0; i < container_.env.size(); ++i) places_->emplace(container_.env[i].name, i);
-  return *places_;
+EnvReferences::Values EnvReferences::expanded() const {
+  Values values;
+  values.reserve(container_.env.size());
+  Known known;
+  for (const EnvEntry& entry : container_.env) {
+    values.push_back(entry.has_source ? std::nullopt
+                                      : expand(entry.value, known, !container_.env_from_prefixes.empty()));
+    known.insert_or_assign(entry.name, &values.back());  // `values` does not move
+  }
+  return values;
 }
 
-bool EnvReferences::stays_text(const EnvEntry& entry) const {
-  if (entry.has_source || !container_.env_from_prefixes.empty()) return false;
-  std::string_view rest = entry.value;
-  for (std::string_view found = first_reference(rest); !found.empty(); found = first_reference(rest)) {
-    const std::string_view name = found.substr(kBegin.size(), found.size() - kBegin.size() - 1);
-    const auto place = places().find(name);
-    const bool defined =
-        place != places().end() && place->second < static_cast<std::size_t>(&entry - container_.env.data());
-    if (!defined && !may_be_a_services(name)) return true;
-    rest.remove_prefix(static_cast<std::size_t>(found.data() + found.size() - rest.data()));
-  }
-  return false;
+const std::optional<std::string>& EnvReferences::value_of(const EnvEntry& entry) const {
+  if (!values_) values_ = expanded();
+  return (*values_)[static_cast<std::size_t>(&entry - container_.env.data())];
 }
 
 }  // namespace nccl_env

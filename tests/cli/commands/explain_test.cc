@@ -93,6 +93,51 @@ TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
                     HasSubstr("Pod/other: skip, NotRdma")));
 }
 
+TEST_F(CliExplain, PodsToActOnStandFirstAndPodsThatDifferByNodeShareATextBelow) {
+  const auto on = [](const char* name, const char* node, const std::string& env) {
+    return named(named(named(kPod, "train", name), "\"hostNetwork\"",
+                       R"("nodeName": ")" + std::string(node) + R"(", "hostNetwork")"),
+                 "\"name\": \"c\"", "\"name\": \"c\"" + env);
+  };
+  const std::string tables = write("two.yaml", kTable + "---" + named(kTable, "gpu-1", "gpu-2"));
+  write("pod.yaml", on("a", "gpu-1", "") + "\n---\n" + on("b", "gpu-2", "") + "\n---\n" +
+                        on("d", "gpu-2", R"(, "env": [{"name": "NCCL_IB_HCA", "value": "mlx5_9"}])"));
+  const std::string text = explain({"--table", tables}).out;
+  EXPECT_THAT(text, StartsWith("1 of 3 pods to act on: Pod/d"));
+  EXPECT_LT(text.find("\nPod/d\n"), text.find("\nPod/a\nPod/b\n"));
+  EXPECT_THAT(text, HasSubstr("gpu-1, gpu-2\n"));
+}
+
+TEST_F(CliExplain, WhatAllUsersHaveChosenIsToldOfAll) {
+  const auto off = [](const char* name) {
+    return named(named(kPod, "train", name), "\"name\": \"c\"",
+                 R"("name": "c", "env": [{"name": "NCCL_IB_DISABLE", "value": "1"}])");
+  };
+  write("pod.yaml", off("a") + "\n---\n" + off("b") + "\n---\n" + off("d"));
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("All 3 pods: NCCL_IB_DISABLE=1 turns"));
+  write("pod.yaml", off("a") + "\n---\n" + off("b") + "\n---\n" + kPod);
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("2 of 3 pods, first Pod/a: NCCL_IB_DISABLE=1"));
+}
+
+TEST_F(CliExplain, AFieldOrQuantityThatTheApiServerRefusesIsNamed) {
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    write("pod.yaml", named(kPod, from, to));
+    const CliResult result = explain({"--table", table});
+    EXPECT_EQ(result.code, 4) << to;
+    return result.err;
+  };
+  EXPECT_THAT(refused("\"limits\"", "\"limit\""),
+              HasSubstr("spec.containers[0].resources.limit is no field: do you mean limits?"));
+  EXPECT_THAT(refused("\"hostNetwork\"", "\"hostnetwork\""),
+              HasSubstr("spec.hostnetwork is no field: do you mean hostNetwork?"));
+  EXPECT_THAT(refused("\"name\": \"c\"", R"("name": "c", "env": [{"name": "A", "valu": "x"}])"),
+              HasSubstr("spec.containers[0].env[0].valu is no field: do you mean value?"));
+  EXPECT_THAT(refused("\"limits\"", "\"requests\""), HasSubstr("is requested without the same limit"));
+  EXPECT_THAT(refused("rdma/hca", "rdma.hca"), HasSubstr("rdma.hca is no resource of containers"));
+  write("pod.yaml", named(kPod, "\"hostNetwork\"", "\"aFieldOfTomorrow\": 1, \"hostNetwork\""));
+  EXPECT_EQ(explain({"--table", table}).code, 0);
+}
+
 TEST_F(CliExplain, ContainersThatStandBesideASpecAreRefused) {
   write("pod.yaml", "kind: Pod\nmetadata:\n  name: a\n  containers: [{name: c, image: x}]\n");
   EXPECT_THAT(explain({"--table", table}).err, HasSubstr("its containers have to stand in `spec`"));

@@ -332,8 +332,8 @@ TEST(JobAnswer, AValueThatHasToBeEqualAndIsNot) {
 
 TEST(JobAnswer, WhatAPodTakesFromElsewhereIsNotCompared) {
   EXPECT_THAT(texts_of(with_odd([](Worker& worker) {
-                         worker.env = Json::array(
-                             {env_literal("QPS", "4"), env_literal("NCCL_IB_QPS_PER_CONNECTION", "$(QPS)")});
+                         worker.env =
+                             Json::array({env_literal("NCCL_IB_QPS_PER_CONNECTION", "$(QPS_SERVICE_PORT)")});
                        }).answer.findings),
               IsEmpty());
 }
@@ -424,9 +424,8 @@ TEST(JobAnswer, WhereMostRanksHaveAShortListOfTheirOwnTheyAreTheOddOnes) {
 }
 
 TEST(JobAnswer, AValueThatOneRankTakesFromElsewhereIsInTheFirstSentence) {
-  const AnsweredJob asked = with_odd([](Worker& worker) {
-    worker.env = Json::array({env_literal("ALGO", "Ring"), env_literal("NCCL_ALGO", "$(ALGO)")});
-  });
+  const AnsweredJob asked = with_odd(
+      [](Worker& worker) { worker.env = Json::array({env_literal("NCCL_ALGO", "$(ALGO_SERVICE_HOST)")}); });
   EXPECT_THAT(asked.answer.sentence,
               EndsWith("But NCCL_ALGO of rank worker-2 is not in the pod's text, and was not compared."));
 }

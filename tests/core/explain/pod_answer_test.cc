@@ -509,9 +509,10 @@ TEST(PodAnswer, WhatTheUserSetIsNoChange) {
   expect_golden(asked.text());
 }
 
-TEST(PodAnswer, OfTwoEntriesOfOneNameTheLastCountsAndReferencesAreNotGuessed) {
+TEST(PodAnswer, OfTwoEntriesOfOneNameTheLastCountsAndReferencesAreExpanded) {
   const Json env = Json::array({env_literal("NCCL_DEBUG", "INFO"), env_literal("NCCL_DEBUG", "WARN"),
-                                env_literal("SECRET", "s3cret"), env_literal("NCCL_ALGO", "$(SECRET)"),
+                                env_literal("SECRET", "s3cret"), env_literal("ALGO", "Ring"),
+                                env_literal("NCCL_ALGO", "$(ALGO)"), env_literal("NCCL_NET", "$(A_PORT)"),
                                 env_literal("NCCL_PROTO", "$(LATER)"), env_literal("LATER", "Simple")});
   expect_golden(ask(pod({container("c", env)})).text());
 }

@@ -814,7 +814,7 @@ TEST(Explain, ARankOfAnotherNetworkOrInterfaceIsTold) {
   EXPECT_THAT(
       texts_of(apart.findings),
       Contains("warning OddNode: Its ranks are not on their node's network (hostNetwork), and those of "
-               "Pod/a and 1 more."));
+               "Pod/a and 1 more are."));
   EXPECT_THAT(host.findings, IsEmpty());
   Explanation own =
       explained(equipped(pod({container("c", {env_literal("NCCL_SOCKET_IFNAME", "eth9")})})), policy, &table);
@@ -899,6 +899,43 @@ TEST(Explain, InAPodOfItsOwnNetworkListsAreJudgedToo) {
   table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
   EXPECT_THAT(told({}),
               Contains(HasSubstr("warning DeviceNotOpened: node-a: RDMA devices are in exclusive")));
+}
+
+TEST(Explain, FewerNetworksThanThePolicyExpectsAreToldAlsoWhereThePodLooksItself) {
+  NcclPolicy policy = kHostPolicy;
+  policy.resources = {{"rdma/hca", Exposure::SubInterface}};
+  policy.fabric.expect_ports = 4;
+  PlanOptions options;
+  options.resolver.emplace().image = "example.org/resolver:1";
+  const NodeFabric table = rails(4);
+  const auto told = [&](const char* networks) {
+    Json made = equipped(pod({container("c")}, false));
+    made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = networks;
+    return texts_of(explained(made, policy, &table, {2, 21, 5}, options).findings);
+  };
+  EXPECT_THAT(told("a,b"), Contains("warning MissingRail: The pod's networks bring 2 of 4 rails."));
+  EXPECT_THAT(told("a,b,c,d"), IsEmpty());
+}
+
+TEST(Explain, AnEmptyListOfTheUsersIsCalledEmpty) {
+  NodeFabric table = rails(2);
+  table.ports.emplace_back(table.ports[0]).hca = "mlx5_9";
+  NcclPolicy policy = kHostPolicy;
+  policy.fabric.hcas = {"mlx5_[0-8]"};
+  EXPECT_THAT(
+      texts_of(explained(equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "")})})), policy, &table)
+                   .findings),
+      ElementsAre(HasSubstr("UserListShort: NCCL_IB_HCA is the user's own, empty, which counts as unset, and "
+                            "takes more than the node's 2 HCAs")));
+}
+
+TEST(Explain, ARankBeyondALimitGetsNothingByNobodysChoice) {
+  Json made = equipped(kHostPod);
+  made["metadata"]["annotations"]["example.org/long"] = std::string(250'000, 'x');
+  const Explanation beyond = explained(made, kHostPolicy, nullptr);
+  EXPECT_EQ(beyond.reason, Reason::BudgetExceeded);
+  EXPECT_THAT(texts_of(beyond.findings),
+              ElementsAre(HasSubstr("warning NoList: No HCA list (BudgetExceeded)")));
 }
 
 TEST(Explain, APodWithGpusAndRdmaNetworksThatAsksForNoResourceIsTold) {

@@ -15,33 +15,46 @@ struct Entry {
   std::string value;
 };
 
-// The names of the entries whose references stay text.
-std::vector<std::string> texts_in(const std::vector<Entry>& entries, bool env_from = false) {
+// The values of the entries; "?" where it is not known.
+std::vector<std::string> values_of(const std::vector<Entry>& entries, bool env_from = false) {
   Container container;
   for (const Entry& entry : entries) container.env.push_back({entry.name, entry.value, false, {}, {}});
   if (env_from) container.env_from_prefixes.emplace_back();
   const EnvReferences references(container);
-  std::vector<std::string> names;
-  for (const EnvEntry& entry : container.env) {
-    if (references.stays_text(entry)) names.emplace_back(entry.name);
-  }
-  return names;
+  std::vector<std::string> values;
+  for (const EnvEntry& entry : container.env) values.push_back(references.value_of(entry).value_or("?"));
+  return values;
 }
 
 TEST(EnvReferences, WhatAnEarlierEntryDefinesIsReplaced) {
-  EXPECT_THAT(texts_in({{"A", "x"}, {"B", "$(A)"}}), testing::IsEmpty());
-  EXPECT_THAT(texts_in({{"B", "$(A)"}, {"A", "x"}}), testing::ElementsAre("B")) << "defined later";
-  EXPECT_THAT(texts_in({{"A", "$(A)"}}), testing::ElementsAre("A")) << "by itself";
-  EXPECT_THAT(texts_in({{"A", "x"}, {"A", "$(A)y"}}), testing::IsEmpty()) << "by its namesake";
-  EXPECT_THAT(texts_in({{"A", "x"}, {"B", "$(A),$(C)"}}), testing::ElementsAre("B")) << "one of two";
+  using ::testing::ElementsAre;
+  EXPECT_THAT(values_of({{"A", "x"}, {"B", "<$(A)>"}, {"C", "$(B)$(A)"}}), ElementsAre("x", "<x>", "<x>x"));
+  EXPECT_THAT(values_of({{"B", "$(A)"}, {"A", "x"}}), ElementsAre("$(A)", "x")) << "defined later";
+  EXPECT_THAT(values_of({{"A", "$(A)"}}), ElementsAre("$(A)")) << "by itself";
+  EXPECT_THAT(values_of({{"A", "x"}, {"A", "$(A)y"}, {"B", "$(A)"}}), ElementsAre("x", "xy", "xy"));
+  EXPECT_THAT(values_of({{"A", "x"}, {"B", "$(A),$(C)"}}), ElementsAre("x", "x,$(C)")) << "one of two";
 }
 
-TEST(EnvReferences, WhatMayComeFromElsewhereIsNotJudged) {
-  EXPECT_THAT(texts_in({{"B", "$(A)"}}, true), testing::IsEmpty());
-  EXPECT_THAT(texts_in({{"B", "$(HUB_SERVICE_HOST):$(HUB_PORT)"}}), testing::IsEmpty());
+TEST(EnvReferences, WhatMayComeFromElsewhereIsNotKnown) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(values_of({{"B", "$(A)"}, {"C", "c"}}, true), ElementsAre("?", "c"));
+  EXPECT_THAT(values_of({{"B", "$(HUB_SERVICE_HOST)"}, {"C", "$(HUB_PORT)"}, {"D", "$(B)"}}),
+              ElementsAre("?", "?", "?"));
   Container container;
   container.env.push_back({"A", "$(B)", true, {}, {}});
-  EXPECT_FALSE(EnvReferences(container).stays_text(container.env[0]));
+  EXPECT_EQ(EnvReferences(container).value_of(container.env[0]), std::nullopt);
+}
+
+TEST(EnvReferences, ATextThatDoublesIsBounded) {
+  std::vector<Entry> entries{{"V0", "xx"}};
+  for (int i = 1; i < 64; ++i) {
+    const std::string before = "$(V" + std::to_string(i - 1) + ")";
+    entries.push_back({"V" + std::to_string(i), before + before});
+  }
+  const auto values = values_of(entries);
+  EXPECT_EQ(values[10].size(), 2048U);
+  EXPECT_EQ(values[13], "?");
+  EXPECT_EQ(values.back(), "?");
 }
 
 TEST(EnvReferences, AnEscapedOneOrHalfOneIsNone) {

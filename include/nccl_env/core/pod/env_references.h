@@ -3,11 +3,11 @@
 // Service defines NAME, and leaves it as it stands elsewhere (Kubernetes' API reference, EnvVar.value).
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nccl_env/core/pod/review.h"
 
@@ -15,23 +15,23 @@ namespace nccl_env {
 
 // The first $(NAME) in a value, whole; "" where there is none.
 std::string_view first_reference(std::string_view value);
-
 // Says of a variable that its value holds a reference that stays as it stands.
 std::string reference_problem(std::string_view variable, std::string_view value);
 
+// The values that the kubelet makes of a container's entries, as far as the manifest tells them.
 class EnvReferences {
  public:
   explicit EnvReferences(const Container& container) : container_(container) {}
 
-  // True if the value of the container's entry holds a reference that stays as it stands.
-  [[nodiscard]] bool stays_text(const EnvEntry& entry) const;
+  // Absent for what comes from elsewhere, and for texts of more than 4 KiB.
+  [[nodiscard]] const std::optional<std::string>& value_of(const EnvEntry& entry) const;
 
  private:
-  using Places = std::map<std::string_view, std::size_t>;
-  [[nodiscard]] const Places& places() const;
+  using Values = std::vector<std::optional<std::string>>;
+  [[nodiscard]] Values expanded() const;
 
   const Container& container_;
-  mutable std::optional<Places> places_;  // of the first entry of each name; made once it is needed
+  mutable std::optional<Values> values_;  // of the entries in order; made once they are needed
 };
 
 }  // namespace nccl_env
