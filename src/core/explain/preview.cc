@@ -355,11 +355,22 @@ void add_outside(const ExplainInput& input, const Subject& pod, Explanation& int
        "plugin that moves them."});
 }
 
-// The pod's networks bring fewer rails than the policy expects, which the init container finds, too.
+// The pod's networks bring fewer rails than the policy expects, which the init container finds, too; or than
+// the node has, which may be meant.
 void add_few_rails(const ExplainInput& input, const Subject& pod, Explanation& into) {
-  if (!input.plan.inject || input.plan.few_rails.empty()) return;
-  into.findings.push_back({Code::MissingRail, Severity::Warning, pod, input.plan.few_rails,
-                           "Ask for a network of each rail, or correct expectPorts of the policy."});
+  if (!input.plan.inject || input.plan.exposure != Exposure::SubInterface) return;
+  if (!input.plan.few_rails.empty())
+    into.findings.push_back({Code::MissingRail, Severity::Warning, pod, input.plan.few_rails,
+                             "Ask for a network of each rail, or correct expectPorts of the policy."});
+  if (!input.plan.few_rails.empty() || !input.table || !input.policy) return;
+  const NetworkMatch networks = match_networks(input.pod, *input.policy);
+  const std::size_t rails =
+      choose_policy_ports(*input.table, *input.policy, Exposure::SubInterface, input.now).fabric.size();
+  if (networks.any && networks.rails > 0 && networks.rails < rails)
+    into.findings.push_back({Code::MissingRail, Severity::Info, pod,
+                             "The pod's networks bring " + std::to_string(networks.rails) +
+                                 " of the node's " + std::to_string(rails) + " rails.",
+                             "Ask for a network of each rail."});
 }
 
 // The node gives no list, and NCCL takes what it finds.

@@ -915,6 +915,10 @@ TEST(Explain, FewerNetworksThanThePolicyExpectsAreToldAlsoWhereThePodLooksItself
   };
   EXPECT_THAT(told("a,b"), Contains("warning MissingRail: The pod's networks bring 2 of 4 rails."));
   EXPECT_THAT(told("a,b,c,d"), IsEmpty());
+  policy.fabric.expect_ports.reset();
+  EXPECT_THAT(told("a,b"),
+              ElementsAre("info MissingRail: The pod's networks bring 2 of the node's 4 rails."));
+  EXPECT_THAT(told("a,b,c,d"), IsEmpty());
 }
 
 TEST(Explain, AnEmptyListOfTheUsersIsCalledEmpty) {
