@@ -108,7 +108,8 @@ std::vector<Alike> alike_pods(const std::vector<ExplainedPod>& pods, Choices cho
     if (std::ranges::find(same.nodes, pod.explanation.node) == same.nodes.end())
       same.nodes.push_back(pod.explanation.node);
   }
-  std::ranges::stable_partition(all, [](const Alike& same) { return !is_good(same.explanation.findings); });
+  std::stable_partition(all.begin(), all.end(),
+                        [](const Alike& same) { return !is_good(same.explanation.findings); });
   return all;
 }
 
