@@ -787,9 +787,9 @@ Result<Documents> parse_text(std::string_view text, std::string_view file_name, 
   }
   auto parsed = parse_yaml_documents(text, remarks, lines);
   if (auto* documents = std::get_if<Documents>(&parsed)) return std::move(*documents);
-  // YAML's reader may be at its end before the place that is wrong.
-  const std::size_t name = text.find_first_not_of(" \t\r\n", start + 1);
-  if (of_json && name != text.npos && text[name] == '"') return error_at(file_name, text, *of_json);
+  // A JSON document that is cut: YAML's reader stumbles at its beginning.
+  const bool cut = of_json && of_json->offset > text.find_last_not_of(" \t\r\n");
+  if (cut) return error_at(file_name, text, *of_json);
   const auto& problem = std::get<YamlProblem>(parsed);
   const bool is_template = text.find("{{") != text.npos;
   return Error{

@@ -83,7 +83,10 @@ std::string summary_of_good(const std::vector<ExplainedPod>& pods) {
   if (other == pods.end()) return paragraph(head + ": " + text + ".") + "\n";
   std::string others = title_of(other->source) + ": " + sentence_of(other->explanation);
   if (!others.ends_with('.')) others += '.';
-  return paragraph(head + (whole ? ", and not all the same: " : ": ") + title_of(first->source) + ": " +
+  const bool alike = std::ranges::all_of(pods, [&](const ExplainedPod& pod) {
+    return !gets(pod) || anywhere(pod.explanation) == anywhere(first->explanation);
+  });
+  return paragraph(head + (alike ? ": " : ", and not all the same: ") + title_of(first->source) + ": " +
                    text + "; " + others) +
          "\n";
 }

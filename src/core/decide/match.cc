@@ -88,9 +88,10 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
   return found;
 }
 
-// Why pods with these networks may lack rails of such a fabric; "" if they have them all.
+// Why pods with these networks may lack rails of such a fabric; "" if they have them all. `few`: since these
+// bring fewer than are expected.
 std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, const NetworkMatch& networks,
-                          bool no_rail) {
+                          bool no_rail, bool& few) {
   if (fabric.link_layer == LinkLayer::InfiniBand) return {};
   const auto& expected = fabric.expect_ports;
   if (!networks.problem.empty())
@@ -102,7 +103,8 @@ std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, co
                                      "says, and this pod asks for none.";
   }
   if (networks.rails == 0) return "The pod's annotations do not say how many networks it gets.";
-  if (expected && networks.rails < static_cast<std::size_t>(*expected))
+  few = expected && networks.rails < static_cast<std::size_t>(*expected);
+  if (few)
     return "The pod's networks bring " + std::to_string(networks.rails) + " of " + std::to_string(*expected) +
            " rails.";
   if (!expected && networks.rails == 1)
@@ -117,15 +119,11 @@ std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, co
 // known yet: the pod has to have the rails of each variant.
 void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch& match) {
   if (match.exposure != Exposure::SubInterface || policy.hca.kind != HcaRule::Kind::FromNode) return;
-  match.rails_unknown = rails_problem(policy.fabric, policy, networks, match.no_rail);
+  match.rails_unknown = rails_problem(policy.fabric, policy, networks, match.no_rail, match.few_rails);
   for (const PolicyVariant& variant : policy.variants) {
     if (match.rails_unknown.empty() && variant.fabric)
-      match.rails_unknown = rails_problem(*variant.fabric, policy, networks, match.no_rail);
+      match.rails_unknown = rails_problem(*variant.fabric, policy, networks, match.no_rail, match.few_rails);
   }
-  const bool few =
-      networks.any && networks.rails > 0 && networks.problem.empty() && policy.fabric.expect_ports;
-  match.few_rails = few && networks.rails < static_cast<std::size_t>(*policy.fabric.expect_ports) &&
-                    policy.fabric.link_layer != LinkLayer::InfiniBand;
   match.lacks_network = !match.rails_unknown.empty() && networks.problem.empty() && !networks.any;
 }
 

@@ -127,9 +127,12 @@ NameList rdma_networks_of(const Pod& pod) {
   return names;
 }
 
-// A resource that the policy matches, for a pod that asks for none; "" where the policy matches none.
+// "rdma/hca: 1", or a pattern of the policy's, for a pod that asks for none; "" where the policy matches
+// none.
 std::string resource_of(const NcclPolicy& policy) {
-  return policy.resources.empty() ? std::string() : policy.resources.front().name;
+  if (policy.resources.empty()) return {};
+  const std::string& name = policy.resources.front().name;
+  return is_extended_resource(name) ? name + ": 1" : "one that matches " + name;
 }
 
 std::string sorted_letters(std::string_view text) {
@@ -195,7 +198,7 @@ bool asks_for_processor(const Container& container) {
 bool may_have_devices(const Pod& pod) {
   return !pod.claims.empty() || !device_volumes(pod).empty() ||
          std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
-           return container.privileged ||
+           return (container.privileged && container.kind == ContainerKind::Main) ||
                   std::any_of(container.resources.begin(), container.resources.end(), may_be_rdma);
          });
 }
@@ -210,7 +213,8 @@ std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
   if (asked.processors && asked.resources.empty() && !asked.zeros.empty())
     return "The pod requests no " + join_some(asked.zeros, kMostAsked) + ": its quantity is 0, or no number.";
   const NameList networks = rdma_networks_of(pod);
-  if (asked.processors && asked.resources.empty() && !networks.empty() && !resource_of(policy).empty())
+  if (asked.processors && asked.resources.empty() && pod.claims.empty() && !networks.empty() &&
+      !resource_of(policy).empty())
     return "The pod has the GPUs and the networks of a rank (" + join_some(networks, kMostAsked) +
            "), and asks for no RDMA resource.";
   if (asked.resources.empty() || is_launcher(pod, asked.processors)) return {};
@@ -247,8 +251,8 @@ std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const Pod
   }
   if (const NameList names = networks_of(pod).names; !names.empty()) {
     if (const std::string resource = resource_of(policy);
-        asked.processors && asked.resources.empty() && !resource.empty())
-      sentences.push_back("Ask for the RDMA resource in the container's limits (" + resource + ": 1).");
+        asked.processors && asked.resources.empty() && pod.claims.empty() && !resource.empty())
+      sentences.push_back("Ask for the RDMA resource in the container's limits (" + resource + ").");
     sentences.push_back("If network " + either(names) + " brings the devices, " +
                         add_to("networks", policy, "- {name: " + names.front() + ", exposure: PodOwned}"));
   }

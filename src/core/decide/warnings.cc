@@ -74,14 +74,14 @@ constexpr std::array kWarnings{
             [](Of of) {
               const EnvReferences references(*of.container);
               const auto stays = [&](const EnvEntry& entry) {
-                if (!has_known_prefix(entry.name) || entry.is_literal()) return false;
+                if (entry.has_source || entry.is_literal() || !has_known_prefix(entry.name)) return false;
                 const auto& value = references.value_of(entry);
                 return value && !first_reference(*value).empty();
               };
               const auto found = std::ranges::find_if(of.container->env, stays);
               return found == of.container->env.end()
                          ? std::string()
-                         : about(of.container, reference_problem(found->name, found->value));
+                         : about(of.container, reference_problem(found->name, *references.value_of(*found)));
             }},
     Warning{Moment::Container,
             [](Of of) {

@@ -213,25 +213,28 @@ bool lacks_rails(const PodRecord& record) {
   return omitted != container->omitted.end() && omitted->second == to_string(Reason::PodRailsUnknown);
 }
 
-// Ranks that ask for fewer secondary networks than most, and so get fewer rails. Names may differ by node.
+// Ranks that lack a secondary network of the kind that they have, where most of their role have more of it.
+// Names may differ by node, and roles may be meant to have other rails.
 void check_secondary_networks(const View& view, Founds& into) {
-  std::map<std::size_t, RankIndexes> ranks_of;
+  std::map<std::string, std::map<std::size_t, RankIndexes>> roles;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
-    const bool told = lacks_rails(record);
-    if (view.ranks[rank].compared && !record.host_network && !told)
-      ranks_of[record.networks.size()].push_back(rank);
+    if (!view.ranks[rank].compared || record.host_network || lacks_rails(record)) continue;
+    roles[hca_family(view.ranks[rank].name)][record.networks.size()].push_back(rank);
   }
-  const auto usual = most(ranks_of);
-  for (const auto& [count, ranks] : ranks_of) {
-    if (!usual || count >= *usual) continue;
-    for (const std::size_t rank : ranks) {
-      const Names& names = view.record(rank).networks;
-      add(into, Code::OddNode, Severity::Warning, {rank},
-          "asks for " + count_of(count, "secondary network") + " where most ask for " +
-              std::to_string(*usual) + ": " +
-              list_difference(view.record(ranks_of[*usual].front()).networks, names),
-          {}, "Ask for the same networks in all ranks.");
+  for (const auto& [role, ranks_of] : roles) {
+    const auto usual = most(ranks_of);
+    if (!usual) continue;
+    const Names& all = view.record(ranks_of.at(*usual).front()).networks;
+    for (const auto& [count, ranks] : ranks_of) {
+      for (const std::size_t rank : ranks) {
+        const Names& names = view.record(rank).networks;
+        if (!lacks_kin(names, all)) continue;
+        add(into, Code::OddNode, Severity::Warning, {rank},
+            "asks for " + count_of(count, "secondary network") + " where most ask for " +
+                std::to_string(*usual) + ": " + list_difference(all, names),
+            {}, "Ask for the same networks in all ranks.");
+      }
     }
   }
 }

@@ -21,6 +21,8 @@
 #include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -407,7 +409,10 @@ std::vector<std::string> absent_names(const NodeFabric& seen, bool ports, bool i
         interfaces && entry.find(':') == std::string_view::npos &&
         (seen.interfaces
              ? std::ranges::find(*seen.interfaces, entry, &Interface::name) != seen.interfaces->end()
-             : std::ranges::find(seen.ports, entry, &Port::hca) == seen.ports.end());
+             : std::ranges::none_of(seen.ports, [&](const Port& port) {
+                 const auto netdevs = netdevs_of(port);
+                 return port.hca == entry && std::ranges::find(netdevs, entry) == netdevs.end();
+               }));
     if (!is_port && !may_be_interface) absent.emplace_back(entry);
   }
   return absent;
@@ -602,6 +607,15 @@ std::string list_difference(const std::vector<std::string>& from, const std::vec
   const std::string without = only_in(from, to), with = only_in(to, from);
   return (without.empty() ? "" : "without " + without) + (without.empty() || with.empty() ? "" : "; ") +
          (with.empty() ? "" : "with " + with);
+}
+
+bool lacks_kin(const std::vector<std::string>& fewer, const std::vector<std::string>& more) {
+  if (fewer.size() >= more.size()) return false;
+  std::set<std::string> kinds;
+  for (const std::string& name : fewer) kinds.insert(hca_family(name));
+  const std::set<std::string_view> has(fewer.begin(), fewer.end());
+  return std::ranges::any_of(
+      more, [&](const std::string& name) { return !has.contains(name) && kinds.contains(hca_family(name)); });
 }
 
 std::string continued(std::string sentence) {

@@ -113,6 +113,9 @@ std::string with_names(std::string_view remedy, std::string_view pod, std::strin
 // "without mlx5_4; with mlx5_9": how the second list differs from the first.
 std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to);
 
+// True if `fewer` has not as many names as `more`, and lacks one of a kind that it has: rail-1 beside rail-0.
+bool lacks_kin(const std::vector<std::string>& fewer, const std::vector<std::string>& more);
+
 // The sentence as it follows on "but": "The pod …" -> "the pod …".
 std::string continued(std::string sentence);
 

@@ -364,13 +364,14 @@ void add_few_rails(const ExplainInput& input, const Subject& pod, Explanation& i
                              "Ask for a network of each rail, or correct expectPorts of the policy."});
   if (!input.plan.few_rails.empty() || !input.table || !input.policy) return;
   const NetworkMatch networks = match_networks(input.pod, *input.policy);
-  const std::size_t rails =
-      choose_policy_ports(*input.table, *input.policy, Exposure::SubInterface, input.now).fabric.size();
-  if (networks.any && networks.rails > 0 && networks.rails < rails)
-    into.findings.push_back({Code::MissingRail, Severity::Info, pod,
-                             "The pod's networks bring " + std::to_string(networks.rails) +
-                                 " of the node's " + std::to_string(rails) + " rails.",
-                             "Ask for a network of each rail."});
+  const std::vector<const Port*> fabric =
+      choose_policy_ports(*input.table, *input.policy, Exposure::SubInterface, input.now).fabric;
+  if (!networks.any || networks.rails == 0 || networks.rails >= fabric.size()) return;
+  if (link_layer_of(*fabric.front()) == LinkLayer::InfiniBand) return;  // whose rails need no network
+  into.findings.push_back({Code::MissingRail, Severity::Info, pod,
+                           "The pod's networks bring " + std::to_string(networks.rails) + " of the node's " +
+                               std::to_string(fabric.size()) + " rails.",
+                           "Ask for a network of each rail."});
 }
 
 // The node gives no list, and NCCL takes what it finds.

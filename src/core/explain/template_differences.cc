@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "engines/nccl/interfaces.h"
 #include "engines/nccl/ports.h"
 #include "explain/judgement.h"
 #include "nccl_env/core/engines/catalogue.h"
@@ -232,7 +233,8 @@ bool compare_networks(std::span<const NamedTemplate> ranks) {
   return true;
 }
 
-// Tells of ranks that ask for fewer secondary networks than another one does, and so get fewer rails.
+// Tells of ranks that lack a secondary network of the kind that they have, and another one has. Templates may
+// be meant to have fewer rails.
 void compare_secondary_networks(std::span<const NamedTemplate> ranks) {
   const auto networks = [](const NamedTemplate& rank) -> const std::vector<std::string>& {
     return rank.explanation->demands.networks;
@@ -240,9 +242,8 @@ void compare_secondary_networks(std::span<const NamedTemplate> ranks) {
   const auto most =
       std::ranges::max_element(ranks, {}, [&](const NamedTemplate& rank) { return networks(rank).size(); });
   for (const NamedTemplate& each : ranks) {
-    if (each.explanation->exposure == Exposure::Host || networks(each).size() == networks(*most).size())
-      continue;
-    add_odd(each, Code::OddNode, Severity::Warning,
+    if (each.explanation->exposure == Exposure::Host || !lacks_kin(networks(each), networks(*most))) continue;
+    add_odd(each, Code::OddNode, each.path.starts_with("Pod/") ? Severity::Warning : Severity::Info,
             "It asks for " + count_of(networks(each).size(), "secondary network") + ", " +
                 printable(most->path) + " for " + std::to_string(networks(*most).size()) + ": " +
                 list_difference(networks(*most), networks(each)) + ".",
@@ -266,9 +267,9 @@ void compare_interfaces(std::span<const NamedTemplate> ranks) {
   for (const NamedTemplate& each : ranks) {
     const Value* own = own_of(each);
     const auto other = given.find(each.explanation->node);
-    if (!own || name_of(each).empty() || other == given.end() || name_of(each) == name_of(*other->second) ||
-        !is_good(each.explanation->findings))
-      continue;
+    if (!own || !own->value || other == given.end() || !is_good(each.explanation->findings)) continue;
+    const NcclNameList list = parse_nccl_name_list(*own->value, kNewestNccl, kNcclMaxInterfaces);
+    if (own->value->size() < 2 || list.selects(name_of(*other->second), -1)) continue;  // a prefix, a list
     add_odd(each, Code::OddNode, Severity::Warning,
             "NCCL_SOCKET_IFNAME is " + words(*own->value) + " here, of the user's own, and " +
                 words(name_of(*other->second)) + " in " + printable(other->second->path) +

@@ -823,6 +823,13 @@ TEST(Explain, ARankOfAnotherNetworkOrInterfaceIsTold) {
   compare_templates(both);
   EXPECT_THAT(texts_of(own.findings), Contains(HasSubstr("NCCL_SOCKET_IFNAME is eth9 here")));
   EXPECT_THAT(usual.findings, IsEmpty());
+  for (const char* same : {"eth", "=eth0", "eth1,eth0", "^docker,lo"}) {
+    Explanation spelt =
+        explained(equipped(pod({container("c", {env_literal("NCCL_SOCKET_IFNAME", same)})})), policy, &table);
+    const NamedTemplate two[] = {{"Pod/a", &spelt}, {"Pod/b", &usual}};
+    compare_templates(two);
+    EXPECT_THAT(texts_of(spelt.findings), Not(Contains(HasSubstr("OddNode")))) << same;
+  }
 }
 
 TEST(Explain, ARankOfFewerNetworksIsTold) {
@@ -841,6 +848,10 @@ TEST(Explain, ARankOfFewerNetworksIsTold) {
   EXPECT_THAT(texts_of(odd.findings),
               ElementsAre("warning OddNode: It asks for 1 secondary network, Pod/a for 2: "
                           "without ml/rail-1."));
+  Explanation more = with("rail-0,rail-1,storage"), less = with("rail-0,rail-1");
+  const NamedTemplate rails_alike[] = {{"Pod/a", &more}, {"Pod/b", &less}};
+  compare_templates(rails_alike);
+  EXPECT_THAT(less.findings, IsEmpty()) << "a network that brings no rail";
 }
 
 TEST(Explain, AReferenceThatNothingDefinesIsTheAnswer) {
@@ -951,6 +962,8 @@ TEST(Explain, APodWithGpusAndRdmaNetworksThatAsksForNoResourceIsTold) {
       ElementsAre(AllOf(HasSubstr("The pod has the GPUs and the networks of a rank (ml/rdma-net-0), and "
                                   "asks for no RDMA resource."),
                         EndsWith("So NCCL finds no HCA, and uses sockets."))));
+  made["spec"]["resourceClaims"] = {{{"name", "nics"}, {"resourceClaimTemplateName", "nics"}}};
+  EXPECT_THAT(explained(made, kHostPolicy, nullptr).findings, IsEmpty()) << "it may ask by a claim";
 }
 
 }  // namespace

@@ -40,6 +40,10 @@ TEST(EnvReferences, WhatMayComeFromElsewhereIsNotKnown) {
   EXPECT_THAT(values_of({{"B", "$(A)"}, {"C", "c"}}, true), ElementsAre("?", "c"));
   EXPECT_THAT(values_of({{"B", "$(HUB_SERVICE_HOST)"}, {"C", "$(HUB_PORT)"}, {"D", "$(B)"}}),
               ElementsAre("?", "?", "?"));
+  EXPECT_THAT(values_of({{"B", "$(LWS_LEADER_ADDRESS):29500"}}), ElementsAre("?"))
+      << "a webhook puts it first";
+  const std::string vast(5000, 'x');
+  EXPECT_THAT(values_of({{"B", vast}, {"C", "$(B)"}}), ElementsAre(vast, "?"));
   Container container;
   container.env.push_back({"A", "$(B)", true, {}, {}});
   EXPECT_EQ(EnvReferences(container).value_of(container.env[0]), std::nullopt);

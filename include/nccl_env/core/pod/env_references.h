@@ -18,12 +18,12 @@ std::string_view first_reference(std::string_view value);
 // Says of a variable that its value holds a reference that stays as it stands.
 std::string reference_problem(std::string_view variable, std::string_view value);
 
-// The values that the kubelet makes of a container's entries, as far as the manifest tells them.
+// The values that the kubelet makes of a container's entries, as far as the manifest tells them; "$$" stays.
 class EnvReferences {
  public:
   explicit EnvReferences(const Container& container) : container_(container) {}
 
-  // Absent for what comes from elsewhere, and for texts of more than 4 KiB.
+  // Absent for what comes from elsewhere, and for references that make more than 4 KiB.
   [[nodiscard]] const std::optional<std::string>& value_of(const EnvEntry& entry) const;
 
  private:
