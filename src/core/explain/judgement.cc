@@ -502,6 +502,7 @@ std::string policys_remedy(std::string_view variable) {
 
 void judge_policys_setting(std::string_view name, std::string_view value, const Subject& of,
                            std::vector<Finding>& into) {
+  if (!first_reference(value).empty()) return;  // the container may define it
   const std::size_t before = into.size();
   judge_setting(name, value, of, into);
   if (into.size() > before) into.back().remedy = policys_remedy(name);
