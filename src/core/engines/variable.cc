@@ -21,12 +21,17 @@ using Problem = std::optional<std::string>;
 constexpr std::size_t kLongestInterface = 15;  // Linux: IFNAMSIZ without its end
 constexpr std::size_t kLongestDevice = 63;     // Linux: IB_DEVICE_NAME_MAX likewise
 
-// "3", where blanks or quotes are all that is wrong.
-std::string_view bare_number(std::string_view value) {
+// "3", where blanks or quotes are all that is wrong, and of "+3" and "0x3"; `read`: what the reader makes of
+// it.
+std::string bare_number(std::string_view value, std::int64_t read) {
   constexpr std::string_view kAround = " \t\r\n\"'";
   value.remove_prefix(std::min(value.find_first_not_of(kAround), value.size()));
   value = value.substr(0, value.find_last_not_of(kAround) + 1);
-  return plain_decimal(value) ? value : "a whole number";
+  if (plain_decimal(value)) return std::string(value);
+  const bool hex = (value.starts_with("0x") || value.starts_with("0X")) && value.size() > 2 &&
+                   value.find_first_not_of("0123456789abcdefABCDEF", 2) == value.npos;
+  const bool plus = value.starts_with('+') && plain_decimal(value.substr(1));
+  return hex || plus ? std::to_string(read) : "a whole number";
 }
 
 Problem integer_problem(const Variable& variable, std::string_view value, std::string_view reader) {
@@ -36,7 +41,7 @@ Problem integer_problem(const Variable& variable, std::string_view value, std::s
   const auto read = nccl_integer(value);
   if (!number && read) {
     return in_quotes(value) + " is not a plain decimal number: " + std::string(reader) + " would read " +
-           std::to_string(*read) + ": write " + std::string(bare_number(value));
+           std::to_string(*read) + ": write " + bare_number(value, *read);
   }
   if (number && *number >= variable.min && *number <= variable.max) return std::nullopt;
   return with_note(

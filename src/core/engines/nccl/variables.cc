@@ -461,6 +461,10 @@ Problem entries_problem(const Variable& variable, std::string_view entries) {
   std::int64_t count = 0;
   for (bool more = true; more; ++count) {
     const std::string_view entry = cut_entry(entries, ',', more);
+    if (entry.empty() && variable.kind != ValueKind::HcaGroups) {
+      --count;  // NCCL passes over it
+      continue;
+    }
     if (auto problem = entry_problem(variable, entry)) return problem;
   }
   if (variable.max > 0 && count > variable.max)
@@ -659,6 +663,8 @@ std::optional<std::string> name_problem(std::string_view name) {
   if (meant.empty()) meant = nearest(name, kNames);
   if (meant.empty()) meant = with_more_words(name);
   if (meant.empty()) return std::nullopt;
+  if (name == "NCCL_TIMEOUT")  // its values are seconds
+    return "is not a variable of NCCL's: PyTorch takes its time-out as init_process_group(timeout)";
   return "is not a variable of NCCL's: do you mean " + std::string(meant) + "?";
 }
 
