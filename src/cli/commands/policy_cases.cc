@@ -9,6 +9,7 @@
 
 #include "commands/pod_preview.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/engines/nccl/variable_names.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/policy/reasons.h"

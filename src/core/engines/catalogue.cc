@@ -12,6 +12,7 @@
 #include "engines/nvshmem/nvshmem.h"
 #include "engines/ucx/ucx.h"
 #include "engines/vllm/vllm.h"
+#include "nccl_env/core/engines/nccl/variable_names.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"

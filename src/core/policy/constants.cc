@@ -6,6 +6,7 @@
 
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/variable_names.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/spelling.h"

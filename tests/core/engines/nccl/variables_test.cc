@@ -85,31 +85,6 @@ void refuses(const std::string& name, const std::vector<std::string>& values) {
   }
 }
 
-TEST(NameProblem, OfAMisspeltBeginningNamesTheVariableThatIsMeant) {
-  for (const std::string_view name : {"NCLL_DEBUG", "NCL_DEBUG", "nccl_debug", "Nccl_Debug", "NCCLL_DEBUG"})
-    EXPECT_EQ(name_problem(name), "is not a variable of NCCL's: do you mean NCCL_DEBUG?") << name;
-  for (const std::string_view name :
-       {"NCLL_MINE", "NVCC_DEBUG", "DEBUG", "N_DEBUG", "NCCL", "_", "NCCL_DEBUG"})
-    EXPECT_EQ(name_problem(name), std::nullopt) << name;
-  EXPECT_EQ(name_problem("NCCL_GID_INDEX"), "is not a variable of NCCL's: do you mean NCCL_IB_GID_INDEX?");
-  EXPECT_EQ(name_problem("NCCL_IB_QPS_PER_CONN"),
-            "is not a variable of NCCL's: do you mean NCCL_IB_QPS_PER_CONNECTION?");
-  EXPECT_EQ(name_problem("NCCL_IB_RES"), std::nullopt);  // two begin so
-  EXPECT_EQ(name_problem("NCCL_IB_TRAFFIC_CLASS"), "is not a variable of NCCL's: do you mean NCCL_IB_TC?");
-  EXPECT_EQ(name_problem("NCCL_TIMEOUT"),
-            "is not a variable of NCCL's: PyTorch takes its time-out as init_process_group(timeout)");
-  EXPECT_EQ(name_problem("NCCL_DISABLE_IB"), "is not a variable of NCCL's: do you mean NCCL_IB_DISABLE?");
-  EXPECT_EQ(name_problem("NCCL-IB-HCA"), "is not a variable of NCCL's: do you mean NCCL_IB_HCA?");
-  EXPECT_EQ(name_problem("NCCL-MINE"), std::nullopt);
-  EXPECT_EQ(name_problem("NCCL_SOCKET_INTERFACE"),
-            "is not a variable of NCCL's: do you mean NCCL_SOCKET_IFNAME?");
-  EXPECT_EQ(setting_problem("UCX_NET_DEVICE", "mlx5_0:1"),
-            "UCX_NET_DEVICE is not a variable of UCX's: do you mean UCX_NET_DEVICES?");
-  EXPECT_EQ(setting_problem("UCX_LOG_LEVEL", "info"), std::nullopt);
-  EXPECT_TRUE(has_known_prefix("NCLL_DEBUG"));
-  EXPECT_FALSE(has_known_prefix("NVCC_DEBUG"));
-}
-
 TEST(Meaning, OfADefaultIsThatOfNoValue) {
   const auto meaning = [](const char* name, const char* value) {
     return nccl_meaning(*find_nccl_variable(name), value);

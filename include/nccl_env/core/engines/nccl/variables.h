@@ -23,9 +23,6 @@ std::string nccl_meaning(const Variable& variable, std::string_view value);
 
 // Says what is wrong with a value of NCCL's variable that is not empty.
 std::optional<std::string> nccl_value_problem(const Variable& variable, std::string_view value);
-// "is not a variable of NCCL's: do you mean NCCL_IB_TIMEOUT?", for a name that is nearly one of the
-// catalogue's; nothing for any other.
-std::optional<std::string> name_problem(std::string_view name);
 // Whether NCCL_NET names a network that NCCL brings itself: others are a plugin's.
 bool is_network_of_nccl(std::string_view name);
 // Whether NCCL uses sockets by this setting, whatever devices there are.
