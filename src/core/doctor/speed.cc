@@ -160,14 +160,12 @@ void compare_rails(Report& report, const Quantity& quantity) {
   }
 }
 
-// Reports ports that were faster before: a link that came up with fewer lanes, a bond that lost a member.
 // `told`: ports that are known to be slow.
 void check_fallen(Report& report, const std::set<const Port*>& told) {
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail&, const Port& port) {
-    const auto rate = active_rate(node, port);
-    if (!rate || !port.max_rate_gbps || *rate >= *port.max_rate_gbps || told.contains(&port)) return;
+    if (!has_slowed(port) || told.contains(&port)) return;
     report.add(Code::RateLow, Severity::Warning, node, port,
-               text_of(*rate, " Gb/s") + ", after " + text_of(*port.max_rate_gbps, " Gb/s") +
+               text_of(*port.rate_gbps, " Gb/s") + ", after " + text_of(*port.max_rate_gbps, " Gb/s") +
                    " earlier, since the node booted");
   });
 }

@@ -212,8 +212,7 @@ void add_left_out(const NodeFabric& table, const NcclPolicy& policy, const PortC
 void add_slow(const PortChoice& choice, const Subject& of, std::vector<Finding>& into) {
   std::vector<const Port*> slow;
   std::ranges::copy_if(choice.ports, std::back_inserter(slow), [](const Port* port) {
-    const auto rate = rate_of(*port);
-    return rate && port->state == PortState::Active && port->max_rate_gbps && *rate < *port->max_rate_gbps;
+    return port->state == PortState::Active && has_slowed(*port);  // not by a table that is too old
   });
   if (slow.empty()) return;
   const auto text = [](const Port* port) {
@@ -427,9 +426,9 @@ void judge_lists(const NodeFabric& seen, const NcclEnv& own, const Subject& of, 
     if (!row || row->kind == ValueKind::Text || setting_problem(name, value)) continue;
     const bool groups = row->kind == ValueKind::HcaGroups;  // NCCL's, who stops where one is not there
     const bool ports = groups || (engines && engines->follows == Follows::Ports);
-    // UCX alone takes interfaces beside ports.
-    // Where they are known, NCCL's choice of them is judged.
+    // Where the interfaces are known, NCCL's choice of them is judged.
     const bool nccls = name == variable::kSocketIfname && !seen.interfaces;
+    // UCX alone takes interfaces beside ports.
     const bool interfaces =
         nccls || (engines && (engines->follows == Follows::Interface || name == "UCX_NET_DEVICES"));
     if (!ports && !interfaces) continue;

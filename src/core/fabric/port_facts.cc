@@ -73,6 +73,11 @@ std::optional<double> rate_of(const Port& port) {
   return port.state.value_or(PortState::Active) == PortState::Active ? port.rate_gbps : std::nullopt;
 }
 
+bool has_slowed(const Port& port) {
+  const auto rate = rate_of(port);
+  return rate && port.max_rate_gbps && *rate < *port.max_rate_gbps;
+}
+
 RowVerdict judge_row(const InterfaceIndex& interfaces, const GidRow& row, const std::vector<Cidr>& subnets) {
   const auto refuse = [](std::string why) { return RowVerdict{false, true, std::move(why)}; };
   if (row.gid.is_zero()) return refuse("an empty row");

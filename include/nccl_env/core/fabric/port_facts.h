@@ -38,6 +38,9 @@ bool has_no_gid(const Port& port);
 // Returns the rate; none if the port is known not to be Active: such a port reports whatever its driver falls
 // back to.
 std::optional<double> rate_of(const Port& port);
+// True if the port was faster before, since the node booted: its link came up with fewer lanes, or its bond
+// lost a member.
+bool has_slowed(const Port& port);
 
 // Facts that facts_of() in program/table_view.cc or doctor/report.cc tells in words of its own, or leaves
 // out.
