@@ -296,8 +296,8 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
 
 namespace {
 
-// What a user has chosen, which may be meant: fewer HCAs; "" if none has. "All 8 pods: …" where all are
-// alike.
+// Tells a user's choice that may be meant, as fewer HCAs; "" if there is none. "All 8 pods: …" where all
+// have it.
 std::string choice_of_a_user(const std::vector<JudgedPod>& pods) {
   std::string name, sentence;
   std::size_t alike = 0;

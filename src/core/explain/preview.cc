@@ -342,15 +342,15 @@ const Value* absent_inside(const ExplainInput& input, const ExplainedContainer& 
   return omission && omission->reason == Reason::NoFabricPort ? omission : nullptr;
 }
 
-// The devices of a shared plugin stay outside of the pod.
+// The devices of a shared plugin stay outside of the pod, as the node's reason says.
 void add_outside(const ExplainInput& input, const Subject& pod, Explanation& into) {
-  if (!input.plan.inject || !input.table || input.plan.exposure != Exposure::SubInterface ||
-      input.table->rdma_namespace_mode != RdmaNamespaceMode::Exclusive)
-    return;
+  const NodeValues* values = values_of_node(input);
+  if (!input.plan.inject || !values || input.plan.exposure != Exposure::SubInterface) return;
+  const Value* list = values->omission(variable::kIbHca);
+  if (!list || list->reason != Reason::PodOwnsDevices) return;
   into.findings.push_back(
       {Code::DeviceNotOpened, Severity::Warning, pod,
-       input.table->name + ": RDMA devices are in exclusive namespace mode, so those of a shared device "
-                           "plugin stay outside of the pod.",
+       list->detail + " Those of a shared device plugin stay outside.",
        "Set the node to shared mode (rdma system set netns shared), or give the pod devices of its own by a "
        "plugin that moves them."});
 }

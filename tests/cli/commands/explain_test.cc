@@ -133,9 +133,20 @@ TEST_F(CliExplain, AFieldOrQuantityThatTheApiServerRefusesIsNamed) {
   EXPECT_THAT(refused("\"name\": \"c\"", R"("name": "c", "env": [{"name": "A", "valu": "x"}])"),
               HasSubstr("spec.containers[0].env[0].valu is no field: do you mean value?"));
   EXPECT_THAT(refused("\"limits\"", "\"requests\""), HasSubstr("is requested without the same limit"));
+  for (const char* quantity : {"1.5", "-1", "\"-2\"", "\"1500m\""})
+    EXPECT_THAT(refused("\"rdma/hca\": 1", "\"rdma/hca\": " + std::string(quantity)),
+                HasSubstr("is no whole number, which the API server refuses"));
   EXPECT_THAT(refused("rdma/hca", "rdma.hca"), HasSubstr("rdma.hca is no resource of containers"));
   write("pod.yaml", named(kPod, "\"hostNetwork\"", "\"aFieldOfTomorrow\": 1, \"hostNetwork\""));
   EXPECT_EQ(explain({"--table", table}).code, 0);
+  for (const char* fine :
+       {"\"2\"", "2", "\"2000m\"", "\"2e0\"", "2, \"cpu\": 4, \"hugepages-2Mi\": \"4Gi\""}) {
+    write("pod.yaml", named(kPod, "\"rdma/hca\": 1", "\"rdma/hca\": " + std::string(fine)));
+    EXPECT_EQ(explain({"--table", table}).code, 0) << fine;
+  }
+  write("pod.yaml", named(kPod, "\"limits\": {\"rdma/hca\": 1}",
+                          R"("limits": {"rdma/hca": "${N}"}, "requests": {"rdma/hca": 8})"));
+  EXPECT_THAT(explain({"--table", table}).err, HasSubstr("render it first"));
 }
 
 TEST_F(CliExplain, ContainersThatStandBesideASpecAreRefused) {

@@ -876,6 +876,14 @@ TEST(Explain, ASlowRailOfTheListIsTold) {
       texts_of(explained(equipped(kHostPod), kHostPolicy, &table).findings),
       ElementsAre("warning RateLow: A port of the list runs slower than it did since the node booted: "
                   "mlx5_2:1 at 100 of 400 Gb/s."));
+  const auto told = [&] { return texts_of(explained(equipped(kHostPod), kHostPolicy, &table).findings); };
+  table.ports[1].state = PortState::Down;
+  EXPECT_THAT(told(), Not(Contains(HasSubstr("RateLow")))) << "down, which is told otherwise";
+  table.ports[1].state = PortState::Active;
+  table.ports[1].rate_gbps.reset();
+  EXPECT_THAT(told(), IsEmpty()) << "never known";
+  table.ports[1].rate_gbps = 400;
+  EXPECT_THAT(told(), IsEmpty()) << "back again";
 }
 
 TEST(Explain, TheNodesInterfaceThatIsNotKnownIsTold) {
@@ -910,6 +918,8 @@ TEST(Explain, InAPodOfItsOwnNetworkListsAreJudgedToo) {
   table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
   EXPECT_THAT(told({}),
               Contains(HasSubstr("warning DeviceNotOpened: node-a: RDMA devices are in exclusive")));
+  table.rdma_namespace_mode = RdmaNamespaceMode::Shared;
+  EXPECT_THAT(told({}), Not(Contains(HasSubstr("exclusive"))));
 }
 
 TEST(Explain, FewerNetworksThanThePolicyExpectsAreToldAlsoWhereThePodLooksItself) {
@@ -964,6 +974,27 @@ TEST(Explain, APodWithGpusAndRdmaNetworksThatAsksForNoResourceIsTold) {
                         EndsWith("So NCCL finds no HCA, and uses sockets."))));
   made["spec"]["resourceClaims"] = {{{"name", "nics"}, {"resourceClaimTemplateName", "nics"}}};
   EXPECT_THAT(explained(made, kHostPolicy, nullptr).findings, IsEmpty()) << "it may ask by a claim";
+}
+
+TEST(Explain, FaultsOfNcclsChoiceHaveTheRemedyThatMendsThem) {
+  NodeFabric table = rails(2);
+  const auto remedy_of_first = [&](const std::vector<Json>& env, NcclVersion version) {
+    const Explanation told = explained(equipped(pod({container("c", env)})), kHostPolicy, &table, version);
+    return told.findings.empty() ? std::string() : std::string(remedy_of(told.findings.front()));
+  };
+  const Json list = env_literal("NCCL_IB_HCA", "=mlx5_1,mlx5_2");
+  EXPECT_THAT(remedy_of_first({list}, {2, 20, 5}), StartsWith("Set NCCL_IB_GID_INDEX to the row"));
+  EXPECT_EQ(remedy_of_first({list}, {2, 21, 5}), "");
+  Interface eth0;
+  eth0.name = "eth0";
+  eth0.up = true;
+  eth0.addresses.emplace().push_back({parse_ip("10.0.0.1").value(), 24});
+  table.interfaces = {eth0};
+  EXPECT_THAT(remedy_of_first({list, env_literal("NCCL_SOCKET_FAMILY", "AF_INET6")}, {2, 21, 5}),
+              StartsWith("Remove NCCL_SOCKET_FAMILY"));
+  EXPECT_EQ(remedy_of_first({list, env_literal("NCCL_SOCKET_FAMILY", "AF_INET")}, {2, 21, 5}), "");
+  for (Port& port : table.ports) port.gids->clear();
+  EXPECT_THAT(remedy_of_first({list}, {2, 21, 5}), StartsWith("Give the rail's interface a routed address"));
 }
 
 }  // namespace

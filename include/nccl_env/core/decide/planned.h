@@ -59,9 +59,8 @@ struct Plan {
   std::string policy;
   std::int64_t generation = 0;
   Exposure exposure = Exposure::PodOwned;
-  bool no_rail = false;  // as in PodMatch: on a RoCE fabric the pod reaches nothing
-  std::string
-      few_rails;  // a sentence if the pod's networks bring fewer rails than the policy expects; else ""
+  bool no_rail = false;   // as in PodMatch: on a RoCE fabric the pod reaches nothing
+  std::string few_rails;  // a sentence where its networks bring fewer rails than are expected; else ""
   Form form = Form::Binding;
   std::optional<Reason> fallback;  // why nccl.conf takes the place of the policy's EnvFile
   std::vector<ContainerPlan> containers;
