@@ -104,6 +104,12 @@ bench-test: ## builds what bench runs, and runs each step for a moment
 	build/release/bin/decision_bench --benchmark_min_time=0.001 build/bench/inputs
 	python3 -B tests/bench/compare.py --quick --rounds 1 --requests 400 build/release
 
+.PHONY: cost
+cost: deps ## instructions and allocations of an answer beside tests/bench/cost.tsv (COST_WRITE=1 writes it)
+	@scripts/install-deps --bench
+	cmake --preset release && cmake --build --preset release --target answer_cost
+	python3 -B tests/bench/cost.py build/release/bin/answer_cost build/bench
+
 bench: bench-test ## CPU per request beside nginx and a Go webhook, and of each step (2 minutes)
 	build/release/bin/decision_bench --benchmark_min_time=0.3 build/bench/inputs
 	python3 -B tests/bench/compare.py build/release

@@ -6,11 +6,10 @@
 
 #include <fstream>
 #include <iostream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/counting_new.h"
+#include "bench/fixture.h"
 #include "decision_log.h"
 #include "metrics.h"
 #include "nccl_env/core/decide/binding.h"
@@ -18,47 +17,12 @@
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/fabric/packed_table.h"
-#include "nccl_env/store/manifests.h"
 #include "nccl_env/webhook/admission.h"
 
 namespace nccl_env::bench {
 namespace {
 
-std::string inputs;  // the directory
 constexpr const char* kNode = "node-00000";
-
-std::string read_input(const std::string& name) {
-  std::ifstream file(inputs + "/" + name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// The policy, its namespace, and tables that differ in their names only.
-Snapshot make_snapshot(std::int64_t tables, bool all_engines = false) {
-  store::Objects objects;
-  auto policy = nlohmann::json::parse(read_input("policy.json"));
-  if (all_engines) policy["spec"]["engines"] = {"NCCL", "UCX", "NVSHMEM", "Gloo", "Mooncake", "Neutral"};
-  add_object(policy, {}, objects);
-  add_object(nlohmann::json::parse(read_input("namespace.json")), {}, objects);
-  auto table = nlohmann::json::parse(read_input("node-00000.json"));
-  for (std::int64_t i = 0; i < tables; ++i) {
-    std::string number = std::to_string(i);
-    table["metadata"]["name"] = "node-" + std::string(5 - number.size(), '0') + number;
-    add_object(table, {}, objects);
-  }
-  Snapshot snapshot;
-  merge(objects, "inputs", snapshot, [](const std::string& problem) { std::cerr << problem << '\n'; });
-  return snapshot;
-}
-
-NodeContext context() {
-  return {std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()), {}, true};
-}
-
-webhook::AdmissionOptions options() {
-  webhook::AdmissionOptions options;
-  options.clock = [] { return context().now; };
-  return options;
-}
 
 template <class Step>
 void measure(benchmark::State& state, Step step) {
