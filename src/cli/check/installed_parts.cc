@@ -324,9 +324,9 @@ Judged judge_images(const InstalledParts& parts) {
   if (told.empty()) return {Sight::NotSeen, "no image was seen"};
   const std::string all = join(told) + ", this program " + std::string(program::kVersion);
   if (differs)
-    return {
-        Severity::Warning, all,
-        "Bring all to one version (docs/operate/upgrade.md), or take the command line of the one installed."};
+    return {Severity::Warning, all,
+            "Bring all to one version (docs/operate/operations.md#upgrade), or take the command line of the "
+            "one installed."};
   if (unknown) return {Severity::Info, all};
   return {Sight::Good, all};
 }

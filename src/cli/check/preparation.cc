@@ -57,7 +57,8 @@ Judged judge_names(const Preparation& facts) {
     there.push_back(name);
   }
   if (there.empty()) return {Sight::Good, "nobody has the names of our cluster-wide objects"};
-  return {Severity::Info, "there already: " + join(there), "This is an upgrade: docs/operate/upgrade.md."};
+  return {Severity::Info, "there already: " + join(there),
+          "This is an upgrade: docs/operate/operations.md#upgrade."};
 }
 
 Judged judge_space(const Preparation& facts) {

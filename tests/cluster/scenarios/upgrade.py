@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/operate/upgrade.md from a former state, and back, while pods of all kinds run and wait."""
+"""docs/operate/operations.md from a former state, and back, while pods of all kinds run and wait."""
 import pathlib
 import subprocess
 

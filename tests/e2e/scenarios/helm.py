@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/operate/install.md and docs/operate/upgrade.md with Helm, on a cluster that has nothing of ours: install, upgrade and rollback under creates,
+"""docs/operate/install.md and docs/operate/operations.md with Helm, on a cluster that has nothing of ours: install, upgrade and rollback under creates,
 break-glass, uninstall."""
 import concurrent.futures
 import itertools
@@ -34,7 +34,7 @@ print(re.sub(r"^  timeoutSeconds: \d+$", "  timeoutSeconds: 30", text, flags=re.
 
 def blocks(heading):
     """The blocks of commands under a heading of the two pages."""
-    text = "".join((SOURCE / page).read_text() for page in ("docs/operate/install.md", "docs/operate/upgrade.md"))
+    text = "".join((SOURCE / page).read_text() for page in ("docs/operate/install.md", "docs/operate/operations.md"))
     section = re.search(rf"^##+ {heading}\n(.*?)(?=^##+ |\Z)", text, re.M | re.S)[1]
     return re.findall(r"```sh\n(.*?)```", section, re.S)
 
