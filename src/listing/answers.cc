@@ -33,60 +33,35 @@ bool take_abi(const Line& line, Answers& answers) {
   of_library = of_library.substr(0, of_library.find(')'));
   const std::string_view name = text.substr(driver + kDriver.size(), says - driver - kDriver.size());
   if (!answers.abi) {
-    answers.abi = {"driver " + printable(name, 60) + " has kernel ABI " +
-                       printable(versions.substr(0, supports), 60) + ", the library supports " +
-                       printable(of_library, 60),
-                   line.place};
+    answers.abi = {line.number, "driver " + printable(name, 60) + " has kernel ABI " +
+                                    printable(versions.substr(0, supports), 60) + ", the library supports " +
+                                    printable(of_library, 60)};
   }
   return true;
 }
 
-// Takes out the ports of devices that are `unusable`, and returns the names of these devices.
-template <class Unusable>
-std::set<std::string> take_out(std::vector<Port>& ports, const Unusable& unusable) {
-  std::set<std::string> names;
-  std::erase_if(ports, [&](const Port& port) {
-    if (!unusable(port.hca)) return false;
-    names.insert(port.hca);
-    return true;
-  });
-  return names;
-}
-
-std::string names_text(const std::set<std::string>& names) {
-  return names.empty() ? std::string()
-                       : " (" + join_some(std::vector(names.begin(), names.end()), kMostNames) + ")";
-}
-
-void apply_library(const Stated<std::string>& abi, Facts& facts, std::vector<Port>& ports) {
-  const Answers& answers = facts.answers;
-  const bool opens_none = answers.opened.empty();
-  std::set<std::string> names = take_out(
-      ports, [&](const std::string& hca) { return opens_none || answers.not_supported.contains(hca); });
-  names.insert(answers.not_supported.begin(), answers.not_supported.end());
-  const std::string cause = abi.value + ". The image's rdma-core or provider is older than the host's driver";
-  if (opens_none) {
-    facts.problem(abi.place, "libibverbs opened no device" + names_text(names) + ": " + cause,
-                  Code::LibraryTooOld);
+void tell_library(const Told& abi, Facts& facts) {
+  const std::set<std::string>& devices = facts.answers.not_supported;
+  const std::string names =
+      devices.empty() ? std::string()
+                      : " (" + join_some(std::vector(devices.begin(), devices.end()), kMostNames) + ")";
+  const std::string cause = abi.text + ". The image's rdma-core or provider is older than the host's driver";
+  if (facts.ports.empty() || facts.answers.no_device) {
+    facts.problem(abi.line, "libibverbs opened no device" + names + ": " + cause, Code::LibraryTooOld);
   } else {
-    facts.note(abi.place, "libibverbs cannot open" + names_text(names) + ", left out: " + cause,
-               Code::LibraryTooOld);
+    facts.note(abi.line, "libibverbs cannot open" + names + ", left out: " + cause, Code::LibraryTooOld);
   }
 }
 
-void apply_not_opened(const Place& place, Facts& facts, std::vector<Port>& ports) {
-  const Answers& answers = facts.answers;
-  const std::set<std::string> names =
-      take_out(ports, [&](const std::string& hca) { return !answers.opened.contains(hca); });
-  const int count = std::max(answers.not_opened_count, static_cast<int>(names.size()));
-  const std::string devices = count_of(static_cast<std::size_t>(count), "device");
-  if (answers.opened.empty()) {
-    facts.problem(place, devices + names_text(names) + " cannot be opened here, and no other is there",
-                  Code::NotOpened);
+void tell_not_opened(int line, Facts& facts) {
+  const std::size_t count = facts.answers.not_opened_count;
+  const std::string devices = count_of(count, "device");
+  if (facts.ports.empty()) {
+    facts.problem(line, devices + " cannot be opened here, and no other is there", Code::NotOpened);
   } else {
     facts.note(
-        place,
-        devices + names_text(names) + " more " + (count == 1 ? "is" : "are") +
+        line,
+        devices + " more " + (count == 1 ? "is" : "are") +
             " there and cannot be opened here: left out. A pod may open what its RDMA resource gives it",
         Code::NotOpened);
   }
@@ -98,9 +73,9 @@ bool take_answer(const Line& line, Facts& facts) {
   Answers& answers = facts.answers;
   const std::string_view text = line.text;
   if (text.starts_with("No IB devices found") || text.starts_with("Failed to get IB devices list")) {
-    if (!answers.no_device) answers.no_device = line.place;
+    if (!answers.no_device) answers.no_device = line.number;
   } else if (text.starts_with("Failed to open device")) {
-    if (!answers.not_opened) answers.not_opened = line.place;
+    if (!answers.not_opened) answers.not_opened = line.number;
     ++answers.not_opened_count;
   } else if (!take_abi(line, answers)) {
     return false;
@@ -109,23 +84,19 @@ bool take_answer(const Line& line, Facts& facts) {
   return true;
 }
 
-void apply_answers(Facts& facts, std::vector<Port>& ports) {
+void tell_answers(Facts& facts) {
   const Answers& answers = facts.answers;
-  if (answers.no_device && !answers.opened.empty()) {
-    return facts.problem(*answers.no_device, "libibverbs found no device here, but ibv_devinfo shows" +
-                                                 names_text(answers.opened));
-  }
-  if (answers.abi) return apply_library(*answers.abi, facts, ports);
+  if (answers.abi) return tell_library(*answers.abi, facts);
+  if (answers.no_device && !facts.ports.empty())
+    return facts.problem(*answers.no_device, "libibverbs found no device here, but the listing shows some");
   if (answers.no_device) {
-    const std::set<std::string> names = take_out(ports, [](const std::string&) { return true; });
     return facts.problem(*answers.no_device,
-                         "libibverbs found no device here" +
-                             (names.empty() ? "" : ", though the kernel has some" + names_text(names)) +
-                             ": none was given to the pod, or its image has no provider for them",
+                         "libibverbs found no device here: none was given to the pod, or its image has no "
+                         "provider for them",
                          Code::NoDevices);
   }
-  if (answers.not_opened) apply_not_opened(*answers.not_opened, facts, ports);
-  if (answers.no_gid && ports.empty()) {
+  if (answers.not_opened) tell_not_opened(*answers.not_opened, facts);
+  if (answers.no_gid && facts.ports.empty()) {
     facts.problem(*answers.no_gid,
                   "show_gids found no GID, so no RoCE port has an address in this network namespace, as in a "
                   "pod without its rail's network",

@@ -2,8 +2,6 @@
 // Lines in which a tool says that it found nothing, or that it cannot use what it found.
 #pragma once
 
-#include <vector>
-
 #include "facts.h"
 
 namespace nccl_env::listing {
@@ -11,8 +9,7 @@ namespace nccl_env::listing {
 // True if the line is such an answer of libibverbs or ibv_devinfo; then it is in facts.answers.
 bool take_answer(const Line& line, Facts& facts);
 
-// Removes the ports of devices that cannot be used here, with notes. Where nothing is left, says why, as a
-// problem.
-void apply_answers(Facts& facts, std::vector<Port>& ports);
+// Notes which devices cannot be used here. Where none is left, says why, as a problem.
+void tell_answers(Facts& facts);
 
 }  // namespace nccl_env::listing

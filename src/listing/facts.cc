@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "facts.h"
 
-#include <array>
-#include <cstdio>
 #include <utility>
 
 namespace nccl_env::listing {
@@ -10,56 +8,54 @@ namespace nccl_env::listing {
 // A path of a file, in messages.
 constexpr std::size_t kLongestName = 200;
 
-namespace {
+std::string name_of(const Port& port) {
+  return port.hca + " port " + std::to_string(port.number);
+}
 
-Subject subject_at(const Place& place) {
-  Subject subject;
-  if (!place.file.empty()) subject = {.kind = "File", .name = printable(place.file, kLongestName)};
-  if (place.line > 0) subject.path = std::to_string(place.line);
+Subject Facts::subject_at(int line) const {
+  Subject subject{.kind = "File", .name = printable(file, kLongestName)};
+  if (line > 0) subject.path = std::to_string(line);
   return subject;
 }
 
-}  // namespace
-
-void Facts::problem(const Place& place, std::string message, Code code) {
+void Facts::problem(int line, std::string message, Code code) {
   if (++problem_count > kMostProblems) return;
-  problems.push_back({code, Severity::Error, subject_at(place), std::move(message)});
+  problems.push_back({code, Severity::Error, subject_at(line), std::move(message)});
 }
 
-void Facts::note(const Place& place, std::string message, Code code) {
+void Facts::note(int line, std::string message, Code code) {
   if (notes.size() == kMostProblems) return;
-  notes.push_back({code, Severity::Warning, subject_at(place), std::move(message)});
+  notes.push_back({code, Severity::Warning, subject_at(line), std::move(message)});
 }
 
-void Facts::contradiction(const Place& place, const std::string& message) {
-  if (problem_count >= kMostProblems || contradictions.insert(message).second) problem(place, message);
+PortFacts* Facts::find(std::string_view hca, int number) {
+  const auto position = positions_.find(std::pair(std::string(hca), number));
+  return position == positions_.end() ? nullptr : &ports[position->second];
 }
 
-void Facts::add(PortFacts port) {
-  const bool fitted = statements_ <= kMostStatements;
-  statements_ += 1 + port.rows.size();
-  if (statements_ <= kMostStatements) {
-    ports.push_back(std::move(port));
-  } else if (fitted) {
-    problem(port.place,
-            "expected at most " + std::to_string(kMostStatements) + " ports and rows in all files");
+PortFacts* Facts::add(PortFacts told) {
+  if (const PortFacts* first = find(told.port.hca, told.port.number)) {
+    problem(told.line, name_of(told.port) + " stands twice, first in line " + std::to_string(first->line));
+    return nullptr;
   }
+  if (ports.size() == kMaxTablePorts) {
+    problem(told.line, "expected at most " + std::to_string(kMaxTablePorts) + " ports");
+    return nullptr;
+  }
+  positions_.emplace(std::pair(told.port.hca, told.port.number), ports.size());
+  return &ports.emplace_back(std::move(told));
 }
 
-std::string describe(const Gid& value) {
-  return format_gid(value);
-}
-std::string describe(const std::string& value) {
-  return quote(value);
-}
-std::string describe(int value) {
-  return std::to_string(value);
-}
-
-std::string describe(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g", value);
-  return text.data();
+void Facts::add_row(PortFacts& told, RowFacts row) {
+  const std::string what = "row " + std::to_string(row.row.index) + " of " + name_of(told.port);
+  if (const auto known = told.rows.find(row.row.index); known != told.rows.end()) {
+    return problem(row.line, what + " stands twice, first in line " + std::to_string(known->second.line));
+  }
+  if (rows_ == kMaxTableRows) {
+    return problem(row.line, "expected at most " + std::to_string(kMaxTableRows) + " rows in all");
+  }
+  ++rows_;
+  told.rows.emplace(row.row.index, std::move(row));
 }
 
 }  // namespace nccl_env::listing

@@ -4,13 +4,15 @@
 // each port its valid GID rows: "GID[  1]:   ::ffff:10.22.116.221, RoCE v2" (older ones: no type).
 #include <algorithm>
 
-#include "block.h"
 #include "nccl_env/core/text/join.h"
 #include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {
 namespace {
+
+// A PCI device id, printed as a decimal number.
+constexpr int kMostDeviceType = 65535;
 
 bool is_plain_key(std::string_view key) {  // fw_ver, max_mr_size, …
   return std::all_of(key.begin(), key.end(),
@@ -33,11 +35,17 @@ std::optional<double> lane_speed_of(std::string_view speed) {
   return unit == speed.npos ? std::nullopt : read_decimal(speed.substr(0, unit));
 }
 
+// A value that stands twice in a block has to be the same.
+template <class T>
+void state(std::optional<T>& known, const T& next, const Line& line, Facts& facts) {
+  if (known && *known != next)
+    return facts.problem(line.number, "the block says something else above: " + quote(line.text));
+  known = next;
+}
+
 class IbvDevinfoReader : public Reader {
  public:
-  [[nodiscard]] bool begins(const Line& line) const override {
-    return line.text.compare(0, 7, "hca_id:") == 0;
-  }
+  [[nodiscard]] bool begins(const Line& line) const override { return line.text.starts_with("hca_id:"); }
 
   bool take(const Line& line, Facts& facts) override {
     const auto field = split_key_value(line.text);
@@ -47,9 +55,9 @@ class IbvDevinfoReader : public Reader {
       open(line, field->value, facts);
       return true;
     }
-    if (!block_.is_open()) return false;
+    if (!open_) return false;
     const bool taken = (field && read_field(line, *field, facts)) || is_capability(line);
-    if (taken) block_.touch(line);
+    if (taken) last_ = line.number;
     return taken;
   }
 
@@ -60,103 +68,143 @@ class IbvDevinfoReader : public Reader {
   void end_port();
   void leave_cut_rows(Facts& facts);
   bool read_field(const Line& line, const KeyValue& field, Facts& facts);
+  void read_port(const Line& line, std::string_view value, Facts& facts);
   bool read_port_field(const Line& line, const KeyValue& field, Facts& facts);
   void read_transport(const Line& line, std::string_view value, Facts& facts);
+  void read_link_layer(const Line& line, std::string_view value, Facts& facts);
   void read_state(const Line& line, std::string_view value, Facts& facts);
   void read_row(const Line& line, const KeyValue& field, Facts& facts);
-  void set_transport(PortFacts& port) const;
-  static void check_types(const PortFacts& port, Facts& facts);
+  void set_transport(Port& port) const;
+  static void check_types(const PortFacts& told, Facts& facts);
+  // Reports that the block ends without `what`.
+  void missing(const std::string& what, Facts& facts) const;
+  void check(Facts& facts) const;
+  [[nodiscard]] PortFacts* port() { return ports_.empty() ? nullptr : &ports_.back(); }
 
-  DeviceBlock block_;
-  std::optional<Stated<std::string>> transport_;  // as printed, without its number
-  std::optional<double> lanes_;                   // of the port at hand
-  bool verbose_ = false;                          // the port at hand shows lines of -v …
-  bool has_speed_ = false;                        // … and active_speed, the last one before its GIDs
-  int fewest_rows_ = 0;                           // that a port before has, of those that have any
+  bool open_ = false;
+  std::string hca_;
+  int last_ = 0;                          // line of the block
+  std::size_t problems_before_ = 0;       // the block
+  std::vector<PortFacts> ports_;          // at most 256, whatever is repeated in the block
+  std::optional<std::string> transport_;  // as printed, without its number
+  std::optional<std::string> board_;
+  std::optional<std::string> guid_;  // of the system image
+  std::optional<int> count_;         // of ports, as announced
+  int counted_at_ = 0;
+  std::optional<int> device_type_;
+  std::optional<double> lanes_;  // of the port at hand
+  bool verbose_ = false;         // the port at hand shows lines of -v …
+  bool has_speed_ = false;       // … and active_speed, the last one before its GIDs
+  std::size_t fewest_rows_ = 0;  // that a port before has, of those that have any
 };
 
 void IbvDevinfoReader::open(const Line& line, std::string_view hca, Facts& facts) {
-  transport_.reset();
-  verbose_ = has_speed_ = false;
-  block_.open(line, std::string(hca), facts);
+  const std::size_t fewest = fewest_rows_;
+  *this = IbvDevinfoReader();
+  fewest_rows_ = fewest;
+  open_ = true;
+  hca_ = hca;
+  last_ = line.number;
+  problems_before_ = facts.problem_count;
   if (!is_hca_name(hca))
-    return facts.problem(line.place, "expected a device name after hca_id:, not " + quote(hca));
-  facts.answers.opened.emplace(hca);
+    facts.problem(line.number, "expected a device name after hca_id:, not " + quote(hca));
 }
 
 // Another port or device follows: the lines of the port at hand are complete.
 void IbvDevinfoReader::end_port() {
-  PortFacts* port = block_.port();
-  if (port == nullptr || !verbose_ || !has_speed_) return;
-  const auto rows = static_cast<int>(port->rows.size());
-  if (rows == 0) port->no_gid = port->place;
+  PortFacts* told = port();
+  if (told == nullptr || !verbose_ || !has_speed_) return;
+  const std::size_t rows = told->rows.size();
+  if (rows == 0) told->no_gid = true;
   if (rows > 0) fewest_rows_ = fewest_rows_ == 0 ? rows : std::min(fewest_rows_, rows);
 }
 
 // The last port of a listing may have been cut within its rows, which stand last.
 void IbvDevinfoReader::leave_cut_rows(Facts& facts) {
-  PortFacts* port = block_.port();
-  if (port == nullptr || port->no_gid || static_cast<int>(port->rows.size()) >= fewest_rows_) return;
-  facts.note(block_.last(), "the listing ends here with " + count_of(port->rows.size(), "row") + " of " +
-                                printable(port->hca, 60) +
-                                ", where each port before has more: its rows count as not known");
-  port->rows.clear();
+  PortFacts* told = port();
+  if (told == nullptr || told->no_gid || told->rows.size() >= fewest_rows_) return;
+  facts.note(last_, "the listing ends here with " + count_of(told->rows.size(), "row") + " of " +
+                        printable(hca_, 60) +
+                        ", where each port before has more: its rows count as not known");
+  told->rows.clear();
 }
 
 bool IbvDevinfoReader::read_field(const Line& line, const KeyValue& field, Facts& facts) {
   if (field.key == "transport") {
     read_transport(line, field.value, facts);
   } else if (field.key == "vendor_part_id") {
-    if (const auto part = read_number(field.value, kMostDeviceType))
-      block_.shared.device_type = {*part, line.place};
+    device_type_ = read_number(field.value, kMostDeviceType);
   } else if (field.key == "sys_image_guid") {
-    read_sys_image_guid(line, field.value, block_, facts);
+    const auto guid = parse_guid(field.value);
+    if (!guid) facts.note(line.number, "expected a GUID of 16 hex digits, not " + quote(field.value));
+    const bool is_zero = field.value.find_first_not_of("0:") == field.value.npos;
+    if (guid && !is_zero) state(guid_, *guid, line, facts);
   } else if (field.key == "board_id") {
-    if (!field.value.empty()) {
-      state(block_.shared.board_id, {printable(field.value, 64), line.place}, "the board id", facts);
-    }
+    if (!field.value.empty()) state(board_, printable(field.value, 64), line, facts);
   } else if (field.key == "phys_port_cnt") {
-    read_port_count(line, field.value, block_, facts);
+    const auto count = read_number(field.value, kMaxPortNumber);
+    if (!count) facts.problem(line.number, "expected a number of ports, not " + quote(field.value));
+    if (count) state(count_, *count, line, facts);
+    counted_at_ = line.number;
   } else if (field.key == "port") {
-    if (verbose_ && !has_speed_) block_.missing("the last lines of the port before (active_speed)", facts);
-    end_port();
-    verbose_ = has_speed_ = false;
-    lanes_.reset();
-    const auto number = read_port_number(field.value);
-    if (!number) facts.problem(line.place, "expected a port number, not " + quote(field.value));
-    block_.add_port(line, number.value_or(0), facts);
+    read_port(line, field.value, facts);
   } else {
     return read_port_field(line, field, facts);
   }
   return true;
 }
 
+void IbvDevinfoReader::read_port(const Line& line, std::string_view value, Facts& facts) {
+  if (verbose_ && !has_speed_) missing("the last lines of the port before (active_speed)", facts);
+  end_port();
+  verbose_ = has_speed_ = false;
+  lanes_.reset();
+  const auto number = read_port_number(value);
+  if (!number) facts.problem(line.number, "expected a port number, not " + quote(value));
+  PortFacts told;
+  told.port.hca = hca_;
+  told.port.number = number.value_or(0);
+  told.line = line.number;
+  const auto same = std::find_if(ports_.begin(), ports_.end(), [&](const PortFacts& other) {
+    return other.port.number == told.port.number;
+  });
+  if (same != ports_.end()) {
+    if (number) {
+      facts.problem(line.number, "port " + std::to_string(*number) + " of " + printable(hca_, 60) +
+                                     " stands twice in the block, first in line " +
+                                     std::to_string(same->line));
+    }
+    told.line = same->line;
+    ports_.erase(same);
+  }
+  ports_.push_back(std::move(told));
+}
+
 bool IbvDevinfoReader::read_port_field(const Line& line, const KeyValue& field, Facts& facts) {
-  PortFacts* port = block_.port();
-  const bool is_row = field.key.compare(0, 4, "GID[") == 0;
-  if (port == nullptr) {
+  PortFacts* told = port();
+  const bool is_row = field.key.starts_with("GID[");
+  if (told == nullptr) {
     if (!is_row && field.key != "state" && field.key != "link_layer") return is_plain_key(field.key);
-    facts.problem(line.place, "expected a line port: before " + quote(field.key));
+    facts.problem(line.number, "expected a line port: before " + quote(field.key));
   } else if (field.key == "state") {
     read_state(line, field.value, facts);
   } else if (field.key == "active_mtu") {
     const auto mtu = read_number(field.value.substr(0, field.value.find(' ')), 4096);
-    if (mtu && *mtu >= 256) state(port->active_mtu, {*mtu, line.place}, "active_mtu", facts);
+    if (mtu && *mtu >= 256) state(told->port.active_mtu, *mtu, line, facts);
   } else if (field.key == "link_layer") {
-    read_port_link_layer(line, field.value, block_, facts);
+    read_link_layer(line, field.value, facts);
   } else if (field.key == "max_msg_sz") {
     verbose_ = true;
   } else if (field.key == "gid_tbl_len") {
     const auto length = read_number(field.value, kMaxGidIndex + 1);
-    if (!length) facts.note(line.place, "expected a GID table length, not " + quote(field.value));
-    if (length) state(port->gid_table_length, {*length, line.place}, "gid_tbl_len", facts);
+    if (!length) facts.note(line.number, "expected a GID table length, not " + quote(field.value));
+    if (length) state(told->port.gid_table_length, *length, line, facts);
   } else if (field.key == "active_width") {
     lanes_ = lanes_of(field.value);
   } else if (field.key == "active_speed") {
     has_speed_ = true;
     const auto speed = lane_speed_of(field.value);
-    if (lanes_ && speed && *lanes_ * *speed > 0)
-      state(port->rate_gbps, {*lanes_ * *speed, line.place}, "the rate", facts);
+    if (lanes_ && speed && *lanes_ * *speed > 0) state(told->port.rate_gbps, *lanes_ * *speed, line, facts);
   } else if (is_row) {
     read_row(line, field, facts);
   } else {
@@ -166,106 +214,138 @@ bool IbvDevinfoReader::read_port_field(const Line& line, const KeyValue& field, 
 }
 
 void IbvDevinfoReader::read_transport(const Line& line, std::string_view value, Facts& facts) {
-  const auto number = value.find(" (");
-  const std::string name(value.substr(0, number));
+  const std::string name(value.substr(0, value.find(" (")));
   for (const std::string_view known : {"InfiniBand", "iWARP", "eRDMA", "usNIC", "usNIC UDP", "unspecified"}) {
-    if (name == known) return state(transport_, {name, line.place}, "the transport", facts);
+    if (name == known) return state(transport_, name, line, facts);
   }
-  facts.problem(line.place,
+  facts.problem(line.number,
                 "expected transport InfiniBand, iWARP, eRDMA, usNIC or unspecified, not " + quote(value));
+}
+
+void IbvDevinfoReader::read_link_layer(const Line& line, std::string_view value, Facts& facts) {
+  std::optional<LinkLayer>& known = port()->port.link_layer;
+  if (value == "Ethernet") return state(known, LinkLayer::Ethernet, line, facts);
+  if (value == "InfiniBand") return state(known, LinkLayer::InfiniBand, line, facts);
+  if (value == "Unspecified" || value == "Unknown") return state(known, LinkLayer::Unspecified, line, facts);
+  facts.problem(line.number, "expected Ethernet, InfiniBand or Unspecified, not " + quote(value));
 }
 
 // "PORT_ACTIVE (4)"
 void IbvDevinfoReader::read_state(const Line& line, std::string_view value, Facts& facts) {
   constexpr std::string_view kPrefix = "PORT_";
   const auto blank = std::min(value.find(' '), value.size());
-  const bool prefixed = value.substr(0, kPrefix.size()) == kPrefix;
-  const auto known =
-      prefixed ? read_state_name(value.substr(kPrefix.size(), blank - kPrefix.size())) : std::nullopt;
+  const auto known = value.starts_with(kPrefix)
+                         ? read_state_name(value.substr(kPrefix.size(), blank - kPrefix.size()))
+                         : std::nullopt;
   if (!known ||
       (blank < value.size() && value.substr(blank) != " (" + std::to_string(state_number(*known)) + ")")) {
     return facts.problem(
-        line.place,
+        line.number,
         "expected PORT_DOWN (1), PORT_INIT (2), PORT_ARMED (3) or PORT_ACTIVE (4), not " + quote(value));
   }
-  state(block_.port()->state, {*known, line.place}, "the state", facts);
+  state(port()->port.state, *known, line, facts);
 }
 
 void IbvDevinfoReader::read_row(const Line& line, const KeyValue& field, Facts& facts) {
+  PortFacts& told = *port();
   const auto refuse = [&](const std::string& what) {
-    block_.port()->unread = {"expected GID[INDEX]: GID[, RoCE v1|RoCE v2]: " + what, line.place};
+    if (!told.unread) told.unread = {line.number, "expected GID[INDEX]: GID[, RoCE v1|RoCE v2]: " + what};
   };
   const auto bracket = field.key.find(']');
   const auto inner = bracket == field.key.npos ? "" : trim(field.key.substr(4, bracket - 4));
   const auto index = read_number(inner, kMaxGidIndex);
   const auto comma = std::min(field.value.find(','), field.value.size());
   const auto gid_text = trim(field.value.substr(0, comma));
-  const auto gid = read_gid(gid_text);
+  const auto gid = parse_gid(gid_text);
   if (!index || bracket + 1 != field.key.size()) return refuse(quote(field.key) + " holds no index");
   if (!gid) return refuse(quote(gid_text) + " is not a GID");
 
   RowFacts row;
-  row.index = *index;
-  row.gid = {gid->gid, line.place};
-  row.masked = gid->masked;
+  row.line = line.number;
+  row.row.index = *index;
+  row.row.gid = *gid;
   if (comma < field.value.size()) {
     const auto type = trim(field.value.substr(comma + 1));
     if (type == "RoCE v2") {
-      row.type = {GidType::RoCEv2, line.place};
+      row.row.type = GidType::RoCEv2;
     } else if (type == "RoCE v1") {
-      row.type = {GidType::RoCEv1, line.place};
+      row.row.type = GidType::RoCEv1;
     } else if (type == "IB") {
-      row.type = {GidType::IB, line.place};
+      row.row.type = GidType::IB;
     } else {
       return refuse(quote(type) + " is not a type");
     }
   }
-  if (row.type && row.type->value != GidType::IB) {
-    state(block_.port()->link_layer, {LinkLayer::Ethernet, line.place}, "the link layer", facts);
-  }
-  block_.port()->rows.push_back(std::move(row));
+  if (row.row.type && row.row.type != GidType::IB)
+    state(told.port.link_layer, LinkLayer::Ethernet, line, facts);
+  facts.add_row(told, std::move(row));
 }
 
-void IbvDevinfoReader::set_transport(PortFacts& port) const {
+void IbvDevinfoReader::set_transport(Port& port) const {
   // The verbs have one transport for InfiniBand and RoCE; the link layer tells them apart.
-  const auto& [name, place] = *transport_;
-  if (name == "iWARP") port.transport = {Transport::iWARP, place};
-  if (name == "eRDMA") port.transport = {Transport::eRDMA, place};
-  if (name != "InfiniBand" || !port.link_layer) return;
-  if (port.link_layer->value == LinkLayer::Ethernet) port.transport = {Transport::RoCE, place};
-  if (port.link_layer->value == LinkLayer::InfiniBand) port.transport = {Transport::InfiniBand, place};
+  if (transport_ == "iWARP") port.transport = Transport::iWARP;
+  if (transport_ == "eRDMA") port.transport = Transport::eRDMA;
+  if (transport_ != "InfiniBand") return;
+  if (port.link_layer == LinkLayer::Ethernet) port.transport = Transport::RoCE;
+  if (port.link_layer == LinkLayer::InfiniBand) port.transport = Transport::InfiniBand;
 }
 
-// ibv_devinfo prints the type of all rows of a port, or, in older versions, of none.
-void IbvDevinfoReader::check_types(const PortFacts& port, Facts& facts) {
-  const auto typed = [](const RowFacts& row) { return row.type.has_value(); };
-  const auto with = std::find_if(port.rows.begin(), port.rows.end(), typed);
-  const auto without = std::find_if_not(port.rows.begin(), port.rows.end(), typed);
-  if (with == port.rows.end() || without == port.rows.end()) return;
-  facts.problem(without->gid.place, "the row ends without its type, which that of index " +
-                                        std::to_string(with->index) + " has at " +
-                                        to_string(with->gid.place));
-}
-
-void IbvDevinfoReader::finish(Facts& facts) {
-  if (!block_.is_open()) return;
-  if (verbose_ && !has_speed_) {
-    block_.missing("the last lines of its port (active_speed)", facts);
-  } else if (!transport_) {
-    block_.missing("transport", facts);
-  } else if (!block_.shared.port_count) {
-    block_.missing("phys_port_cnt", facts);
-  } else {
-    for (PortFacts& port : block_.ports()) {
-      set_transport(port);
-      check_types(port, facts);
-    }
-    leave_cut_rows(facts);
-    for (PortFacts& port : block_.ports()) {
-      if (!port.rows.empty()) port.table = {"ibv_devinfo", port.place};
+// ibv_devinfo prints the type of all rows of a port, or, in older versions, of none. A row outside of the
+// table has lost a digit, or won one.
+void IbvDevinfoReader::check_types(const PortFacts& told, Facts& facts) {
+  const RowFacts* typed = nullptr;
+  const RowFacts* untyped = nullptr;
+  for (const auto& [index, row] : told.rows) {
+    (row.row.type ? typed : untyped) = &row;
+    if (told.port.gid_table_length && index >= *told.port.gid_table_length) {
+      facts.problem(row.line, "row " + std::to_string(index) + " of " + name_of(told.port) +
+                                  " is outside the table of " + std::to_string(*told.port.gid_table_length) +
+                                  " rows");
     }
   }
-  block_.close(facts);
+  if (typed != nullptr && untyped != nullptr) {
+    facts.problem(untyped->line, "the row ends without its type, which that of index " +
+                                     std::to_string(typed->row.index) + " has");
+  }
+}
+
+void IbvDevinfoReader::missing(const std::string& what, Facts& facts) const {
+  if (facts.problem_count != problems_before_) return;  // what is missing may be in the line that was refused
+  facts.problem(last_, "the block of " + quote(hca_) + " ends here without " + what);
+}
+
+void IbvDevinfoReader::check(Facts& facts) const {
+  if (verbose_ && !has_speed_) return missing("the last lines of its port (active_speed)", facts);
+  if (!transport_) return missing("transport", facts);
+  if (!count_) return missing("phys_port_cnt", facts);
+  if (ports_.empty()) return missing("its ports", facts);
+  for (const PortFacts& told : ports_) {
+    const std::string name = " of port " + std::to_string(told.port.number);
+    if (!told.port.state) return missing("the state" + name, facts);
+    if (!told.port.link_layer) return missing("the link layer" + name, facts);
+    check_types(told, facts);
+  }
+  if (*count_ != static_cast<int>(ports_.size())) {
+    facts.problem(last_, "the block of " + quote(hca_) + " ends here with " + std::to_string(ports_.size()) +
+                             " of the " + std::to_string(*count_) + " ports that line " +
+                             std::to_string(counted_at_) + " announces");
+  }
+}
+
+// A block with a line that wasn't understood has been reported and gives nothing.
+void IbvDevinfoReader::finish(Facts& facts) {
+  if (!open_) return;
+  open_ = false;
+  check(facts);
+  if (facts.problem_count != problems_before_) return;
+  leave_cut_rows(facts);
+  for (PortFacts& told : ports_) {
+    set_transport(told.port);
+    told.port.sys_image_guid = guid_;
+    told.port.board_id = board_;
+    told.device_type = device_type_;
+    facts.add(std::move(told));
+  }
 }
 
 }  // namespace

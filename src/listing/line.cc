@@ -40,30 +40,19 @@ bool is_version_or_gid_part(std::string_view word) {
          std::all_of(word.begin(), word.end(), [](char c) { return is_hex_digit(c) || c == ':'; });
 }
 
-bool starts_with(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 bool is_part_of_block(const Line& line) {
-  if (line.word(0) == "Port" && line.words.size() == 2 && line.word(1).back() == ':') {
-    return read_port_number(line.word(1).substr(0, line.word(1).size() - 1)).has_value();
-  }
-  if (starts_with(line.text, "CA '") || starts_with(line.text, "GID[")) return true;
+  if (line.text.starts_with("GID[")) return true;
   const auto field = split_key_value(line.text);
   if (!field) return false;
-  for (const std::string_view key : {"hca_id", "phys_port_cnt", "link_layer", "Link layer", "default gid"}) {
+  for (const std::string_view key : {"hca_id", "phys_port_cnt", "link_layer"}) {
     if (field->key == key) return true;
   }
-  return field->key == "state" && starts_with(field->value, "PORT_");
+  return field->key == "state" && field->value.starts_with("PORT_");
 }
 
 }  // namespace
 
-std::string to_string(const Place& place) {
-  return printable(place.file, 200) + ":" + std::to_string(place.line);
-}
-
-Line::Line(Place where, std::string content) : place(where) {
+Line::Line(int where, std::string_view content) : number(where) {
   text = std::string(trim(with_plain_blanks(content)));
   const std::string_view view = text;
   for (std::size_t start = view.find_first_not_of(' '); start != view.npos;
@@ -82,16 +71,6 @@ std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == text.npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-std::size_t remark_in(std::string_view text) {
-  for (std::size_t at = text.find(' '); at != text.npos; at = text.find(' ', at + 1)) {
-    const std::string_view rest = text.substr(at + 1);
-    for (const std::string_view mark : {"#", "//", "<-", "\xe2\x86\x90"}) {
-      if (rest.substr(0, mark.size()) == mark) return at;
-    }
-  }
-  return text.npos;
 }
 
 std::optional<KeyValue> split_key_value(std::string_view text) {
@@ -131,7 +110,6 @@ bool looks_like_listing(const Line& line) {
     return slash != std::string_view::npos && is_port_column(line.word(1).substr(slash + 1));
   }
   if (!is_numbered_device(line.word(0))) return false;
-  if (line.word(1) == "port") return is_port_column(line.word(2));
   return is_port_column(line.word(1)) &&
          std::any_of(line.words.begin() + 2, line.words.end(), is_version_or_gid_part);
 }

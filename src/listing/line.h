@@ -11,20 +11,12 @@
 
 namespace nccl_env::listing {
 
-// A place in the input, for messages. The name is the ListingFile's.
-struct Place {
-  std::string_view file;
-  int line = 0;
-};
-
-std::string to_string(const Place& place);
-
 struct Line {
-  Place place;
+  int number;                           // from 1
   std::string text;                     // tabs and no-break spaces as blanks, trimmed on both sides
   std::vector<std::string_view> words;  // of text; a Line is therefore not copied
 
-  Line(Place where, std::string content);
+  Line(int where, std::string_view content);
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
   Line(Line&&) = delete;
@@ -42,9 +34,6 @@ struct KeyValue {
 std::optional<KeyValue> split_key_value(std::string_view text);
 
 std::string_view trim(std::string_view text);
-
-// Returns where a remark of a person begins (#, //, <- or an arrow behind a blank), else npos.
-std::size_t remark_in(std::string_view text);
 
 // The text in quotes for a message: cut at 60 bytes, everything but printable ASCII as '?'.
 std::string quote(std::string_view text);

@@ -34,24 +34,24 @@ class RdmaLinkReader : public Reader {
 
   bool take(const Line& line, Facts& facts) override {
     if (!begins(line)) return false;
-    PortFacts port;
-    port.place = line.place;
-    if (read_port(line, port, facts) && read_fields(line, port, facts)) facts.add(std::move(port));
+    PortFacts told;
+    told.line = line.number;
+    if (read_port(line, told.port, facts) && read_fields(line, told.port, facts)) facts.add(std::move(told));
     return true;
   }
 
  private:
-  static bool read_port(const Line& line, PortFacts& port, Facts& facts);
-  static bool read_fields(const Line& line, PortFacts& port, Facts& facts);
+  static bool read_port(const Line& line, Port& port, Facts& facts);
+  static bool read_fields(const Line& line, Port& port, Facts& facts);
 };
 
-bool RdmaLinkReader::read_port(const Line& line, PortFacts& port, Facts& facts) {
+bool RdmaLinkReader::read_port(const Line& line, Port& port, Facts& facts) {
   std::string_view name = line.word(1);
   if (line.word(0) != "link" && name.back() == ':') name.remove_suffix(1);
   const auto slash = name.rfind('/');
   const auto number = slash == name.npos ? std::nullopt : read_port_number(name.substr(slash + 1));
   if (!number || !is_hca_name(name.substr(0, slash))) {
-    facts.problem(line.place, "expected link DEVICE/PORT, not " + quote(line.word(1)));
+    facts.problem(line.number, "expected link DEVICE/PORT, not " + quote(line.word(1)));
     return false;
   }
   port.hca = name.substr(0, slash);
@@ -59,9 +59,9 @@ bool RdmaLinkReader::read_port(const Line& line, PortFacts& port, Facts& facts) 
   return true;
 }
 
-bool RdmaLinkReader::read_fields(const Line& line, PortFacts& port, Facts& facts) {
+bool RdmaLinkReader::read_fields(const Line& line, Port& port, Facts& facts) {
   const auto refuse = [&](const std::string& message) {
-    facts.problem(line.place, message);
+    facts.problem(line.number, message);
     return false;
   };
   bool has_lid = false;
@@ -73,18 +73,17 @@ bool RdmaLinkReader::read_fields(const Line& line, PortFacts& port, Facts& facts
     if (key == "state") {
       const auto known = read_state_name(value);
       if (!known) return refuse("expected state ACTIVE, ARMED, INIT or DOWN, not " + quote(value));
-      port.state = {*known, line.place};
+      port.state = *known;
     } else if (key == "netdev") {
       if (!is_plain_netdev_name(value)) return refuse("expected a netdev name, not " + quote(value));
-      port.netdev = {std::string(value), line.place};
+      port.netdev = std::string(value);
     } else if (key == "subnet_prefix" || key == "lid") {
       has_lid = true;
     }
   }
   if (!port.state) return refuse("expected state and its value after " + quote(line.word(1)));
   // The kernel gives a LID only for InfiniBand ports; a netdev beside a LID is IPoIB's.
-  if (has_lid || port.netdev)
-    port.link_layer = {has_lid ? LinkLayer::InfiniBand : LinkLayer::Ethernet, line.place};
+  if (has_lid || port.netdev) port.link_layer = has_lid ? LinkLayer::InfiniBand : LinkLayer::Ethernet;
   return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader: one per listing format. Lines go in, facts with their places come out.
+// Reader: one per tool. Lines go in, facts with their places come out.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ class Reader {
  public:
   virtual ~Reader() = default;
 
-  // True if a section, block or row of this format begins at the line, whatever stands before it.
+  // True if a section, block or row of this tool begins at the line, whatever stands before it.
   [[nodiscard]] virtual bool begins(const Line& line) const = 0;
-  // Reads a line that begins something, or any other line of the section that is open.
+  // Reads a line that begins something, or any other line below it.
   // False: the line says nothing in this format.
   virtual bool take(const Line& line, Facts& facts) = 0;
-  // The section is over: the lines go on in another format, or the file ends. Tells what is missing.
+  // The file ends. Tells what is missing.
   virtual void finish(Facts& /*facts*/) {}
 };
 
@@ -26,8 +26,5 @@ class Reader {
 std::unique_ptr<Reader> make_show_gids_reader();
 std::unique_ptr<Reader> make_ibv_devinfo_reader();
 std::unique_ptr<Reader> make_rdma_link_reader();
-std::unique_ptr<Reader> make_ibstat_reader();
-std::unique_ptr<Reader> make_ibstatus_reader();
-std::unique_ptr<Reader> make_ibdev2netdev_reader();
 
 }  // namespace nccl_env::listing

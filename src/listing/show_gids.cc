@@ -24,7 +24,7 @@ bool is_rule(const Line& line) {
 }
 
 bool is_count(const Line& line) {
-  return line.text.compare(0, kCount.size(), kCount) == 0;
+  return line.text.starts_with(kCount);
 }
 
 bool starts_as_row(const Line& line) {
@@ -45,7 +45,7 @@ class ShowGidsReader : public Reader {
     } else if (is_count(line)) {
       check_count(line, facts);
     } else if (starts_as_row(line) || (is_numbered_device(line.word(0)) && is_port_column(line.word(1)))) {
-      if (rows_ == 0 && !has_header_) first_ = line.place;
+      if (rows_ == 0 && !has_header_) first_ = line.number;
       ++rows_;
       count_row(line);
       read_row(line, facts);
@@ -69,7 +69,7 @@ class ShowGidsReader : public Reader {
   void open(const Line& line) {
     rows_ = 0;
     has_header_ = true;
-    first_ = line.place;
+    first_ = line.number;
   }
 
   void reset() { *this = ShowGidsReader(); }
@@ -81,87 +81,81 @@ class ShowGidsReader : public Reader {
       last_device_ = printable(line.word(0), 60);
     }
     ++rows_of_last_;
-    last_ = line.place;
+    last_ = line.number;
   }
 
   void check_count(const Line& line, Facts& facts) {
     const std::string_view number = std::string_view(line.text).substr(kCount.size());
     const auto count = read_number(number, 1000000);
     if (!count) {
-      facts.problem(line.place, "expected n_gids_found=NUMBER, not " + quote(line.text));
+      facts.problem(line.number, "expected n_gids_found=NUMBER, not " + quote(line.text));
     } else if (*count != rows_) {
       std::string found = std::to_string(rows_) + " rows were read";
-      if (rows_ > 0 || has_header_) found += " since " + to_string(first_);
-      facts.problem(line.place, "expected as many rows as n_gids_found=" + std::to_string(*count) +
-                                    " says, but " + found);
+      if (rows_ > 0 || has_header_) found += " since line " + std::to_string(first_);
+      facts.problem(line.number, "expected as many rows as n_gids_found=" + std::to_string(*count) +
+                                     " says, but " + found);
     } else if (*count == 0) {
-      facts.answers.no_gid = line.place;
+      facts.answers.no_gid = line.number;
       ++facts.answers.count;
     }
     reset();
   }
 
-  void read_row(const Line& line, Facts& facts) const;
-  static std::string read_columns(const Line& line, PortFacts& port);
-  static std::string read_tail(const Line& line, PortFacts& port, RowFacts& row);
+  static void read_row(const Line& line, Facts& facts);
+  static std::string read_columns(const Line& line, RowFacts& row);
 
   int rows_ = 0;  // since the header, the first row or the last count
   bool has_header_ = false;
-  Place first_;
+  int first_ = 0;
   std::string last_device_;
-  Place last_;
+  int last_ = 0;
   int rows_of_last_ = 0;
   int fewest_ = 0;  // rows that a device before has
 };
 
-void ShowGidsReader::read_row(const Line& line, Facts& facts) const {
+void ShowGidsReader::read_row(const Line& line, Facts& facts) {
   const auto refuse = [&](const std::string& what) {
-    facts.problem(line.place, std::string(kColumns) + what);
+    facts.problem(line.number, std::string(kColumns) + what);
   };
   const auto number = read_port_number(line.word(1));
   if (!is_hca_name(line.word(0))) return refuse(quote(line.word(0)) + " is not a device name");
   if (!number) return refuse(quote(line.word(1)) + " is not a port number");
-  PortFacts port;
-  port.hca = line.word(0);
-  port.number = *number;
-  port.place = line.place;
-  std::string problem = read_columns(line, port);
-  if (problem.empty()) {
-    port.table = {"show_gids", first_};
-  } else {
-    port.rows.clear();
-    port.unread = {std::move(problem), line.place};
+  PortFacts* told = facts.find(line.word(0), *number);
+  if (told == nullptr) {
+    PortFacts port;
+    port.port.hca = line.word(0);
+    port.port.number = *number;
+    port.line = line.number;
+    told = facts.add(std::move(port));
   }
-  facts.add(std::move(port));
+  if (told == nullptr) return;
+  RowFacts row;
+  row.line = line.number;
+  const std::string problem = read_columns(line, row);
+  if (!problem.empty()) {
+    if (!told->unread) told->unread = {line.number, problem};
+    return;
+  }
+  if (!row.not_v2) told->port.link_layer = LinkLayer::Ethernet;
+  facts.add_row(*told, std::move(row));
 }
 
-// The columns from the index to the GID. Returns what is wrong, like read_tail(); "" if all could be read.
-std::string ShowGidsReader::read_columns(const Line& line, PortFacts& port) {
-  const auto index = read_number(line.word(2), kMaxGidIndex);
-  const auto gid = read_gid(line.word(3));
-  if (!index) return std::string(kColumns) + quote(line.word(2)) + " is not a GID index";
-  if (!gid) return std::string(kColumns) + quote(line.word(3)) + " is not a GID";
-  RowFacts& row = port.rows.emplace_back();
-  row.index = *index;
-  row.gid = {gid->gid, line.place};
-  row.masked = gid->masked;
-  return read_tail(line, port, row);
-}
-
-// The columns after the GID.
-std::string ShowGidsReader::read_tail(const Line& line, PortFacts& port, RowFacts& row) {
+// The columns from the index on. Returns what is wrong; "" if all could be read.
+std::string ShowGidsReader::read_columns(const Line& line, RowFacts& row) {
   const auto refuse = [](const std::string& what) { return std::string(kColumns) + what; };
+  const auto index = read_number(line.word(2), kMaxGidIndex);
+  const auto gid = parse_gid(line.word(3));
+  if (!index) return refuse(quote(line.word(2)) + " is not a GID index");
+  if (!gid) return refuse(quote(line.word(3)) + " is not a GID");
+  row.row.index = *index;
+  row.row.gid = *gid;
   std::size_t at = 4;
-  const std::string_view shown = line.word(at);
-  if (shown.find('.') != std::string_view::npos && is_masked(shown)) {
-    row.masked = true;
-    ++at;
-  } else if (shown.find('.') != std::string_view::npos) {
+  if (const auto shown = line.word(at); shown.find('.') != std::string_view::npos) {
     const auto address = parse_ip(shown);
     if (!address.ok() || !address->is_v4()) return refuse(quote(shown) + " is not an IPv4 address");
-    if (!row.masked && *address != row.gid.value.address()) {
-      return "the IPv4 column says " + format_ip(*address) + ", but the GID is " + describe(row.gid.value) +
-             " (" + format_ip(row.gid.value.address()) + ")";
+    if (*address != gid->address()) {
+      return "the IPv4 column says " + format_ip(*address) + ", but the GID is " + format_gid(*gid) + " (" +
+             format_ip(gid->address()) + ")";
     }
     ++at;
   }
@@ -173,12 +167,11 @@ std::string ShowGidsReader::read_tail(const Line& line, PortFacts& port, RowFact
   if (line.words.size() > at + 2) return refuse(quote(line.word(at + 2)) + " is one word too many");
   if (!netdev.empty() && !is_plain_netdev_name(netdev))
     return refuse(quote(netdev) + " is not a netdev name");
-  if (!netdev.empty()) row.netdev = {std::string(netdev), line.place};
-  if (version == "v2" || row.netdev) {
-    row.type = {version == "v2" ? GidType::RoCEv2 : GidType::RoCEv1, line.place};
-    port.link_layer = {LinkLayer::Ethernet, line.place};
+  if (!netdev.empty()) row.row.netdev = netdev;
+  if (version == "v2" || row.row.netdev) {
+    row.row.type = version == "v2" ? GidType::RoCEv2 : GidType::RoCEv1;
   } else {
-    row.not_v2 = line.place;
+    row.not_v2 = true;
   }
   return {};
 }

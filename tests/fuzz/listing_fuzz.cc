@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as listings of one node: problems that people can read, or a table that can be written and read.
-// The first byte chooses the format; a form feed ends a file and begins another.
+// Any text as a listing: problems that people can read, or a table that can be written and read.
 #include <algorithm>
 
 #include "fuzz/fuzz.h"
@@ -9,18 +8,6 @@
 
 namespace nccl_env::fuzz::listing_fuzz {
 namespace {
-
-std::vector<ListingFile> files_of(std::string_view input) {
-  std::vector<ListingFile> files;
-  while (files.size() < 4) {
-    const std::size_t end = files.size() == 3 ? input.npos : input.find('\f');
-    files.push_back(
-        {std::string(1, static_cast<char>('a' + files.size())), std::string(input.substr(0, end))});
-    if (end == input.npos) break;
-    input.remove_prefix(end + 1);
-  }
-  return files;
-}
 
 std::string with_carriage_returns(const std::string& text) {
   std::string made;
@@ -37,9 +24,8 @@ bool is_printable(std::string_view text) {
 FUZZ_TARGET(listing) {
   ImportOptions options;
   options.node = "node-a";
-  options.format = static_cast<ListingFormat>(take_byte(input) % 7);
-  std::vector<ListingFile> files = files_of(input);
-  const ImportOutcome outcome = import_listings(files, options);
+  const std::string text(input);
+  const ImportOutcome outcome = import_listing({"a", text}, options);
   require(outcome.report.has_value() == outcome.findings.empty(), "a table or problems");
   for (const Finding& problem : outcome.findings) {
     const std::string sentence = line_of(problem);
@@ -55,8 +41,7 @@ FUZZ_TARGET(listing) {
   require(again && to_json(*again) == written, "an imported table can be read");
 
   if (input.find('\r') != input.npos || input.size() > 8000) return;  // lines end at 4096 bytes
-  for (ListingFile& file : files) file.text = with_carriage_returns(file.text);
-  const ImportOutcome same = import_listings(files, options);
+  const ImportOutcome same = import_listing({"a", with_carriage_returns(text)}, options);
   require(same.report && to_json(same.report->table) == written, "line ends do not matter");
 }
 

@@ -41,18 +41,17 @@ std::vector<std::string> hcas_of(const ImportOutcome& outcome) {
 }
 
 TEST(Answers, ALibraryThatFitsNoDriverLeavesNoPort) {
-  const ImportOutcome outcome =
-      import_text(kLinks + abi("bnxt_re0") + abi("bnxt_re1") + "No IB devices found\n");
+  const ImportOutcome outcome = import_text(abi("bnxt_re0") + abi("bnxt_re1") + "No IB devices found\n");
   EXPECT_THAT(codes_of(outcome.findings), ElementsAre(Code::LibraryTooOld));
   EXPECT_THAT(
       problems_of(outcome),
       ElementsAre(
-          "a.txt:3: libibverbs opened no device (bnxt_re0, bnxt_re1): driver bnxt_re has kernel ABI 6, the "
+          "a.txt:1: libibverbs opened no device (bnxt_re0, bnxt_re1): driver bnxt_re has kernel ABI 6, the "
           "library supports 1 to 1. The image's rdma-core or provider is older than the host's driver"));
 }
 
 TEST(Answers, ALibraryThatFitsOneDriverLeavesItsPorts) {
-  const ImportOutcome outcome = import_text(kLinks + abi("bnxt_re0") + devinfo("bnxt_re1"));
+  const ImportOutcome outcome = import_text(abi("bnxt_re0") + devinfo("bnxt_re1"));
   EXPECT_THAT(hcas_of(outcome), ElementsAre("bnxt_re1"));
   EXPECT_THAT(codes_of(outcome.report->notes), ElementsAre(Code::LibraryTooOld));
   EXPECT_EQ(outcome.report->skipped_lines, 0);
@@ -61,15 +60,13 @@ TEST(Answers, ALibraryThatFitsOneDriverLeavesItsPorts) {
 TEST(Answers, NoDeviceIsNotTheLackOfAListing) {
   EXPECT_THAT(problems_of(import_text("$ ibv_devinfo\nNo IB devices found\n")),
               ElementsAre(HasSubstr("a.txt:2: libibverbs found no device here: none was given to the pod")));
-  EXPECT_THAT(problems_of(import_text(kLinks + "No IB devices found\n")),
-              ElementsAre(HasSubstr("though the kernel has some (bnxt_re0, bnxt_re1)")));
   EXPECT_THAT(codes_of(import_text("Failed to get IB devices list: Function not implemented\n").findings),
               ElementsAre(Code::NoDevices));
 }
 
 TEST(Answers, NoDeviceBesideADeviceIsAContradiction) {
   EXPECT_THAT(problems_of(import_text(devinfo("mlx5_0") + "No IB devices found\n")),
-              ElementsAre("a.txt:7: libibverbs found no device here, but ibv_devinfo shows (mlx5_0)"));
+              ElementsAre("a.txt:7: libibverbs found no device here, but the listing shows some"));
 }
 
 TEST(Answers, DevicesThatDoNotOpenAreLeftOut) {
@@ -79,8 +76,6 @@ TEST(Answers, DevicesThatDoNotOpenAreLeftOut) {
   EXPECT_THAT(notes_of(outcome),
               ElementsAre(HasSubstr("2 devices more are there and cannot be opened here")));
   EXPECT_EQ(outcome.report->skipped_lines, 0);
-  EXPECT_THAT(hcas_of(import_text(kLinks + devinfo("bnxt_re0") + "Failed to open device\n")),
-              ElementsAre("bnxt_re0"));
   EXPECT_THAT(codes_of(import_text("Failed to open device\n").findings), ElementsAre(Code::NotOpened));
 }
 

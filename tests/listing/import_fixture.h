@@ -14,15 +14,8 @@
 
 namespace nccl_env {
 
-inline ImportOptions options_for(ListingFormat format = ListingFormat::Auto) {
-  ImportOptions options;
-  options.node = "gpu-node-1";
-  options.format = format;
-  return options;
-}
-
-inline ImportOutcome import_text(std::string text, ListingFormat format = ListingFormat::Auto) {
-  return import_listings({{"a.txt", std::move(text)}}, options_for(format));
+inline ImportOutcome import_text(std::string text) {
+  return import_listing({"a.txt", std::move(text)}, {.node = "gpu-node-1", .node_interface = {}});
 }
 
 inline std::vector<std::string> problems_of(const ImportOutcome& outcome) {

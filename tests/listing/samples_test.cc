@@ -123,12 +123,11 @@ TEST(Samples, RdmaLinkListings) {
   EXPECT_EQ(bond.back(), "mlx5_bond_0/1 Active Ethernet - ens10f0np0");
 }
 
-TEST(Samples, SparkNodesMergeTwoSections) {
+TEST(Samples, SparkNodes) {
   const auto a = sample("spark-node-a.ibv_devinfo");
-  EXPECT_THAT(ports_of(a), ElementsAre("rocep1s0f0/1 Down Ethernet RoCE enp1s0f0np0",
-                                       "rocep1s0f1/1 Active Ethernet RoCE enp1s0f1np1",
-                                       "roceP2p1s0f0/1 Down Ethernet RoCE enP2p1s0f0np0",
-                                       "roceP2p1s0f1/1 Active Ethernet RoCE enP2p1s0f1np1"));
+  EXPECT_THAT(ports_of(a),
+              ElementsAre("rocep1s0f0/1 Down Ethernet RoCE -", "rocep1s0f1/1 Active Ethernet RoCE -",
+                          "roceP2p1s0f0/1 Down Ethernet RoCE -", "roceP2p1s0f1/1 Active Ethernet RoCE -"));
   for (const Port& port : a.ports) {
     EXPECT_EQ(port.sys_image_guid, "4cbb:4703:002d:1a16");
     EXPECT_EQ(port.gids, std::nullopt);
@@ -149,22 +148,11 @@ TEST(Samples, IrdmaVerbose) {
                                          "1 10.22.116.221 RoCEv2 10.22.116.221 -"));
 }
 
-TEST(Samples, IbstatusAndIbstat) {
-  const auto bond = sample("bond-25g.ibstatus");
-  EXPECT_THAT(ports_of(bond), ElementsAre("mlx5_bond_0/1 Active Ethernet - -"));
-  EXPECT_EQ(bond.ports.at(0).rate_gbps, 25);
-  EXPECT_EQ(bond.ports.at(0).gids, std::nullopt);
-  const auto rxe = sample("soft-roce.ibstat");
-  EXPECT_THAT(ports_of(rxe), ElementsAre("rxe0/1 Active Ethernet - -"));
-  EXPECT_EQ(rxe.ports.at(0).rate_gbps, 10);
-  EXPECT_EQ(rxe.ports.at(0).sys_image_guid, "020c:29ff:fe91:22a4");
-}
-
 TEST(Samples, EveryOneIsTested) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kTables))
     count += entry.path().extension() == ".txt" ? 1 : 0;
-  EXPECT_EQ(count, 13U) << "a new sample needs a test here";
+  EXPECT_EQ(count, 11U) << "a new sample needs a test here";
 }
 
 // A line lost from the middle of any sample must not change what the others say: the import is refused, or

@@ -22,7 +22,7 @@ NodeFabric import(const std::string& name) {
   text << file.rdbuf();
   ImportOptions options;
   options.node = "n";
-  ImportOutcome outcome = import_listings({{name, text.str()}}, options);
+  ImportOutcome outcome = import_listing({name, text.str()}, options);
   EXPECT_TRUE(outcome.report) << name;
   return outcome.report ? std::move(outcome.report->table) : NodeFabric();
 }
@@ -116,8 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Tables, Samples,
                                            "azure-ib-h200.ibv_devinfo.txt", "two-vendors.show_gids.txt",
                                            "macvlan-pod.show_gids.txt", "oci-ionic.rdma_link.txt",
                                            "mi300x-bond.rdma_link.txt", "spark-node-a.ibv_devinfo.txt",
-                                           "spark-node-b.ibv_devinfo.txt", "irdma.ibv_devinfo-v.txt",
-                                           "bond-25g.ibstatus.txt"));
+                                           "spark-node-b.ibv_devinfo.txt", "irdma.ibv_devinfo-v.txt"));
 
 }  // namespace
 }  // namespace nccl_env::node::samples_test

@@ -12,7 +12,6 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/listing/import.h"
-#include "nccl_env/program/choice.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -23,8 +22,7 @@ constexpr std::size_t kMostTold = 10;
 struct ImportArguments {
   std::string node;
   std::string node_interface;
-  std::string format = "auto";
-  std::vector<std::string> files;
+  std::string file;
 };
 
 // baidu-roce-a100.show_gids.txt -> baidu-roce-a100; "" if nothing of it can be a node's name.
@@ -45,12 +43,12 @@ bool is_table(std::string_view text) {
   return text.starts_with(kOfTable) || text.find("\n" + std::string(kOfTable)) != text.npos;
 }
 
-void tell_skipped(const ImportReport& report, std::ostream& err) {
+void tell_skipped(const std::string& file, const ImportReport& report, std::ostream& err) {
   if (report.skipped_lines == 0) return;
   err << "nccl-env: skipped " << count_of(report.skipped_lines, "line")
       << (report.skipped_lines == 1 ? " that belongs" : " that belong") << " to no listing\n";
   for (const SkippedLine& line : report.samples)
-    err << "  " << printable(line.file) << ':' << line.line << ": " << printable(line.text) << '\n';
+    err << "  " << printable(file) << ':' << line.line << ": " << printable(line.text) << '\n';
 }
 
 void tell_notes(const ImportReport& report, std::ostream& err) {
@@ -65,26 +63,21 @@ void tell_notes(const ImportReport& report, std::ostream& err) {
 void tell_strange(const std::string& own, const NodeFabric& table, std::ostream& err) {
   const auto has_it = [&](const Port& port) { return std::ranges::count(netdevs_of(port), own) > 0; };
   if (own.empty() || std::ranges::any_of(table.ports, has_it)) return;
-  err << "nccl-env: no port of the listings has the netdev " << printable(own)
+  err << "nccl-env: no port of the listing has the netdev " << printable(own)
       << ": none is taken for the node's own\n";
 }
 
 int import_tables(const ImportArguments& arguments, const Console& terminal) {
-  const auto& [node, node_interface, format, names] = arguments;
+  const auto& [node, node_interface, name] = arguments;
   ImportOptions options;
-  options.node = node.empty() ? node_name_of(names.front()) : node;
+  options.node = node.empty() ? node_name_of(name) : node;
   if (options.node.empty()) return stop(terminal, program::kUsage, "table import: name the node with --node");
   if (!node_interface.empty()) options.node_interface = node_interface;
-  options.format = parse_listing_format(format).value_or(ListingFormat::Auto);
-  std::vector<ListingFile> files;
-  for (const std::string& name : names) {
-    Result<std::string> text = program::read_text(name, terminal.in);
-    if (!text) return stop(terminal, program::kNotSeen, text.error().message);
-    if (is_table(*text))
-      return stop(terminal, program::kUsage, name + " is a NodeFabric already: nothing to import");
-    files.push_back({name, std::move(*text)});
-  }
-  const ImportOutcome outcome = import_listings(files, options);
+  Result<std::string> text = program::read_text(name, terminal.in);
+  if (!text) return stop(terminal, program::kNotSeen, text.error().message);
+  if (is_table(*text))
+    return stop(terminal, program::kUsage, name + " is a NodeFabric already: nothing to import");
+  const ImportOutcome outcome = import_listing({name, std::move(*text)}, options);
   std::size_t told = 0;
   for (const Finding& finding : outcome.findings) {
     if (finding.subject.name.empty())
@@ -95,7 +88,7 @@ int import_tables(const ImportArguments& arguments, const Console& terminal) {
   if (!outcome.report) return program::code_of(outcome.findings);
   tell_notes(*outcome.report, terminal.err);
   tell_strange(node_interface, outcome.report->table, terminal.err);
-  tell_skipped(*outcome.report, terminal.err);
+  tell_skipped(name, *outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
   terminal.out << (terminal.form == "json" ? table.dump(2) + "\n" : to_yaml(table));
   return program::kDone;
@@ -107,19 +100,16 @@ void add_table_import(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
       {"import",
-       "Turn listings of one node, as tools print them, into a NodeFabric. A listing of no known form "
-       "is refused, FILE:LINE, exit 1; of a row that cannot be read a note tells what stays unknown.",
-       "nccl-env table import --node gpu-1 --node-interface eth0 gids.txt devinfo.txt",
+       "Turn what show_gids, ibv_devinfo or rdma link printed on a node into a NodeFabric. A listing of no "
+       "known form is refused, FILE:LINE, exit 1; of a row that cannot be read a note tells what stays "
+       "unknown.",
+       "nccl-env table import --node gpu-1 --node-interface eth0 gids.txt",
        {"yaml"}},
       import_tables);
-  app.add_option("--node", to.node, "Name of the node; default: the first file's, up to its first dot");
+  app.add_option("--node", to.node, "Name of the node; default: the file's, up to its first dot");
   app.add_option("--node-interface", to.node_interface,
-                 "The netdev of the node's own address, which listings don't tell");
-  app.add_option("--format", to.format, "What the files hold; auto: found by headers")
-      ->check(program::one_of(
-          {"auto", "show_gids", "ibv_devinfo", "rdma-link", "ibstat", "ibstatus", "ibdev2netdev"}))
-      ->capture_default_str();
-  app.add_option("FILE", to.files, "Listings; - is the standard input")->required()->type_name("");
+                 "The netdev of the node's own address, which a listing doesn't tell");
+  app.add_option("FILE", to.file, "A listing; - is the standard input")->required()->type_name("");
 }
 
 }  // namespace nccl_env::cli

@@ -26,7 +26,7 @@ TEST(Completion, CommandsComeWithTheirFirstSentence) {
   EXPECT_THAT(completed({""}), AllOf(HasSubstr("table\tTables of a node's HCAs"), HasSubstr("\nverify\t"),
                                      HasSubstr(":4\n"), Not(HasSubstr("__complete"))));
   EXPECT_EQ(completed({"table", "im"}), completed({"table", "imp"}));
-  EXPECT_THAT(completed({"table", "im"}), StartsWith("import\tTurn listings of one node"));
+  EXPECT_THAT(completed({"table", "im"}), StartsWith("import\tTurn what show_gids"));
   EXPECT_EQ(completed({"tables"}), ":4\n");
   EXPECT_EQ(completed({}), completed({""}));
 }
@@ -96,7 +96,7 @@ TEST(Completion, ZshTakesIt) {
     return run_command(words);
   };
   EXPECT_EQ(zsh({"nccl-env", "nodes", "-o", "w"}).output, "wide\n");
-  EXPECT_THAT(zsh({"nccl-env", "table", "im"}).output, StartsWith("import:Turn listings of one node"));
+  EXPECT_THAT(zsh({"nccl-env", "table", "im"}).output, StartsWith("import:Turn what show_gids"));
   EXPECT_EQ(zsh({"nccl-env", "verify", ""}).output, "files\n");
 }
 
@@ -109,7 +109,7 @@ TEST(Completion, FishTakesIt) {
                             line + "'"});
   };
   EXPECT_EQ(fish("nccl-env nodes -o w").output, "wide\n");
-  EXPECT_THAT(fish("nccl-env table im").output, StartsWith("import\tTurn listings of one node"));
+  EXPECT_THAT(fish("nccl-env table im").output, StartsWith("import\tTurn what show_gids"));
 }
 
 TEST(Completion, KubectlAsksAProgramOfThatName) {
