@@ -23,7 +23,7 @@ OPEN_SECONDS = 60
 TIMES_SLOWER = 4.0  # 2 is the aim on a quiet machine; this one may be shared, and has as few CPUs as there are
 CONNECTION_KIB, BODIES_MIB = 150, 64  # the bound of docs/reference/webhook.md
 KERNEL_KIB = 256  # of a connection: 128 of what it does not read, and as much of what is not read of it
-ADDRESSES = 40  # of the hostile, 127.0.1.x: no one of them has more than its share
+ADDRESSES = [f"127.0.1.{1 + number}" for number in range(40)]  # of the hostile
 ROOM = 1024  # the default of --max-connections
 AGENT_ROOM = 64  # of the port of probes, on agents and webhooks
 LEAVING = 128  # told to go, and not gone yet
@@ -218,10 +218,11 @@ COSTLY = 32  # connections with costly requests, and with records that bring not
 class Crowd:
     """The process that plays the hostile connections, all kinds in turn."""
 
-    def __init__(self, port, trust, review, count, kinds=KINDS, hurries=True):
-        """`hurries`: whoever was closed comes again at once, else at its next turn."""
+    def __init__(self, port, trust, review, count, kinds=KINDS, hurries=True, addresses=ADDRESSES, pause=ROUND_SECONDS):
+        """`hurries`: whoever was closed comes again at once, else at its next turn. `pause`: seconds between the turns
+        of a connection."""
         self.port, self.trust, self.review, self.count, self.kinds = port, trust, review, count, kinds
-        self.hurries = hurries
+        self.hurries, self.addresses, self.pause = hurries, addresses, pause
         context = multiprocessing.get_context("fork")
         self.open, self.returned = context.Value("q", 0, lock=False), context.Value("q", 0, lock=False)
         self.over, self.parent = context.Event(), os.getpid()
@@ -244,11 +245,11 @@ class Crowd:
         while os.getppid() == self.parent:
             begin = time.monotonic()
             for position in range(self.count):
-                early = begin + position / self.count * ROUND_SECONDS - time.monotonic()
+                early = begin + position / self.count * self.pause - time.monotonic()
                 if self.over.wait(0 if self.hurries and self.open.value < self.count else max(0.0, early)):
                     return
                 connections[position] = self.turn(connections[position], self.kinds[position % len(self.kinds)],
-                                                  f"127.0.1.{1 + position // len(self.kinds) % ADDRESSES}")
+                                                  self.addresses[position // len(self.kinds) % len(self.addresses)])
 
     def turn(self, connection, kind, address):
         try:

@@ -19,12 +19,12 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from cluster import SOURCE, Cluster  # noqa: E402
-from scenarios import (asking, beforehand, chaos, churn, claims, container_start, cost, delivery, helm,  # noqa: E402
+from scenarios import (asking, beforehand, chaos, churn, claims, container_start, cost, delivery, door, helm,  # noqa: E402
                        identity, largest, losses, monitoring, namespaces, quickstart, refresh, removal, restart,
                        sentences, strict, unresolved, ways, workloads)
 
 LONG = [refresh] if os.environ.get("E2E_LONG") else []
-SCENARIOS = [workloads, churn, restart, unresolved, strict, ways, identity, losses, chaos, cost, *LONG, largest,
+SCENARIOS = [workloads, churn, restart, unresolved, strict, door, ways, identity, losses, chaos, cost, *LONG, largest,
              sentences, claims, container_start, delivery, namespaces, beforehand, asking, monitoring, quickstart,
              removal, helm]
 
