@@ -97,8 +97,8 @@ void add_server(MetricRegistry& registry, const net::Server& server) {
   MetricDesc evicted{
       "nccl_env_connections_evicted_total",
       "Connections that the server ended. To let a new one in: unused (no request was ever finished), "
-      "idle (the longest), share (one of the same address, if that has its share). Else: silent (no "
-      "first request in time while more than half were open), unread (a reply was not taken).",
+      "unfinished (a request was not whole, or its reply not taken), idle (the longest). Else: unread (a "
+      "reply was not taken).",
       {"cause"},
       {}};
   for (std::size_t i = 0; i < net::kEvictions; ++i)

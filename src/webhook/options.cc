@@ -156,8 +156,8 @@ void add_serving_options(CLI::App& app, WebhookOptions& options, OptionTexts& te
       ->capture_default_str();
   app.add_option(
          "--max-connections", options.max_connections,
-         "Connections to the admission server, a quarter of them from one address; each may take 150 KiB. "
-         "When all are taken, one that never finished a request is closed")
+         "Connections to the admission server; each may take 150 KiB. When all are taken, the address "
+         "with most of them loses one")
       ->check(CLI::Range(16, 65536))
       ->capture_default_str();
 }

@@ -51,7 +51,7 @@ HEALTHY = {
     # Clients go away in the middle of a handshake every now and then.
     **both("nccl_env_tls_handshakes_failed_total", counting(1)),
     **both("nccl_env_connections_refused_total", level(0)), **both("nccl_env_accept_errors_total", level(0)),
-    **both("nccl_env_connections_evicted_total", level(0), cause="share"),
+    **both("nccl_env_connections_evicted_total", level(0), cause="idle"),
     **both("nccl_env_connections_evicted_total", counting(1), cause="unread"),  # a client that hangs
     **both("nccl_env_certificate_not_after_timestamp_seconds", level(40 * DAYS)),
     **both("nccl_env_certificates_last_success_timestamp_seconds", counting(60)),
@@ -99,7 +99,7 @@ CASES = {
     "NcclEnvResponsesFailing": (both("nccl_env_responses_total", counting_from(21, 12), **{"class": "5xx"}), []),
     "NcclEnvHandshakesFailing": (both("nccl_env_tls_handshakes_failed_total", counting(9)), []),
     "NcclEnvConnectionsRefused": (
-        one("nccl_env_connections_evicted_total", counting_from(21, 5), cause="share"), []),
+        one("nccl_env_connections_evicted_total", counting_from(21, 5), cause="idle"), []),
     "NcclEnvCertificateEndsSoon": (one("nccl_env_certificate_not_after_timestamp_seconds", level(13 * DAYS)), []),
     "NcclEnvCertificateEnds": (one("nccl_env_certificate_not_after_timestamp_seconds", level(2 * DAYS)),
                                ["NcclEnvCertificateEndsSoon"]),

@@ -161,8 +161,9 @@ bool Connection::has_heard() const {
 }
 
 asio::awaitable<bool> Connection::wait_input() {
-  if (ssl_ && SSL_has_pending(ssl_.get())) co_return !aborted_;
-  co_return co_await ready(Io::WantRead);
+  if (!ssl_ || !SSL_has_pending(ssl_.get())) co_return co_await ready(Io::WantRead);
+  co_await asio::post(socket_.get_executor(), asio::use_awaitable);  // others have their turn
+  co_return !aborted_;
 }
 
 asio::awaitable<std::size_t> Connection::read_some(char* data, std::size_t size) {

@@ -6,7 +6,7 @@
 namespace nccl_env::net {
 
 std::string_view to_string(Eviction cause) {
-  constexpr std::array<std::string_view, kEvictions> kNames{"unused", "idle", "share", "silent", "unread"};
+  constexpr std::array<std::string_view, kEvictions> kNames{"unused", "unfinished", "idle", "unread"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 

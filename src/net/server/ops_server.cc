@@ -31,8 +31,7 @@ ServerOptions ops_server_options(std::string listen, std::shared_ptr<Logger> log
   options.threads = 1;
   options.max_connections = 64;  // a kubelet opens one for each probe, each Prometheus has one
   options.max_body = 1024;       // nobody sends a body
-  options.header_timeout = options.body_timeout = options.first_request_timeout =
-      seconds(2);  // half of a probe's time-out
+  options.header_timeout = options.body_timeout = seconds(2);  // half of a probe's time-out
   options.write_timeout = seconds(5);
   options.linger_timeout = seconds(1);
   options.idle_timeout = seconds(10);

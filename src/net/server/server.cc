@@ -163,8 +163,8 @@ struct Server::Body {
       if (!acceptor.is_open()) co_return;
       const auto peer = unmapped(socket.remote_endpoint(error));
       if (error) continue;  // it has gone already
-      auto entrance = shared.open.enter(peer.address(), worker.index);
-      if (entrance.victim) end_connection(*entrance.victim, peer);
+      auto entrance = shared.open.enter(peer.address(), worker.index, Clock::now());
+      if (entrance.victim) end_connection(*entrance.victim);
       if (!entrance.ticket) {
         Worker::count(door.counters.refused);
         door.warn("connection refused: too many are being answered", {{"peer", peer.address().to_string()}});
@@ -178,13 +178,13 @@ struct Server::Body {
   }
 
   // Makes room. The victim's worker has its session by now: the session was posted to the same queue before.
-  void end_connection(const OpenConnections::Victim& victim, const tcp::endpoint& for_peer) {
+  void end_connection(const OpenConnections::Victim& victim) {
     Worker& worker = *workers[static_cast<std::size_t>(victim.worker)];
     asio::post(worker.io, [&worker, victim] { worker.end(victim); });
     door.count_eviction(victim.cause);
     door.warn("a connection goes for a new one", {{"cause", to_string(victim.cause)},
                                                   {"limit", shared.options.max_connections},
-                                                  {"new_peer", for_peer.address().to_string()}});
+                                                  {"peer", victim.peer.to_string()}});
   }
 
   void run() {

@@ -27,8 +27,7 @@ Session::Session(Worker& worker, asio::ip::tcp::socket socket, OpenConnections::
       ticket_(std::move(ticket)),
       client_changes_(client_changes()),
       connection_(std::move(socket),
-                  worker.shared.options.tls ? worker.shared.options.tls->current()->native() : nullptr),
-      asker_{ticket_.peer()} {
+                  worker.shared.options.tls ? worker.shared.options.tls->current()->native() : nullptr) {
   enter(Stage::Handshake);
   worker_.add(*this);
   if (worker_.stopping()) abort();
@@ -63,14 +62,18 @@ void Session::enter(Stage stage) {
     }
     return options.linger_timeout;
   }();
+  const auto now = Clock::now();
   stage_ = stage;
-  deadline_ = Clock::now() + allowed;
+  deadline_ = now + allowed;
+  if (stage == Stage::Idle) ticket_.enter(OpenConnections::State::Idle, now);
+  if (stage == Stage::Header || stage == Stage::Write) ticket_.enter(OpenConnections::State::Unfinished, now);
 }
 
 void Session::end_if_late(Clock::time_point now) {
-  if (stage_ == Stage::Idle) {
-    if (const auto cause = idle_too_long(now)) {
-      worker_.count_eviction(*cause);
+  if (stage_ == Stage::Idle && now >= unread_check_) {
+    unread_check_ = Clock::time_point::max();  // once for each reply
+    if (connection_.has_unread_output()) {
+      worker_.count_eviction(Eviction::Unread);
       deadline_ = Clock::time_point::max();
       return connection_.abort(true);
     }
@@ -82,22 +85,10 @@ void Session::end_if_late(Clock::time_point now) {
   connection_.abort(!quiet);
 }
 
-std::optional<Eviction> Session::idle_too_long(Clock::time_point now) {
-  const ServerOptions& options = worker_.shared.options;
-  if (!ticket_.used() && now >= deadline_ - options.idle_timeout + options.first_request_timeout &&
-      worker_.shared.open.crowded()) {
-    return Eviction::Silent;
-  }
-  if (now < unread_check_) return std::nullopt;
-  unread_check_ = Clock::time_point::max();  // once for each reply
-  if (!connection_.has_unread_output()) return std::nullopt;
-  return Eviction::Unread;
-}
-
 void Session::give_up() {
   deadline_ = Clock::time_point::max();
-  // A reply may be still on its way.
-  connection_.abort(!ticket_.used() && stage_ != Stage::Linger);
+  const bool reply_on_its_way = stage_ == Stage::Linger || (stage_ == Stage::Idle && ticket_.used());
+  connection_.abort(!reply_on_its_way);
 }
 
 asio::awaitable<void> Session::run() {
@@ -134,13 +125,13 @@ asio::awaitable<bool> Session::serve_one() {
   const bool may_stay =
       worker_.shared.options.keep_alive && head_.keep_alive && client_changes_ == client_changes();
   bool keep = may_stay && !(refused && head_.has_body());
-  BodyRoom room(worker_.shared.body_room);
+  BodyRoom room(worker_.shared.body_room, ticket_.large_bytes());
   if (!refused) {
     const bool received = co_await read_body(room, refused);
     if (!received) co_return false;
     keep = keep && !refused;
   }
-  if (!ticket_.begin_request()) co_return false;
+  if (!ticket_.enter(OpenConnections::State::Answering, Clock::now())) co_return false;
   // Uses variables, since GCC 12 destroys a conditional temporary inside co_await's expression twice.
   std::optional<HttpResponse> response = refused ? std::move(refused) : answer();
   if (!response) {
@@ -165,15 +156,13 @@ asio::awaitable<bool> Session::read_head(std::optional<HttpResponse>& refused) {
     const bool input = co_await connection_.wait_input();
     if (!input) co_return false;
     buffers_ = worker_.take_buffers();
+  } else {  // pipelined: the thread's other connections have their turn
+    co_await asio::post(worker_.io, asio::use_awaitable);
   }
   const std::size_t limit = worker_.shared.options.max_header;
   for (std::size_t searched = 0;;) {
     const std::string_view bytes = buffers_->unread();
-    if (!bytes.empty() && stage_ == Stage::Idle) {
-      enter(Stage::Header);
-      // The first request of a connection counts once it is whole: a byte must not be enough to stay.
-      if (ticket_.used() && !ticket_.begin_request()) co_return false;
-    }
+    if (!bytes.empty() && stage_ == Stage::Idle) enter(Stage::Header);
     const HeaderEnd end = find_header_end(bytes, searched);
     if (end.malformed) {
       refused = closing(400, "malformed HTTP request");
@@ -324,7 +313,7 @@ asio::awaitable<HttpResponse> Session::answer_later() {
   deadline_ = Clock::time_point::max();  // the handler's bound counts
   const auto& pool = alone_ ? worker_.shared.one_at_a_time : worker_.shared.waiting;
   if (pool) {
-    pool->submit(asker_, job);
+    pool->submit(ticket_.peer(), job);
     co_await answered.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   co_return guarded([&]() -> HttpResponse {
@@ -348,7 +337,7 @@ auto Session::guarded(Call call) -> decltype(call()) {
   return error_response(500, "internal error");
 }
 
-// Ends the request. False if the connection is to be closed.
+// False if the connection is to be closed.
 asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom& room) {
   keep = keep && !response.close && !worker_.shared.draining.load(std::memory_order_relaxed);
   format_reply(response, {keep, head_.http10, head_.method == "HEAD"}, buffers_->reply);
@@ -363,11 +352,9 @@ asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom&
   if (buffers_->body.capacity() + buffers_->reply.capacity() > kSmallBody) std::string().swap(buffers_->body);
   const int status_class = std::clamp(response.status / 100, 0, 5);
   Worker::count(worker_.counters.responses[static_cast<std::size_t>(status_class)]);
+  if (status_class != 4) ticket_.set_used();
   enter(Stage::Write);
   const bool sent = co_await connection_.write_all(buffers_->reply);
-  const bool of_use = response.status < 400 || response.status >= 500;
-  ticket_.end_request(of_use && keep);
-  // Counts after the request's end: once the statistics hold the bytes, the connection is resting.
   if (sent) Worker::count(worker_.counters.bytes_sent, buffers_->reply.size());
   unread_check_ = Clock::now() + worker_.shared.options.write_timeout;
   co_return sent&& keep;

@@ -43,7 +43,6 @@ class Session : public LiveSession {
 
   [[nodiscard]] std::uint64_t client_changes() const;
   void enter(Stage stage);
-  [[nodiscard]] std::optional<Eviction> idle_too_long(Clock::time_point now);
   std::optional<HttpResponse> parse_head(std::size_t length);
   std::optional<HttpResponse> check_head();
   std::optional<HttpResponse> answer();
@@ -64,7 +63,6 @@ class Session : public LiveSession {
   Stage stage_ = Stage::Handshake;
   Clock::time_point deadline_;
   Clock::time_point unread_check_ = Clock::time_point::max();  // of the last reply
-  WaitingPool::Asker asker_;
 };
 
 }  // namespace nccl_env::net

@@ -6,11 +6,6 @@
 #include <utility>
 
 namespace nccl_env::net {
-namespace {
-
-constexpr std::size_t kPeersRemembered = 4096;  // then all are forgotten, as if none had asked
-
-}  // namespace
 
 WaitingPool::WaitingPool(int threads, std::size_t queue, std::function<void()> on_thread_start)
     : queue_limit_(queue) {
@@ -27,58 +22,31 @@ WaitingPool::~WaitingPool() {
   stop();
 }
 
-void WaitingPool::submit(Asker& asker, Job job) {
+void WaitingPool::submit(const boost::asio::ip::address& peer, Job job) {
   Job too_many;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) {
       too_many = std::move(job);
     } else {
-      put_in_line(asker, std::move(job));
-      if (waiting_ > queue_limit_) too_many = take_one_too_many();
+      queue_.push_back({peer, std::move(job)});
+      if (queue_.size() > queue_limit_) too_many = take_one_too_many();
     }
   }
   changed_.notify_one();
   if (too_many) too_many(std::nullopt);
 }
 
-void WaitingPool::put_in_line(Asker& asker, Job job) {
-  if (asked_.size() >= kPeersRemembered) asked_.clear();
-  const std::uint64_t now = ++asks_;
-  const std::uint64_t peer_before = std::exchange(asked_[asker.peer], now);
-  auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line& l) { return l.peer == asker.peer; });
-  if (line == lines_.end()) line = lines_.insert(lines_.end(), Line{asker.peer, 0, {}});
-  line->asked_before = peer_before;
-  line->jobs.push_back({std::exchange(asker.asked, now), std::move(job)});
-  ++waiting_;
-}
-
-WaitingPool::Job WaitingPool::take_next() {
-  Line& line = lines_.front();
-  Job job = std::move(line.jobs.front().job);
-  line.jobs.pop_front();
-  --waiting_;
-  if (line.jobs.empty()) {
-    lines_.pop_front();
-  } else {
-    lines_.splice(lines_.end(), lines_, lines_.begin());
-  }
-  return job;
-}
-
-// Takes a job of the peer with most jobs in the queue, from the connection whose ask before that job was the
-// most recent; among equals, the last job. So a flood displaces its own jobs first.
+// Among addresses with as many, the one that asked last loses.
 WaitingPool::Job WaitingPool::take_one_too_many() {
-  const auto line = std::max_element(lines_.rbegin(), lines_.rend(), [](const Line& a, const Line& b) {
-    return std::pair(a.jobs.size(), a.asked_before) < std::pair(b.jobs.size(), b.asked_before);
+  const auto jobs_of = [this](const Waiting& some) {
+    return std::count_if(queue_.begin(), queue_.end(), [&](const Waiting& w) { return w.peer == some.peer; });
+  };
+  const auto most = std::max_element(queue_.rbegin(), queue_.rend(), [&](const Waiting& a, const Waiting& b) {
+    return jobs_of(a) < jobs_of(b);
   });
-  const auto busiest =
-      std::max_element(line->jobs.rbegin(), line->jobs.rend(),
-                       [](const Waiting& a, const Waiting& b) { return a.asked_before < b.asked_before; });
-  Job job = std::move(busiest->job);
-  line->jobs.erase(std::next(busiest).base());
-  --waiting_;
-  if (line->jobs.empty()) lines_.erase(std::next(line).base());
+  Job job = std::move(most->job);
+  queue_.erase(std::next(most).base());
   return job;
 }
 
@@ -87,26 +55,24 @@ void WaitingPool::run(int thread) {
     Job job;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !lines_.empty(); });
-      if (lines_.empty()) return;
-      job = take_next();
+      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      job = std::move(queue_.front().job);
+      queue_.pop_front();
     }
     job(thread);
   }
 }
 
 void WaitingPool::stop() {
-  std::list<Line> left;
+  std::deque<Waiting> left;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    left.swap(lines_);
-    waiting_ = 0;
+    left.swap(queue_);
   }
   changed_.notify_all();
-  for (const Line& line : left) {
-    for (const Waiting& waiting : line.jobs) waiting.job(std::nullopt);
-  }
+  for (const Waiting& waiting : left) waiting.job(std::nullopt);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }

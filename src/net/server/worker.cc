@@ -15,13 +15,8 @@ constexpr std::chrono::seconds kBeat{1};
 // store. A deadline is noticed late by this interval at most.
 std::chrono::milliseconds sweep_interval(const ServerOptions& options) {
   const auto shortest = std::min({options.handshake_timeout, options.header_timeout, options.body_timeout,
-                                  options.write_timeout, options.linger_timeout, options.idle_timeout,
-                                  options.first_request_timeout});
+                                  options.write_timeout, options.linger_timeout, options.idle_timeout});
   return std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(250));
-}
-
-int share_of_a_peer(const ServerOptions& options) {
-  return options.max_per_peer > 0 ? options.max_per_peer : std::max(1, options.max_connections / 4);
 }
 
 }  // namespace
@@ -29,18 +24,20 @@ int share_of_a_peer(const ServerOptions& options) {
 ServerShared::ServerShared(ServerOptions its_options, ServerHandlers its_handlers)
     : options(std::move(its_options)),
       handlers(std::move(its_handlers)),
-      open(options.max_connections, share_of_a_peer(options)),
+      open(options.max_connections),
       body_room(static_cast<std::int64_t>(options.max_large_bodies)) {}
 
 bool BodyRoom::cover(std::size_t bytes) {
   if (bytes <= kSmallBody + static_cast<std::size_t>(taken_)) return true;
   const auto more = static_cast<std::int64_t>(bytes - kSmallBody) - taken_;
-  if (left_.fetch_sub(more, std::memory_order_relaxed) < more) {
-    left_.fetch_add(more, std::memory_order_relaxed);
-    return false;
-  }
+  if (!take(more)) take(-more);
+  return taken_ >= static_cast<std::int64_t>(bytes - kSmallBody);
+}
+
+bool BodyRoom::take(std::int64_t more) {
   taken_ += more;
-  return true;
+  const std::int64_t left = left_.fetch_sub(more, std::memory_order_relaxed) - more;
+  return left >= of_peer_.fetch_add(more, std::memory_order_relaxed) + more;
 }
 
 void RequestBuffers::consume(std::size_t bytes) {

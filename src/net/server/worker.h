@@ -31,18 +31,22 @@ class LiveSession {
 };
 
 // Memory of a request's body, and then of its reply, beyond the first 64 KiB, for all connections together.
+// An address may hold as much as it leaves, so that room stays for one that holds less.
 class BodyRoom {
  public:
-  explicit BodyRoom(std::atomic<std::int64_t>& left) : left_(left) {}
+  BodyRoom(std::atomic<std::int64_t>& left, std::atomic<std::int64_t>& of_peer)
+      : left_(left), of_peer_(of_peer) {}
   BodyRoom(const BodyRoom&) = delete;
   BodyRoom& operator=(const BodyRoom&) = delete;
-  ~BodyRoom() { left_.fetch_add(taken_, std::memory_order_relaxed); }
+  ~BodyRoom() { take(-taken_); }
 
   // Reserves memory for `bytes` of body or reply; false: there is no room.
   bool cover(std::size_t bytes);
 
  private:
-  std::atomic<std::int64_t>& left_;
+  bool take(std::int64_t more);
+
+  std::atomic<std::int64_t>&left_, &of_peer_;
   std::int64_t taken_ = 0;
 };
 

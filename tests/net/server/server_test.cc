@@ -323,7 +323,7 @@ TEST_F(ServerTest, AClientThatNeverReadsIsDropped) {
 }
 
 TEST_F(ServerTest, LargeBodiesShareABoundAndSmallOnesDoNotNeedIt) {
-  options.max_large_bodies = 256 << 10;
+  options.max_large_bodies = 400 << 10;
   start();
   TestClient large(server->port());
   ASSERT_TRUE(large.send(post("/size", std::string(1 << 20, 'x'))));

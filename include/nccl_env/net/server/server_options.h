@@ -26,14 +26,13 @@ struct ServerOptions {
   // answered within 1.5 s: half of the 3 s that a Binding hook has.
   int waiting_threads = 4;
   std::size_t waiting_queue = 16;  // and as many for the thread that answers one at a time
-  // Beyond it a connection that never finished a request is closed; if there is none, the one that is idle
-  // longest. The default is four times the need of ten API servers, which keep 25 idle connections each for
-  // 90 s; it takes 150 MiB at 150 KiB each.
+  // Beyond it one of the address with most connections is closed. The default is four times the need of ten
+  // API servers, which keep 25 idle connections each for 90 s; it takes 150 MiB at 150 KiB each.
   int max_connections = 1024;
-  int max_per_peer = 0;  // beyond it another of the same address is closed; 0: a quarter of max_connections
-  std::size_t max_body = 8u << 20;           // the API server takes objects of 3 MiB; a review can hold two
-  std::size_t max_header = 16 << 10;         // the API server sends under 1 KiB
-  std::size_t max_large_bodies = 64u << 20;  // for bodies and replies, beyond 64 KiB each; over it: 503
+  std::size_t max_body = 8u << 20;    // the API server takes objects of 3 MiB; a review can hold two
+  std::size_t max_header = 16 << 10;  // the API server sends under 1 KiB
+  // For bodies and replies, beyond 64 KiB each; over it, or beyond as much of one address as is left: 503.
+  std::size_t max_large_bodies = 64u << 20;
   std::chrono::milliseconds handshake_timeout{10'000};  // the API server's default for a whole call
   std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to the end of its header
   std::chrono::milliseconds body_timeout{10'000};    // for the whole body
@@ -41,9 +40,6 @@ struct ServerOptions {
   std::chrono::milliseconds linger_timeout{2'000};   // after the last reply, until the client closes
   std::chrono::milliseconds idle_timeout{120'000};   // the API server must close first, and does at 90 s
   bool keep_alive = true;                            // false: each reply is the last one of its connection
-  // The time for a connection's first request while more than half of max_connections are open; otherwise
-  // idle_timeout counts.
-  std::chrono::milliseconds first_request_timeout{10'000};
 };
 
 struct HttpHead {
