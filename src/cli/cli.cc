@@ -49,7 +49,6 @@ void add_commands(CommandLine& line) {
       line.group({"policy", "Policies (NcclPolicy)", "nccl-env policy check policies/generic-rdma.yaml"});
   add_policy_check(line, policy);
   add_policy_cases(line, policy);
-  add_policy_diff(line, policy);
   add_inject(line, root);
   title("Files", {"table", "policy", "inject"});
   add_installation_check(line, root);

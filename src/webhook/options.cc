@@ -162,11 +162,7 @@ void add_serving_options(CLI::App& app, WebhookOptions& options, OptionTexts& te
       ->capture_default_str();
 }
 
-void add_log_options(CLI::App& app, WebhookOptions& options, OptionTexts& texts) {
-  app.add_option("--capture", options.capture,
-                 "Save each review and its answer in this directory. Reviews hold env values: secrets may be "
-                 "among them")
-      ->type_name("DIR");
+void add_log_options(CLI::App& app, OptionTexts& texts) {
   app.add_option("--log-level", texts.level, "Least level of the lines to write")
       ->capture_default_str()
       ->check(program::one_of({"debug", "info", "warn", "error", "off"}));
@@ -180,7 +176,7 @@ void group_options(CLI::App& app) {
   program::group_options(app, "Certificate",
                          {"--tls-cert", "--tls-key", "--self-signed", "--managed-certificates",
                           "--webhook-configuration", "--tls-name", "--certificate-lifetime", "--client-ca"});
-  program::group_options(app, "Log", {"--log-level", "--capture"});
+  program::group_options(app, "Log", {"--log-level"});
 }
 
 // Says why the options do not fit together, or "".
@@ -226,7 +222,7 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   add_source_options(app, options, texts);
   add_serving_options(app, options, texts);
   add_certificate_options(app, options.certificates);
-  add_log_options(app, options, texts);
+  add_log_options(app, texts);
   program::add_resolver_options(app, options.resolver);
   group_options(app);
   try {

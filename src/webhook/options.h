@@ -36,7 +36,6 @@ struct WebhookOptions {
   std::string listen = ":8443";
   std::string ops_listen = ":8080";
   CertificateOptions certificates;
-  std::filesystem::path capture;  // a directory; "" without --capture
   std::chrono::seconds max_table_age{3 * 3600};
   std::chrono::seconds drain_grace{95};
   int threads = 0;  // 0: default_threads()

@@ -40,13 +40,8 @@ bool is_costly(const HttpRequest& request) {
 }  // namespace
 
 Requests::Requests(const WebhookOptions& options, const store::Store& store, WebhookMetrics& metrics,
-                   Logger& log, Capture* capture, std::function<bool()> serving)
-    : options_(options),
-      store_(store),
-      metrics_(metrics),
-      log_(log),
-      capture_(capture),
-      serving_(std::move(serving)) {}
+                   Logger& log, std::function<bool()> serving)
+    : options_(options), store_(store), metrics_(metrics), log_(log), serving_(std::move(serving)) {}
 
 net::ServerHandlers Requests::handlers(int threads) {
   for (int i = 0; i < threads; ++i) desks_.push_back(make_desk());
@@ -116,7 +111,6 @@ std::optional<HttpResponse> Requests::admit(const HttpRequest& request, PodLooku
   auto& [response, record] = std::get<Answered>(answer);
   metrics_.count(record, duration);
   tell(record, start, duration);
-  if (capture_ != nullptr) capture_->save(record.subject.uid, request.body, response);
   desk.admission.trim();
   return json_response(std::move(response));
 }

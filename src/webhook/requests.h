@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The admission server's HTTP requests: their paths and statuses, which of them are costly, and what is
-// counted, logged and captured of each review.
+// counted and logged of each review.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "capture.h"
 #include "metrics.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/net/server/server.h"
@@ -28,10 +27,10 @@ inline constexpr std::string_view kStoreNotRead = "policies and namespaces have 
 // the next but the buffers that each thread has.
 class Requests {
  public:
-  // All of these outlive the server. `capture` may be null. `serving` is false before there is a certificate
+  // All of these outlive the server. `serving` is false before there is a certificate
   // that clients trust.
   Requests(const WebhookOptions& options, const store::Store& store, WebhookMetrics& metrics, Logger& log,
-           Capture* capture, std::function<bool()> serving);
+           std::function<bool()> serving);
 
   // Handlers for a server of `threads` threads; not for `distrusted`. To be called once.
   net::ServerHandlers handlers(int threads);
@@ -57,7 +56,6 @@ class Requests {
   const store::Store& store_;
   WebhookMetrics& metrics_;
   Logger& log_;
-  Capture* const capture_;
   const std::function<bool()> serving_;
   Throttle oversized_, unanswered_;
   std::vector<std::unique_ptr<Desk>> desks_;  // by thread

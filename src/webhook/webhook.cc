@@ -9,7 +9,6 @@
 #include <future>
 #include <mutex>
 
-#include "capture.h"
 #include "certificates/reminder.h"
 #include "cluster.h"
 #include "memory_budget.h"
@@ -41,11 +40,6 @@ class Webhook {
 
   // Prepares everything that needs no port.
   Status prepare() {
-    if (!options_.capture.empty()) {
-      auto capture = Capture::open(options_.capture, log_);
-      if (!capture) return program::at_option("--capture", capture.error());
-      capture_ = std::move(*capture);
-    }
     const auto client = connect(options_, log_);
     if (!client) return client.error();
     auto store = open_store(options_, *client, log_);
@@ -216,8 +210,8 @@ class Webhook {
     options.log = log_;
     options.max_connections = connections_that_fit();
     options.threads = options_.threads > 0 ? options_.threads : default_threads();
-    requests_ = std::make_unique<Requests>(options_, *store_, metrics_, *log_, capture_.get(),
-                                           [this] { return services_.ready(); });
+    requests_ =
+        std::make_unique<Requests>(options_, *store_, metrics_, *log_, [this] { return services_.ready(); });
     // One more for the thread that answers large requests.
     net::ServerHandlers handlers = requests_->handlers(options.threads + options.waiting_threads + 1);
     handlers.distrusted = [this] { note_distrust(); };
@@ -272,7 +266,6 @@ class Webhook {
   std::shared_ptr<net::TlsSource> tls_;
   std::mutex reminder_mutex_;  // guards the next member
   CertificateReminder reminder_;
-  std::unique_ptr<Capture> capture_;
   std::unique_ptr<Requests> requests_;
   std::atomic<bool> ready_{false};
   std::unique_ptr<net::Server> server_;

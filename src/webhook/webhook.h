@@ -4,7 +4,7 @@
 //   [ HTTP request ] --> [ Requests ] -- a review and the newest --> [ Snapshot ] <-- [ Store ]
 //                             |
 //                             v
-//                      [ Admission ] --> [ response ] + [ DecisionRecord ] --> metrics, log, capture
+//                      [ Admission ] --> [ response ] + [ DecisionRecord ] --> metrics, log
 //
 // Webhook owns everything and ends it in the opposite order. Requests keeps an Admission for each thread,
 // with its buffers: parsers, and the plans of nodes by BindingCache. A snapshot belongs to whoever holds it;

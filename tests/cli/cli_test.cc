@@ -59,12 +59,11 @@ TEST_F(Cli, HelpIsThereInEveryWayThatPeopleAskForIt) {
 TEST_F(Cli, WrongUsageIsCode2AndPrintsNothingOnStdout) {
   const std::string both = "explain --policy " + policy + " -f " + pod;
   for (const std::string& line :
-       {std::string("--frobnicate"), "explain --policy " + policy, "explain --review " + pod,
-        "explain --review " + pod + " --store plain", "explain --store dir:. --review " + pod + " -f " + pod,
-        both + " --store dir:.", both + " -o xml", both + " --nccl-version 1.0", both + " --at yesterday",
-        "node gpu-1 --nccl-version 2.17 " + table, "node gpu-1 --env NOVALUE " + table,
-        std::string("table import -"), std::string("table import --node UP_per -"),
-        std::string("what Nothing"), std::string("verify pod/p --tail x"), std::string("bug-report train-0"),
+       {std::string("--frobnicate"), "explain --policy " + policy, both + " -o xml",
+        both + " --nccl-version 1.0", both + " --at yesterday", "node gpu-1 --nccl-version 2.17 " + table,
+        "node gpu-1 --env NOVALUE " + table, std::string("table import -"),
+        std::string("table import --node UP_per -"), std::string("what Nothing"),
+        std::string("verify pod/p --tail x"), std::string("bug-report train-0"),
         std::string("bug-report node/gpu-1")}) {
     const CliResult result = run_cli(words(line));
     EXPECT_EQ(result.out, "") << line;
@@ -80,8 +79,6 @@ TEST_F(Cli, AFileThatCannotBeReadIsNamedWithCode4) {
         "explain --policy " + policy + " -f " + pod + " --table " + absent, "node gpu-1 " + absent})
     expect_shown(run_cli(words(line)), 4);
   std::filesystem::create_directory(path("folder"));
-  for (const std::string& review : {policy, write("broken.json", "{\n\"kind\": [}\n")})
-    expect_shown(run_cli({"explain", "--review", review, "--store", "dir:" + path("folder")}), 4);
   expect_shown(run_cli({"verify", path("folder")}), 4);
 }
 

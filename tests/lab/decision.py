@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """On the host: what the webhook and the command line make of a table that the guest's agent has published. The answers
-of the webhook are those of `nccl-env explain --review`, from a store with the table as it was written, a policy and a
-namespace."""
-import base64
+of the webhook are those of `nccl-env inject`, with the table as it was written and a policy."""
 import datetime
 import json
 import subprocess
@@ -54,8 +52,6 @@ class Decision:
         self.path = pathlib.Path(self.folder.name)
         self.write("policy.yaml", policy(spec))
         self.write("table.yaml", table)
-        self.write("namespace.yaml", {"apiVersion": "v1", "kind": "Namespace",
-                                      "metadata": {"name": "ml", "labels": {f"{GROUP}/policy": "lab"}}})
 
     def write(self, name, value):
         file = self.path / name
@@ -70,36 +66,15 @@ class Decision:
             raise RuntimeError(f"{arguments}: exit {done.returncode}: {done.stderr}")
         return done.stdout
 
-    def admitted(self, kind, body, subresource=""):
-        """`body` with the webhook's patch."""
-        request = {"uid": "lab", "kind": {"group": "", "version": "v1", "kind": kind}, "operation": "CREATE",
-                   "resource": {"group": "", "version": "v1", "resource": "pods"}, "subResource": subresource,
-                   "namespace": "ml", "name": body["metadata"]["name"], "object": body}
-        review = self.write("review.json.txt", {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-                                                "request": request})
-        answer = json.loads(self.ask("explain", "--review", review, "--store", f"dir:{self.path}"))["response"]
-        for change in json.loads(base64.b64decode(answer.get("patch", "W10="))):
-            *path, last = change["path"].removeprefix("/").split("/")
-            place = body
-            for part in path:
-                place = place[int(part) if isinstance(place, list) else part]
-            if isinstance(place, list):  # patches of these bodies only add
-                place.insert(len(place) if last == "-" else int(last), change["value"])
-            else:
-                place[last.replace("~1", "/")] = change["value"]
-        return body
-
     def pod(self, **env):
         """A pod of the host's network, as it runs on the node: admitted, bound, annotated. `env`: its own variables."""
-        pod = self.admitted("Pod", {
+        file = self.write("manifest.json.txt", {
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train", "namespace": "ml"},
             "spec": {"hostNetwork": True, "containers": [
                 {"name": "c", "image": "i", "resources": {"limits": {"rdma/hca": "1"}}, **(
                     {"env": [{"name": name, "value": value} for name, value in env.items()]} if env else {})}]}})
-        binding = self.admitted("Binding", {
-            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "train", "namespace": "ml"},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": NODE}}, "binding")
-        pod["metadata"]["annotations"].update(binding["metadata"]["annotations"])
+        pod = json.loads(self.ask("inject", "-f", file, "--policy", self.path / "policy.yaml", "--table",
+                                  self.path / "table.yaml", "--node", NODE, "-o", "json"))
         pod["spec"]["nodeName"] = NODE
         pod["status"] = {"phase": "Running"}
         return pod

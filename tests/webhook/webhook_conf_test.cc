@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl.conf through the webhook itself: options, answers, replay.
+// nccl.conf through the webhook itself: options, answers.
 #include "support/places.h"
 #include "webhook/webhook_fixture.h"
 
@@ -18,19 +18,10 @@ class WebhookConf : public WebhookTest {
   }
 };
 
-TEST_F(WebhookConf, ContainerStartAndItsReplay) {
+TEST_F(WebhookConf, ContainerStartHasTheInitContainersOptions) {
   store("policy.yaml", policy_yaml());
-  const std::vector<std::string> flags{"--resolver-image",
-                                       "registry.example/agent:1",
-                                       "--resolver-cpu",
-                                       "50m",
-                                       "--resolver-memory",
-                                       "32Mi",
-                                       "--resolver-ephemeral-storage",
-                                       "8Mi"};
-  std::vector<std::string> more = flags;
-  more.insert(more.end(), {"--capture", path("capture")});
-  start(more);
+  start({"--resolver-image", "registry.example/agent:1", "--resolver-cpu", "50m", "--resolver-memory", "32Mi",
+         "--resolver-ephemeral-storage", "8Mi"});
   EXPECT_THAT(
       log("--resolver-image names no digest: what pods get is what the tag points to when they start"),
       SizeIs(1));
@@ -44,10 +35,6 @@ TEST_F(WebhookConf, ContainerStartAndItsReplay) {
   EXPECT_EQ(resolver["resources"]["limits"],
             (Json{{"cpu", "50m"}, {"memory", "32Mi"}, {"ephemeral-storage", "8Mi"}}));
   EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="nccl.conf",reason="none"})"), 1);
-  std::vector<std::string> replay{tests::in_build("/bin/nccl-env"), "explain", "--review",
-                                  path("capture/b1.review.json"),   "--store", "dir:" + path("store")};
-  replay.insert(replay.end(), flags.begin(), flags.end());
-  EXPECT_EQ(run_command(replay).output, reply.body);
 }
 
 TEST_F(WebhookConf, ABindingBringsTheTextThatThePodReads) {

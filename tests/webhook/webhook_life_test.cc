@@ -103,9 +103,6 @@ TEST_F(WebhookLife, TheLastLineNamesTheOptionThatKeepsItFromStarting) {
   EXPECT_EQ(bad_certificate.code, 1);
   EXPECT_THAT(bad_certificate.problem(), AllOf(StartsWith("--tls-cert, "), HasSubstr("bad.pem")));
 
-  const Ended silent = run(command({"--capture", path("bad.pem"), "--log-level", "off"}));
-  EXPECT_THAT(silent.problem(), StartsWith("--capture: " + path("bad.pem") + ": "));
-
   start();
   const std::string taken = "127.0.0.1:" + std::to_string(port_);
   for (const std::string option : {"--listen", "--ops-listen"}) {
@@ -129,10 +126,6 @@ TEST_F(WebhookLife, ACheckEndsBeforeItListensAndTellsWhatKeepsItFromStarting) {
   const Ended bad = run(command({"--check", "--client-ca", path("bad.pem")}));
   EXPECT_EQ(bad.code, 1);
   EXPECT_THAT(bad.problem(), StartsWith("--client-ca: " + path("bad.pem") + ": no PEM certificate"));
-
-  const Ended capture = run(command({"--check", "--capture", path("bad.pem")}));
-  EXPECT_EQ(capture.code, 1);
-  EXPECT_THAT(capture.problem(), StartsWith("--capture: " + path("bad.pem") + ": "));
 
   store("broken.yaml", "spec: [");
   const Ended refused = run(command({"--check"}));

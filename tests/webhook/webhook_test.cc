@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers of nccl-env-webhook over TLS, with curl as the client.
-#include <sys/stat.h>
 
 #include <list>
 #include <set>
@@ -242,34 +241,6 @@ TEST_F(WebhookAnswers, ValidateNamesEveryFindingOfAPolicy) {
   EXPECT_THAT(bad["status"]["message"].get<std::string>(),
               AllOf(HasSubstr("spec.env.NCCL_IB_TIMEOUT"), HasSubstr("spec.env.NCCL_IB_HCA")));
   EXPECT_EQ(post("/validate", R"({"kind": "Pod"})").status, 400);
-}
-
-TEST_F(WebhookAnswers, CaptureKeepsReviewsForTheirOwnerAlone) {
-  start({"--capture", path("capture")});
-  Json review = pod_review();
-  review["request"]["uid"] = "../escape";
-  admit(review);
-  review["request"]["uid"] = "0a-1B";
-  const std::string text = review.dump();
-  const Reply reply = post("/admit", text);
-  EXPECT_EQ(read_text(path("capture/0a-1B.review.json")), text);
-  EXPECT_EQ(read_text(path("capture/0a-1B.response.json")), reply.body);
-  const CommandResult replayed =
-      run_command({tests::in_build("/bin/nccl-env"), "explain", "--review", path("capture/0a-1B.review.json"),
-                   "--store", "dir:" + path("store")});
-  EXPECT_EQ(replayed.code, 0);
-  EXPECT_EQ(replayed.output, reply.body);
-  EXPECT_THAT(reply.body, HasSubstr("\"patch\""));
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(path("capture"))) {
-    names.push_back(entry.path().filename().string());
-    struct stat status {};
-    ASSERT_EQ(::stat(entry.path().c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 0777u, 0600u);
-  }
-  EXPECT_THAT(names, UnorderedElementsAre("0a-1B.review.json", "0a-1B.response.json"));
-  EXPECT_EQ(std::filesystem::status(path("capture")).permissions(), std::filesystem::perms::owner_all);
-  EXPECT_FALSE(std::filesystem::exists(path("escape.review.json")));
 }
 
 class WebhookDenies : public WebhookAnswers {

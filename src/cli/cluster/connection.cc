@@ -3,10 +3,8 @@
 
 #include <csignal>
 
-#include "cluster/bundle.h"
 #include "cluster/kubectl.h"
 #include "nccl_env/core/text/strict.h"
-#include "nccl_env/program/inputs.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::cli {
@@ -39,17 +37,6 @@ Result<Connection> connect_namespace(const ClusterArguments& arguments) {
   if (!is_dns_subdomain(*name_space))
     return Error{"namespace: '" + *name_space + "' is not a namespace's name"};
   return Connection{*std::move(server), *std::move(name_space)};
-}
-
-Status open_bundle(ClusterArguments& arguments, std::string& at, std::istream& in) {
-  if (arguments.bundle.empty()) return done();
-  const auto text = program::read_text(arguments.bundle, in, kMaxBundle);
-  if (!text) return text.error();
-  auto bundle = parse_bundle(*text);
-  if (!bundle) return Error{arguments.bundle + ": " + bundle.error().message};
-  if (at.empty()) at = format_timestamp(bundle->at);
-  arguments.instead = std::make_shared<BundleServer>(*std::move(bundle));
-  return done();
 }
 
 }  // namespace nccl_env::cli

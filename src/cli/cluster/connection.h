@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster that a command asks, with the caller's own rights.
 //
-//   [ ClusterArguments ] --> [ ApiServer ]: [ Kubectl ], a client in a pod, or [ Bundle ]
+//   [ ClusterArguments ] --> [ ApiServer ]: [ Kubectl ], or a client in a pod
 //                                |                |
 //                                v                +--> [ ChildProcess ]
 //   [ objects ], logs, [ live_pods ] --> [ context ]: what explains a pod
@@ -10,7 +10,6 @@
 // to the command.
 #pragma once
 
-#include <iosfwd>
 #include <memory>
 #include <string>
 
@@ -24,12 +23,9 @@ struct ClusterArguments {
   std::string kubeconfig;                      // "": as kubectl finds it, or $KUBECONFIG
   std::string context;                         // "": its current one
   std::string name_space;                      // "": the context's
-  std::string bundle{};                        // a bug report that stands in for the cluster
-  std::shared_ptr<kube::ApiServer> instead{};  // asked instead of the cluster: a report, or a recorder
+  std::shared_ptr<kube::ApiServer> instead{};  // asked instead of the cluster: a recorder
 
-  [[nodiscard]] bool given() const {
-    return !kubeconfig.empty() || !context.empty() || !name_space.empty() || !bundle.empty();
-  }
+  [[nodiscard]] bool given() const { return !kubeconfig.empty() || !context.empty() || !name_space.empty(); }
 };
 
 // Asks through the kubectl of $PATH. Without one, asks by itself: as the current context of the kubeconfig
@@ -44,9 +40,5 @@ struct Connection {
 
 // An error also if the namespace is not a valid name.
 Result<Connection> connect_namespace(const ClusterArguments& arguments);
-
-// Reads the report that the arguments name, if any; from then on the report is asked instead of the cluster.
-// `at` becomes the report's moment unless one is given.
-Status open_bundle(ClusterArguments& arguments, std::string& at, std::istream& in);
 
 }  // namespace nccl_env::cli

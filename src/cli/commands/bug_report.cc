@@ -30,14 +30,13 @@ struct BugReportArguments {
   ClusterArguments cluster;
   std::vector<std::string> targets;  // pod/NAME, job/NAME
   std::string file = "nccl-env-report.jsonl";
-  bool plain = false;
 };
 
-// Logs of the webhook's pods and of the first agents, which stand for the others.
-constexpr std::size_t kMostLogs = 8;
-constexpr PodLogOptions kEndOfLog{false, 500, 1};
+// The most bytes of a report: room for the tables of 8 000 nodes.
+constexpr std::size_t kMaxBundle = 64u << 20;
 
-// Runs the commands that the report is to answer, and asks for everything else that shows how nccl-env runs.
+// Runs commands, of which the report keeps what they read, and asks for everything else that shows how
+// nccl-env runs.
 class Asking {
  public:
   Asking(const Connection& connection, std::istream& in)
@@ -51,13 +50,13 @@ class Asking {
   }
 
   // `of_namespace`: the namespace was given, and counts whether it is opted in or not.
-  Bundle ask(Timestamp now, bool of_namespace, const std::vector<std::string>& targets, bool logs) {
+  Bundle ask(Timestamp now, bool of_namespace, const std::vector<std::string>& targets) {
     bundle_.at = now;
     run_doctor(false, "");
     run_doctor(true, "");
     if (of_namespace) run_doctor(true, bundle_.name_space);
     for (const std::string& target : targets) run_explain(target);
-    ask_installation(logs);
+    ask_installation();
     return std::move(bundle_);
   }
   // The commands' output on stderr.
@@ -66,13 +65,11 @@ class Asking {
   [[nodiscard]] const std::vector<std::string>& unexplained() const { return unexplained_; }
 
  private:
-  // Leaves out a command that could not look, and returns false: it gave no answer that the report could
-  // repeat.
-  bool note(int code, const std::string& command) {
+  // Keeps the findings of a command, each once. Returns false where the command could not look.
+  bool note(int code) {
     const Json answer = parse_json(answer_.str());
     answer_.str({});
     if (code == program::kNotSeen || code == program::kUsage) return false;
-    bundle_.commands.push_back(command);
     for (const Json& finding : items_at(answer, "findings")) {
       if (told_.insert(finding).second) bundle_.findings.push_back(finding);
     }
@@ -85,9 +82,7 @@ class Asking {
     asked.diagnosis.at = format_timestamp(bundle_.at);
     asked.pods = pods;
     asked.name_space = name_space;
-    const int code = diagnose_cluster(asked, console_);
-    (void)note(code, std::string("doctor") + (pods ? " --pods" : "") +
-                         (name_space.empty() ? "" : " -n " + name_space));
+    (void)note(diagnose_cluster(asked, console_));
   }
 
   void run_explain(const std::string& target) {
@@ -95,8 +90,7 @@ class Asking {
     asked.target = {target};
     asked.cluster = cluster_;
     asked.at = format_timestamp(bundle_.at);
-    if (!note(explain_target(asked, console_), "explain " + target + " -n " + bundle_.name_space))
-      unexplained_.push_back(target);
+    if (!note(explain_target(asked, console_))) unexplained_.push_back(target);
   }
 
   // The object of an answer; null where there is none. The report shows a missing right.
@@ -105,7 +99,7 @@ class Asking {
     return reply && reply->status == kube::kOk ? parse_json(reply->body) : Json();
   }
 
-  void ask_installation(bool logs) {
+  void ask_installation() {
     get("/version");
     std::string place;
     for (const std::string hooks : {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}) {
@@ -117,18 +111,7 @@ class Asking {
     get(path_in(place, kube::kDeployments, "nccl-env-webhook"));
     get(path_in(place, kube::kDaemonSets, "nccl-env-agent"));
     (void)kube::list_all(*recorder_, path_in(place, kube::kEvents), [](const Json&) {});
-    std::vector<PodName> pods;
-    (void)kube::list_all(*recorder_, path_in(place, kube::kPods), [&](const Json& pod) {
-      const std::string name = text_at(member(pod, "metadata"), "name");
-      if (pods.size() < kMostLogs && is_dns_subdomain(name)) pods.push_back({place, name});
-    });
-    if (!logs) return;
-    for (const PodName& pod : pods) read_end_of_log(pod);
-  }
-
-  void read_end_of_log(const PodName& pod) {
-    const std::string container = pod.name.starts_with("nccl-env-webhook") ? "webhook" : "agent";
-    (void)read_pod_log(*recorder_, pod, container, kEndOfLog, [](std::string_view) {});
+    (void)kube::list_all(*recorder_, path_in(place, kube::kPods), [](const Json&) {});
   }
 
   Bundle bundle_;
@@ -145,28 +128,14 @@ bool has_answer(const Bundle& bundle) {
                              [](const auto& answer) { return answer.second.status == kube::kOk; });
 }
 
-std::string quote_file(const std::string& file) {
-  return file.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") ==
-                 file.npos
-             ? file
-             : "'" + file + "'";
-}
-
-void tell(const Bundle& bundle, const std::string& file, bool plain, std::ostream& out) {
+void tell(const Bundle& bundle, const std::string& file, std::ostream& out) {
   out << printable(file) << " holds what was read of " << printable(bundle.server) << ":\n";
   for (const auto& [kind, count] : bundle.kinds()) out << "  " << count << " " << printable(kind) << '\n';
   const auto refused = std::ranges::count_if(
       bundle.answers, [](const auto& answer) { return answer.second.status != kube::kOk; });
   if (refused > 0) out << "  " << refused << " refusals and failures\n";
-  out << "It has no secrets, commands, images of others or variables but those of NCCL and its kin.\n";
-  if (!plain) {
-    out << "Counters stand for the names of nodes, namespaces, pods and jobs, and for addresses, GIDs and "
-           "GUIDs.\nLook into the report before you send it.\n";
-    return;
-  }
-  out << "Names and addresses are real: for your own use. It prints again:\n";
-  for (const std::string& command : bundle.commands)
-    out << "  nccl-env " << printable(command) << " --bundle " << printable(quote_file(file)) << '\n';
+  out << "It has no secrets, commands, images of others or variables but those of NCCL and its kin.\n"
+         "Names and addresses are real: look into the report before you send it.\n";
 }
 
 std::string problem_of_target(const std::string& target) {
@@ -178,21 +147,21 @@ std::string problem_of_target(const std::string& target) {
 }
 
 int write_bug_report(const BugReportArguments& arguments, const Console& terminal) {
-  const auto& [cluster, targets, file, plain] = arguments;
+  const auto& [cluster, targets, file] = arguments;
   const auto connection = connect_namespace(cluster);
   if (!connection) return stop(terminal, program::kNotSeen, connection.error().message);
   Asking asking(*connection, terminal.in);
-  const Bundle bundle = asking.ask(program::clock_now(), !cluster.name_space.empty(), targets, plain);
+  const Bundle bundle = asking.ask(program::clock_now(), !cluster.name_space.empty(), targets);
   terminal.err << asking.complaints();
   if (!has_answer(bundle))
     return stop(terminal, program::kNotSeen, "no answer came to be kept, so no report is written");
-  const std::string text = plain ? render_bundle(bundle) : render_disguised(bundle);
+  const std::string text = render_bundle(bundle);
   if (text.size() > kMaxBundle)
     return stop(terminal, program::kNotSeen,
                 "the report would be larger than " + std::to_string(kMaxBundle >> 20) + " MiB");
   if (const Status written = write_file(file, text, 0600); !written)
     return stop(terminal, program::kNotSeen, written.error().message);
-  tell(bundle, file, plain, terminal.out);
+  tell(bundle, file, terminal.out);
   if (asking.unexplained().empty()) return program::kDone;
   return stop(terminal, program::kFinding, "the report is without " + join(asking.unexplained()));
 }
@@ -204,8 +173,8 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
       parent,
       {"bug-report",
        "Write one file with all that others need to help you. It holds what doctor, doctor --pods and "
-       "explain read of the cluster, and how nccl-env runs, with counters for names and addresses. The "
-       "command says what it has written. Exit 1 if it is without a TARGET.",
+       "explain read of the cluster, and how nccl-env runs. The command says what it has written. Exit 1 if "
+       "it is without a TARGET.",
        "nccl-env bug-report pod/train-0 -n ml",
        {}},
       write_bug_report);
@@ -213,9 +182,6 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
   app.add_option("TARGET", to.targets, "pod/NAME or job/NAME of the namespace, to explain")
       ->type_name("")
       ->check(problem_of_target);
-  app.add_flag("--plain", to.plain,
-               "Leave names and addresses as they are, add logs of nccl-env, and let commands ask the report "
-               "(--bundle): for your own use");
   app.add_option("-o,--output", to.file, "The file to write")->type_name("FILE")->capture_default_str();
 }
 

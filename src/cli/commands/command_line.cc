@@ -187,16 +187,6 @@ CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into) {
   return *app.add_option("-n,--namespace", into.name_space, "Default: the context's")->type_name("NAME");
 }
 
-CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into) {
-  CLI::Option* option =
-      app.add_option("--bundle", into.bundle,
-                     "File of bug-report --plain to read instead of a cluster; its time counts, "
-                     "unless --at gives another; - is the standard input")
-          ->type_name("FILE");
-  for (const char* another : {"--kubeconfig", "--context"}) option->excludes(app.get_option(another));
-  return *option;
-}
-
 void add_nccl_version(CLI::App& app, std::string& into) {
   app.add_option("--nccl-version", into,
                  known_versions() + ", or a later one, for which the rules of " + newest_version() +

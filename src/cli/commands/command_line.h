@@ -6,7 +6,7 @@
 //                run --> Console --> command(Arguments, Console) --> ExitCode
 //                                        |           |
 //            cluster/: what a user may read of       +--> core: facts and findings, printed once at the end
-//            the API server, or of a bug report
+//            the API server
 //
 // CommandLine owns all arguments, which are bound once and only read from then on. A command owns what it
 // read and keeps nothing: each runs once, on one thread.
@@ -47,8 +47,6 @@ void add_moment(CLI::App& app, std::string& into);
 // --kubeconfig and --context.
 void add_cluster(CLI::App& app, ClusterArguments& into);
 CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into);
-// --bundle, for commands that also have the options of add_cluster.
-CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into);
 void add_nccl_version(CLI::App& app, std::string& into);
 void add_no_resolver(CLI::App& app, bool& into);
 

@@ -27,7 +27,6 @@ void add_table_import(CommandLine& line, CLI::App& table);
 void add_table_show(CommandLine& line, CLI::App& table);
 void add_policy_check(CommandLine& line, CLI::App& policy);
 void add_policy_cases(CommandLine& line, CLI::App& policy);
-void add_policy_diff(CommandLine& line, CLI::App& policy);
 
 // The installation.
 void add_installation_check(CommandLine& line, CLI::App& parent);

@@ -349,10 +349,8 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
 
 }  // namespace
 
-int diagnose_cluster(const DoctorArguments& given, const Console& terminal) {
-  auto [asked, pods, name_space] = given;
-  if (const Status opened = open_bundle(asked.source.cluster, asked.at, terminal.in); !opened)
-    return stop(terminal, program::kNotSeen, opened.error().message);
+int diagnose_cluster(const DoctorArguments& arguments, const Console& terminal) {
+  const auto& [asked, pods, name_space] = arguments;
   if (pods) return diagnose_pods(name_space, asked, terminal);
   Diagnosis diagnosis;
   DoctorInput input;
@@ -373,8 +371,6 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
                     "nccl-env doctor --store dir:manifests -o json"},
                    diagnose_cluster);
   add_diagnosis_options(app, to.diagnosis);
-  CLI::Option& bundle = add_bundle(app, to.diagnosis.source.cluster);
-  for (const char* another : {"FILE", "--store"}) bundle.excludes(app.get_option(another));
   const char* const group = "Pods instead of the fabric";
   CLI::Option* pods =
       app.add_flag("--pods", to.pods,

@@ -44,6 +44,6 @@ struct DoctorArguments {
   std::string name_space;  // of the pods; "": all that are opted in
 };
 
-int diagnose_cluster(const DoctorArguments& given, const Console& terminal);
+int diagnose_cluster(const DoctorArguments& arguments, const Console& terminal);
 
 }  // namespace nccl_env::cli

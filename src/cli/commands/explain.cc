@@ -39,10 +39,8 @@ constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
 
 Status check_use(const ExplainArguments& arguments, const Target& target, const std::string& form) {
-  const auto& [words, cluster, policy, tables, pod, claims, node, version, at, review, store, resolver,
-               no_resolver] = arguments;
+  const auto& [words, cluster, policy, tables, pod, claims, node, version, at, no_resolver] = arguments;
   const bool of_file = !pod.empty();
-  if (!review.empty() || !store.empty()) return Error{"--review and --store: not with a TARGET"};
   if (target.kind == Target::Kind::Job && form == "env")
     return Error{"-o env: of one pod; ranks have values of their own"};
   if (no_resolver) return Error{"--no-resolver: a pod that exists has an init container of ours, or none"};
@@ -53,7 +51,7 @@ Status check_use(const ExplainArguments& arguments, const Target& target, const 
             ? "a TARGET with a name is read from the cluster, without -f; of a file it is pod or job alone"
             : "TARGET: has no name, and no -f FILE is given"};
   if (of_file && cluster.given())
-    return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context, --bundle or --namespace"};
+    return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context or --namespace"};
   if (!cluster.name_space.empty() && !is_dns_subdomain(cluster.name_space))
     return Error{"--namespace: '" + cluster.name_space + "' is not a namespace's name"};
   if (!of_file && (!policy.file.empty() || !policy.name.empty() || !tables.empty()))
@@ -352,10 +350,7 @@ Choices choices_of(const std::string& form, const ExplainArguments& arguments) {
   return form == "wide" || !arguments.nccl_version.empty() ? Choices::Both : Choices::Compared;
 }
 
-int explain_target(const ExplainArguments& given, const Console& terminal) {
-  ExplainArguments arguments = given;
-  if (const Status opened = open_bundle(arguments.cluster, arguments.at, terminal.in); !opened)
-    return stop(terminal, program::kNotSeen, opened.error().message);
+int explain_target(const ExplainArguments& arguments, const Console& terminal) {
   const auto request = read_request(arguments, terminal.form);
   if (!request) return stop(terminal, program::kUsage, request.error().message);
   return request->target.kind == Target::Kind::Pod ? explain_pod(*request, terminal)
@@ -365,10 +360,7 @@ int explain_target(const ExplainArguments& given, const Console& terminal) {
 namespace {
 
 int explain_pods(const ExplainArguments& arguments, const Console& terminal) {
-  if (arguments.target.empty() && !arguments.cluster.bundle.empty())
-    return stop(terminal, program::kUsage, "--bundle: only with a TARGET");
   if (!arguments.target.empty()) return explain_target(arguments, terminal);
-  if (!arguments.review.empty()) return replay_review(arguments, terminal);
   return preview_pods(arguments, terminal);
 }
 
@@ -389,14 +381,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
       ->type_name("")
       ->expected(1, 2);
   add_namespace(app, to.cluster);
-  add_bundle(app, to.cluster);
   add_code_paths(app, to.policy.allow_code_paths);
-  app.add_option("--review", to.review,
-                 "Instead of a pod: a captured AdmissionReview; prints the webhook's answer to it, byte for "
-                 "byte, from --store")
-      ->type_name("FILE");
-  app.add_option("--store", to.store, "For --review: the webhook's directory of manifests")
-      ->type_name("dir:PATH");
   app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
   app.add_option("-f,--filename", to.pod,
                  "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
@@ -406,14 +391,10 @@ void add_explain(CommandLine& line, CLI::App& parent) {
                  "Files with ResourceClaims and ResourceClaimTemplates of the pods, beside those in -f")
       ->type_name("FILE");
   app.add_option("--node", to.node, "The pod's node; default: its spec.nodeName, else the only table's");
-  program::group_options(app, "A pod or job of a cluster",
-                         {"--namespace", "--kubeconfig", "--context", "--bundle"});
+  program::group_options(app, "A pod or job of a cluster", {"--namespace", "--kubeconfig", "--context"});
   program::group_options(
       app, "Manifests and files",
       {"--filename", "--policy", "--policy-name", "--allow-code-paths", "--table", "--claims", "--node"});
-  program::group_options(app, "A captured review",
-                         {"--review", "--store", "--resolver-image", "--resolver-cpu", "--resolver-memory",
-                          "--resolver-ephemeral-storage"});
 }
 
 }  // namespace nccl_env::cli

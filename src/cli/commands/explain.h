@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env explain: of pods that exist (pod/NAME, job/NAME, or those of a file), of a manifest, of a captured
-// review.
+// nccl-env explain: of pods that exist (pod/NAME, job/NAME, or those of a file), of a manifest.
 #pragma once
 
 #include <iosfwd>
@@ -29,9 +28,6 @@ struct ExplainArguments {
   std::string node;
   std::string nccl_version;  // "": the newest that is known
   std::string at;
-  std::string review;  // instead of a pod: a captured AdmissionReview
-  std::string store;   // with `review`: "dir:PATH"
-  Resolver resolver;   // with `review`: as the webhook's; its image is "" if none
   bool no_resolver = false;
 };
 
@@ -52,8 +48,7 @@ int explain_target(const ExplainArguments& given, const Console& terminal);
 // Previews the pods of a manifest: the values that they would get, and what NCCL makes of them.
 int preview_pods(const ExplainArguments& arguments, const Console& terminal);
 // Prints the manifest with its pods as the webhook would make them, and on `err` what each gets.
-int inject_pods(const ExplainArguments& arguments, const Console& terminal);
-// Prints the answer that a webhook with that store gives to a review at --at, byte for byte.
-int replay_review(const ExplainArguments& arguments, const Console& terminal);
-
+int inject_pods(const ExplainArguments& arguments, const Resolver& resolver, const Console& terminal);
+// The same answers as preview_pods() prints with -o json, as a list.
+Result<nlohmann::json> preview_documents(const ExplainArguments& arguments, std::istream& in);
 }  // namespace nccl_env::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -24,9 +25,6 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/resolver_options.h"
-#include "nccl_env/program/store_option.h"
-#include "nccl_env/store/dir_store.h"
-#include "nccl_env/webhook/admission.h"
 
 namespace nccl_env::cli {
 
@@ -152,26 +150,6 @@ std::vector<std::string> passed_over(const std::vector<Json>& documents) {
   return names;
 }
 
-// Objects of which devices are asked for outside of their pods, and none of their pods asks for RDMA: what
-// their pods get is not known. Takes these pods out.
-std::vector<std::string> take_not_understood(const std::vector<Json>& documents,
-                                             std::vector<ExplainedPod>& pods) {
-  std::vector<std::string> names;
-  for (const Json& document : documents) {
-    for (const StrayResources& stray : resources_outside_pods(document)) {
-      const auto is_its = [&](const ExplainedPod& pod) { return pod.source.object == stray.object; };
-      const auto is_asked = [&](const ExplainedPod& pod) {
-        return is_its(pod) && pod.explanation.reason != Reason::NotRdma;
-      };
-      if (std::ranges::any_of(pods, is_asked)) continue;
-      std::erase_if(pods, is_its);
-      names.push_back(stray.object + " " + stray.path + " (" +
-                      some_of({stray.names.begin(), stray.names.end()}) + ")");
-    }
-  }
-  return names;
-}
-
 // A launcher overrides nothing where no pod of its job gets values.
 void silence_launchers(std::vector<ExplainedPod>& pods) {
   for (ExplainedPod& launcher : pods) {
@@ -210,19 +188,10 @@ void compare_ranks(std::vector<ExplainedPod>& pods) {
   for (const auto& [job, templates] : jobs) compare_templates(templates);
 }
 
-std::string not_understood(const std::string& file, const std::vector<std::string>& strange) {
-  return file +
-         ": devices are asked for outside of a pod, in a form that is not understood, so what the pods get "
-         "is "
-         "not known: " +
-         join(strange, "; ");
-}
-
-// True where it is certain that no pod stands there, and nothing that asks for devices.
+// True where it is certain that no pod stands there.
 bool has_no_pods(const std::vector<Json>& documents) {
-  return std::ranges::all_of(documents, [](const Json& each) {
-    return each.is_object() && !is_too_deep(each) && resources_outside_pods(each).empty();
-  });
+  return std::ranges::all_of(documents,
+                             [](const Json& each) { return each.is_object() && !is_too_deep(each); });
 }
 
 std::string no_pods_in(const std::string& file, const std::vector<Json>& documents) {
@@ -244,14 +213,8 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
                              const Situation& situation, std::vector<std::string>& remarks,
                              std::vector<ExplainedPod>& into) {
   ReviewParser parser;
-  std::vector<std::string> unrendered;
-  std::string placeholder;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     for (const PodTemplate& source : find_pod_templates(documents[i])) {
-      if (std::string found = placeholder_in(source.pod); !found.empty()) {
-        if (placeholder.empty()) placeholder = std::move(found);
-        unrendered.push_back(title_of(source));
-      }
       if (is_misplaced(documents[i], source))
         return {program::kNotSeen, file + ": " + title_of(source) +
                                        ": its containers have to stand in `spec`, as those of a pod do"};
@@ -275,11 +238,6 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
   const std::vector<std::string> others = passed_over(documents);
   if (!others.empty())
     remarks.push_back(file + ": passed over, as nothing in them has containers: " + some_of(others));
-  if (!unrendered.empty())
-    remarks.push_back(
-        file + ": holds \"" + printable(placeholder) +
-        "\", which is taken as it stands; if it is a placeholder of a template, render it first: " +
-        some_of(unrendered));
   silence_launchers(into);
   compare_ranks(into);
   return {};
@@ -367,35 +325,33 @@ struct Preview {
   Situation situation;
   std::vector<ExplainedPod> pods;
   std::vector<std::string> remarks;
-  std::vector<std::string> strange;  // as take_not_understood
 };
 
 program::Failure misuse(const ExplainArguments& arguments) {
-  if (arguments.pod.empty())
-    return {program::kUsage, "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store"};
-  if (!arguments.store.empty()) return {program::kUsage, "--store: only with --review"};
+  if (arguments.pod.empty()) return {program::kUsage, "explain needs pod/NAME or job/NAME, or -f FILE"};
   if (arguments.policy.file.empty() && !arguments.policy.name.empty())
     return {program::kUsage, "--policy-name: only with --policy"};
   return {};
 }
 
-// The init container that pods get, as far as it is known under the policy.
-using ChooseResolver = PlanOptions (*)(const ExplainArguments& arguments, const NcclPolicy* policy);
+// The init container that pods get, as far as it is known under the policy, which may be null.
+using ChooseResolver = std::function<PlanOptions(const NcclPolicy*)>;
 
-PlanOptions as_installed(const ExplainArguments& arguments, const NcclPolicy* policy) {
-  return program::installed_plan(policy, arguments.no_resolver);
+ChooseResolver as_installed(const ExplainArguments& arguments) {
+  return [&](const NcclPolicy* policy) { return program::installed_plan(policy, arguments.no_resolver); };
 }
 
 // For pods that are to run: only with an image that somebody named.
-PlanOptions as_named(const ExplainArguments& arguments, const NcclPolicy* policy) {
-  if (!arguments.resolver.image.empty()) return program::plan_options(arguments.resolver);
-  return program::installed_plan(policy, !policy || !policy->resolver_image);
+ChooseResolver as_named(const Resolver& resolver) {
+  return [&](const NcclPolicy* policy) {
+    if (!resolver.image.empty()) return program::plan_options(resolver);
+    return program::installed_plan(policy, !policy || !policy->resolver_image);
+  };
 }
 
-program::Failure read_preview(const ExplainArguments& arguments, ChooseResolver resolver_of, std::istream& in,
-                              Preview& into) {
-  const auto& [target, cluster, policy, of_nodes, pod, of_claims, node, nccl, at, review, store, resolver,
-               no_resolver] = arguments;
+program::Failure read_preview(const ExplainArguments& arguments, const ChooseResolver& resolver_of,
+                              std::istream& in, Preview& into) {
+  const auto& [target, cluster, policy, of_nodes, pod, of_claims, node, nccl, at, no_resolver] = arguments;
   if (program::Failure failure = misuse(arguments)) return failure;
   const auto version = program::read_nccl_version(nccl);
   if (!version) return {program::kUsage, version.error().message};
@@ -408,8 +364,6 @@ program::Failure read_preview(const ExplainArguments& arguments, ChooseResolver 
   into.documents = *std::move(documents);
   if (std::ranges::all_of(into.documents,
                           [](const Json& each) { return find_pod_templates(each).empty(); })) {
-    const std::vector<std::string> strange = take_not_understood(into.documents, into.pods);
-    if (!strange.empty()) return {program::kNotSeen, not_understood(pod, strange)};
     return {has_no_pods(into.documents) ? program::kNothing : program::kNotSeen,
             no_pods_in(pod, into.documents)};
   }
@@ -418,12 +372,11 @@ program::Failure read_preview(const ExplainArguments& arguments, ChooseResolver 
   Situation& situation = into.situation;
   situation = {nullptr, {}, *std::move(claims), *std::move(tables), node, *now, *version, {}};
   if (program::Failure failure = read_situation(arguments, into.documents, in, situation)) return failure;
-  situation.plan.resolver = resolver_of(arguments, situation.policy.get()).resolver;
+  situation.plan.resolver = resolver_of(situation.policy.get()).resolver;
   if (nccl.empty() && situation.policy)
     situation.version = situation.policy->min_nccl.value_or(situation.version);
   if (program::Failure failure = preview_all(pod, into.documents, situation, into.remarks, into.pods))
     return failure;
-  into.strange = take_not_understood(into.documents, into.pods);
   return {};
 }
 
@@ -462,16 +415,19 @@ void inject(const ExplainedPod& pod, Preview& preview, std::ostream& err) {
 }  // namespace
 
 int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
-  if (!arguments.resolver.image.empty())
-    return stop(terminal, program::kUsage, "--resolver-image: only with --review");
   Preview preview;
-  if (const program::Failure failure = read_preview(arguments, as_installed, terminal.in, preview))
+  if (const program::Failure failure = read_preview(arguments, as_installed(arguments), terminal.in, preview))
     return stop(terminal, failure);
   for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(preview.pods, terminal.form, choices_of(terminal.form, arguments), terminal.out);
-  if (!preview.strange.empty())
-    return stop(terminal, program::kNotSeen, not_understood(arguments.pod, preview.strange));
   return program::code_of(findings_of(preview.pods));
+}
+
+Result<nlohmann::json> preview_documents(const ExplainArguments& arguments, std::istream& in) {
+  Preview preview;
+  if (const program::Failure failure = read_preview(arguments, as_installed(arguments), in, preview))
+    return Error{failure.message};
+  return nlohmann::json(document_of(preview.pods));
 }
 
 namespace {
@@ -494,16 +450,14 @@ std::vector<std::string> lacking_resolver(const Preview& preview) {
 
 }  // namespace
 
-int inject_pods(const ExplainArguments& arguments, const Console& terminal) {
+int inject_pods(const ExplainArguments& arguments, const Resolver& resolver, const Console& terminal) {
   Preview preview;
-  if (const program::Failure failure = read_preview(arguments, as_named, terminal.in, preview)) {
+  if (const program::Failure failure = read_preview(arguments, as_named(resolver), terminal.in, preview)) {
     if (failure.code == program::kNothing) print_manifest(preview.documents, terminal);  // as it is
     return stop(terminal, failure);
   }
   for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
-  if (!preview.strange.empty())
-    return stop(terminal, program::kNotSeen, not_understood(arguments.pod, preview.strange));
-  if (const std::string& image = arguments.resolver.image; !image.empty() && !program::is_pinned(image))
+  if (const std::string& image = resolver.image; !image.empty() && !program::is_pinned(image))
     terminal.err
         << "nccl-env: --resolver-image names no digest: what pods get is what the tag points to when "
            "they start\n";
@@ -519,52 +473,6 @@ int inject_pods(const ExplainArguments& arguments, const Console& terminal) {
   for (const ExplainedPod& pod : preview.pods) inject(pod, preview, terminal.err);
   print_manifest(preview.documents, terminal);
   return program::code_of(findings_of(preview.pods));
-}
-
-// The webhook's sentence tells no line. The reader of manifests does, where it refuses the text, too.
-std::string not_a_review(const std::string& file, const std::string& text, const std::string& problem) {
-  const auto documents = parse_documents(text, file);
-  return documents ? file + ": not a captured AdmissionReview: " + problem : documents.error().message;
-}
-
-int replay_review(const ExplainArguments& arguments, const Console& terminal) {
-  const auto& [target, cluster, policy, tables, pod, claims, node, nccl, at, file, manifests, resolver,
-               no_resolver] = arguments;
-  const auto path = program::store_path(manifests);
-  if (!path && !manifests.empty())
-    return stop(terminal, program::kUsage,
-                "--store " + manifests + ": must be dir:PATH, as in dir:" + manifests);
-  if (!path)
-    return stop(terminal, program::kUsage,
-                "--review needs --store dir:PATH, the webhook's directory of manifests");
-  if (!pod.empty() || !policy.file.empty() || !policy.name.empty() || !tables.empty() || !claims.empty() ||
-      !cluster.name_space.empty() || no_resolver)
-    return stop(terminal, program::kUsage,
-                "--review: policies, tables, pods and claims are those of the store");
-  const auto now = program::read_moment(at);
-  if (!now) return stop(terminal, program::kUsage, now.error().message);
-  const auto review = program::read_text(file, terminal.in);
-  if (!review) return stop(terminal, program::kNotSeen, review.error().message);
-  const auto store =
-      store::DirectoryStore::open(*path, {policy.allow_code_paths}, Logger::to_stderr(LogLevel::Off));
-  if (!store) return stop(terminal, program::kNotSeen, store.error().message);
-  if (const auto refused = (*store)->stats().files_refused; refused > 0)
-    terminal.err << "nccl-env: files of the store that are refused: " << refused << '\n';
-  webhook::AdmissionOptions options;
-  options.clock = [&] { return *now; };
-  options.read_pod = [&](std::string_view name_space, std::string_view name) {
-    return (*store)->read_pod(name_space, name);
-  };
-  options.read_claim = [&](const ClaimRef& ref, bool may_wait) {
-    return (*store)->read_claim(ref, may_wait);
-  };
-  options.plan = program::plan_options(resolver);
-  // The store is a directory, which knows its tables and postpones nothing.
-  const auto answer = webhook::Admission(options).answer(*(*store)->snapshots().get(), *review, false);
-  if (const auto* malformed = std::get_if<webhook::Malformed>(&answer))
-    return stop(terminal, program::kNotSeen, not_a_review(file, *review, malformed->problem));
-  terminal.out << std::get<webhook::Answered>(answer).response;
-  return program::kDone;
 }
 
 }  // namespace nccl_env::cli

@@ -12,11 +12,12 @@ struct InjectArguments {
   std::vector<std::string> tables;
   std::vector<std::string> claims;
   std::string node;
+  std::string at;
   Resolver resolver;  // "": as the policy's status says, else none
 };
 
 int inject_manifest(const InjectArguments& arguments, const Console& terminal) {
-  const auto& [pod, cluster, policy, tables, claims, node, resolver] = arguments;
+  const auto& [pod, cluster, policy, tables, claims, node, at, resolver] = arguments;
   ExplainArguments explained;
   explained.pod = pod;
   explained.cluster = cluster;
@@ -24,8 +25,8 @@ int inject_manifest(const InjectArguments& arguments, const Console& terminal) {
   explained.tables = tables;
   explained.claims = claims;
   explained.node = node;
-  explained.resolver = resolver;
-  return inject_pods(explained, terminal);
+  explained.at = at;
+  return inject_pods(explained, resolver, terminal);
 }
 
 }  // namespace

@@ -128,8 +128,7 @@ std::string text_in(const Json& quantity) {
 std::string quantity_problem(const std::string& name, const Json& value) {
   const std::string text = text_in(value);
   const auto number = parse_quantity(text);
-  // A text may be a placeholder of a template.
-  if (!number || (*number >= 0 && std::floor(*number) == *number)) return {};
+  if (number && *number >= 0 && std::floor(*number) == *number) return {};
   return name + ": " + printable(text) + " is no whole number, which the API server refuses";
 }
 
@@ -154,9 +153,7 @@ std::string resource_problem(const Json& resources) {
   for (const auto& [name, value] : requests.items()) {
     if (!is_extended_resource(name) || value.is_null()) continue;
     const Json& limit = member(limits, name);
-    const auto most = parse_quantity(text_in(limit)), wanted = parse_quantity(text_in(value));
-    if (!limit.is_null() && (!most || !wanted)) continue;  // a placeholder
-    if (most != wanted)
+    if (parse_quantity(text_in(limit)) != parse_quantity(text_in(value)))
       return name +
              " is requested without the same limit, which the API server refuses: write it into limits";
   }

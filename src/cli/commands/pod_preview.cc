@@ -2,12 +2,10 @@
 #include "commands/pod_preview.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "nccl_env/core/decide/patch.h"
-#include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
@@ -159,7 +157,7 @@ bool is_list_of_objects(const Json& value) {
 }
 
 bool is_pod_spec(const Json& value) {
-  return is_list_of_objects(member(value, "containers")) || member(value, "mainContainer").is_object();
+  return is_list_of_objects(member(value, "containers"));
 }
 
 // An API object of another kind has its own metadata, not the pod's.
@@ -175,20 +173,8 @@ Json pod_of_spec(const Json& spec) {
   for (const char* name : {"labels", "annotations"}) {
     if (const Json& value = member(spec, name); value.is_object()) pod["metadata"][name] = value;
   }
-  Json& into = pod["spec"] = spec;
-  const Json& main = member(spec, "mainContainer");
-  if (!main.is_object()) return pod;
-  Json containers = Json::array({main});
-  if (!main.contains("name")) containers[0]["name"] = "main";
-  if (const Json& others = member(spec, "containers"); is_list_of_objects(others))
-    containers.insert(containers.end(), others.begin(), others.end());
-  into["containers"] = std::move(containers);
+  pod["spec"] = spec;
   return pod;
-}
-
-void append(Json& list, const Json& items) {
-  if (!list.is_array()) list = Json::array();
-  list.insert(list.end(), items.begin(), items.end());
 }
 
 // Makes an object of whatever else stands there, which a pod's reader would refuse.
@@ -198,66 +184,11 @@ Json& object_at(Json& parent, const char* name) {
   return found;
 }
 
-// {cpu, memory, gpu, gpuType, custom: {rdma/ib: 8}} as Kubernetes' quantities.
-Json quantities_of(const Json& item) {
-  Json quantities = Json::object();
-  for (const char* name : {"cpu", "memory"}) {
-    if (item.contains(name)) quantities[name] = item[name];
-  }
-  const std::string type = text_at(item, "gpuType");
-  if (item.contains("gpu")) quantities[type.empty() ? "nvidia.com/gpu" : type] = item["gpu"];
-  if (const Json& custom = member(item, "custom"); custom.is_object()) quantities.update(custom);
-  return quantities;
-}
-
-// A service of Dynamo's v1alpha1 (ai-dynamo/dynamo, deploy/operator/api/v1alpha1): what its operator makes of
-// the fields beside extraPodSpec, and a container `main`, also where that names none.
-Json pod_of_service(const Json& service) {
-  Json spec = member(service, "extraPodSpec");
-  if (!spec.is_object()) spec = Json::object();
-  Json main = member(spec, "mainContainer");
-  if (!main.is_object()) main = {{"name", "main"}};
-  const Json& resources = member(service, "resources");
-  for (const char* name : {"limits", "requests"}) {
-    if (const Json& item = member(resources, name); item.is_object())
-      object_at(object_at(main, "resources"), name).update(quantities_of(item));
-  }
-  if (const Json& claims = member(resources, "claims"); claims.is_array())
-    append(object_at(main, "resources")["claims"], claims);
-  if (const Json& envs = member(service, "envs"); envs.is_array()) append(main["env"], envs);
-  if (const std::string secret = text_at(service, "envFromSecret"); !secret.empty())
-    append(main["envFrom"], Json::array({{{"secretRef", {{"name", secret}}}}}));
-  const Json& memory = member(service, "sharedMemory");
-  if (member(memory, "disabled") != true) {
-    Json volume = {{"name", "shared-memory"}, {"emptyDir", {{"medium", "Memory"}}}};
-    if (memory.contains("size")) volume["emptyDir"]["sizeLimit"] = memory["size"];
-    append(spec["volumes"], Json::array({volume}));
-    append(main["volumeMounts"], Json::array({{{"name", "shared-memory"}, {"mountPath", "/dev/shm"}}}));
-  }
-  spec["mainContainer"] = std::move(main);
-  Json pod = pod_of_spec(spec);
-  if (const Json& metadata = member(service, "extraPodMetadata"); metadata.is_object())
-    object_at(pod, "metadata").update(metadata);
-  return pod;
-}
-
 struct Owner {
   std::string name;
   std::string name_space;
   std::string version;  // apiVersion
 };
-
-bool is_service(const Json& value, const Owner& owner) {
-  if (!owner.name.starts_with("Dynamo")) return false;
-  const bool may_be_alone = value.contains("componentType") && member(value, "resources").is_object();
-  return may_be_alone || member(value, "extraPodSpec").is_object();
-}
-
-// True if extraPodSpec is a pod's spec of the usual form.
-bool lists_containers(const Json& service) {
-  const Json& spec = member(service, "extraPodSpec");
-  return is_list_of_objects(member(spec, "containers")) && !member(spec, "mainContainer").is_object();
-}
 
 // Adds the labels by which kubeflow/mpi-operator (v2beta1) marks a worker. Admission sees them.
 Json as_mpi_worker(Json pod) {
@@ -270,24 +201,6 @@ Json as_mpi_worker(Json pod) {
 bool is_mpi_worker(const Owner& owner, const std::string& path) {
   return owner.name.starts_with("MPIJob/") && owner.version.starts_with("kubeflow.org/v2") &&
          path.ends_with("mpiReplicaSpecs.Worker.template");
-}
-
-struct Found {
-  std::vector<PodTemplate> pods;
-  std::vector<StrayResources> strays;
-};
-
-// Adds the names of devices that the limits and requests of what is not a pod hold.
-void add_strays(const Json& value, const Owner& owner, const std::string& path, Found& found) {
-  StrayResources here{owner.name, path, {}};
-  for (const char* list : {"limits", "requests"}) {
-    const Json& quantities = member(value, list);
-    if (!quantities.is_object()) continue;
-    for (const auto& [name, quantity] : quantities.items()) {
-      if (is_extended_resource(name)) here.names.insert(name);
-    }
-  }
-  if (!here.names.empty() && found.strays.size() < kMaxTemplates) found.strays.push_back(std::move(here));
 }
 
 // Where a value is in its document, for people and as a pointer (RFC 6901).
@@ -303,8 +216,9 @@ struct Place {
   }
 };
 
-void walk(const Json& value, const Owner& owner, const Place& place, int depth, Found& found) {
-  if (depth > kMaxDepth || found.pods.size() > kMaxTemplates) return;
+void walk(const Json& value, const Owner& owner, const Place& place, int depth,
+          std::vector<PodTemplate>& found) {
+  if (depth > kMaxDepth || found.size() > kMaxTemplates) return;
   if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i) walk(value[i], owner, place.at(i), depth + 1, found);
     return;
@@ -318,15 +232,10 @@ void walk(const Json& value, const Owner& owner, const Place& place, int depth, 
   }
   const std::string& path = place.path;
   if (is_pod(value) && is_mpi_worker(inside, path))
-    return found.pods.push_back({inside.name, path, inside.name_space, as_mpi_worker(value), place.pointer});
-  if (is_pod(value))
-    return found.pods.push_back({inside.name, path, inside.name_space, value, place.pointer});
+    return found.push_back({inside.name, path, inside.name_space, as_mpi_worker(value), place.pointer});
+  if (is_pod(value)) return found.push_back({inside.name, path, inside.name_space, value, place.pointer});
   if (is_pod_spec(value))
-    return found.pods.push_back({inside.name, path, inside.name_space, pod_of_spec(value), {}});
-  if (is_service(value, inside) && !lists_containers(value))
-    return found.pods.push_back(
-        {inside.name, path + ".extraPodSpec", inside.name_space, pod_of_service(value), {}});
-  add_strays(value, inside, path, found);
+    return found.push_back({inside.name, path, inside.name_space, pod_of_spec(value), {}});
   for (const auto& [key, inner] : value.items()) walk(inner, inside, place.at(key), depth + 1, found);
 }
 
@@ -339,20 +248,14 @@ std::string title_of(const Json& object) {
 }  // namespace
 
 std::vector<PodTemplate> find_pod_templates(const Json& document) {
-  Found found;
+  std::vector<PodTemplate> found;
   if (text_at(document, "kind") == "AdmissionReview") {
     const Place place{"request.object", Json::json_pointer("/request/object")};
     walk(member(member(document, "request"), "object"), {}, place, 0, found);
   } else {
     walk(document, {}, Place(), 0, found);
   }
-  return std::move(found.pods);
-}
-
-std::vector<StrayResources> resources_outside_pods(const Json& document) {
-  Found found;
-  walk(document, {}, Place(), 0, found);
-  return std::move(found.strays);
+  return found;
 }
 
 bool is_too_deep(const Json& value, int depth) {
@@ -370,51 +273,6 @@ std::vector<std::string> objects_without_pods(const Json& document) {
       titles.push_back(title_of(object));
   }
   return titles;
-}
-
-namespace {
-
-constexpr std::size_t kMostShownBytes = 60;
-
-bool is_expanded_later(std::string_view key) {
-  constexpr std::array<std::string_view, 7> kKeys{"command", "args",       "env", "lifecycle",
-                                                  "data",    "stringData", "exec"};
-  return std::ranges::find(kKeys, key) != kKeys.end();
-}
-
-std::string found_between(std::string_view text, std::string_view begin, std::string_view end) {
-  const auto at = text.find(begin);
-  if (at == std::string_view::npos) return {};
-  const auto close = text.find(end, at);
-  if (close == std::string_view::npos) return std::string(text.substr(at, kMostShownBytes));
-  return std::string(text.substr(at, std::min(close + end.size() - at, kMostShownBytes)));
-}
-
-std::string find_in(const Json& value, bool shell, int depth) {
-  if (depth > kMaxDepth) return {};
-  if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
-    std::string found = found_between(text, "{{", "}}");
-    return found.empty() && shell ? found_between(text, "${", "}") : found;
-  }
-  if (value.is_array()) {
-    for (const Json& item : value) {
-      if (std::string found = find_in(item, shell, depth + 1); !found.empty()) return found;
-    }
-  }
-  if (!value.is_object()) return {};
-  for (const auto& [key, inner] : value.items()) {
-    if (std::string found = find_in(key, shell, depth + 1); !found.empty()) return found;
-    if (std::string found = find_in(inner, shell && !is_expanded_later(key), depth + 1); !found.empty())
-      return found;
-  }
-  return {};
-}
-
-}  // namespace
-
-std::string placeholder_in(const Json& object) {
-  return find_in(object, true, 0);
 }
 
 }  // namespace nccl_env::cli

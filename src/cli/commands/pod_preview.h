@@ -36,25 +36,11 @@ inline constexpr std::size_t kMaxTemplates = 1000;
 //
 // A map with a list `containers` of objects is a pod's spec. Where it is the `spec` of a Pod or a template,
 // the metadata beside it is the pod's. Elsewhere the pod's labels and annotations are in that map itself, as
-// in KServe's runtimes. Dynamo's `mainContainer` is the first of the containers, and what its v1alpha1 says
-// of resources, env and shared memory beside it is put into it.
+// in KServe's runtimes.
 std::vector<PodTemplate> find_pod_templates(const nlohmann::json& document);
-
-// Limits and requests of devices that stand beside a pod's spec, not in one: it is not known which container
-// gets them.
-struct StrayResources {
-  std::string object;
-  std::string path;  // spec.trainer.resourcesPerNode
-  std::set<std::string> names;
-};
-std::vector<StrayResources> resources_outside_pods(const nlohmann::json& document);
 
 // True where objects are nested deeper than pods are looked for.
 bool is_too_deep(const nlohmann::json& value, int depth = 0);
-
-// Returns the first placeholder of a template that was not rendered, {{ … }} or ${NAME}; "" if there is none.
-// Does not look for ${NAME} in command and env, which a container itself expands.
-std::string placeholder_in(const nlohmann::json& object);
 
 // Returns the names of objects that hold no pod: "Service/llama"; in a List each item is an object. At most
 // kMaxTemplates. Claims, which are read with pods, are not among them.

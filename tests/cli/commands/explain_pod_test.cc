@@ -221,7 +221,6 @@ TEST_F(ExplainPod, WrongUsageIsCode2) {
                                   std::string("pod/a --policy-name p"),
                                   "--policy-name p -f " + file,
                                   std::string("pod/a --node n"),
-                                  "pod/a --review " + file,
                                   std::string("pod/a --at soon"),
                                   std::string("pod/a --nccl-version 1"),
                                   std::string("pod/a -n A/b")}) {

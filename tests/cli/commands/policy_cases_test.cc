@@ -26,47 +26,40 @@ class PolicyCases : public Cli {
   }
 };
 
-TEST_F(PolicyCases, TheExpectedAnswerIsGood) {
-  for (const char* expect :
-       {"{decision: inject}", "{values: {NCCL_IB_HCA: \"=mlx5_0\", NCCL_IB_GID_INDEX: \"3\"}}",
-        "{container: c, values: {NCCL_DEBUG: null}}"}) {
-    expect_shown(run(expect));
-  }
-}
+const std::string kConf = "{containers: [{name: c, conf: [{name: NCCL_IB_GID_INDEX, value: ";
 
-TEST_F(PolicyCases, ListsAreComparedByTheirPorts) {
-  EXPECT_EQ(run("{values: {NCCL_IB_HCA: \"mlx5_0\"}}").code, 0);
-  EXPECT_EQ(run("{values: {NCCL_IB_HCA: \"=mlx5_0,mlx5_1\"}}").code, 1);
-  write("p.yaml", kPolicy + "  hca: \"=mlx5_0,mlx5_1\"\n");
-  EXPECT_EQ(run("{values: {NCCL_IB_HCA: \"=mlx5_1,mlx5_0\"}}").code, 0);
-  EXPECT_EQ(run("{values: {NCCL_IB_HCA: \"mlx5_1,mlx5_0\"}}").code, 1);  // takes mlx5_10, too
-}
-
-TEST_F(PolicyCases, ANodeWithoutATableIsMisspeltUnlessThatIsTheCase) {
-  const std::string begin =
-      "policy: p.yaml\ntables: [gpu-1.yaml]\ncases:\n- {pod: pod.yaml, node: gpu-9, expect: ";
-  expect_shown(run_file(begin + "{values: {NCCL_IB_HCA: null}}}\n"), 1);
-  EXPECT_EQ(run_file(begin + "{omitted: {NCCL_IB_HCA: NoTable}}}\n").code, 0);
+TEST_F(PolicyCases, APartOfTheAnswerIsGood) {
+  for (const std::string& expect :
+       {std::string("{decision: inject, reason: null, absent: null, findings: []}"),
+        std::string("{containers: [{conf: [{value: \"=mlx5_0\"}, {name: NCCL_IB_HCA}], env: []}]}"),
+        kConf + "\"3\"}]}]}"})
+    EXPECT_EQ(run(expect).code, 0) << expect;
+  expect_shown(run("{decision: inject}"));
 }
 
 TEST_F(PolicyCases, EachDifferenceIsToldWithWhatWasFound) {
-  expect_shown(run("{decision: skip, reason: NotRdma, values: {NCCL_IB_HCA: \"=mlx5_9\", NCCL_DEBUG: INFO}, "
-                   "omitted: {NCCL_IB_GID_INDEX: GidNotUniform}}"),
-               1);
-  expect_shown(run("{container: other, values: {NCCL_DEBUG: null}}"), 1);
+  expect_shown(
+      run("{decision: skip, reason: NotRdma, ncclAlone: {hcas: [\"mlx5_0:1\", \"mlx5_9:1\"]}, warnings: "
+          "{}, containers: []}"),
+      1);
+  for (const std::string& expect :
+       {kConf + "3}]}]}", kConf + "\"5\"}]}]}", std::string("{containers: [[]]}")})
+    EXPECT_EQ(run(expect).code, 1) << expect;
 }
 
 TEST_F(PolicyCases, RecordedTablesDoNotGetStale) {
   write("gpu-1.yaml", named(kTable, "observed:\n", "observed:\n  time: 2020-01-01T00:00:00Z\n"));
-  EXPECT_EQ(run("{values: {NCCL_IB_GID_INDEX: \"3\"}}").code, 0);
-  const CliResult later = run_file(
-      "policy: p.yaml\ntables: [gpu-1.yaml]\nat: 2020-01-02T00:00:00Z\ncases:\n"
-      "- {pod: pod.yaml, expect: {values: {NCCL_IB_GID_INDEX: \"3\"}}}\n");
-  expect_shown(later, 1);
+  const std::string expect = kConf + "\"3\"}]}]}";
+  EXPECT_EQ(run(expect).code, 0);
+  EXPECT_EQ(run_file("policy: p.yaml\ntables: [gpu-1.yaml]\nat: 2020-01-02T00:00:00Z\ncases:\n"
+                     "- {pod: pod.yaml, node: gpu-1, expect: " +
+                     expect + "}\n")
+                .code,
+            1);
 }
 
 TEST_F(PolicyCases, DocumentsAreForPrograms) {
-  const std::string expect = "{values: {NCCL_IB_GID_INDEX: \"5\", NCCL_IB_HCA: \"<a & b>\"}}";
+  const std::string expect = "{decision: \"<a & b>\", policy: q}";
   const Json json = Json::parse(run(expect, {"-o", "json"}).out);
   EXPECT_EQ(json["version"], 2);
   EXPECT_EQ(json["failed"], 1);
@@ -76,14 +69,15 @@ TEST_F(PolicyCases, DocumentsAreForPrograms) {
 
 TEST_F(PolicyCases, AFileThatIsNotUnderstoodIsRefusedWithItsPath) {
   for (const std::string text :
-       {"polcy: p.yaml\n", "tables: [gpu-1.yaml]\n", "policy: p.yaml\n",
+       {"polcy: p.yaml\ncases: [{}]\n", "cases: [{}]\n", "policy: p.yaml\n", "policy: p.yaml\ncases: []\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml}]\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {}}]\n",
-        "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {reason: Nope}}]\n",
-        "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {values: {NCCL_IB_TIMEOUT: 20}}}]\n",
-        "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {values: {NCCL_IB_TIMOUT: null}}}]\n",
+        "policy: p.yaml\ncases: [{expect: {decision: inject}}]\n",
+        "policy: p.yaml\ncases: [{pod: pod.yaml, values: {}, expect: {decision: inject}}]\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml, template: Job/x, expect: {decision: inject}}]\n",
-        "policy: absent.yaml\ncases: []\n", "- 1\n", "kind: NcclPolicy\nspec: {}\n"}) {
+        "policy: p.yaml\nat: soon\ncases: [{pod: pod.yaml, expect: {decision: inject}}]\n",
+        "policy: absent.yaml\ncases: [{pod: pod.yaml, expect: {decision: inject}}]\n", "- 1\n",
+        "kind: NcclPolicy\nspec: {}\n"}) {
     const CliResult result = run_file(text);
     EXPECT_EQ(result.code, 4) << text;
     EXPECT_EQ(result.out, "");

@@ -15,7 +15,6 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/plan.h"
-#include "nccl_env/core/explain/held_values.h"
 #include "support/golden.h"
 
 namespace nccl_env::preview_test {
@@ -144,7 +143,6 @@ TEST(Explain, AUsersOwnValueIsShownBesideTheNodesAndJudged) {
   EXPECT_THAT(wrong.warnings, Not(Contains(HasSubstr("TIMOUT")))) << "the finding says it";
   expect_golden(render_text(wrong));
   EXPECT_THAT(with({env_literal("NCCL_DEBUG", "INFO")}).findings, IsEmpty());
-  EXPECT_FALSE(given_values(with({env_literal("NCCL_DEBUG", "INFO")})).places["c"].contains("NCCL_DEBUG"));
 }
 
 TEST(Explain, NodeValuesAndConstantsStandWithTheirSource) {
