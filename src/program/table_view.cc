@@ -115,14 +115,11 @@ std::string outcome_text(const NodeValues& values) {
 
 namespace {
 
-// A note on a file's table that a webhook would take for none, or whose clock is ahead; "" for any other.
+// A note on a file's table that a webhook would take for none; "" for any other.
 std::string age_note(const NodeFabric& table, NodeContext context) {
   context.in_sync = true;
   if (const auto missing = missing_table(table.name, &table, context))
     return missing->detail + " In a cluster it gives pods nothing (StaleTable).";
-  if (is_ahead(table.time, context.now))
-    return table.name + ": its NodeFabric is of " + format_timestamp(*table.time) +
-           ", which is yet to come: clocks differ, and it would not count as stale until then.";
   return {};
 }
 

@@ -84,9 +84,8 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
   const std::optional<BindingPlan> binding = binding_to(node, situation);
   const NodeFabric* table = table_of(node, situation);
   const bool stale = table && is_stale(table->time, context_of(situation));
-  const bool ahead = table && situation.ages_count && is_ahead(table->time, situation.now);
   return explain({pod, plan, node, binding ? &*binding : nullptr, table, situation.version, &claims,
-                  situation.policy.get(), situation.now, stale, ahead});
+                  situation.policy.get(), situation.now, stale});
 }
 
 std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation) {

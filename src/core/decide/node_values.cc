@@ -53,11 +53,8 @@ class ValueFinder {
 
   void check_table() {
     missing_ = missing_table(values_.node, table_, context_);
-    if (missing_) {
-      table_ = nullptr;
-    } else {
-      limit(table_limit(*table_, context_));
-    }
+    if (table_) limit(table_limit(*table_, context_));
+    if (missing_) table_ = nullptr;
   }
 
   [[nodiscard]] bool wants_hca() const { return policy_.hca.kind == HcaRule::Kind::FromNode; }

@@ -10,6 +10,7 @@
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/fabric/hca_name.h"
@@ -29,7 +30,7 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
   state.node = view.table->name;
   if (view.table->time) {
     state.age = input.now - *view.table->time;
-    state.stale = *state.age > input.max_table_age;
+    state.stale = *state.age > input.max_table_age || is_ahead(view.table->time, input.now);
   }
   if (state.stale) {  // its pods get nothing of it
     state.reason = to_string(Reason::StaleTable);

@@ -376,12 +376,6 @@ void add_host_id(const NcclEnv& own, const Subject& of, std::vector<Finding>& in
   into.back().subject.path = "NCCL_HOSTID";
 }
 
-void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>& into) {
-  into.push_back({Code::StaleTable, Severity::Warning, of,
-                  "The table of " + table.name + " is of " + format_timestamp(*table.time) +
-                      ", which is yet to come: a clock is wrong, and the table may be old."});
-}
-
 NodeFabric without_states(NodeFabric table) {
   for (Port& port : table.ports) {
     port.state.reset();

@@ -56,8 +56,6 @@ void add_users_off(const NcclEnv& own, const Subject& of, std::vector<Finding>& 
 // Adds ValueMisread for a host's ID that a template gives to all of its pods.
 void add_host_id(const NcclEnv& own, const Subject& of, std::vector<Finding>& into);
 
-// Adds StaleTable for a table of a time to come.
-void add_ahead(const NodeFabric& table, const Subject& of, std::vector<Finding>& into);
 // The table as it counts once it is too old: rows and devices stay what they were, states do not.
 NodeFabric without_states(NodeFabric table);
 

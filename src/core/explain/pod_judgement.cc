@@ -201,8 +201,6 @@ class Judge {
     }
     add_by_container(found, findings);
     if (runs) {
-      if (around_.table && around_.context.in_sync && is_ahead(around_.table->time, around_.context.now))
-        add_ahead(*around_.table, subject(), findings);
       judge_no_list();
       if (around_.table && around_.policy && record_.status->exposure) {
         tell_no_port(table(), *around_.policy, *record_.status->exposure, around_.context.now,

@@ -437,7 +437,6 @@ void keep_cause_of_list(std::vector<Finding>& findings) {
 void judge(const ExplainInput& input, Explanation& into) {
   const Subject pod = subject_of(input.pod);
   add_refusal(input, pod, into);
-  if (input.ahead && input.table && input.plan.inject) add_ahead(*input.table, pod, into.findings);
   std::vector<ContainerFindings> found;
   const std::vector<const ContainerPlan*> plans = containers_in_scope(input);
   for (const ExplainedContainer& container : into.containers) {

@@ -44,6 +44,13 @@ TEST(NodeValues, AStaleTableCountsAsNone) {
   EXPECT_EQ(fresh.valid_until, kNow + std::chrono::seconds(1));
   EXPECT_EQ(reason(values(policy, &table, Exposure::Host, {kNow + std::chrono::seconds(1)}), "NCCL_IB_HCA"),
             "StaleTable");
+  table.time = kNow + std::chrono::minutes(5);
+  EXPECT_EQ(reason(values(policy, &table), "NCCL_IB_HCA"), "") << "clocks differ a little";
+  *table.time += std::chrono::seconds(1);
+  const NodeValues ahead = values(policy, &table);
+  EXPECT_EQ(reason(ahead, "NCCL_IB_HCA"), "StaleTable");
+  EXPECT_EQ(ahead.valid_until, kNow + std::chrono::seconds(1)) << "and then it counts";
+  table.time = kNow - std::chrono::hours(3);
   EXPECT_EQ(
       values(policy, &table, Exposure::Host, {kNow + std::chrono::hours(9), std::chrono::hours(3), false})
           .set.size(),

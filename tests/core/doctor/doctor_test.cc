@@ -666,9 +666,12 @@ TEST(Doctor, TheNetdevsMtuIsNotASecondFindingOfAPort) {
 TEST(Doctor, OfAStaleTablePodsGetNothing) {
   Fleet fleet = fleet_of(3, roce_node);
   fleet[1].time = kNow - std::chrono::hours(4);
-  const NodeState state = diagnose(fleet).nodes[1];
-  EXPECT_EQ(state.reason, "StaleTable");
-  EXPECT_THAT(state.hca_list, IsEmpty());
+  fleet[2].time = kNow + std::chrono::hours(4);  // as the webhook sees it
+  for (const std::size_t node : {1, 2}) {
+    const NodeState state = diagnose(fleet).nodes[node];
+    EXPECT_EQ(state.reason, "StaleTable");
+    EXPECT_THAT(state.hca_list, IsEmpty());
+  }
 }
 
 TEST(Doctor, WithoutACauseOfItsOwnNoFabricHasTheReasonsRemedy) {

@@ -19,10 +19,11 @@ struct NodeContext {
   bool in_sync = true;                           // false: ages do not count
 };
 
-// True if a table of that time is so old that it counts as none. A table without a time never is.
+// True if a table of that time counts as none: it is too old, or is_ahead(). A table without a time never is.
 bool is_stale(const std::optional<Timestamp>& observed, const NodeContext& context);
 
-// True for a time that is minutes to come: a clock is ahead, and makes an old table seem fresh.
+// True for a time more than five minutes to come: a clock is wrong, and an old table would seem fresh for
+// ever.
 bool is_ahead(const std::optional<Timestamp>& observed, Timestamp now);
 
 // Why a table counts as none; nothing for one that counts.
@@ -32,7 +33,7 @@ struct MissingTable {
 };
 std::optional<MissingTable> missing_table(std::string_view node, const NodeFabric* table,
                                           const NodeContext& context);
-// Returns the time at which missing_table() may change its answer for an unchanged table.
+// Returns the time at which missing_table() changes its answer for an unchanged table; nothing if it never will.
 std::optional<Timestamp> table_limit(const NodeFabric& table, const NodeContext& context);
 
 }  // namespace nccl_env

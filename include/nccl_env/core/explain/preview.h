@@ -45,7 +45,6 @@ struct ExplainInput {
   const NcclPolicy* policy = nullptr;  // that the plan is of; null: a remedy does not name its fields
   Timestamp now = {};                  // of the binding
   bool stale = false;                  // the table is too old: its states say nothing
-  bool ahead = false;                  // the table is of a time to come
 };
 
 // The demands of a pod other than processors and memory, each once and at most 32 of a kind.
