@@ -32,7 +32,7 @@ int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const pro
   const auto json =
       arguments.policy_file.empty() ? to_json(read.table, summarize(read.table, now)) : to_json(view);
   if (arguments.output == "json") {
-    terminal.out << json.dump(2) << '\n';
+    terminal.out << json.dump(2, ' ', true) << '\n';
   } else if (arguments.output == "yaml") {
     terminal.out << to_yaml(json);
   } else {

@@ -147,7 +147,8 @@ void print_document(const OrderedJson& document, std::string_view form, std::ost
     for (const OrderedJson& each : document) versioned.push_back(with_version(each));
   }
   if (form == "json") {
-    out << versioned.dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
+    out << versioned.dump(2, ' ', true, OrderedJson::error_handler_t::replace)
+        << '\n';  // nothing steers a terminal
   } else if (document.is_array()) {
     for (const OrderedJson& each : versioned) out << "---\n" << to_yaml(each);
   } else {

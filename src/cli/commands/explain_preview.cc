@@ -383,7 +383,7 @@ program::Failure read_preview(const ExplainArguments& arguments, const ChooseRes
 void print_manifest(const std::vector<Json>& documents, const Console& terminal) {
   for (const Json& document : documents) {
     if (terminal.form == "json") {
-      terminal.out << document.dump(2) << '\n';
+      terminal.out << document.dump(2, ' ', true) << '\n';
     } else {
       terminal.out << (&document == &documents.front() ? "" : "---\n") << to_yaml(document);
     }

@@ -90,7 +90,7 @@ int import_tables(const ImportArguments& arguments, const Console& terminal) {
   tell_strange(node_interface, outcome.report->table, terminal.err);
   tell_skipped(name, *outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
-  terminal.out << (terminal.form == "json" ? table.dump(2) + "\n" : to_yaml(table));
+  terminal.out << (terminal.form == "json" ? table.dump(2, ' ', true) + "\n" : to_yaml(table));
   return program::kDone;
 }
 

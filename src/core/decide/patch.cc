@@ -8,6 +8,7 @@
 #include "decide/match.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/text/columns.h"
 #include "nccl_env/json_text.h"
 
 namespace nccl_env {
@@ -307,6 +308,19 @@ Patch render_binding_patch(const Binding& binding, const BindingPlan& plan) {
   return patch.take();
 }
 
+namespace {
+
+// For texts that a terminal shows, and that hold names which nobody has checked yet.
+void append_shown(std::string& out, std::string_view text) {
+  const auto plain = [](char c) {
+    return c >= ' ' && c != '\x7f';
+  };  // bytes of other characters are negative
+  if (std::all_of(text.begin(), text.end(), plain)) return append_string(out, text);
+  append_string(out, printable(text));
+}
+
+}  // namespace
+
 std::string render_response(const AdmissionResponse& response) {
   std::string out;
   out.reserve(2048 + response.patch.size() * 4 / 3);  // with a status of 1 KB among the audit annotations
@@ -325,14 +339,14 @@ std::string render_response(const AdmissionResponse& response) {
   }
   for (std::size_t i = 0; i < response.warnings.size(); ++i) {
     out += i == 0 ? ",\"warnings\":[" : ",";
-    append_string(out, response.warnings[i]);
+    append_shown(out, response.warnings[i]);
   }
   if (!response.warnings.empty()) out += ']';
   for (std::size_t i = 0; i < response.audit.size(); ++i) {
     out += i == 0 ? ",\"auditAnnotations\":{" : ",";
     append_string(out, response.audit[i].first);
     out += ':';
-    append_string(out, response.audit[i].second);
+    append_shown(out, response.audit[i].second);
   }
   if (!response.audit.empty()) out += '}';
   out += "}}";

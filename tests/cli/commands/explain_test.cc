@@ -2,6 +2,8 @@
 // explain: which pod, which node, which policy, and the forms of the answer.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "cli/cli_inputs.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "support/golden.h"
@@ -63,6 +65,14 @@ TEST_F(CliExplain, APodsNodeWithoutATableIsNoTable) {
   EXPECT_EQ(json["containers"][0]["omitted"][0]["reason"], "NoTable");
   EXPECT_TRUE(json["ncclAlone"].is_null());
   EXPECT_THAT(explain().out, HasSubstr("all known with the table of gpu-9"));
+}
+
+TEST_F(CliExplain, JsonSteersNoTerminal) {
+  const std::string name = "c\xc2\x9b\xe2\x80\xae\xe2\x81\xa6";
+  write("pod.yaml", named(kPod, "\"name\": \"c\"", "\"name\": \"" + name + "\""));
+  const std::string out = explain({"--table", table, "-o", "json"}).out;
+  EXPECT_TRUE(std::ranges::all_of(out, [](char c) { return c == '\n' || (c >= ' ' && c != '\x7f'); })) << out;
+  EXPECT_EQ(Json::parse(out)["containers"][0]["name"], name);
 }
 
 TEST_F(CliExplain, ATableOfTheFutureIsAFinding) {
