@@ -18,9 +18,6 @@ namespace ondemand = simdjson::ondemand;
 // The same as for watches: a page of 500 tables is some 4 MiB.
 constexpr int kPage = 500;
 
-// A million objects: clusters have up to 150 000 pods.
-constexpr int kMostPages = 2000;
-
 // False once simdjson has met text that is not JSON: its reader may not be used again then.
 bool goes_on(simdjson::error_code error) {
   return error == simdjson::SUCCESS || error == simdjson::NO_SUCH_FIELD || error == simdjson::INCORRECT_TYPE;

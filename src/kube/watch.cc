@@ -121,10 +121,14 @@ void Watch::page(Reply reply, WatchSink& sink, Time now) {
     const std::string problem = "list: " + status_message(reply);
     return is_passing(reply.status) ? fail(problem, Origin::Answer, now) : relist(problem, now);
   }
-  if (state_ == State::Empty) sink.begin_list();
+  if (state_ == State::Empty) {
+    sink.begin_list();
+    pages_ = 0;
+  }
   const auto read =
       read_list_page(std::move(reply.body), [&](const ApiObject& object) { sink.listed(object); });
   if (!read) return relist("list: " + read.error().message, now);
+  if (++pages_ > kMostPages) return relist("list: more than " + std::to_string(kMostPages) + " pages", now);
   succeed();
   problem_.clear();
   delay_ = 0ms;

@@ -48,6 +48,7 @@ class WatchedKind : public kube::WatchSink {
 
   void listed(const kube::ApiObject& object) override {
     std::string name(object.name);
+    if (is_beyond(listed_, name)) return;
     Entry entry = read(name, object);
     if (!rules_.awaited && !complete_ && entry.value)
       writer_.change([&](Snapshot& draft) { rules_.put(draft, name, *entry.value); });
@@ -70,6 +71,7 @@ class WatchedKind : public kube::WatchSink {
 
   void upserted(const kube::ApiObject& object) override {
     const std::string name(object.name);
+    if (is_beyond(entries_, name)) return;
     Entry read_now = read(name, object);
     forget(name);
     const Entry& entry = entries_.insert_or_assign(name, std::move(read_now)).first->second;
@@ -94,6 +96,16 @@ class WatchedKind : public kube::WatchSink {
     bool refused = false;  // the object's newest form is refused
     std::string problem;   // why
   };
+
+  // Six times what a large cluster has: no server that is in its senses sends more.
+  static constexpr std::size_t kMostObjects = 100'000;
+
+  bool is_beyond(const std::map<std::string, Entry>& known, const std::string& name) {
+    if (known.size() < kMostObjects || known.contains(name)) return false;
+    if (!std::exchange(told_, true))
+      log_->warn("objects left out", {{"kind", rules_.kind}, {"beyond", kMostObjects}});
+    return true;
+  }
 
   // Keeps the entry of a version that is known already: after a lost watch that is most of a list.
   Entry read(const std::string& name, const kube::ApiObject& object) {
@@ -125,7 +137,7 @@ class WatchedKind : public kube::WatchSink {
   SnapshotWriter& writer_;
   const std::shared_ptr<Logger> log_;
   std::map<std::string, Entry> entries_, listed_;
-  bool complete_ = false;
+  bool complete_ = false, told_ = false;
   std::atomic<std::uint64_t> objects_{0}, refused_{0};
 };
 

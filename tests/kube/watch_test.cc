@@ -291,6 +291,17 @@ TEST_F(WatchMachine, AListThatNeverEndsIsBegunEverMoreRarely) {
   EXPECT_THAT(watch.next().delay, AllOf(Ge(15s), Le(30s)));
 }
 
+TEST_F(WatchMachine, AListOfEverNewPagesIsGivenUp) {
+  for (int i = 0; i < 2000; ++i) {
+    watch.page(list("", 7, "next-" + std::to_string(i)), sink, now);
+    ASSERT_EQ(watch.state(), Watch::State::Paging) << i;
+  }
+  watch.page(list("", 7, "more"), sink, now);
+  EXPECT_EQ(watch.state(), Watch::State::Empty);
+  EXPECT_EQ(watch.problem(), "list: more than 2000 pages");
+  list_all();
+}
+
 TEST_F(WatchMachine, AMinuteOfCalmForgetsFailures) {
   for (int i = 0; i < 12; ++i) watch.failed("refused", now);
   now += watch.next().delay + 61s;

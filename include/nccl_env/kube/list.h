@@ -12,6 +12,9 @@
 
 namespace nccl_env::kube {
 
+// Of a list, before it counts as one without end. A million objects: clusters have up to 150 000 pods.
+inline constexpr int kMostPages = 2000;
+
 struct ListPage {
   std::string resource_version;
   std::string next;  // metadata.continue; "": this is the last page

@@ -126,6 +126,7 @@ class Watch {
   std::minstd_rand random_;
   State state_ = State::Empty;
   std::string continue_;          // of the next page
+  int pages_ = 0;                 // of the list that is being read
   std::string resource_version_;  // of the last event or list
   std::string problem_;
   std::chrono::milliseconds delay_{0};  // before the next step
