@@ -2,6 +2,7 @@
 #include "nccl_env/node/devices.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "nccl_env/core/fabric/description.h"
 #include "nccl_env/node/sysfs_facts.h"
@@ -12,6 +13,12 @@ namespace {
 
 constexpr int kMaxNodeType = 255;
 constexpr int kMaxDevPort = 65535;
+constexpr std::size_t kMostProblems = 100;  // nobody reads more
+
+// What may still be read.
+struct Room {
+  std::size_t ports, rows;
+};
 
 std::string last_part(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -35,8 +42,8 @@ std::optional<int> fact_in(const std::string& text, described::Int kind) {
 
 class DeviceReader {
  public:
-  DeviceReader(const Sysfs& sysfs, std::string name, Problems& problems)
-      : sysfs_(sysfs), problems_(problems), path_("class/infiniband/" + name) {
+  DeviceReader(const Sysfs& sysfs, std::string name, Problems& problems, Room& room)
+      : sysfs_(sysfs), problems_(problems), room_(room), path_("class/infiniband/" + name) {
     device_.shared.hca = std::move(name);
   }
 
@@ -81,7 +88,8 @@ class DeviceReader {
   }
 
   void problem(const std::string& attribute, const std::string& what) {
-    problems_.push_back(device_.shared.hca + " " + attribute + ": " + what);
+    if (problems_.size() < kMostProblems)
+      problems_.push_back(device_.shared.hca + " " + attribute + ": " + what);
   }
 
   void read_parent() {
@@ -120,7 +128,13 @@ class DeviceReader {
     if (!names) return problem("ports", names.error().message);
     for (const std::string& name : *names) {
       const auto number = parse_number(name, 255);
-      if (number && *number > 0) device_.ports.push_back(read_port(*number));
+      if (!number || *number <= 0) continue;
+      if (room_.ports == 0) {
+        problem("ports/" + name, "beyond what a table holds");
+        break;
+      }
+      --room_.ports;
+      device_.ports.push_back(read_port(*number));
     }
     std::sort(device_.ports.begin(), device_.ports.end(),
               [](const DevicePort& a, const DevicePort& b) { return a.number < b.number; });
@@ -148,6 +162,10 @@ class DeviceReader {
     port.entries.emplace();
     bool complete = true;
     for (const std::string& name : *names) {
+      if (room_.rows == 0) {
+        problem(base + "gids", "beyond what a table holds");
+        return port.entries.reset();
+      }
       const auto index = parse_number(name, kMaxGidIndex);
       if (index) complete = read_row(base, *index, port) && complete;
     }
@@ -191,6 +209,7 @@ class DeviceReader {
       return is_netdev_name(t) ? std::optional(t) : std::nullopt;
     });
     port.entries->push_back(std::move(entry));
+    --room_.rows;
     return true;
   }
 
@@ -204,17 +223,21 @@ class DeviceReader {
 
   const Sysfs& sysfs_;
   Problems& problems_;
+  Room& room_;
   const std::string path_;
   RdmaDevice device_;
 };
 
 }  // namespace
 
-std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems) {
+std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems, bool bounded) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  Room room = bounded ? Room{kMaxTablePorts, kMaxTableRows} : Room{kAll, kAll};
   std::vector<RdmaDevice> devices;
   const auto names = sysfs.list("class/infiniband");
   if (!names) return devices;  // no RDMA in this kernel
   for (const std::string& name : *names) {
+    if (room.ports == 0) break;
     if (!is_hca_name(name)) {
       problems.push_back("'" + name + "' is not a name that NCCL's lists could hold: left out");
       continue;
@@ -224,7 +247,7 @@ std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems) {
       problems.push_back(name + ": gone while it was read");
       continue;
     }
-    devices.push_back(DeviceReader(sysfs, name, problems).read());
+    devices.push_back(DeviceReader(sysfs, name, problems, room).read());
   }
   return devices;
 }

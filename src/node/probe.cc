@@ -30,7 +30,7 @@ Netdevs find_netdevs(const ProbeOptions& options, Problems& problems) {
 ProbeResult probe(const ProbeOptions& options) {
   ProbeResult result;
   // Rows first: an address that comes between the two reads makes an event, and a new probe.
-  std::vector<RdmaDevice> devices = read_devices(*options.sysfs, result.problems);
+  std::vector<RdmaDevice> devices = read_devices(*options.sysfs, result.problems, options.captured);
   if (options.verbs) {
     if (const Status added = add_verbs(devices, *options.verbs, result.problems); !added)
       result.sysfs_alone = added.error().message;

@@ -49,6 +49,9 @@ using Problems = std::vector<std::string>;
 // Reads everything that sysfs says. Never fails: a device that goes away meanwhile is left out or stays
 // incomplete; a value that cannot be read, or is not in the expected form, is absent. Devices are in name
 // order.
-std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems);
+//
+// `bounded`: no more ports and rows than a table holds, for a copy of sysfs, where links can make endless
+// ones. All ports of a node are read, since a table prefers some of them.
+std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems, bool bounded = false);
 
 }  // namespace nccl_env::node
