@@ -16,6 +16,7 @@ class TableDirectory : public TableStore {
   explicit TableDirectory(std::filesystem::path file) : file_(std::move(file)) {}
 
   Result<Beginning> begin() override {
+    remove_leftovers();
     const auto text = read_file(file_, kMaxFile);
     const auto documents = text ? parse_documents(*text, file_.string()) : text.error();
     Beginning beginning;
@@ -32,6 +33,19 @@ class TableDirectory : public TableStore {
   }
 
  private:
+  // An agent that was killed while it wrote left what write_file() began: NAME.yaml.XXXXXX.
+  void remove_leftovers() const {
+    const std::string begin = file_.filename().string() + ".";
+    std::error_code error;
+    std::filesystem::directory_iterator entry(file_.parent_path(), error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      std::error_code ignored;
+      if (name.size() == begin.size() + 6 && name.starts_with(begin) && entry->is_regular_file(ignored))
+        std::filesystem::remove(entry->path(), ignored);
+    }
+  }
+
   const std::filesystem::path file_;
 };
 

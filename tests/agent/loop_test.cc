@@ -87,6 +87,7 @@ class AgentRun : public CliTest {
 };
 
 TEST_F(AgentRun, KeepsAFileTrue) {
+  write("store/gpu-1.yaml.aB3xYz", "observ");  // of an agent that was killed
   const std::string file = path("store/gpu-1.yaml");
   const auto table = [&]() -> std::optional<NodeFabric> {
     std::ifstream in(file);
