@@ -79,6 +79,16 @@ def check_tokens(cluster, pods):
 
     agent.apply(own, manager="nccl-env-agent")
     expect_in("its own table again", agent.get("NodeFabric", None, "node-a")["observed"]["agentVersion"], "e2e")
+    refused("a finalizer of an agent's", 403, lambda: agent.apply(
+        {**own, "metadata": {"name": "node-a", "finalizers": ["nccl-env.io/stay"]}}, manager="nccl-env-agent"),
+        "may not add finalizers")
+    refused("a foreign owner", 403, lambda: agent.apply(
+        {**own, "metadata": {"name": "node-a", "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "1"}]}}, manager="nccl-env-agent"),
+        "the only owner")
+    plane.api.merge("NodeFabric", None, "node-a", {"metadata": {"finalizers": ["example.com/keep"]}})
+    agent.apply(own, manager="nccl-env-agent")
+    plane.api.merge("NodeFabric", None, "node-a", {"metadata": {"finalizers": None}})
     sentence = "the agent on node node-a may not write the NodeFabric of node-b"
     refused("another node's table, created", 403, lambda: agent.create(other), sentence)
     plane.api.apply(other)
