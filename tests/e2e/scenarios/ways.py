@@ -172,6 +172,23 @@ def without_policy(cluster, namespace, change):
     cluster.follows(namespace, "node-a", HCA, None)
 
 
+def check_right_behind(cluster):
+    """Pods that come right behind their policy and their namespace."""
+    names = [f"behind-{number}" for number in range(10)]
+    for name in names:
+        cluster.api.apply(policy(name))
+        cluster.api.create({"apiVersion": "v1", "kind": "Namespace",
+                            "metadata": {"name": name, "labels": {"nccl-env.io/policy": name}}})
+        try:
+            cluster.api.create({"apiVersion": "v1", "kind": "ServiceAccount",
+                                "metadata": {"namespace": name, "name": "default"}})
+        except Refused:
+            pass  # its controller was quicker
+        made = cluster.api.create(pod(name, "first", schedulerName="none"))
+        expect_in(f"annotations of the first pod of {name}", annotations_of(made), "nccl-env.io/status")
+    cluster.clear(*names)
+
+
 def check_copies(cluster, ask):
     """A pod with another node's values has its own node's, or none, and explain says so."""
     api = cluster.api
@@ -191,8 +208,10 @@ def check_copies(cluster, ask):
         "DryRun": (copy_of(exported, "dry", "copy"), 0, "not injected, DryRun."),
         "PolicyMissing": (copy_of(exported, "gone", "copy"), 1, "not injected, PolicyMissing."),
         "opted out": (copy_of(exported, "ways", "out", {"nccl-env.io/inject": "false"}), 0, "not injected, OptedOut."),
-        "opted out by a label": (copy_of(exported, "ways", "label", labels={"nccl-env.io/inject": "false"}), 1,
-                                 "given, but no HCA list (NoTable)"),
+        "opted out by a label": (copy_of(exported, "ways", "label", labels={"nccl-env.io/inject": "false"}), 0,
+                                 "not injected, OptedOut."),
+        "a promise of another policy's": (copy_of(exported, "dry", "forged", labels={"nccl-env.io/inject": "false"}), 0,
+                                          "not injected, OptedOut."),
         "not opted in": (copy_of(exported, "outside", "copy"), 1, "foreign. Values that the pod reads are not its own"),
     }
 
@@ -252,6 +271,7 @@ def run(cluster):
     check_node_name(cluster)
     figures = check_vast_pod(cluster)
     check_gates(cluster)
+    check_right_behind(cluster)
     check_copies(cluster, ask)
     check_between(cluster, ask)
     cluster.clear("ways", "dry", "gone", "left", "outside")
