@@ -15,6 +15,7 @@
 #include "nccl_env/kube/paths.h"
 #include "nccl_env/kube/version.h"
 #include "nccl_env/store/manifests.h"
+#include "read_budget.h"
 #include "snapshot_writer.h"
 #include "sync_state.h"
 #include "watched_kind.h"
@@ -29,12 +30,19 @@ constexpr std::chrono::milliseconds kReadDeadline{300};
 // A watch may be just as late. A gang's pods on one node are bound within this time.
 constexpr std::chrono::seconds kTableAge{2};
 constexpr std::size_t kTablesKept = 64;  // of some 2 KiB each
+// A gang's pods behind their namespace come within this time; later it may have another label.
+constexpr std::chrono::seconds kPolicyAge{1};
+constexpr std::size_t kPoliciesKept = 128;  // more than the budget allows in that time
+
+Result<PolicyEntry> read_policy_text(std::string_view text, const PolicyOptions& options) {
+  auto policy = parse_policy(text, options);
+  if (!policy) return policy.error();
+  return PolicyEntry{std::make_shared<const NcclPolicy>(*std::move(policy)), {}};
+}
 
 KindRules<PolicyEntry> policy_rules(PolicyOptions options) {
-  const auto convert = [options](const kube::ApiObject& object) -> Result<PolicyEntry> {
-    auto policy = parse_policy(std::string_view(object.text), options);
-    if (!policy) return policy.error();
-    return PolicyEntry{std::make_shared<const NcclPolicy>(*std::move(policy)), {}};
+  const auto convert = [options](const kube::ApiObject& object) {
+    return read_policy_text(object.text, options);
   };
   return {
       .kind = "NcclPolicy",
@@ -73,26 +81,28 @@ KindRules<SharedTable> table_rules() {
 
 using OptedIn = Objects::NamedPolicy;
 
+OptedIn read_labels(std::string_view text) {
+  const nlohmann::json tree = parse_json(text);
+  return OptedIn{"", policy_label(tree), is_at_binding(tree)};
+}
+
+// A label without a value opts in to nothing, and is known.
+void put_labels(Snapshot& to, const std::string& name, const OptedIn& labels) {
+  to.opted_in[name] = labels.policy;
+  to.at_binding.erase(name);
+  if (labels.at_binding) to.at_binding.insert(name);
+}
+
 KindRules<OptedIn> namespace_rules() {
-  const auto erase = [](Snapshot& from, const std::string& name) {
-    from.opted_in.erase(name);
-    from.at_binding.erase(name);
-  };
-  const auto put = [erase](Snapshot& to, const std::string& name, const OptedIn& labels) {
-    erase(to, name);
-    if (labels.policy.empty()) return;  // a label without a value opts in to nothing
-    to.opted_in[name] = labels.policy;
-    if (labels.at_binding) to.at_binding.insert(name);
-  };
-  const auto convert = [](const kube::ApiObject& object) -> Result<OptedIn> {
-    const nlohmann::json tree = parse_json(object.text);
-    return OptedIn{"", policy_label(tree), is_at_binding(tree)};
-  };
   return {
       .kind = "Namespace",
-      .convert = convert,
-      .put = put,
-      .erase = erase,
+      .convert = [](const kube::ApiObject& object) -> Result<OptedIn> { return read_labels(object.text); },
+      .put = put_labels,
+      .erase =
+          [](Snapshot& from, const std::string& name) {
+            from.opted_in.erase(name);
+            from.at_binding.erase(name);
+          },
       .clear =
           [](Snapshot& all) {
             all.opted_in.clear();
@@ -104,28 +114,68 @@ KindRules<OptedIn> namespace_rules() {
 }  // namespace
 
 struct KubernetesStore::Body {
-  Body(std::shared_ptr<kube::Client> to, PolicyOptions options, const std::shared_ptr<Logger>& logger)
+  Body(std::shared_ptr<kube::Client> to, PolicyOptions policy_options, const std::shared_ptr<Logger>& logger)
       : log(logger),
         client(std::move(to)),
+        options(std::move(policy_options)),
         claims(*client),
         writer({2, [this] { return contact(); }, [this] { check_version(); }}, logger),
         policies(policy_rules(options), writer, logger),
         tables(table_rules(), writer, logger),
         namespaces(namespace_rules(), writer, logger) {
-    writer.change([](Snapshot& draft) { draft.tables_known = false; });
+    writer.change([](Snapshot& draft) {
+      draft.tables_known = false;
+      draft.may_lag = true;
+    });
+  }
+
+  // Returns an object's text; nothing if there is none.
+  Result<std::optional<std::string>> fetch(std::string target) const {
+    kube::Call call;
+    call.target = std::move(target);
+    call.deadline = kReadDeadline;
+    auto reply = client->call(call);
+    if (!reply) return reply.error();
+    if (reply->status == kube::kNotFound) return std::optional<std::string>();
+    if (reply->status != kube::kOk) return Error{kube::status_message(*reply)};
+    return std::optional<std::string>(std::move(reply->body));
+  }
+
+  // Returns what applies to the namespace, of which what `known` does not have is read; nothing if the budget
+  // is spent.
+  Result<std::optional<PolicyLookup>> fetch_policy(const Snapshot& known, const std::string& name_space,
+                                                   ReadBudget::Moment now) {
+    Snapshot found;  // with what concerns the namespace
+    if (!is_dns_subdomain(name_space)) return std::optional(find_policy(found, name_space));
+    if (const auto labels = known.opted_in.find(name_space); labels != known.opted_in.end()) {
+      put_labels(found, name_space, {"", labels->second, known.at_binding.contains(name_space)});
+    } else {
+      if (!budget.take(now)) return std::optional<PolicyLookup>();
+      const auto text = fetch(path_of(kube::kNamespaces, name_space));
+      if (!text) return text.error();
+      put_labels(found, name_space, *text ? read_labels(**text) : OptedIn());
+    }
+    const std::string& policy = found.opted_in[name_space];
+    if (const auto entry = known.policies.find(policy); entry != known.policies.end()) {
+      found.policies.insert(*entry);
+    } else if (is_dns_subdomain(policy)) {
+      if (!budget.take(now)) return std::optional<PolicyLookup>();
+      const auto text = fetch(path_of(kube::kPolicies, policy));
+      if (!text) return text.error();
+      if (*text) {
+        auto read = read_policy_text(**text, options);
+        found.policies[policy] = read ? *read : PolicyEntry{nullptr, read.error().message};
+      }
+    }
+    return std::optional(find_policy(found, name_space));
   }
 
   // A table that is refused is as if it were not there, as in a list.
   Result<SharedTable> fetch_table(const std::string& node) {
     if (!is_dns_subdomain(node)) return SharedTable();
-    kube::Call call;
-    call.target = path_of(kube::kTables, node);
-    call.deadline = kReadDeadline;
-    const auto reply = client->call(call);
-    if (!reply) return reply.error();
-    if (reply->status == kube::kNotFound) return SharedTable();
-    if (reply->status != kube::kOk) return Error{kube::status_message(*reply)};
-    const auto table = read_table_text(reply->body);
+    const auto text = fetch(path_of(kube::kTables, node));
+    if (!text) return text.error();
+    const auto table = *text ? read_table_text(**text) : SharedTable();
     return table ? *table : SharedTable();
   }
 
@@ -189,7 +239,10 @@ struct KubernetesStore::Body {
 
   const std::shared_ptr<Logger> log;
   const std::shared_ptr<kube::Client> client;
+  const PolicyOptions options;
   ClaimReader claims;
+  ReadBudget budget;
+  RecentReads<std::string, PolicyLookup> recent_policies{kPolicyAge, kPoliciesKept};  // by namespace
   RecentReads<std::string, SharedTable> recent_tables{kTableAge, kTablesKept};
   std::mutex counted_mutex;  // guards the next member
   StoreStats counted;        // what is counted as it happens; the rest is looked up by stats()
@@ -244,14 +297,20 @@ StoreStats KubernetesStore::stats() const {
 Result<std::optional<std::string>> KubernetesStore::read_pod(std::string_view name_space,
                                                              std::string_view name) const {
   if (!is_dns_subdomain(name_space) || !is_dns_subdomain(name)) return std::optional<std::string>();
-  kube::Call call;
-  call.target = path_in(name_space, kube::kPods, name);
-  call.deadline = kReadDeadline;
-  auto reply = body_->client->call(call);
-  if (!reply) return reply.error();
-  if (reply->status == kube::kNotFound) return std::optional<std::string>();
-  if (reply->status != kube::kOk) return Error{"the pod could not be read: " + kube::status_message(*reply)};
-  return std::optional<std::string>(std::move(reply->body));
+  auto text = body_->fetch(path_in(name_space, kube::kPods, name));
+  if (!text) return Error{"the pod could not be read: " + text.error().message};
+  return text;
+}
+
+Attempt<std::optional<PolicyLookup>> KubernetesStore::read_policy(std::string_view name_space,
+                                                                  bool may_wait) const {
+  const auto now = std::chrono::steady_clock::now();
+  if (auto known = body_->recent_policies.known(name_space, now)) return known;
+  if (!may_wait) return Postponed{};
+  const std::string name(name_space);
+  auto found = body_->fetch_policy(*snapshots().get(), name, now);
+  if (found && *found) body_->recent_policies.keep(name, **found, now);
+  return found;
 }
 
 Attempt<SharedRequests> KubernetesStore::read_claim(const ClaimRef& ref, bool may_wait) const {

@@ -23,13 +23,6 @@ bool may_hold_back(const BindingPlan& plan) {
          (plan.host.deny || plan.sub_interface.deny || plan.no_env_file);
 }
 
-// Returns the policy by which a pod was injected, if it still exists. A pod that waits for values of that
-// policy gets them even if its namespace has another policy by now, or the promised policy is in mode DryRun.
-std::shared_ptr<const NcclPolicy> promised_policy(const Snapshot& snapshot, const Pod& pod) {
-  const auto entry = snapshot.policies.find(policy_of_status(pod));
-  return entry == snapshot.policies.end() ? nullptr : entry->second.policy;
-}
-
 AdmissionResponse response_to(const Review& review) {
   AdmissionResponse response;
   response.uid = review.uid;
@@ -58,9 +51,11 @@ class Admission::Decision {
   Attempt<std::string> answer_pod();
   Attempt<std::string> answer_binding();
   Attempt<std::string> answer_without_policy(PolicyLookup found);
+  Attempt<PolicyLookup> policy_of_namespace();
   Attempt<SharedTable> find_table();
   Attempt<const BindingPlan*> plan_of_node(std::shared_ptr<const NcclPolicy> policy);
   [[nodiscard]] Attempt<PodClaims> find_claims() const;
+  [[nodiscard]] bool may_postpone() const { return lookup_ <= PodLookup::Postpone; }
   Result<Pod> read_pod();
   bool holds_back(const Pod& pod, const BindingPlan& plan);
   void record_plan(const Plan& plan);
@@ -106,7 +101,7 @@ Answer Admission::Decision::answer() && {
   auto response = pod       ? answer_pod()
                   : binding ? answer_binding()
                             : Attempt<std::string>(render_response(response_to(review_)));
-  if (response.postponed()) return store::Postponed{};
+  if (response.postponed()) return std::get<store::Postponed>(response.no_value());
   if (!response) return Unavailable{response.error().message};
   // Whatever was decided, and whatever its detail says, the table may have been an old one.
   if (!caution_.empty()) record_.detail += (record_.detail.empty() ? "" : " ") + caution_;
@@ -136,6 +131,27 @@ std::string Admission::Decision::bounded(const AdmissionResponse& response, bool
   return left_alone("Its patch would be far larger than the review itself.");
 }
 
+// The API server asks about labelled namespaces alone, so what the snapshot does not know of one is mostly on
+// its way: it is waited for, then read. Strangers, who name any namespace, cause no more reads than the store
+// allows.
+store::Attempt<PolicyLookup> Admission::Decision::policy_of_namespace() {
+  PolicyLookup found = find_policy(snapshot_, review_.name_space);
+  if (!found.unknown) return found;
+  store::Attempt<std::optional<PolicyLookup>> read = std::optional<PolicyLookup>();
+  if (lookup_ != PodLookup::Unavailable)
+    read = admission_.options_.read_policy(review_.name_space, lookup_ == PodLookup::Read);
+  // That a namespace had no label a moment ago spares the read and not the wait, as anybody may have asked.
+  const bool settled = read && *read && ((*read)->policy || found.reason == Reason::PolicyMissing);
+  if (lookup_ == PodLookup::Await && !settled) return store::Postponed{std::string(review_.name_space)};
+  if (read.postponed()) return store::Postponed{};
+  if (!read) found.detail += " It could not be looked up: " + read.error().message + ".";
+  record_.policy_read = !read             ? PolicyRead::Failed
+                        : !*read          ? PolicyRead::LeftOut
+                        : (*read)->policy ? PolicyRead::Found
+                                          : PolicyRead::Absent;
+  return read && *read ? **read : found;
+}
+
 // While tables are being loaded, or their watch is away, the table is read singly: it may be another by now,
 // for minutes where an API server starts again and again. If that fails, what is known counts, and the
 // record's detail says so. If tables are being loaded and this one is not known, there is no answer: an
@@ -146,7 +162,7 @@ store::Attempt<SharedTable> Admission::Decision::find_table() {
   SharedTable known = listed == snapshot_.tables.end() ? SharedTable() : listed->second;
   if (snapshot_.tables_known && snapshot_.tables_followed) return known;
   auto read = admission_.options_.read_table(node, lookup_ == PodLookup::Read);
-  if (read.postponed() && lookup_ == PodLookup::Postpone) return read;
+  if (read.postponed() && may_postpone()) return read;
   if (read.postponed())
     read = Error{"the table of node " + std::string(node) + " was not read: too many look-ups wait"};
   if (!read && (known || snapshot_.tables_known)) {
@@ -192,7 +208,7 @@ store::Attempt<PodClaims> Admission::Decision::find_claims() const {
       continue;
     }
     const auto known = admission_.options_.read_claim(ref, lookup_ == PodLookup::Read);
-    if (known.postponed() && lookup_ == PodLookup::Postpone) return store::Postponed{};
+    if (known.postponed() && may_postpone()) return store::Postponed{};
     if (known.postponed()) {
       entry.problem = describe(ref) + " was not read: too many look-ups wait already";
     } else if (!known) {
@@ -207,7 +223,9 @@ store::Attempt<PodClaims> Admission::Decision::find_claims() const {
 
 store::Attempt<std::string> Admission::Decision::answer_pod() {
   const Pod& pod = review_.pod;
-  PolicyLookup found = find_policy(snapshot_, review_.name_space);
+  auto looked_up = policy_of_namespace();
+  if (!looked_up) return looked_up.no_value();
+  PolicyLookup found = *std::move(looked_up);
   std::optional<PodClaims> claims;
   if (found.policy && needs_claims(pod, *found.policy)) {
     auto read = find_claims();
@@ -285,7 +303,9 @@ store::Attempt<const BindingPlan*> Admission::Decision::plan_of_node(
 }
 
 store::Attempt<std::string> Admission::Decision::answer_binding() {
-  PolicyLookup found = find_policy(snapshot_, review_.name_space);
+  auto looked_up = policy_of_namespace();
+  if (!looked_up) return looked_up.no_value();
+  PolicyLookup found = *std::move(looked_up);
   if (found.policy) record_policy(*found.policy);
   if (!review_.binding.excess.empty()) return left_alone(review_.binding.excess);
   if (!found.policy || found.policy->mode == PolicyMode::DryRun)
@@ -294,7 +314,7 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
   if (!planned) return planned.no_value();
   const BindingPlan& plan = **planned;
   if (may_hold_back(plan)) {
-    if (lookup_ == PodLookup::Postpone) return store::Postponed{};
+    if (may_postpone()) return store::Postponed{};
     const Result<Pod> pod = read_pod();
     if (!pod) {
       record_.reason = Reason::PodLookupFailed;
@@ -306,30 +326,30 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
   return annotate(plan);
 }
 
-// Answers a Binding in a namespace to which no policy gives values now. If a policy gave values when the pod
-// was created, the pod waits for them; only the Binding of such a pod is touched.
+// Answers a Binding in a namespace whose policy gives no values now. A pod that waits for some gets those
+// that this policy promised it when it was created, else empty ones; other pods' Bindings are left alone. No
+// hook of ours asks for a namespace without a policy, so that strangers' questions cost no look at a pod.
 store::Attempt<std::string> Admission::Decision::answer_without_policy(PolicyLookup found) {
-  if (lookup_ == PodLookup::Postpone) return store::Postponed{};
   record_.reason = found.policy ? Reason::DryRun : *found.reason;
   record_.detail = found.policy ? "Policy " + found.policy->name + " is in mode DryRun." : found.detail;
+  AdmissionResponse response = response_to(review_);
+  if (record_.reason == Reason::NamespaceNotOptedIn) return finish_binding(nullptr, response);
+  if (may_postpone()) return store::Postponed{};
   const Result<Pod> pod = read_pod();
   if (!pod) record_.detail += " Whether the pod waits for values is not known: " + pod.error().message;
   const bool waits = pod.ok() && waits_for_binding(*pod);
-  auto policy = waits ? promised_policy(snapshot_, *pod) : std::move(found.policy);
-  if (!policy && waits) return annotate(plan_empty_binding(record_.subject.node, *record_.reason, *pod));
-  AdmissionResponse response = response_to(review_);
-  if (!policy) return finish_binding(nullptr, response);
-  const auto planned = plan_of_node(policy);
+  const bool promised = waits && found.policy && promised_policy(*pod) == found.policy->name;
+  if (waits && !promised) return annotate(plan_empty_binding(record_.subject.node, *record_.reason, *pod));
+  if (!found.policy) return finish_binding(nullptr, response);
+  const auto planned = plan_of_node(found.policy);
   if (!planned) return planned.no_value();
-  const BindingPlan& plan = **planned;
-  if (!waits) {
-    record_binding(plan);
-    return finish_binding(&plan, response);
+  if (!promised) {
+    record_binding(**planned);
+    return finish_binding(*planned, response);
   }
-  record_policy(*policy);
   record_.reason.reset();
-  record_.detail += " The pod was created by policy " + policy->name + ", which gives it its values.";
-  return may_hold_back(plan) && holds_back(*pod, plan) ? refuse(plan) : annotate(plan);
+  record_.detail += " The pod was created by it, and gets its values.";
+  return annotate(**planned);
 }
 
 std::string Admission::Decision::refuse(const BindingPlan& plan) {

@@ -254,6 +254,7 @@ CounterFamily& WebhookMetrics::add_variables() {
 void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanoseconds duration) {
   const Review::Kind kind = record.subject.kind;
   if (kind == Review::Kind::Other) return;
+  if (record.policy_read) policy_reads.add(static_cast<std::size_t>(*record.policy_read));
   const auto count_series = [](CounterFamily& family, std::size_t series) {
     if (series != kNoSeries) family.add(series);
   };

@@ -33,6 +33,12 @@ class WebhookMetrics {
   // Counted where they happen.
   CounterFamily& malformed_reviews =
       registry_.add_counter({"nccl_env_malformed_reviews_total", "Reviews that could not be read."});
+  CounterFamily& policy_reads = registry_.add_counter(
+      {"nccl_env_policy_reads_total",
+       "Reviews of a namespace or policy that no watch had brought, by how its look-up "
+       "ended. Left_out: too many waited, or were read lately; such a review is not logged.",
+       {"outcome"},
+       {{"found"}, {"absent"}, {"failed"}, {"left_out"}}});  // as PolicyRead
   CounterFamily& certificate_reloads =
       registry_.add_counter({"nccl_env_certificate_reloads_total",
                              "Certificates that changed, in files or in the Secret, by what became of them.",

@@ -45,8 +45,10 @@ Requests::Requests(const WebhookOptions& options, const store::Store& store, Web
 
 net::ServerHandlers Requests::handlers(int threads) {
   for (int i = 0; i < threads; ++i) desks_.push_back(make_desk());
-  return {[this](const HttpRequest& request) { return admit(request, PodLookup::Postpone); },
-          [this](const net::HttpHead& head) { return check(head); },
+  const auto handle = [this](const HttpRequest& request) {
+    return admit(request, request.awaited ? PodLookup::Postpone : PodLookup::Await);
+  };
+  return {handle, [this](const net::HttpHead& head) { return check(head); },
           [this](const HttpRequest& request) { return handle_later(request); },
           [this](const HttpRequest& request) { return handle_overload(request); }, is_costly};
 }
@@ -58,6 +60,7 @@ std::unique_ptr<Requests::Desk> Requests::make_desk() const {
   options.read_pod = [this](auto name_space, auto name) { return store_.read_pod(name_space, name); };
   options.read_claim = [this](auto& ref, bool may_wait) { return store_.read_claim(ref, may_wait); };
   options.read_table = [this](auto node, bool may_wait) { return store_.read_table(node, may_wait); };
+  options.read_policy = [this](auto name, bool may_wait) { return store_.read_policy(name, may_wait); };
   options.plan = program::plan_options(options_.resolver);
   return std::make_unique<Desk>(
       Desk{store::Published<Snapshot>::Reader(store_.snapshots()), Admission(std::move(options))});
@@ -78,13 +81,13 @@ std::optional<HttpResponse> Requests::check(const net::HttpHead& head) const {
 }
 
 HttpResponse Requests::handle_later(const HttpRequest& request) {
-  return request.path() == "/validate" ? validate(request) : *admit(request, PodLookup::Read);
+  return request.path() == "/validate" ? validate(request) : *admit(request, PodLookup::Read).response;
 }
 
 // A costly request is never answered on an event loop.
 HttpResponse Requests::handle_overload(const HttpRequest& request) {
   if (is_costly(request)) return error_response(429, "too many large requests wait already");
-  return *admit(request, PodLookup::Unavailable);
+  return *admit(request, PodLookup::Unavailable).response;
 }
 
 HttpResponse Requests::validate(const HttpRequest& request) const {
@@ -95,17 +98,24 @@ HttpResponse Requests::validate(const HttpRequest& request) const {
   return answer ? json_response(*std::move(answer)) : error_response(400, answer.error().message);
 }
 
-// Nothing: only with Postpone.
-std::optional<HttpResponse> Requests::admit(const HttpRequest& request, PodLookup lookup) {
+// No response: only with Await and Postpone.
+net::Handled Requests::admit(const HttpRequest& request, PodLookup lookup) {
   const auto start = std::chrono::steady_clock::now();
   Desk& desk = *desks_[static_cast<std::size_t>(request.thread)];
   Answer answer = desk.admission.answer(*desk.snapshots.newest(), request.body, true, lookup);
   const auto duration = std::chrono::steady_clock::now() - start;
-  if (std::holds_alternative<store::Postponed>(answer)) return std::nullopt;
+  if (auto* postponed = std::get_if<store::Postponed>(&answer)) {
+    if (postponed->name_space.empty()) return std::nullopt;
+    const auto comes = [this, name = std::move(postponed->name_space)] {
+      return !find_policy(*store_.snapshots().get(), name).unknown;
+    };
+    return {std::nullopt, comes};
+  }
   if (const auto* none = std::get_if<Unavailable>(&answer)) return not_answered(none->problem, start);
   if (const auto* malformed = std::get_if<Malformed>(&answer)) {
     metrics_.malformed_reviews.add();
-    log_.warn("malformed review", {{"problem", malformed->problem}});
+    if (const auto held_back = malformed_.pass(start))
+      log_.warn("malformed review", {{"problem", malformed->problem}, {"more_before", *held_back}});
     return error_response(400, malformed->problem);
   }
   auto& [response, record] = std::get<Answered>(answer);
@@ -127,14 +137,17 @@ HttpResponse Requests::not_answered(const std::string& problem, std::chrono::ste
   return response;
 }
 
-// Reviews beyond the limits are mostly strangers', who may send more of them than a log should hold.
+// Reviews beyond the limits, or of a namespace without the label, for which no hook of ours asks, are mostly
+// strangers', who may send more of them than a log should hold.
 void Requests::tell(const DecisionRecord& record, std::chrono::steady_clock::time_point now,
                     std::chrono::nanoseconds duration) {
-  if (record.reason == Reason::BudgetExceeded) {
-    const auto held_back = oversized_.pass(now);
+  if (record.policy_read == PolicyRead::LeftOut) return;  // counted
+  const bool oversized = record.reason == Reason::BudgetExceeded;
+  if (oversized || record.reason == Reason::NamespaceNotOptedIn) {
+    const auto held_back = (oversized ? oversized_ : not_opted_in_).pass(now);
     if (!held_back) return;
     if (*held_back > 0)
-      log_.warn("decisions not logged", {{"reason", "BudgetExceeded"}, {"count", *held_back}});
+      log_.warn("decisions not logged", {{"reason", to_string(*record.reason)}, {"count", *held_back}});
   }
   log_decision(log_, record, duration);
 }

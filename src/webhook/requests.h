@@ -47,7 +47,7 @@ class Requests {
   net::HttpResponse handle_later(const net::HttpRequest& request);
   net::HttpResponse handle_overload(const net::HttpRequest& request);
   [[nodiscard]] net::HttpResponse validate(const net::HttpRequest& request) const;
-  std::optional<net::HttpResponse> admit(const net::HttpRequest& request, PodLookup lookup);
+  net::Handled admit(const net::HttpRequest& request, PodLookup lookup);
   net::HttpResponse not_answered(const std::string& problem, std::chrono::steady_clock::time_point now);
   void tell(const DecisionRecord& record, std::chrono::steady_clock::time_point now,
             std::chrono::nanoseconds duration);
@@ -57,7 +57,7 @@ class Requests {
   WebhookMetrics& metrics_;
   Logger& log_;
   const std::function<bool()> serving_;
-  Throttle oversized_, unanswered_;
+  Throttle oversized_, not_opted_in_, malformed_, unanswered_;
   std::vector<std::unique_ptr<Desk>> desks_;  // by thread
 };
 

@@ -12,6 +12,7 @@ MAX_IDLE = 45  # seconds; the API server closes a connection after 90, and a POS
 
 PLURALS = {
     "Pod": ("api/v1", "pods"), "Namespace": ("api/v1", "namespaces"), "Node": ("api/v1", "nodes"),
+    "ServiceAccount": ("api/v1", "serviceaccounts"),
     "Event": ("api/v1", "events"), "Secret": ("api/v1", "secrets"), "Service": ("api/v1", "services"),
     "Deployment": ("apis/apps/v1", "deployments"), "DaemonSet": ("apis/apps/v1", "daemonsets"),
     "StatefulSet": ("apis/apps/v1", "statefulsets"), "Job": ("apis/batch/v1", "jobs"),

@@ -66,6 +66,11 @@ class FakeApi {
     const std::lock_guard lock(mutex_);
     refused_watches_ = status;
   }
+  // Watches send no events from now on.
+  void mute_watches() {
+    const std::lock_guard lock(mutex_);
+    muted_ = true;
+  }
   // Requests of this path are never answered.
   void hang(const std::string& path) {
     const std::lock_guard lock(mutex_);
@@ -218,7 +223,7 @@ class FakeApi {
     while (alive && !stopping_ && refusal_ == 0) {
       std::string lines;
       for (const Event& event : events_) {
-        if (event.version <= seen || event.path != path) continue;
+        if (muted_ || event.version <= seen || event.path != path) continue;
         if (!own.empty() && !event.object.is_null() && event.object["metadata"]["name"] != own) continue;
         lines += (event.object.is_null() ? event.type
                                          : Json{{"type", event.type}, {"object", event.object}}.dump()) +
@@ -246,7 +251,7 @@ class FakeApi {
   std::vector<Event> events_;
   std::uint64_t version_ = 100, compacted_ = 0;
   int refusal_ = 0, refused_watches_ = 0;
-  bool refuse_later_pages_ = false;
+  bool refuse_later_pages_ = false, muted_ = false;
   std::map<std::string, int> refused_paths_;
   std::string server_version_ = R"({"major":"1","minor":"36","gitVersion":"v1.36.2"})";
   std::string token_;

@@ -99,6 +99,9 @@ class KubeStore : public ::testing::Test {
   [[nodiscard]] Attempt<SharedTable> read_table(const char* node) const {
     return read_in_time([&] { return store->read_table(node, true); });
   }
+  [[nodiscard]] std::optional<PolicyLookup> read_policy(const char* name_space) const {
+    return *read_in_time([&] { return store->read_policy(name_space, true); });
+  }
   [[nodiscard]] Attempt<SharedRequests> read_claim(const ClaimRef& ref) const {
     return read_in_time([&] { return store->read_claim(ref, true); });
   }
@@ -153,7 +156,57 @@ TEST_F(KubeStore, FollowsWhatComesChangesAndGoes) {
   api.put(kNamespaces, "ml", name_space("q"));
   EXPECT_TRUE(becomes([](const Snapshot& s) { return s.at_binding.empty() && s.opted_in.contains("ml"); }));
   api.put(kNamespaces, "ml", name_space(""));
-  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.opted_in.empty(); }));
+  EXPECT_TRUE(
+      becomes([](const Snapshot& s) { return find_policy(s, "ml").reason == Reason::NamespaceNotOptedIn; }));
+  EXPECT_FALSE(find_policy(*now(), "ml").unknown) << "a label without a value is known";
+}
+
+TEST_F(KubeStore, ReadsWhatAppliesToANamespaceThatItDoesNotKnow) {
+  start_ready();
+  api.mute_watches();
+  EXPECT_TRUE(find_policy(*now(), "new").unknown);
+  EXPECT_TRUE(store->read_policy("new", false).postponed());
+  EXPECT_EQ(read_policy("new")->reason, Reason::NamespaceNotOptedIn);
+  EXPECT_EQ((*store->read_policy("new", false))->reason, Reason::NamespaceNotOptedIn) << "remembered";
+  api.put(kNamespaces, "labelled", name_space("p"));
+  EXPECT_EQ(read_policy("labelled")->policy, now()->policies.at("p").policy);
+  api.put(kNamespaces, "quiet", name_space("fresh"));
+  EXPECT_EQ(read_policy("quiet")->reason, Reason::PolicyMissing);
+  api.put(kNamespaces, "both", name_space("fresh"));
+  api.put(kPolicies, "fresh", policy("18"));
+  EXPECT_EQ(read_policy("both")->policy->env.at("NCCL_IB_TIMEOUT"), "18");
+  api.put(kNamespaces, "odd", name_space("bad"));
+  api.put(kPolicies, "bad", policy("99"));
+  EXPECT_EQ(read_policy("odd")->reason, Reason::PolicyInvalid);
+  api.put(kNamespaces, "gone", name_space("p"));
+  api.erase(kNamespaces, "gone");
+  for (const char* none : {"gone", "../pods", ""})
+    EXPECT_EQ(read_policy(none)->reason, Reason::NamespaceNotOptedIn) << none;
+}
+
+TEST_F(KubeStore, AFailedLookUpOfANamespaceIsAnErrorAndIsNotRemembered) {
+  start_ready();
+  api.refuse_path(kNamespaces + "/new", 500);
+  EXPECT_THAT(read_in_time([&] { return store->read_policy("new", true); }).error().message,
+              HasSubstr("HTTP 500"));
+  EXPECT_TRUE(store->read_policy("new", false).postponed());
+  api.hang(kNamespaces + "/slow");
+  EXPECT_THAT(store->read_policy("slow", true).error().message, HasSubstr("the deadline is over"));
+  api.stop();
+  EXPECT_FALSE(store->read_policy("new", true).ok());
+}
+
+TEST_F(KubeStore, StrangersCauseNoMoreReadsOfNamespacesThanTheBudget) {
+  start_ready();
+  const auto begin = std::chrono::steady_clock::now();
+  int left_out = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto read = store->read_policy("stranger-" + std::to_string(i), true);
+    left_out += read && !*read ? 1 : 0;
+  }
+  const auto passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_GE(left_out, 200 - 50 - 1 - static_cast<int>(20 * passed));
+  EXPECT_LE(left_out, 150);
 }
 
 TEST_F(KubeStore, IsNotReadyWhilePoliciesOrNamespacesAreMissing) {

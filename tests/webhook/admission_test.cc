@@ -13,6 +13,7 @@ namespace {
 
 using namespace nccl_env::tests;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -121,7 +122,8 @@ class AdmissionTest : public ::testing::Test {
   std::string message_;
   Timestamp now_ = kNow;
   Snapshot snapshot_;
-  Admission admission_{{std::chrono::hours(3), [this] { return now_; },
+  Admission admission_{{std::chrono::hours(3),
+                        [this] { return now_; },
                         [this](std::string_view, std::string_view) -> Result<std::optional<std::string>> {
                           ++reads_;
                           if (read_error_) return *read_error_;
@@ -139,7 +141,29 @@ class AdmissionTest : public ::testing::Test {
                           if (!may_wait) return store::Postponed{};
                           ++table_reads_;
                           return table_;
+                        },
+                        {},
+                        [this](std::string_view, bool may_wait) -> Looked {
+                          if (policy_remembered_ || may_wait) return policy_;
+                          return store::Postponed{};
                         }}};
+  // What a look-up of the namespace gives, if it waits or remembers.
+  using Looked = store::Attempt<std::optional<PolicyLookup>>;
+  Looked policy_ = std::optional<PolicyLookup>();
+  bool policy_remembered_ = false;
+  void make_unknown() {
+    change([](Snapshot& snapshot) {
+      snapshot.may_lag = true;
+      snapshot.opted_in.clear();
+    });
+  }
+  // The namespace that an answer waits for; "none" if it waits for something else; "" if there is an answer.
+  std::string awaited(const Json& review, PodLookup lookup) {
+    const Answer answer = ask(review, lookup);
+    const auto* postponed = std::get_if<store::Postponed>(&answer);
+    if (!postponed) return "";
+    return postponed->name_space.empty() ? "none" : postponed->name_space;
+  }
 
   void add_template(const std::string& name, const std::string& device_class) {
     claims_[{ClaimRef::Kind::Template, "ml", name}] =
@@ -262,20 +286,120 @@ TEST_F(AdmissionTest, WhatIsPromisedIsKeptThoughThePolicyNowSaysDryRun) {
   set(policy);
   EXPECT_EQ(bound_annotations()["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
   EXPECT_EQ(record_.reason, std::nullopt);
-  EXPECT_THAT(record_.detail, HasSubstr("The pod was created by policy p"));
+  EXPECT_THAT(record_.detail, HasSubstr("The pod was created by it"));
   policy.on_unresolved = OnUnresolved::Deny;
   set(policy);
   EXPECT_EQ(bind("node-b"), "annotate") << "a policy that only reports holds nobody";
 }
 
-TEST_F(AdmissionTest, WhatIsPromisedIsKeptThoughTheNamespaceHasNoPolicyNow) {
+TEST_F(AdmissionTest, APromiseOfAPolicyThatTheLabelDoesNotNameNowIsNotKept) {
   set(rails(2));
   create(pod_review());
-  for (const char* label : {"gone", ""}) {
+  NcclPolicy dry = policy_for("rdma/hca", Exposure::SubInterface);
+  dry.name = "dry";
+  dry.mode = PolicyMode::DryRun;
+  change([&](Snapshot& snapshot) {
+    snapshot.policies["dry"] = {std::make_shared<const NcclPolicy>(dry), {}};
+  });
+  const std::pair<const char*, const char*> cases[] = {{"gone", "PolicyMissing"}, {"dry", "DryRun"}};
+  for (const auto& [label, reason] : cases) {
     set_label(label);
-    EXPECT_EQ(bound_annotations()["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
-    EXPECT_EQ(record_.subject.policy, "p");
-    EXPECT_EQ(bind("node-b"), "deny NoTable") << "its own policy says Deny";
+    EXPECT_EQ(bound_annotations()["host.nccl-env.io/NCCL_IB_HCA"], "") << label;
+    EXPECT_EQ(bind("node-b"), "annotate " + std::string(reason)) << "and nothing is held back";
+  }
+}
+
+// The pod of an author who knows our keys: no hook saw it at CREATE.
+TEST_F(AdmissionTest, AForgedPromiseBringsNothing) {
+  NcclPolicy dry = policy_for("rdma/hca", Exposure::SubInterface);
+  dry.mode = PolicyMode::DryRun;
+  set(dry);
+  set(rails(2));
+  NcclPolicy other = policy_for("rdma/hca", Exposure::SubInterface);
+  other.name = "other-team";
+  other.env = {{"NCCL_DEBUG_FILE", "/secret/%h"}};
+  change([&](Snapshot& snapshot) {
+    snapshot.policies["other-team"] = {std::make_shared<const NcclPolicy>(other), {}};
+  });
+  pod_ = pod_review()["request"]["object"];
+  pod_["metadata"]["uid"] = "pod-uid";
+  pod_["spec"]["volumes"] = Json::parse(R"([{"name": "nccl-env-conf", "downwardAPI": {"items": [
+      {"path": "nccl.conf", "fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/nccl.conf']"}}]}}])");
+  pod_["spec"]["containers"][0]["env"].push_back(
+      Json::parse(R"({"name": "NCCL_IB_HCA", "valueFrom": {"fieldRef":
+      {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}})"));
+  const auto forge = [&](const std::string& policy, const std::string& inject) {
+    pod_["metadata"]["annotations"]["nccl-env.io/status"] = R"({"v":1,"policy":")" + policy + "\"}";
+    pod_["metadata"]["labels"]["nccl-env.io/inject"] = inject;
+    const Json annotations = bound_annotations();
+    return annotations.value("host.nccl-env.io/NCCL_IB_HCA", "") +
+           annotations.value("host.nccl-env.io/nccl.conf", "");
+  };
+  EXPECT_EQ(forge("other-team", "true"), "");
+  EXPECT_EQ(forge("other-team", "false"), "");
+  EXPECT_EQ(forge("p", "false"), "") << "a pod that opts out was promised nothing";
+  EXPECT_NE(forge("p", "true"), "") << "as if the policy had enforced then";
+}
+
+TEST_F(AdmissionTest, ANamespaceThatASnapshotDoesNotKnowIsAwaitedAndThenRead) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  set(rails(2));
+  const PolicyLookup labelled = find_policy(snapshot_, "ml");
+  make_unknown();
+  for (const Json& review : {pod_review(), binding_review()}) {
+    policy_ = std::optional(labelled);
+    EXPECT_EQ(awaited(review, PodLookup::Await), "ml");
+    EXPECT_EQ(awaited(review, PodLookup::Postpone), "none");
+    EXPECT_TRUE(answer(review).contains("patch"));
+    EXPECT_EQ(record_.policy_read, PolicyRead::Found);
+    EXPECT_EQ(record_.reason, std::nullopt);
+    policy_remembered_ = true;
+    EXPECT_EQ(awaited(review, PodLookup::Await), "") << "it was read a moment ago";
+    policy_remembered_ = false;
+
+    policy_ = Error{"HTTP 500"};
+    EXPECT_FALSE(answer(review).contains("patch"));
+    EXPECT_EQ(record_.reason, Reason::NamespaceNotOptedIn);
+    EXPECT_EQ(record_.policy_read, PolicyRead::Failed);
+    EXPECT_THAT(record_.detail, HasSubstr("It could not be looked up: HTTP 500."));
+    policy_ = std::optional<PolicyLookup>();
+    answer(review);
+    EXPECT_EQ(record_.policy_read, PolicyRead::LeftOut) << "the budget is spent";
+    policy_ = std::optional(labelled);
+    answer(review, PodLookup::Unavailable);
+    EXPECT_EQ(record_.policy_read, PolicyRead::LeftOut) << "too many wait";
+    policy_ = std::optional(find_policy(snapshot_, "ml"));
+    answer(review);
+    EXPECT_EQ(record_.policy_read, PolicyRead::Absent) << "deleted, or without the label";
+    policy_remembered_ = true;
+    EXPECT_EQ(awaited(review, PodLookup::Await), "ml") << "whoever asked a moment ago";
+    policy_remembered_ = false;
+  }
+  EXPECT_EQ(reads_, 0) << "no pod, whoever asks";
+}
+
+TEST_F(AdmissionTest, APolicyThatIsMissingForLongHoldsUpOnePodASecond) {
+  change([](Snapshot& snapshot) { snapshot.may_lag = true; });
+  drop_policy();
+  EXPECT_EQ(awaited(pod_review(), PodLookup::Await), "ml");
+  policy_ = std::optional(find_policy(snapshot_, "ml"));
+  answer(pod_review());
+  EXPECT_EQ(record_.reason, Reason::PolicyMissing);
+  policy_remembered_ = true;
+  EXPECT_EQ(awaited(pod_review(), PodLookup::Await), "");
+}
+
+TEST_F(AdmissionTest, WhatASnapshotKnowsIsNotLookedUp) {
+  set(rails(2));
+  change([](Snapshot& snapshot) {
+    snapshot.may_lag = true;
+    snapshot.opted_in["empty"] = "";
+    snapshot.opted_in["invalid"] = "bad";
+    snapshot.policies["bad"] = {nullptr, "spec: missing"};
+  });
+  for (const char* name : {"ml", "empty", "invalid"}) {
+    EXPECT_EQ(awaited(pod_review(name), PodLookup::Await), "") << name;
+    EXPECT_EQ(record_.policy_read, std::nullopt) << name;
   }
 }
 
@@ -314,6 +438,23 @@ TEST_F(AdmissionTest, AReviewThatIsLeftAloneLosesOurAnnotationsToo) {
   const Json response = answer(review);
   EXPECT_EQ(record_.reason, Reason::BudgetExceeded);
   EXPECT_FALSE(patched(review, response)["metadata"]["annotations"].contains("host.nccl-env.io/NCCL_IB_HCA"));
+}
+
+// Names are validated after admission: a terminal must not obey them before.
+TEST_F(AdmissionTest, WarningsAndAuditAnnotationsSteerNoTerminal) {
+  Json review = pod_review();
+  Json& container = review["request"]["object"]["spec"]["containers"][0];
+  container["name"] = "c\n\x1b[31m\xc2\x9b\xe2\x80\xae";
+  container["env"].push_back({{"name", "NCCL_IB_HCA"}, {"value", "=mlx5_1,"}});
+  container["env"].push_back({{"name", "NCCL_IB_TIMEOUT"}, {"value", "99"}});
+  const Json response = answer(review);
+  ASSERT_FALSE(response["warnings"].empty());
+  const std::string warnings = response["warnings"].dump(), audit = response["auditAnnotations"].dump();
+  for (const std::string& text : {warnings, audit}) {
+    for (const char* steering : {"\xc2\x9b", "\xe2\x80\xae"}) EXPECT_THAT(text, Not(HasSubstr(steering)));
+  }
+  EXPECT_THAT(warnings, Not(AnyOf(HasSubstr("\\n"), HasSubstr("\\u001b"))));
+  EXPECT_THAT(audit, HasSubstr("[31m??"));
 }
 
 TEST_F(AdmissionTest, AllowIsTheDefault) {

@@ -9,6 +9,8 @@ prints "done" after each:
   get PATH NAME          prints the object instead
   delay MILLISECONDS     for each single object that is read from now on
   hold PATH              lists of this collection are answered once another one is held
+  mute PATH              watches of this collection say nothing, until another one is muted
+  asked PATH             prints how often PATH, or what lies below it, was read
 Collections are listed with limit and continue and watched; /version and single objects can be read.
 A server-side apply to PATH/NAME/status replaces the status that is applied.
 """
@@ -26,6 +28,8 @@ events = []
 version = 1
 delay = 0.0
 held = ""
+muted = ""
+asked = []
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -51,6 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.reply(200, {"major": "1", "minor": "28", "gitVersion": "v1.28.0"})
         parent, _, name = url.path.rpartition("/")
         with changed:
+            asked.append(url.path)
             found = collections.get(parent, {}).get(name)
             known = url.path in collections
         if not known:
@@ -93,7 +98,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
         while True:
             with changed:
-                changed.wait_for(lambda: any(v > seen and p == path for v, p, _ in events))
+                changed.wait_for(lambda: path != muted and any(v > seen and p == path for v, p, _ in events))
                 lines = [json.dumps(event) for v, p, event in events if v > seen and p == path]
                 seen = version
             for line in lines:  # in two chunks, as no line has to come in one
@@ -119,7 +124,7 @@ def put(path, name, made):
 
 def command(line):
     """What is printed."""
-    global version, delay, held
+    global version, delay, held, muted
     words = line.split(" ", 3)
     with changed:
         if words[0] == "delay":
@@ -129,6 +134,12 @@ def command(line):
             held = words[1]
             changed.notify_all()
             return "done"
+        if words[0] == "mute":
+            muted = words[1]
+            changed.notify_all()
+            return "done"
+        if words[0] == "asked":
+            return str(sum((path + "/").startswith(words[1] + "/") for path in asked))
         if words[0] == "get":
             return json.dumps(collections.get(words[1], {}).get(words[2]))
         if words[0] == "put":

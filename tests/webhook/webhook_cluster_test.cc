@@ -77,6 +77,10 @@ class WebhookInCluster : public WebhookTest {
     api_->write("get " + collection + " " + name + "\n");
     return Json::parse(api_->read_until("\n"), nullptr, false);
   }
+  int asked(const std::string& path) const {
+    api_->write("asked " + path + "\n");
+    return std::stoi(api_->read_until("\n"));
+  }
   void fill(const std::string& more_policy = "") const {
     put(kPolicies, "p", object_of(policy_yaml(more_policy)));
     put(kTables, "node-a", object_of(table_yaml()));
@@ -137,6 +141,47 @@ TEST_F(WebhookInCluster, ACheckWithoutAnApiServerNamesTheReason) {
   EXPECT_EQ(check.wait(), 1);
   EXPECT_THAT(log("could not start", 1).front()["problem"],
               AllOf(HasSubstr("have not been read yet: "), HasSubstr("Connection refused")));
+}
+
+// The API server calls the hook because its own store has the label, so each pod must get its values.
+TEST_F(WebhookInCluster, APodRightBehindItsNamespaceGetsItsValues) {
+  fill();
+  start_webhook();
+  ASSERT_TRUE(eventually([&] { return ready(); }));
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    put(kPolicies, name, object_of(policy_yaml()));
+    put(kNamespaces, name, object_of(namespace_yaml(name)));
+    EXPECT_TRUE(admit(pod_review(name)).contains("patch")) << name;
+  }
+  tell_api("mute " + kNamespaces);
+  put(kNamespaces, "quiet", object_of(namespace_yaml()));
+  EXPECT_TRUE(eventually([&] { return admit(pod_review("quiet")).contains("patch"); })) << "read by itself";
+  EXPECT_GE(metric(R"(nccl_env_policy_reads_total{outcome="found"})"), 1);
+  tell_api("delay 1000");
+  put(kNamespaces, "late", object_of(namespace_yaml()));
+  EXPECT_EQ(admit(pod_review("late"))["auditAnnotations"]["reason"], "NamespaceNotOptedIn");
+  EXPECT_GE(metric(R"(nccl_env_policy_reads_total{outcome="failed"})"), 1);
+}
+
+TEST_F(WebhookInCluster, StrangersBindingsReadNoPodAndFewNamespaces) {
+  fill();
+  start_webhook();
+  ASSERT_TRUE(eventually([&] { return ready(); }));
+  std::list<net::TestClient> clients;
+  for (int i = 0; i < 40; ++i)
+    clients.emplace_back(static_cast<std::uint16_t>(port_), true, nullptr, 10 + i % 3);
+  for (int i = 0; i < 40; ++i) {
+    Json review = binding_review();
+    review["request"]["namespace"] = "stranger-" + std::to_string(i);
+    review["request"]["object"]["metadata"]["namespace"] = review["request"]["namespace"];
+    std::next(clients.begin(), i)->send(net::post("/admit", review.dump()));
+  }
+  for (auto& client : clients) EXPECT_EQ(client.read_reply().status, 200);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(asked(kNamespaces + "/stranger-" + std::to_string(i) + "/pods"), 0);
+  const double left_out = metric(R"(nccl_env_policy_reads_total{outcome="left_out"})");
+  EXPECT_GE(left_out, 40 - 3 * 8) << "eight of an address wait";
+  EXPECT_LE(log("decision").size(), 1u) << "once a minute, and those that were left out never";
 }
 
 TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {

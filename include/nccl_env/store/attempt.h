@@ -2,6 +2,7 @@
 // Attempt<T>: a Result<T>, or the word that there is none yet, because the answer takes a look-up that waits.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -9,8 +10,10 @@
 
 namespace nccl_env::store {
 
-// Ask again on a thread that may wait.
-struct Postponed {};
+// Ask again: on a thread that may wait; or, where it names a namespace, once that is no longer unknown.
+struct Postponed {
+  std::string name_space{};
+};
 
 // The other two ways in which an attempt ends. Converts to an attempt of any type, so that each caller on the
 // way passes it on unread.
@@ -22,7 +25,7 @@ class [[nodiscard]] Attempt {
   Attempt(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Attempt(NoValue without) : state_(std::in_place_index<1>, std::move(without)) {}
   Attempt(Error error) : Attempt(NoValue(std::move(error))) {}
-  Attempt(Postponed postponed) : Attempt(NoValue(postponed)) {}
+  Attempt(Postponed postponed) : Attempt(NoValue(std::move(postponed))) {}
   Attempt(Result<T> result) : Attempt(result ? Attempt(*std::move(result)) : Attempt(result.error())) {}
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }

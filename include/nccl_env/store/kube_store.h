@@ -29,6 +29,10 @@ class KubernetesStore : public Store {
   [[nodiscard]] const Published<Snapshot>& snapshots() const override;
   [[nodiscard]] bool ready() const override;
   [[nodiscard]] StoreStats stats() const override;
+  // From the server, the Namespace or its policy within 300 ms each, 20 of them a second; or as it was up to
+  // a second ago.
+  [[nodiscard]] Attempt<std::optional<PolicyLookup>> read_policy(std::string_view name_space,
+                                                                 bool may_wait) const override;
   // From the server, within 300 ms: a Binding's review has 3 s, and other reviews wait behind it.
   [[nodiscard]] Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                             std::string_view name) const override;

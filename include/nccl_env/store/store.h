@@ -60,8 +60,15 @@ class Store {
   // whether it holds all tables.
   [[nodiscard]] virtual bool ready() const = 0;
   [[nodiscard]] virtual StoreStats stats() const = 0;
-  // A pod's JSON text, nothing if there is none: needed before a Deny, and where no policy gives values. May
-  // block.
+  // Returns what applies to a namespace that is `unknown` to the newest snapshot, as its source has it now;
+  // nothing if too much was read lately. Postponed in the same case as read_claim. A store whose snapshots
+  // never lag is not asked.
+  [[nodiscard]] virtual Attempt<std::optional<PolicyLookup>> read_policy(std::string_view /*name_space*/,
+                                                                         bool /*may_wait*/) const {
+    return std::optional<PolicyLookup>();
+  }
+  // A pod's JSON text, nothing if there is none: needed before a Deny, and where a policy of the namespace's
+  // gives no values. May block.
   [[nodiscard]] virtual Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                                     std::string_view name) const = 0;
   // Returns a claim's requests; an error says that it does not exist, or why it cannot be read. Postponed

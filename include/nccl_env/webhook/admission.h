@@ -32,6 +32,9 @@ namespace nccl_env::webhook {
 enum class Outcome { Inject, Skip, Annotate, Deny };
 std::string_view to_string(Outcome outcome);
 
+// How the look-up of a namespace and its policy ended; LeftOut: too many waited, or were read lately.
+enum class PolicyRead { Found, Absent, Failed, LeftOut };
+
 // The object that a review is about, and the policy by which it was judged. The views are the review's.
 struct Subject {
   Review::Kind kind = Review::Kind::Other;
@@ -56,6 +59,7 @@ struct DecisionRecord {
   std::vector<std::pair<LogName, Reason>> omitted;
   std::vector<ContainerPlan> containers;  // of a pod: hold the names in the two lists above
   std::size_t warnings = 0;
+  std::optional<PolicyRead> policy_read;  // where the snapshot did not know the namespace or its policy
 };
 
 // Reads the pod of a Binding: its JSON text, or nothing if there is none.
@@ -68,6 +72,10 @@ using ClaimLookup = std::function<store::Attempt<SharedRequests>(const ClaimRef&
 // store::Store::read_table.
 using TableLookup = std::function<store::Attempt<SharedTable>(std::string_view node, bool may_wait)>;
 
+// store::Store::read_policy.
+using NamespaceLookup =
+    std::function<store::Attempt<std::optional<PolicyLookup>>(std::string_view name_space, bool may_wait)>;
+
 struct AdmissionOptions {
   std::chrono::seconds max_table_age{3 * 3600};
   std::function<Timestamp()> clock;
@@ -75,15 +83,17 @@ struct AdmissionOptions {
   ClaimLookup read_claim;
   TableLookup read_table;
   PlanOptions plan = {};
+  NamespaceLookup read_policy = {};  // not called for snapshots that never lag
 };
 
 // How to read objects that are not in the snapshot, which takes time. Only the pod itself can tell whether
-// its Binding is held back, and whether the pod waits for values although no policy gives any now. Only the
+// its Binding is held back, and whether the pod waits for values although its policy gives none now. Only the
 // objects of its claims tell what the claims ask for. Until all tables are loaded, only the API server can
-// tell what a node has.
+// tell what a node has, and what a namespace has that was made a moment ago.
 enum class PodLookup {
+  Await,        // as Postpone; but first the watch may bring what it has not yet of the namespace
   Postpone,     // not now: the caller asks again on a thread that may wait
-  Read,         // AdmissionOptions::read_pod, read_claim, read_table
+  Read,         // AdmissionOptions::read_pod, read_claim, read_table, read_policy
   Unavailable,  // as if reading had failed: too many wait already
 };
 
@@ -107,7 +117,7 @@ struct Malformed {
 struct Unavailable {
   std::string problem;
 };
-// Postponed: the pod, its claims or its node's table have to be read first; only with PodLookup::Postpone.
+// Postponed: something has to be read first, or to come; only with PodLookup::Await and Postpone.
 using Answer = std::variant<Answered, store::Postponed, Malformed, Unavailable>;
 
 // Answers reviews from snapshots; keeps nothing from one review to the next but buffers. One per thread.

@@ -138,6 +138,10 @@ bool is_mirror(const Pod& pod) {
   return pod.annotation("kubernetes.io/config.mirror").has_value();
 }
 
+bool opts_out(const Pod& pod) {
+  return inject_value(pod) == "false";
+}
+
 PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* pod_claims) {
   if (is_mirror(pod)) return skip(Reason::MirrorPod, "The pod mirrors a static pod of the kubelet.");
   if (const std::string_view* resource = skipped_resource(pod, policy)) {
@@ -150,7 +154,7 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* po
                 "The pod claims " + claims.not_verbs + ", which NCCL does not reach through verbs.");
   }
   const auto inject = inject_value(pod);
-  if (inject == "false") return skip(Reason::OptedOut, "The pod says nccl-env.io/inject: \"false\".");
+  if (opts_out(pod)) return skip(Reason::OptedOut, "The pod says nccl-env.io/inject: \"false\".");
   if (inject && inject != "true") {
     return skip(Reason::InvalidInjectValue, "nccl-env.io/inject must be \"true\" or \"false\".");
   }

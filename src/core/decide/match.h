@@ -32,6 +32,9 @@ struct PodMatch {
 // Returns the warning about a pod with no_rail on a RoCE fabric.
 std::string no_rail_text();
 
+// True if the pod says nccl-env.io/inject: "false".
+bool opts_out(const Pod& pod);
+
 // True for the mirror of a static pod: its content is a file on the node, which nothing here can change.
 bool is_mirror(const Pod& pod);
 

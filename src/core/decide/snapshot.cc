@@ -44,21 +44,24 @@ void TableMap::erase(std::string_view node) {
 
 PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space) {
   const auto label = snapshot.opted_in.find(name_space);
-  if (label == snapshot.opted_in.end()) {
+  const bool labelled = label != snapshot.opted_in.end();
+  if (!labelled || label->second.empty()) {
     return {nullptr, Reason::NamespaceNotOptedIn,
-            "Namespace " + std::string(name_space) + " has no label nccl-env.io/policy."};
+            "Namespace " + std::string(name_space) + " has no label nccl-env.io/policy.",
+            snapshot.may_lag && !labelled};
   }
   const auto entry = snapshot.policies.find(label->second);
   if (entry == snapshot.policies.end()) {
     return {nullptr, Reason::PolicyMissing,
             "Namespace " + std::string(name_space) + " names NcclPolicy " + label->second +
-                ", which does not exist."};
+                ", which does not exist.",
+            snapshot.may_lag};
   }
   if (!entry->second.policy) {
     return {nullptr, Reason::PolicyInvalid,
             "NcclPolicy " + label->second + " was refused: " + entry->second.problem};
   }
-  return {entry->second.policy, std::nullopt, {}, snapshot.at_binding.contains(name_space)};
+  return {entry->second.policy, std::nullopt, {}, false, snapshot.at_binding.contains(name_space)};
 }
 
 }  // namespace nccl_env

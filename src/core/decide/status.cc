@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "decide/match.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/text/json_document.h"
@@ -70,7 +71,8 @@ std::string render_status(const Pod& pod, const Plan& plan) {
   return out;
 }
 
-std::string policy_of_status(const Pod& pod) {
+std::string promised_policy(const Pod& pod) {
+  if (opts_out(pod)) return {};
   const auto text = pod.annotation(key::kStatus);
   if (!text || text->size() > kMaxStatusBytes) return {};
   const auto status = parse_json(*text);

@@ -26,6 +26,7 @@ class OpenConnections {
     int connections = 0;  // without those that were told to go
     int entries = 0;      // with them
     std::atomic<std::int64_t> large_bytes{0};
+    std::atomic<int> patient{0};
   };
   using Peers = std::map<boost::asio::ip::address, Peer>;
   struct Entry;
@@ -48,6 +49,8 @@ class OpenConnections {
     [[nodiscard]] const boost::asio::ip::address& peer() const { return entry_->peer->first; }
     // What all connections of this address hold of the room for large bodies.
     [[nodiscard]] std::atomic<std::int64_t>& large_bytes() { return entry_->peer->second.large_bytes; }
+    // How many requests of this address wait for what comes by itself.
+    [[nodiscard]] std::atomic<int>& patient() { return entry_->peer->second.patient; }
     [[nodiscard]] bool given_up() const { return entry_->state == State::GivenUp; }
     [[nodiscard]] bool used() const { return entry_->used; }
     // Says that a request was of some use: its answer is not 4xx.

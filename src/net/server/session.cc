@@ -133,12 +133,16 @@ asio::awaitable<bool> Session::serve_one() {
   }
   if (!ticket_.enter(OpenConnections::State::Answering, Clock::now())) co_return false;
   // Uses variables, since GCC 12 destroys a conditional temporary inside co_await's expression twice.
-  std::optional<HttpResponse> response = refused ? std::move(refused) : answer();
-  if (!response) {
-    HttpResponse later = co_await answer_later();
-    response = std::move(later);
+  Handled handled = refused ? Handled(std::move(refused)) : answer(false);
+  if (handled.comes) {
+    Handled then = co_await answer_patiently(std::move(handled.comes));
+    handled = std::move(then);
   }
-  keep = co_await reply(*std::move(response), keep, room);
+  if (!handled.response) {
+    HttpResponse later = co_await answer_later();
+    handled.response = std::move(later);
+  }
+  keep = co_await reply(*std::move(handled.response), keep, room);
   if (buffers_->unread().empty()) {
     worker_.give_buffers(std::move(buffers_));
   } else {
@@ -281,17 +285,36 @@ asio::awaitable<bool> Session::read_input() {
   co_return n > 0;
 }
 
-HttpRequest Session::request(int thread) const {
-  return {head_.method, head_.target, head_.content_type, body_, thread};
+HttpRequest Session::request(int thread, bool awaited) const {
+  return {head_.method, head_.target, head_.content_type, body_, thread, awaited};
 }
 
-std::optional<HttpResponse> Session::answer() {
+Handled Session::answer(bool awaited) {
   const ServerHandlers& handlers = worker_.shared.handlers;
-  return guarded([&] {
-    const HttpRequest asked = request(worker_.index);
+  return guarded([&]() -> Handled {
+    const HttpRequest asked = request(worker_.index, awaited);
     alone_ = handlers.one_at_a_time && handlers.one_at_a_time(asked);
-    return alone_ ? std::nullopt : handlers.handle(asked);
+    return alone_ ? Handled(std::nullopt) : handlers.handle(asked);
   });
+}
+
+// Looks now and then, which holds no thread, whether what the answer lacks has come.
+asio::awaitable<Handled> Session::answer_patiently(std::function<bool()> comes) {
+  constexpr std::chrono::milliseconds kLook{10};
+  const Patience place(worker_.shared.patient, ticket_.patient());
+  if (!place.granted()) co_return answer_overload();
+  deadline_ = Clock::time_point::max();
+  const auto end = Clock::now() + kPatience;
+  asio::steady_timer timer(worker_.io);
+  while (Clock::now() < end && !worker_.stopping() && !comes()) {
+    timer.expires_after(kLook);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  co_return answer(true);
+}
+
+HttpResponse Session::answer_overload() {
+  return guarded([&] { return worker_.shared.handlers.handle_overload(request(worker_.index)); });
 }
 
 // Has another thread answer. This coroutine waits for the answer even if the connection ends meanwhile, so
@@ -316,10 +339,10 @@ asio::awaitable<HttpResponse> Session::answer_later() {
     pool->submit(ticket_.peer(), job);
     co_await answered.async_wait(asio::as_tuple(asio::use_awaitable));
   }
+  if (!failure && !response) co_return answer_overload();
   co_return guarded([&]() -> HttpResponse {
     if (failure) std::rethrow_exception(failure);
-    if (response) return *std::move(response);
-    return worker_.shared.handlers.handle_overload(request(worker_.index));
+    return *std::move(response);
   });
 }
 

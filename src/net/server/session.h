@@ -5,6 +5,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -45,9 +46,11 @@ class Session : public LiveSession {
   void enter(Stage stage);
   std::optional<HttpResponse> parse_head(std::size_t length);
   std::optional<HttpResponse> check_head();
-  std::optional<HttpResponse> answer();
+  Handled answer(bool awaited);
+  boost::asio::awaitable<Handled> answer_patiently(std::function<bool()> comes);
+  HttpResponse answer_overload();
   boost::asio::awaitable<HttpResponse> answer_later();
-  [[nodiscard]] HttpRequest request(int thread) const;
+  [[nodiscard]] HttpRequest request(int thread, bool awaited = false) const;
   template <class Call>
   auto guarded(Call call) -> decltype(call());
 

@@ -50,6 +50,24 @@ class BodyRoom {
   std::int64_t taken_ = 0;
 };
 
+// A request's place among those that wait for what comes by itself.
+class Patience {
+ public:
+  Patience(std::atomic<int>& all, std::atomic<int>& of_peer) : all_(all), of_peer_(of_peer) {
+    const bool one_of_all = ++all_ <= kMostPatient, one_of_peer = ++of_peer_ <= kMostPatientOfPeer;
+    granted_ = one_of_all && one_of_peer;
+  }
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
+  ~Patience() { --all_, --of_peer_; }
+
+  [[nodiscard]] bool granted() const { return granted_; }
+
+ private:
+  std::atomic<int>&all_, &of_peer_;
+  bool granted_ = false;
+};
+
 struct ServerShared {
   ServerShared(ServerOptions its_options, ServerHandlers its_handlers);
 
@@ -59,6 +77,7 @@ struct ServerShared {
   std::atomic<bool> draining{false};
   std::atomic<bool> stopping{false};
   std::atomic<std::int64_t> body_room{0};
+  std::atomic<int> patient{0};                 // requests that wait for what comes by itself
   std::unique_ptr<WaitingPool> waiting;        // null without handle_later
   std::unique_ptr<WaitingPool> one_at_a_time;  // of one thread; null without one_at_a_time
 };

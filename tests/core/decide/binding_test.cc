@@ -120,7 +120,7 @@ TEST(BindingPlan, ThePolicyOfAStatus) {
     object["metadata"]["annotations"]["nccl-env.io/status"] = status;
     const std::string text = object.dump();
     ReviewParser parser;
-    return policy_of_status(*parser.parse_pod(text));
+    return promised_policy(*parser.parse_pod(text));
   };
   EXPECT_EQ(named(R"({"v":1,"policy":"p"})"), "p");
   for (const std::string text : {"", "{", "7", "[]", R"({"policy":7})"}) EXPECT_EQ(named(text), "") << text;

@@ -179,11 +179,8 @@ def check_right_behind(cluster):
         cluster.api.apply(policy(name))
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace",
                             "metadata": {"name": name, "labels": {"nccl-env.io/policy": name}}})
-        try:
-            cluster.api.create({"apiVersion": "v1", "kind": "ServiceAccount",
-                                "metadata": {"namespace": name, "name": "default"}})
-        except Refused:
-            pass  # its controller was quicker
+        cluster.api.apply({"apiVersion": "v1", "kind": "ServiceAccount",  # without it pods are refused
+                           "metadata": {"namespace": name, "name": "default"}})
         made = cluster.api.create(pod(name, "first", schedulerName="none"))
         expect_in(f"annotations of the first pod of {name}", annotations_of(made), "nccl-env.io/status")
     cluster.clear(*names)

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <condition_variable>
+#include <list>
 #include <thread>
 #include <vector>
 
@@ -208,6 +209,78 @@ TEST_F(ServerLaterTest, CostlyRequestsAreAnsweredOneAtATimeAndLookUpsDoNotWaitBe
   third.read_reply();
   EXPECT_EQ(most, 1);
   server->stop();
+}
+
+// "/comes" waits until the test says that it came, and says on its second turn whether it did.
+class ServerPatienceTest : public ServerLaterTest {
+ protected:
+  std::atomic<bool> came{false};
+  std::atomic<int> looks{0};
+
+  void start_patient() {
+    ServerHandlers all = handlers();
+    all.handle = [this](const HttpRequest& request) -> Handled {
+      if (request.path() != "/comes") return echo(request);
+      if (request.awaited && !came) return std::nullopt;
+      HttpResponse response;
+      response.body = "came";
+      if (request.awaited) return response;
+      return {std::nullopt, [this] {
+                ++looks;
+                return came.load();
+              }};
+    };
+    auto started = Server::start(options, all);
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    server = std::move(started).value();
+  }
+};
+
+TEST_F(ServerPatienceTest, WhatComesByItselfIsAnsweredAtOnceThen) {
+  start_patient();
+  TestClient slow(server->port()), quick(server->port());
+  ASSERT_TRUE(slow.send(post("/comes", "x")));
+  ASSERT_TRUE(eventually([&] { return looks > 0; }));
+  ASSERT_TRUE(quick.send(post("/echo", "meanwhile")));
+  EXPECT_EQ(quick.read_reply().body, "meanwhile");
+  came = true;
+  EXPECT_EQ(slow.read_reply().body, gate.came() == 0 ? "came" : "1 x");
+}
+
+TEST_F(ServerPatienceTest, WhatDoesNotComeIsLookedUpOnAThreadThatMayWait) {
+  gate.open();
+  start_patient();
+  TestClient client(server->port());
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(client.send(post("/comes", "x")));
+  EXPECT_EQ(client.read_reply().body, "1 x");
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, kPatience);
+}
+
+TEST_F(ServerPatienceTest, FewOfAnAddressWaitAndNotManyInAll) {
+  gate.open();
+  start_patient();
+  const auto flood = [&](int addresses, int each) {
+    std::list<TestClient> clients;
+    for (int i = 0; i < addresses * each; ++i) {
+      clients.emplace_back(server->port(), false, nullptr, 10 + i % addresses);
+      clients.back().send(post("/comes", "x"));
+    }
+    for (TestClient& client : clients) EXPECT_EQ(client.read_reply().status, 200);
+    return overloaded.exchange(0);
+  };
+  EXPECT_GE(flood(1, 20), 1) << "twelve, unless this machine let some pass before the others came";
+  EXPECT_LE(flood(8, 8), 64 - 20) << "all wait; some may find the queue behind full";
+  EXPECT_GE(flood(12, 8), 1);
+}
+
+TEST_F(ServerPatienceTest, AStopDoesNotWaitForWhatMayCome) {
+  start_patient();
+  TestClient client(server->port());
+  ASSERT_TRUE(client.send(post("/comes", "x")));
+  ASSERT_TRUE(eventually([&] { return looks > 0; }));
+  server->stop();
+  EXPECT_TRUE(client.ended());
 }
 
 TEST_F(ServerLaterTest, AnExceptionIsA500) {

@@ -57,7 +57,8 @@ struct Snapshot {
   std::map<std::string, std::string, std::less<>> opted_in;  // namespace -> the policy its label names
   std::set<std::string, std::less<>> at_binding;  // namespaces whose label keeps our init container away
   std::map<ClaimRef, SharedRequests> claims;      // of a directory; a cluster's are read one by one
-  bool in_sync = true;  // false while the store cannot follow its source: ages of tables do not count
+  bool in_sync = true;   // false while the store cannot follow its source: ages of tables do not count
+  bool may_lag = false;  // of a cluster: a namespace or policy that is missing here may be on its way
 };
 
 // Looks up what applies to a namespace: the policy, or the reason why there is none.
@@ -65,6 +66,7 @@ struct PolicyLookup {
   std::shared_ptr<const NcclPolicy> policy;
   std::optional<Reason> reason;
   std::string detail;
+  bool unknown = false;     // there is no policy, but one may be on its way
   bool at_binding = false;  // the namespace's label keeps our init container away
 };
 PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space);

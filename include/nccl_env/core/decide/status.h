@@ -13,8 +13,9 @@ namespace nccl_env {
 
 std::string render_status(const Pod& pod, const Plan& plan);
 
-// The policy by which the pod was injected, as its status names it; "" if it names none.
-std::string policy_of_status(const Pod& pod);
+// The policy whose values the pod was promised when it was created, as its status says; "" if it says none,
+// or if the pod opts out: its author may have written that.
+std::string promised_policy(const Pod& pod);
 
 // Names in the pod's status, from an earlier review: by container, the constants and the variables that the
 // file of EnvFile holds; and why the pod got nccl.conf instead of that file, a reason's name.

@@ -19,6 +19,7 @@ struct HttpRequest {
   std::string_view body;          // kBodyPadding bytes behind its end may be read
   int thread = 0;  // the calling thread: first `threads` event loops from 0, then `waiting_threads` that may
                    // wait, then the one that answers requests one at a time
+  bool awaited = false;  // what it lacked came, or did not come in time (Handled)
 
   [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
 };

@@ -52,17 +52,31 @@ struct HttpHead {
   [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
 };
 
+// What a handler answers at once. No response: handle_later gives it. With `comes`, what the answer lacks may
+// come by itself: the handler is asked once more when `comes` says so, or after kPatience.
+struct Handled {
+  Handled(HttpResponse at_once) : response(std::move(at_once)) {}
+  Handled(std::optional<HttpResponse> at_once) : response(std::move(at_once)) {}
+  Handled(std::nullopt_t, std::function<bool()> lacks = nullptr) : comes(std::move(lacks)) {}
+
+  std::optional<HttpResponse> response;
+  std::function<bool()> comes;  // any thread may call it, often
+};
+// A watch brings a change within 0.1 s, and a Binding hook has 3 s.
+inline constexpr std::chrono::milliseconds kPatience{300};
+// How many requests may wait so, and how many of one address: more are answered by handle_overload.
+inline constexpr int kMostPatient = 64, kMostPatientOfPeer = 8;
+
 struct ServerHandlers {
   // Called on a server thread, one call at a time per thread; must be quick, since it holds up that thread's
-  // other connections. Returns nothing if the answer has to wait for something: then `handle_later` gives it.
-  // An exception, here and below, becomes a 500.
-  std::function<std::optional<HttpResponse>(const HttpRequest&)> handle;
+  // other connections. An exception, here and below, becomes a 500.
+  std::function<Handled(const HttpRequest&)> handle;
   // Optional, called once the header is there: an answer refuses the request before its body is read.
   std::function<std::optional<HttpResponse>(const HttpHead&)> check = nullptr;
   // Called with the same request on a thread that may wait, one call at a time per thread. It has to return
   // within a bounded time: stop() waits for it. This and handle_overload are set together, or neither is.
   std::function<HttpResponse(const HttpRequest&)> handle_later = nullptr;
-  // Called instead of handle_later, on the server thread, if too many requests wait already or the server
+  // Called instead of handle_later, on the server thread, if too many requests wait already, or the server
   // stops.
   std::function<HttpResponse(const HttpRequest&)> handle_overload = nullptr;
   // Optional: returns true for a costly request. `handle` is not asked about such a request; handle_later
