@@ -197,6 +197,7 @@ class DeviceReader {
     const auto text = sysfs_.read(path_ + "/" + base + "gids/" + number);
     const auto gid = text ? parse_gid(*text) : Result<Gid>(text.error());
     if (!gid) {
+      --room_.rows;
       problem(base + "gids/" + number, gid.error().message);
       return false;
     }
