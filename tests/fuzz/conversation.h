@@ -40,13 +40,14 @@ inline std::string converse(const net::ServerOptions& options, const net::Server
   asio::ip::tcp::socket socket(worker.io);
   socket.assign(asio::ip::tcp::v4(), ends[0]);  // a session doesn't ask what kind of stream it has
   bool ended = false;
-  asio::co_spawn(worker.io,
-                 run_session(std::make_unique<net::Session>(worker, std::move(socket),
-                                                            std::move(*shared.open.enter({}, 0).ticket))),
-                 [&](const std::exception_ptr& failure) {
-                   require(!failure, "no exception leaves a session");
-                   ended = true;
-                 });
+  asio::co_spawn(
+      worker.io,
+      run_session(std::make_unique<net::Session>(
+          worker, std::move(socket), std::move(*shared.open.enter({}, 0, net::Clock::now()).ticket))),
+      [&](const std::exception_ptr& failure) {
+        require(!failure, "no exception leaves a session");
+        ended = true;
+      });
   std::string output;
   while (!input.empty()) {
     const std::string_view piece = input.substr(0, step);
@@ -105,7 +106,7 @@ inline void forget_why_refused(std::string& output) {
 inline void check_conversation(net::ServerOptions options, const net::ServerHandlers& handlers,
                                std::string_view input) {
   for (auto* deadline : {&options.header_timeout, &options.body_timeout, &options.write_timeout,
-                         &options.linger_timeout, &options.idle_timeout, &options.first_request_timeout})
+                         &options.linger_timeout, &options.idle_timeout})
     *deadline = std::chrono::hours(1);
   const std::size_t step = take_byte(input) + 1U;
   std::string whole = converse(options, handlers, input, input.size());
