@@ -214,8 +214,8 @@ class Reply:
 class Connection:
     """Keep-alive over TLS, one request at a time."""
 
-    def __init__(self, port, trust):
-        plain = socket.create_connection(("127.0.0.1", port), REPLY_SECONDS)
+    def __init__(self, port, trust, address="127.0.0.1"):
+        plain = socket.create_connection(("127.0.0.1", port), REPLY_SECONDS, (address, 0))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.tls = trust.wrap_socket(plain, server_hostname="127.0.0.1")
         self.serial = self.tls.getpeercert()["serialNumber"]

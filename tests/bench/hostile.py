@@ -24,6 +24,7 @@ TIMES_SLOWER = 4.0  # 2 is the aim on a quiet machine; this one may be shared, a
 CONNECTION_KIB, BODIES_MIB = 150, 64  # the bound of docs/reference/webhook.md
 KERNEL_KIB = 256  # of a connection: 128 of what it does not read, and as much of what is not read of it
 ADDRESSES = [f"127.0.1.{1 + number}" for number in range(40)]  # of the hostile
+API_SERVERS = [f"127.0.3.{1 + number}" for number in range(3)]  # each has less than the 1024/41 that is left to it
 ROOM = 1024  # the default of --max-connections
 AGENT_ROOM = 64  # of the port of probes, on agents and webhooks
 LEAVING = 128  # told to go, and not gone yet
@@ -288,7 +289,7 @@ class Good(threading.Thread):
                 if connection and renew:
                     connection.close()
                 if not connection or renew:  # and it asks at once, as an API server does
-                    connection = Connection(self.server.port, self.trust)
+                    connection = Connection(self.server.port, self.trust, API_SERVERS[self.number % len(API_SERVERS)])
                 review, uid = self.reviews[(self.number + number) % len(self.reviews)], str(uuid.uuid4())
                 request = review.bytes(uid)
                 begin = time.perf_counter()

@@ -32,8 +32,9 @@ class Connection {
   // True if the handshake failed because the client does not trust our certificate.
   [[nodiscard]] bool distrusted() const { return distrusted_; }
 
-  // True when there may be something to read; false after abort().
-  boost::asio::awaitable<bool> wait_input();
+  // True when there may be something to read; false after abort(). `here`: some input has been read already;
+  // that is pipelined, and waits while other connections have their turn.
+  boost::asio::awaitable<bool> wait_input(bool here);
   // How many bytes came, at least one; 0: the client sends no more, or the connection is broken.
   boost::asio::awaitable<std::size_t> read_some(char* data, std::size_t size);
   // False: the connection is broken.

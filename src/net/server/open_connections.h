@@ -53,7 +53,7 @@ class OpenConnections {
     [[nodiscard]] std::atomic<int>& patient() { return entry_->peer->second.patient; }
     [[nodiscard]] bool given_up() const { return entry_->state == State::GivenUp; }
     [[nodiscard]] bool used() const { return entry_->used; }
-    // Says that a request was of some use: its answer is not 4xx.
+    // Says that a request was of some use: its answer is not 4xx, and the connection is kept for another.
     void set_used() { entry_->used = true; }
     // Changes nothing, and returns false, if the connection was told to go.
     bool enter(State next, Clock::time_point now);

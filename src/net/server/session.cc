@@ -156,13 +156,9 @@ asio::awaitable<bool> Session::read_head(std::optional<HttpResponse>& refused) {
   head_ = RequestHead{};
   // A connection's first request has the idle time, too: clients open connections in reserve.
   enter(Stage::Idle);
-  if (!buffers_) {
-    const bool input = co_await connection_.wait_input();
-    if (!input) co_return false;
-    buffers_ = worker_.take_buffers();
-  } else {  // pipelined: the thread's other connections have their turn
-    co_await asio::post(worker_.io, asio::use_awaitable);
-  }
+  const bool input = co_await connection_.wait_input(buffers_ != nullptr);
+  if (!input) co_return false;
+  if (!buffers_) buffers_ = worker_.take_buffers();
   const std::size_t limit = worker_.shared.options.max_header;
   for (std::size_t searched = 0;;) {
     const std::string_view bytes = buffers_->unread();
@@ -375,7 +371,7 @@ asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom&
   if (buffers_->body.capacity() + buffers_->reply.capacity() > kSmallBody) std::string().swap(buffers_->body);
   const int status_class = std::clamp(response.status / 100, 0, 5);
   Worker::count(worker_.counters.responses[static_cast<std::size_t>(status_class)]);
-  if (status_class != 4) ticket_.set_used();
+  if (keep && status_class != 4) ticket_.set_used();
   enter(Stage::Write);
   const bool sent = co_await connection_.write_all(buffers_->reply);
   if (sent) Worker::count(worker_.counters.bytes_sent, buffers_->reply.size());

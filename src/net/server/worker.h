@@ -26,7 +26,7 @@ class LiveSession {
   [[nodiscard]] virtual std::uint64_t id() const = 0;  // the ticket's number
   virtual void abort() = 0;
   virtual void end_if_late(Clock::time_point now) = 0;
-  // Ends the connection, which is not in the middle of a request, to make room for another one.
+  // Ends the connection, whose answer is not being made, to make room for another one.
   virtual void give_up() = 0;
 };
 
