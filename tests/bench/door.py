@@ -19,7 +19,7 @@ from hostile import Crowd, Hostile, post
 
 STRANGERS = 1280  # connections: more than there is room for
 SMALL = post(b"/admit", b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"x","operation":'
-                        b'"CREATE","namespace":"nobody","resource":{"group":"","version":"v1","resource":"pods"},"object":'
+                        b'"CREATE","namespace":"door","resource":{"group":"","version":"v1","resource":"pods"},"object":'
                         b'{"metadata":{"name":"x"},"spec":{"containers":[{"name":"x"}]}}}}')
 PIPELINED = memoryview(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 19_000)  # 32 full TLS records
 MOST_LOST, MOST_MS = 0.01, 5.0

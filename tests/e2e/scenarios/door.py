@@ -45,6 +45,8 @@ def run(cluster):
     lost = {addresses: {way: missed_beside(cluster, way, addresses, trust) for way in door.WAYS}
             for addresses in ("5", "40")}
     cluster.clear("door")
+    if not cluster.webhooks.metric("nccl_env_connections_evicted_total"):
+        raise Failed("no connection went for another one, so nothing was tried")
     for addresses, ways in lost.items():
         if sum(ways.values()) > door.MOST_LOST * CREATES * len(ways):
             raise Failed(f"creates without values beside strangers of {addresses} addresses, by way: {ways}")
