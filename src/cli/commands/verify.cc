@@ -16,7 +16,6 @@
 #include "commands/pod_preview.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/pod_record.h"
-#include "nccl_env/core/nccl_log/log_kind.h"
 #include "nccl_env/core/nccl_log/log_print.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
@@ -124,48 +123,38 @@ class TextBytes {
   std::string bytes_;
 };
 
-// `head`: the first bytes.
-bool read_stream(std::istream& in, NcclLogReader& reader, std::string& head) {
+bool read_stream(std::istream& in, NcclLogReader& reader, bool& empty) {
   LogLines lines(reader);
   TextBytes text;
   char block[64 << 10];
   while (in.read(block, sizeof block) || in.gcount() > 0) {
     const std::string_view part = text.read({block, static_cast<std::size_t>(in.gcount())});
-    if (head.size() < kLogHead) head.append(part.substr(0, kLogHead - head.size()));
+    empty = empty && part.empty();
     lines.feed(part);
   }
   lines.finish();
   return !in.bad();
 }
 
-// Refuses what holds no text of NCCL's because it is no text.
-program::Failure check_kind(const std::string& file, const NcclLogReader& reader, const std::string& head) {
-  const std::string why = why_no_text(head, reader.log().speaks());
-  if (why.empty() && reader.log().speaks()) return {};
-  const std::string name = file == "-" ? "standard input" : file;
-  if (head.empty())
-    return {program::kNothing,
-            name +
-                ": is empty: the job wrote nothing there. Give the output of one of its ranks (kubectl logs "
-                "POD, or the file that NCCL_DEBUG_FILE names)"};
-  return why.empty() ? program::Failure() : program::Failure{program::kUsage, name + ": " + why};
-}
-
 program::Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reader) {
-  std::string head;
-  if (file == "-")
-    return read_stream(in, reader, head)
-               ? check_kind(file, reader, head)
-               : program::Failure{program::kNotSeen, "standard input: cannot be read"};
+  const bool standard = file == "-";
+  const std::string name = standard ? "standard input" : file;
   errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) {
+  std::ifstream stream;
+  if (!standard) stream.open(file, std::ios::binary);
+  if (!standard && !stream) {
     const bool may_be_pod = errno == ENOENT && is_dns_subdomain(file) && file.find('.') == file.npos;
     return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be opened") +
                                    (may_be_pod ? "; of the cluster: pod/" + file + " or job/" + file : "")};
   }
-  if (read_stream(stream, reader, head)) return check_kind(file, reader, head);
-  return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be read")};
+  bool empty = true;
+  if (!read_stream(standard ? in : stream, reader, empty))
+    return {program::kNotSeen, name + ": " + (errno ? std::strerror(errno) : "cannot be read")};
+  if (!empty) return {};
+  return {program::kNothing,
+          name +
+              ": is empty: the job wrote nothing there. Give the output of one of its ranks (kubectl logs "
+              "POD, or the file that NCCL_DEBUG_FILE names)"};
 }
 
 using Values = std::vector<Value>;
@@ -335,9 +324,9 @@ constexpr const char* kNeeds =
 
 // A program that ended before NCCL began has no line of its own there.
 std::string needs_of(const NcclLog& log) {
-  return log.last_error.empty() ? kNeeds
-                                : "its last error is \"" + log.last_error +
-                                      "\": if the program ended with it, NCCL never began; else " + kNeeds;
+  return log.last_error ? "no line speaks of the network, and the last error is \"" + log.last_error->text +
+                              "\": if the program ended with it, NCCL never began; else " + kNeeds
+                        : kNeeds;
 }
 
 int verify_ranks_of(const VerifyArguments& arguments, const Console& terminal) {
@@ -387,8 +376,8 @@ void add_verify(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
       {"verify",
-       "Tell from the log of NCCL, UCX or NVSHMEM what failed, what it means and which value caused it, "
-       "and of each value that the "
+       "Tell from the log of NCCL, UCX or NVSHMEM what failed in the network, what it means and which value "
+       "caused it, and of each value that the "
        "pod was given whether it is used (the log needs NCCL_DEBUG=INFO). Of a "
        "job or several logs: all ranks "
        "side by side, the odd one first. The first line is the diagnosis. Exit 1 "

@@ -250,8 +250,8 @@ constexpr std::array kRows{
         "Compare show_gids and the MTU of both ends; NCCL 2.24 and later name the port and both GIDs here."),
     of_pod(
         Code::NoAnswer, "NoAnswer", Impact::Node,
-        "The peer did not acknowledge within all retries. Likely causes: priority flow control, a wrong GID "
-        "index, a cable, or a peer that is gone.",
+        "The peer did not acknowledge within all retries: its process or host ended, or the way there fails "
+        "(priority flow control, a wrong GID index, a cable).",
         "Look for the rank that failed first; else compare NCCL_IB_TC and NCCL_IB_SL with what the "
         "switches expect, and look at the port's error counters."),
     of_pod(Code::TransferFailed, "TransferFailed", Impact::None, "A transfer between two ranks failed.",
@@ -329,106 +329,14 @@ constexpr std::array kRows{
            "that rank ended.",
            "Run the node's ranks in one pod, or with hostIPC, or set NCCL_SHM_DISABLE=1; look for a rank "
            "that failed before."),
-    of_pod(
-        Code::CumemHost, "CumemHost", Impact::PodAnew,
-        "Host memory by CUDA's cuMem does not work on all ranks of the node, and NCCL needs it there for "
-        "shared memory.",
-        "Set NCCL_CUMEM_HOST_ENABLE=0 on all ranks; or give the container NUMA calls (--cap-add SYS_NICE)."),
-    of_pod(Code::DuplicateGpu, "DuplicateGpu", Impact::None, "Two ranks use the same GPU; not the network.",
-           "Give each process a GPU of its own (torch.cuda.set_device(LOCAL_RANK), CUDA_VISIBLE_DEVICES), "
-           "and start no more processes than there are GPUs."),
-    of_pod(Code::GpuOutOfMemory, "GpuOutOfMemory", Impact::None,
-           "A GPU's memory is full on one rank; timeouts and closed connections of others follow from it.",
-           "Use less memory on that rank: a smaller batch, or other processes off that GPU."),
-    of_pod(
-        Code::GpuFault, "GpuFault", Impact::None,
-        "A kernel on a GPU failed, of the application or a library, or by hardware; CUDA tells it at a "
-        "later call. Not the network.",
-        "Look for Xid lines in dmesg; without one, run with CUDA_LAUNCH_BLOCKING=1 to find the kernel; if it "
-        "is NCCL's own, try a newer release."),
-    of_pod(Code::GpuNotUsable, "GpuNotUsable", Impact::PodAnew,
-           "CUDA cannot use a GPU: a driver or build that does not fit it, or a container that does not have "
-           "it. Not the network.",
-           "Run nvidia-smi in the container, and compare driver and CUDA's version; look at the GPUs that "
-           "the pod requests and at CUDA_VISIBLE_DEVICES."),
-    of_pod(Code::GpuPeer, "GpuPeer", Impact::PodAnew,
-           "A rank cannot open the memory of another GPU of its node: its container does not see that GPU, "
-           "or the two have no P2P. Not the network.",
-           "Give the container all GPUs of the job on that node and choose by CUDA_VISIBLE_DEVICES; else set "
-           "NCCL_P2P_DISABLE=1. On AMD compare the host's driver with the container's ROCm first."),
-    of_pod(Code::NvlinkFabric, "NvlinkFabric", Impact::Node,
-           "NVLink's fabric or multicast (NVLS) failed: NVSwitch, fabric manager or IMEX is not in order on "
-           "the node. Not the network.",
-           "Look at nvidia-smi -q (Fabric) and nvidia-fabricmanager: after a restart of it the GPUs need a "
-           "reset. NCCL_NVLS_ENABLE=0 (MNNVL: NCCL_MNNVL_ENABLE=0) goes round it."),
-    of_pod(Code::NotTheNetwork, "NotTheNetwork", Impact::None,
-           "CUDA, HIP or NVML failed, not the network: no value of nccl-env has to do with it.",
-           "Look for the first such error of the job, on the rank that tells it first, and for Xid lines in "
-           "dmesg; at the start of all jobs compare NCCL's CUDA with the driver (nvidia-smi)."),
-    of_pod(Code::NoAlgorithm, "NoAlgorithm", Impact::PodAnew,
-           "NCCL_ALGO and NCCL_PROTO leave no algorithm for a collective: not each exists for all of them.",
-           "Unset both, or name the collectives (from 2.24 on: NCCL_ALGO=allreduce:tree)."),
-    of_pod(Code::GraphFile, "GraphFile", Impact::PodAnew,
-           "NCCL_GRAPH_FILE does not fit the GPUs and HCAs that the job uses.",
-           "Unset it (it may stand in /etc/nccl.conf): NCCL searches itself."),
-    of_pod(Code::TopologyFile, "TopologyFile", Impact::PodAnew,
-           "The topology that NCCL reads is not well formed: NCCL_TOPO_FILE, or what a plugin, VM or /sys "
-           "gives.",
-           "Unset NCCL_TOPO_FILE once; else take the file of this machine type and plugin version."),
-    of_pod(Code::NoPath, "NoPath", Impact::Node,
-           "NCCL finds no way between two devices of a node: it is older than the GPUs, an NVLink or the "
-           "driver is at fault, or a VM, container or file shows part of the machine.",
-           "Use a newer NCCL (H100: 2.15, Blackwell: 2.25); look at nvidia-smi nvlink -s, and at what "
-           "NCCL_TOPO_DUMP_FILE writes."),
-    of_pod(Code::OpenFiles, "OpenFiles", Impact::PodAnew,
-           "The process has too many open files: its limit (ulimit -n) is reached.",
-           "Raise it (LimitNOFILE of the container runtime, ulimit -n in the entrypoint); communicators that "
-           "are not destroyed keep theirs."),
-    of_pod(Code::HostLimit, "HostLimit", Impact::PodAnew,
-           "The host or the pod's limits give NCCL no more memory or threads.",
-           "Look at the pod's memory limit, pids limit and ulimit -u, -v; dmesg tells what was killed for "
-           "memory."),
-    of_pod(Code::CommId, "CommId", Impact::PodAnew,
-           "The address that ranks shall meet at cannot be used: its host name is not resolved, or "
-           "NCCL_COMM_ID is not HOST:PORT.",
-           "Resolve the name in the pod (getent hosts NAME): the host may be gone or not yet there; else "
-           "give an address."),
-    of_pod(
-        Code::PortTaken, "PortTaken", Impact::PodAnew,
-        "A TCP port cannot be had: one that the job names (MASTER_PORT, NCCL_COMM_ID) is taken, mostly by a "
-        "rest of an earlier job, or is below 1024; or those of ip_local_port_range are used up.",
-        "End what holds the port (ss -ltnp), or name another one above 1023. Where none is named, widen "
-        "net.ipv4.ip_local_port_range, or use fewer connections (no NCCL_PXN_DISABLE, fewer "
-        "NCCL_NSOCKS_PERTHREAD)."),
-    of_pod(Code::FabricPeer, "FabricPeer", Impact::Node,
-           "libfabric cannot add or reach a peer: on EFA most often its security group lacks a rule for all "
-           "traffic from and to itself, outbound too.",
-           "Give the security group both rules with itself as the other end (0.0.0.0/0 does not cover EFA), "
-           "and one subnet to all nodes."),
-    of_pod(Code::PluginFailed, "PluginFailed", Impact::PodAnew,
-           "NCCL's network plugin failed; the line has its own words.",
-           "Look at the plugin's version, its devices in the pod (fi_info), and its own document."),
-    of_pod(Code::WrongCall, "WrongCall", Impact::None,
-           "The application calls NCCL with arguments that it refuses; not the network.",
-           "Look at that call in the application or framework."),
     of_pod(Code::StrangerConnected, "StrangerConnected", Impact::Node,
            "Something that is not a rank of this job connected to NCCL's port: a port scanner, a health "
            "check, or another job.",
            "Keep scanners and probes off the pods' ports. NCCL drops such connections from 2.27.3 on."),
-    of_pod(Code::BootstrapClosed, "BootstrapClosed", Impact::None,
-           "A connection closed while ranks still met: that rank ended, or it was a stranger (a port or "
-           "security scan), which NCCL before 2.27.3 takes for a rank.",
-           "If the address is a node of the job, look for the rank that failed first; if not, keep scanners "
-           "off the pods' ports, or use NCCL 2.27.3."),
     of_pod(Code::ConnectionBroken, "ConnectionBroken", Impact::Node,
            "An established TCP connection was dropped on its way: a firewall or NAT that ends idle "
            "connections, or a host or link that is gone.",
            "Look for the idle timeouts of what stands between the nodes, and whether the peer's host lives."),
-    of_pod(Code::SizesDiffer, "SizesDiffer", Impact::PodAnew,
-           "Two ranks expect unequal sizes of one transfer: their NCCL variables or versions differ, or the "
-           "calls do.",
-           "Compare the ranks: `nccl-env explain job/NAME` the variables, `nccl-env verify job/NAME` "
-           "versions and HCAs side by side."),
     of_pod(Code::DeviceNotAvailable, "DeviceNotAvailable", Impact::PodAnew,
            "UCX or NVSHMEM is told to use a device or transport that is not there or not active, and goes on "
            "without it.",
@@ -440,29 +348,9 @@ constexpr std::array kRows{
            "or do not reach each other.",
            "Look at its list (UCX_NET_DEVICES, UCX_TLS, NVSHMEM_HCA_LIST), and for /dev/infiniband and "
            "active ports in the pod."),
-    of_pod(Code::RendezvousFailed, "RendezvousFailed", Impact::None,
-           "Ranks did not meet at PyTorch's store, before NCCL: rank 0 ended or is behind, a rank is "
-           "missing, or MASTER_ADDR is not reached.",
-           "Look at rank 0's log, count the ranks that started, and connect to MASTER_ADDR:MASTER_PORT from "
-           "a pod of the job."),
-    of_pod(
-        Code::CallsDiffer, "CallsDiffer", Impact::None,
-        "Ranks call different collectives, or with other shapes or numbers of ranks: the application, or "
-        "NCCL versions that differ.",
-        "Compare what the ranks call at that point; `nccl-env verify job/NAME` shows versions side by side."),
     of_pod(Code::NcclVersionsDiffer, "NcclVersionsDiffer", Impact::PodAnew,
            "Ranks of one job run several versions of NCCL.",
            "Use one image for all ranks, and look for an LD_LIBRARY_PATH or LD_PRELOAD that brings another."),
-    of_pod(Code::LibraryMismatch, "LibraryMismatch", Impact::PodAnew,
-           "The library that is loaded lacks what its user was built for: two versions are installed, or the "
-           "wrong one is found first.",
-           "See which file is loaded (ldd, LD_DEBUG=libs, LD_LIBRARY_PATH, pip list | grep -i nccl), and "
-           "leave the one that fits."),
-    of_pod(Code::NoGpuDirect, "NoGpuDirect", Impact::Node,
-           "NCCL runs without GPUDirect RDMA: data goes through the host's memory, which costs most of the "
-           "speed. On GPUs without it (GeForce, GB10) that is normal.",
-           "Look for nvidia_peermem in lsmod on the node, or use DMA-BUF (NCCL from 2.17 on, an open kernel "
-           "driver); NCCL up to 2.22 does not see the nvidia_peermem of later kernels."),
     of_pod(Code::InitNotEnded, "InitNotEnded", Impact::None,
            "NCCL began to initialise, and the log does not tell that it finished.",
            "If the job hangs: `nccl-env verify job/NAME` tells which rank is missing or odd. Without a "
@@ -472,16 +360,11 @@ constexpr std::array kRows{
            "Give all nodes the same image, plugin (LD_LIBRARY_PATH) and devices; NCCL_NET on all ranks names "
            "one "
            "network, NCCL_NET_PLUGIN=none leaves plugins out."),
-    of_pod(Code::ProgramError, "ProgramError", Impact::None,
-           "The program or its settings end the job, not the network.",
-           "Read that line and the traceback above it."),
-    of_pod(Code::LaunchFailed, "LaunchFailed", Impact::None,
-           "The launcher or scheduler did not start all processes of the job, or not as one job.",
-           "Read the lines around that one, and start it by hand on the host that it names."),
-    of_pod(Code::Killed, "Killed", Impact::None, "A process of the job was killed from outside.",
-           "Look at the pod's last state (OOMKilled) and at dmesg on the node."),
-    of_pod(Code::Crashed, "Crashed", Impact::None, "A process of the job crashed.",
-           "Read the backtrace near that line, or a core file's."),
+    of_pod(
+        Code::EndedElsewhere, "EndedElsewhere", Impact::None,
+        "A rank ended by an error that is not the network's; what NCCL tells of the other ranks follows from "
+        "it.",
+        "Read that error first, and the lines above it."),
     of_pod(Code::UnknownWarning, "UnknownWarning", Impact::None,
            "The log warns of something that is not known here.",
            "Read that line and those around it; it may be the cause."),

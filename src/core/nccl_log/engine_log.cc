@@ -5,7 +5,6 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "nccl_env/core/nccl_log/line_finder.h"
 #include "nccl_env/core/nccl_log/log_mark.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
@@ -26,41 +25,15 @@ constexpr EngineWords kUcxWords[] = {
     {"no usable transports/devices", Code::NoTransport},
     {"No transports selected", Code::NoTransport},
     {" transport to ", Code::NoTransport},
-    {"auxiliary transports found", Code::NoTransport},
     {"Destination is unreachable", Code::NoTransport},
-    {"Transport retry count exceeded", Code::NoAnswer},
-    {"Endpoint timeout", Code::NoAnswer},
-    {"address version mismatch", Code::LibraryMismatch},
-    {"ransport retry counter exceeded", Code::NoAnswer},
+    {"ransport retry count", Code::NoAnswer},
     {"Remote access ", Code::RemoteAccess},
     {"emote invalid request", Code::RemoteAccess},
     {"ocal protection ", Code::GpuMemory},
-    {"Local access ", Code::GpuMemory},
-    {"Receive-no-ready retry count exceeded", Code::TransferFailed},
-    {"Local length ", Code::TransferFailed},
-    {"Local QP operation ", Code::TransferFailed},
-    {"Remote operation ", Code::TransferFailed},
-    {"Remote QP on ", Code::TransferFailed},
-    {"Remote side aborted", Code::TransferFailed},
-    {"process_vm_", Code::SharedMemory},
-    {"open(file_name=/proc/", Code::SharedMemory},
-    {"remote FIFO", Code::SharedMemory},
-    {"Shared memory error", Code::SharedMemory},
-    {"shmget(", Code::SharedMemory},
-    {"shmat(", Code::SharedMemory},
     {"ulimit -l", Code::MemoryLock},
     {"Cannot allocate memory", Code::MemoryLock},
-    {"reg_mr", Code::GpuMemory},
-    {"enable GPUDirect RDMA", Code::GpuMemory},
-    {"/dev/shm", Code::SharedMemory},
-    {"files that could be opened", Code::OpenFiles},
-    {"Too many open files", Code::OpenFiles},
     {"QP to RTR", Code::ConnectFailed},
-    {"dgid=fe80", Code::LinkLocalGid},
     {"ibv_create_ah", Code::ConnectFailed},
-    {"ibv_modify_qp", Code::ConnectFailed},
-    {"unused environment variable", Code::UnknownVariable},
-    {"connect(fd=", Code::NoConnection},
 };
 // Whole phrases of NVSHMEM's own: its transports print without its name.
 constexpr EngineWords kNvshmemWords[] = {
@@ -79,15 +52,6 @@ int number_in(string_view text) {
 void note(EngineLog::Lines& lines, string_view what, std::uint64_t line) {
   what = what.substr(0, kLongest);
   if (!what.empty() && (lines.size() < kMost || lines.contains(what))) lines.emplace(what, line);
-}
-
-void note_value(EngineLog& into, string_view name, string_view value, std::uint64_t line) {
-  constexpr std::size_t kMostValues = 8;  // of one variable
-  name = name.substr(0, kLongest);
-  value = value.substr(0, 1024);
-  if (into.values.size() >= kMost && !into.values.contains(name)) return;
-  EngineLog::Lines& values = into.values[std::string(name)];
-  if (values.size() < kMostValues) values.emplace(value, line);
 }
 
 bool is_device_text(string_view text) {
@@ -128,17 +92,6 @@ void read_lacking(string_view text, std::uint64_t line, EngineLog& into) {
   }
 }
 
-// "UCX_* env variables: UCX_TLS=rc UCX_NET_DEVICES=mlx5_0:1".
-void read_environment(string_view text, std::uint64_t line, EngineLog& into) {
-  for (int words = 0; words < 64 && !text.empty(); ++words) {
-    const string_view word = text.substr(0, text.find(' '));
-    const std::size_t equals = word.find('=');
-    if (equals != word.npos && word.starts_with("UCX_"))
-      note_value(into, word.substr(0, equals), word.substr(equals + 1), line);
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-  }
-}
-
 // "ucp_context_0 inter-node cfg#2 tag(rc_mlx5/mlx5_0:1 tcp/eth0) am(…)", before 1.14 "ep_cfg[2]: tag(…);":
 // the lanes to another process. Those inside a node say nothing of the fabric.
 void read_lanes(string_view text, std::uint64_t line, EngineLog& into) {
@@ -151,17 +104,11 @@ void read_lanes(string_view text, std::uint64_t line, EngineLog& into) {
     if (slash == word.npos || slash == 0) continue;
     const string_view transport = word.substr(0, slash), device = word.substr(slash + 1);
     if (!is_device_text(device)) continue;
-    if (transport == "tcp") {
-      note(into.interfaces, device, line);
-    } else if (device.find(':') != device.npos) {
-      note(into.devices, device, line);
-    }
+    if (transport != "tcp" && device.find(':') != device.npos) note(into.devices, device, line);
   }
 }
 
-// `whole`: the line with what stands before the text.
-std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text, string_view whole,
-                                            std::uint64_t line, EngineLog& into) {
+std::optional<NcclFailure> read_ucx_problem(string_view text, std::uint64_t line, EngineLog& into) {
   for (const auto& [words, code] : kUcxWords) {
     if (text.find(words) == text.npos) continue;
     NcclFailure failure = failure_of(code, text);
@@ -169,17 +116,6 @@ std::optional<NcclFailure> read_ucx_problem(string_view level, string_view text,
     if (code == Code::DeviceNotAvailable) read_lacking(text, line, into);
     return failure;
   }
-  // The second line of a completion's error. RoCE has a peer's MAC address there, and routes no such GID.
-  if (text.find(" QP 0x") != text.npos && text.find(" wqe[") != text.npos) {
-    if (text.find("rmac ") == text.npos || text.find("dgid fe80:") == text.npos) return std::nullopt;
-    NcclFailure failure = failure_of(Code::LinkLocalGid, text);
-    if (const auto index = number_behind(text, "sgix ")) failure.gid_index = static_cast<int>(*index % 256);
-    return failure;
-  }
-  if (const KnownLine* known = find_known_line(whole))
-    return known->kind == LineKind::Harmless ? std::nullopt : std::optional(failure_of_line(*known, text));
-  if (level != "WARN") return failure_of(Code::UnknownWarning, text);
-  note(into.unjudged, text, line);
   return std::nullopt;
 }
 
@@ -211,19 +147,14 @@ bool read_nvshmem_devices(string_view text, std::uint64_t line, EngineLog& into)
          text.find("Enumerating IB devices in the system") != text.npos;
 }
 
-// "non-zero status: 110 ibv_modify_qp failed": ibv_modify_qp returns an errno, a call of NVSHMEM's own a
-// number below 12.
+// "…/transport/ibrc/ibrc.cpp:498: non-zero status: 110 ibv_modify_qp failed": an errno.
 std::optional<NcclFailure> read_nvshmem_status(string_view text) {
-  const bool of_ib = text.find("/transport/ib") != text.npos;
   const auto status = text_behind(text, "non-zero status: ");
-  if (!status || !(of_ib || text.find("vshmem") != text.npos)) return std::nullopt;
-  const bool multicast = text.find("nvls") != text.npos || text.find("ulticast") != text.npos ||
-                         text.find(" MC group ") != text.npos;
-  NcclFailure failure = failure_of(multicast ? Code::NvlinkFabric : Code::GaveUp, trimmed_text(text));
   constexpr int kErrors[] = {19, 22, 61, 101, 110, 113};
-  const int error = number_in(*status);
-  if (!of_ib || std::ranges::find(kErrors, error) == std::end(kErrors)) return failure;
-  failure.code = code_of_connect_error(error);
+  const int error = number_in(status.value_or(""));
+  if (text.find("/transport/ib") == text.npos || std::ranges::find(kErrors, error) == std::end(kErrors))
+    return std::nullopt;
+  NcclFailure failure = failure_of(code_of_connect_error(error), trimmed_text(text));
   failure.error = error;
   failure.error_text = "of ibv_modify_qp, by NVSHMEM, whose GID index is NVSHMEM_IB_GID_INDEX";
   return failure;
@@ -248,16 +179,6 @@ bool read_nvshmem_failure(string_view text, std::uint64_t line, EngineLog& into,
   return failure.has_value();
 }
 
-bool read_nvshmem_value(string_view text, std::uint64_t line, EngineLog& into) {
-  constexpr string_view kSet = " set by environment to ";
-  const auto value = text_behind(text, kSet);
-  if (!value || text.find(" NVSHMEM_") == text.npos) return false;
-  string_view name = text.substr(0, text.find(kSet));
-  name = name.substr(name.rfind(' ') + 1);
-  if (name.starts_with("NVSHMEM_")) note_value(into, name, trimmed_text(*value), line);
-  return true;
-}
-
 }  // namespace
 
 // "[1700000000.123456] [gpu-1:984  :0]   ucp_context.c:1508 UCX  WARN  network device …".
@@ -280,34 +201,11 @@ std::optional<EngineLine> read_ucx_line(std::string_view text, std::uint64_t lin
   ++into.lines;
   if (const auto version = text_behind(message, "Version "); version && message.starts_with("Version ")) {
     note(into.versions, version->substr(0, version->find(' ')), line);
-  } else if (const auto variables = text_behind(message, "env variable")) {
-    if (const auto list = text_behind(*variables, ": "); list && level == "INFO")
-      read_environment(*list, line, into);
   } else if (message.find("cfg#") != message.npos || message.find("ep_cfg[") != message.npos) {
     read_lanes(message, line, into);
   }
   if (level == "WARN" || level == "ERROR" || level == "FATAL")
-    read.failure = read_ucx_problem(level, message, text, line, into);
-  return read;
-}
-
-// "[gpu-1:2330856:0:2330856] ib_mlx5_log.c:177  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15 …)":
-// the line with which UCX ends a process, without its name.
-std::optional<EngineLine> read_ucx_end(std::string_view text, std::uint64_t line, EngineLog& into) {
-  const std::size_t close = text.find("] ");
-  if (!text.starts_with('[') || close == text.npos) return std::nullopt;
-  const string_view place = text.substr(1, close - 1);
-  const string_view rest = trimmed_text(text.substr(close + 2));
-  const string_view file = rest.substr(0, rest.find(' '));
-  constexpr string_view kFiles[] = {
-      "ib_mlx5_log.c:", "rc_verbs_iface.c:", "ud_iface.c:", "ud_ep.c:", "rc_mlx5_iface.c:"};
-  if (std::ranges::count(place, ':') != 3 ||
-      std::ranges::none_of(kFiles, [&](string_view each) { return file.starts_with(each); }))
-    return std::nullopt;
-  EngineLine read;
-  read.process = place.substr(0, place.find(':', place.find(':') + 1));
-  ++into.lines;
-  read.failure = read_ucx_problem("FATAL", trimmed_text(rest.substr(file.size())), text, line, into);
+    read.failure = read_ucx_problem(message, line, into);
   return read;
 }
 
@@ -321,13 +219,11 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
     ours = true;
     const string_view whole = prefix_of(text.substr(0, at));
     if (const std::size_t last = whole.rfind(':'); last != whole.npos) read.process = whole.substr(0, last);
-    if (mark == " NVSHMEM WARN ") note(into.unjudged, trimmed_text(text.substr(at + mark.size())), line);
   }
   if (const auto version = text_behind(text, " NVSHMEM INFO NVSHMEM version: "))
     note(into.versions, version->substr(0, version->find(' ')), line);
   ours = read_nvshmem_devices(text, line, into) || ours;
   ours = read_nvshmem_failure(text, line, into, read.failure) || ours;
-  ours = read_nvshmem_value(text, line, into) || ours;
   if (!ours) return std::nullopt;
   ++into.lines;
   return read;
@@ -346,9 +242,7 @@ nlohmann::ordered_json to_json(const EngineLog& log) {
   return {{"lines", log.lines},
           {"versions", names(log.versions)},
           {"devices", names(log.devices)},
-          {"interfaces", names(log.interfaces)},
-          {"lacking", names(log.lacking)},
-          {"unjudged", names(log.unjudged)}};
+          {"lacking", names(log.lacking)}};
 }
 
 }  // namespace nccl_env

@@ -8,7 +8,6 @@
 
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl_log/failure_context.h"
-#include "nccl_env/core/nccl_log/failure_words.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/value_verdict.h"
@@ -48,24 +47,16 @@ std::string host_text(const NcclFailure& failure, const NcclLog& log) {
   return told ? ", on " + hosts : std::string();
 }
 
-// Codes that follow from whatever ends a rank, cuts it off or holds it up.
-constexpr Code kFollowing[] = {Code::NoAnswer,        Code::TransferFailed,   Code::RemoteAccess,
-                               Code::NoConnection,    Code::ConnectionBroken, Code::PeerClosed,
-                               Code::BootstrapClosed, Code::RendezvousFailed, Code::TimedOut,
-                               Code::Killed,          Code::Crashed,          Code::GaveUp};
-// Others that only one cause has; GPUs repeat an error of theirs at later calls, in other words.
+// Others that only one cause has.
 constexpr std::pair<Code, Code> kFollowingOne[] = {
-    {Code::GpuFault, Code::NotTheNetwork},     {Code::GpuFault, Code::GpuNotUsable},
-    {Code::NvlinkFabric, Code::NotTheNetwork}, {Code::NvlinkFabric, Code::GpuFault},
-    {Code::DeviceLost, Code::LinkDown},        {Code::DeviceLost, Code::DeviceNotOpened},
-    {Code::LinkDown, Code::GidTableChanged},   {Code::LinkDown, Code::EmptyGid},
-    {Code::LinkDown, Code::GidVanished},       {Code::LinkDown, Code::NoRoute},
-    {Code::GidTableChanged, Code::EmptyGid},   {Code::GidTableChanged, Code::GidVanished},
-    {Code::NoVerbsLibrary, Code::FellBack},    {Code::DeviceNotOpened, Code::MissingRail}};
+    {Code::DeviceLost, Code::LinkDown},      {Code::DeviceLost, Code::DeviceNotOpened},
+    {Code::LinkDown, Code::GidTableChanged}, {Code::LinkDown, Code::EmptyGid},
+    {Code::LinkDown, Code::GidVanished},     {Code::LinkDown, Code::NoRoute},
+    {Code::GidTableChanged, Code::EmptyGid}, {Code::GidTableChanged, Code::GidVanished},
+    {Code::NoVerbsLibrary, Code::FellBack},  {Code::DeviceNotOpened, Code::MissingRail}};
 
 bool may_follow(const NcclFailure& cause, const NcclFailure& other) {
-  return other.nearness() >= Nearness::Consequence ||
-         std::ranges::find(kFollowing, other.code) != std::end(kFollowing) ||
+  return other.nearness() >= Nearness::Consequence || other.may_follow_end() ||
          std::ranges::find(kFollowingOne, std::pair(cause.code, other.code)) != std::end(kFollowingOne);
 }
 
@@ -75,14 +66,14 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   const VerifiedFailure& cause = verification.failures[*verification.cause];
   const NcclFailure& failure = cause.failure;
   const std::string context = context_of(failure, log);
-  const FailureWords words = words_of(failure, log, cause.variable);
-  std::string text = std::string(to_string(failure.code)) + ": " + words.meaning +
+  const FailureWords words = words_of(failure);
+  std::string text = std::string(to_string(failure.code)) + ": " + std::string(words.meaning) +
                      (context.empty() ? "" : " ") + context +
                      (failure.line > 0 ? " Line " + std::to_string(failure.line) : "") +
                      host_text(failure, log) + ": " + describe(failure) + how_often(failure);
   if (!text.ends_with('.')) text += ".";
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
-  text += " " + words.remedy;
+  text += " " + std::string(words.remedy);
   text += bonds_text(failure, verification, log);
   std::vector<std::string> others, apart;
   // A process writes its transfers' errors in their order; elsewhere lines may stand in any.
@@ -90,8 +81,7 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
     return failure.is_of_transfer() && other.line < failure.line && meet(failure.processes, other.processes);
   };
   for (const VerifiedFailure& other : verification.failures) {
-    if (other.failure.code == failure.code || other.failure.retried || other.failure.is_time_limit())
-      continue;
+    if (other.failure.code == failure.code || other.failure.retried) continue;
     if (other.failure.nearness() == Nearness::Slows) continue;
     // One that stands before it did not follow, unless it is a consequence: processes write side by side.
     const bool of_port = failure.is_port_event() && other.failure.is_of_transfer();
@@ -104,8 +94,6 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
         .push_back(std::string(to_string(other.failure.code)) + " in line " +
                    std::to_string(other.failure.line));
   }
-  if (const std::string limit = limit_text(log); !limit.empty() && !failure.is_time_limit())
-    text += " T" + limit.substr(1) + ".";
   if (!others.empty()) text += " It may have led to " + join_some(others, 3) + ".";
   return apart.empty() ? text : text + " The log also tells " + join_some(apart, 3) + ".";
 }
@@ -113,20 +101,13 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
 // "UCX uses mlx5_0:1": a log of other engines alone.
 std::string engines_sentence(const NcclLog& log) {
   std::vector<std::string> uses;
-  const auto add = [&](std::string_view reader, const EngineLog& engine) {
-    if (engine.devices.empty()) return;
-    uses.push_back(
-        std::string(reader) + " uses " +
-        join(engine.devices, ", ", [](const auto& each) -> const std::string& { return each.first; }));
-  };
-  add("UCX", log.ucx);
-  add("NVSHMEM", log.nvshmem);
-  const bool told = !log.nvshmem.versions.empty() || !log.ucx.versions.empty();
-  if (uses.empty() && !told)
-    return "The log does not tell which devices are used. Run the job with UCX_LOG_LEVEL=info or "
-           "NVSHMEM_DEBUG=INFO.";
+  for (const auto& [reader, engine] : {std::pair("UCX", &log.ucx), std::pair("NVSHMEM", &log.nvshmem)}) {
+    if (!engine->devices.empty())
+      uses.push_back(std::string(reader) + " uses " +
+                     join(engine->devices, ", ", [](const auto& each) { return each.first; }));
+  }
   return (uses.empty() ? "The log does not tell which devices are used" : join(uses, "; ")) +
-         ". The log tells no failure.";
+         ". No line here speaks of a failure of the network.";
 }
 
 // "IB", else what channels or devices tell.
@@ -135,19 +116,6 @@ std::string networks_text(const NcclLog& log) {
     if (!facts->empty()) return names_in(*facts);
   }
   return names_in(log.local_transports);
-}
-
-// A lead for a job that hangs though all its ranks met: the GPUs of a node exchange memory over PCIe.
-std::string hang_text(const NcclLog& log) {
-  const auto warns = [](const auto& each) { return each.first.find("iommu=pt") != std::string::npos; };
-  if (std::ranges::any_of(log.warnings, warns))
-    return " If it hangs, RCCL's warning is the first lead: boot with iommu=pt, and try NCCL_P2P_DISABLE=1 "
-           "once.";
-  return log.local_transports.contains("P2P") && log.initialising.empty()
-             ? " If it hangs where GPUs exchange data, try NCCL_P2P_DISABLE=1 once: if it runs then, PCIe "
-               "ACS or "
-               "the IOMMU breaks P2P."
-             : std::string();
 }
 
 // "tells no failure", or which ones ended nothing.
@@ -188,9 +156,8 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
   if (verification.one_host)
     return "NCCL has sockets as its network, and its log " + no_failure +
            ". It shows one host: inside it nothing goes over sockets, to other hosts all would, many times "
-           "slower." +
-           hang_text(log);
-  const bool ran = log.came_to_results();
+           "slower.";
+  const bool ran = log.ended;
   if (silent && all == 0 && log.ucx.lines + log.nvshmem.lines == 0 && (!log.warnings.empty() || ran))
     return "The log " + no_failure + (ran ? ", and its run came to results" : "") +
            (log.warnings.empty() ? ". " : ": its warnings are harmless. ") +
@@ -201,16 +168,19 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
     return std::string(all > 0 ? "The log proves nothing of the values"
                                : "The log does not tell which network NCCL uses") +
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
-  const bool went_on = log.worked > 0 && !verification.failures.empty();
   const bool begins = !log.bootstrap.empty() && !log.is_initialised();
   return std::string(begins ? "NCCL found " : "NCCL runs over ") + networks_text(log) + ", and its log " +
          no_failure + (begins ? ", nor that the initialisation ended." : ".") +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
-         (log.came_to_results() || !log.completed.empty() || log.finished > 0 || went_on
+         (log.ended
               ? verification.failures.empty() ? " Nothing to do." : ""
               : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
-                "ranks' logs may tell more (`nccl-env verify job/NAME`)." +
-                    hang_text(log));
+                "ranks' logs may tell more (`nccl-env verify job/NAME`).");
+}
+
+std::string elsewhere_text(const NcclLog& log) {
+  return "No line here speaks of a failure of the network; the last error is \"" + log.last_error->text +
+         "\" (line " + std::to_string(log.last_error->line) + ").";
 }
 
 }  // namespace
@@ -225,11 +195,8 @@ std::string diagnosis_of(const LogVerification& verification, const NcclLog& log
   const auto first = std::ranges::find_if(findings, [](const Finding& each) {
     return each.severity != Severity::Info && (each.subject.kind == "Log" || each.code == Code::PartlyUsed);
   });
-  const auto slow = std::ranges::find(findings, Code::NoGpuDirect, &Finding::code);
-  if (first == findings.end() && slow != findings.end())
-    return std::string(to_string(slow->code)) + ": " + std::string(words_of(slow->code).meaning) + " " + "L" +
-           slow->sentence.substr(1) + ". " + std::string(remedy_of(*slow));
-  if (first == findings.end()) return values_sentence(verification, log);
+  if (first == findings.end())
+    return (log.ends_elsewhere() ? elsewhere_text(log) + " " : "") + values_sentence(verification, log);
   return std::string(to_string(first->code)) + ", " + first->sentence + ". " +
          std::string(words_of(first->code).meaning) + " " + std::string(remedy_of(*first));
 }

@@ -36,33 +36,6 @@ std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
   return {};
 }
 
-constexpr KnownLine missing_plugin_row() {
-  KnownLine row;
-  row.kind = LineKind::Failure;
-  row.code = Code::PluginFailed;
-  row.meaning = "NCCL was told to use a network plugin, and did not find its library in the container.";
-  row.remedy =
-      "Install it in the image, or name its folder in LD_LIBRARY_PATH; if it is not wanted, take the "
-      "variable "
-      "away.";
-  return row;
-}
-constexpr KnownLine kMissingPlugin = missing_plugin_row();
-
-// True if processes of both, none of which is in both, tell of one communicator.
-bool share_communicator(const NcclLog& log, const std::set<std::uint32_t>& left,
-                        const std::set<std::uint32_t>& right) {
-  const auto meet = [](const std::set<std::uint32_t>& one, const std::set<std::uint32_t>& other) {
-    return std::ranges::any_of(one, [&](std::uint32_t process) { return other.contains(process); });
-  };
-  return !meet(left, right) && std::ranges::any_of(log.communicators, [&](const auto& each) {
-    std::set<std::uint32_t> of;
-    for (const auto& [rank, fact] : each.second.ranks)
-      of.insert(fact.processes.begin(), fact.processes.end());
-    return meet(left, of) && meet(right, of);
-  });
-}
-
 }  // namespace
 
 bool may_be_one_host(const NcclLog& log) {
@@ -71,10 +44,8 @@ bool may_be_one_host(const NcclLog& log) {
     return each.code == Code::NoConnection || each.code == Code::NoInterface || !each.peer.empty();
   };
   const auto is_ib = [](const auto& each) { return each.second.starts_with("ib"); };
-  // Where it has rank 0, too, GPUs only have another order.
-  const bool behind = log.behind_another_host && !log.own_ranks.contains(0);
-  return !behind && log.hosts <= 1 && log.nodes <= 1 && log.ranks <= kMostOnOneHost &&
-         log.transports.empty() && log.devices.empty() && !log.values.contains(variable::kIbHca) &&
+  return log.hosts <= 1 && log.nodes <= 1 && log.ranks <= kMostOnOneHost && log.transports.empty() &&
+         log.devices.empty() && !log.values.contains(variable::kIbHca) &&
          std::ranges::none_of(log.interfaces, is_ib) && std::ranges::none_of(log.failures, of_sockets);
 }
 
@@ -100,40 +71,11 @@ std::optional<NcclFailure> missing_plugin(const NcclLog& log) {
   const auto& [plugin, fact] = *asked->second.begin();
   if (plugin.starts_with("none") || plugin.starts_with("internal")) return std::nullopt;
   NcclFailure failure;
-  failure.code = Code::PluginFailed;
-  failure.known = &kMissingPlugin;
+  failure.code = Code::NetworkNotFound;
   failure.text =
       "NCCL_NET_PLUGIN=" + plugin + " was not found, so NCCL took its own plugin and came to sockets";
   failure.line = failure.last_line = first_line(log.plugins);
   return failure;
-}
-
-std::optional<NcclFailure> unlike_values(const NcclLog& log) {
-  const auto follows = [](const NcclFailure& each) {
-    return each.code == Code::SizesDiffer ||
-           (each.code == Code::TimedOut ? each.sequence.value_or(0) == 1
-                                        : each.nearness() >= Nearness::Consequence);
-  };
-  if (!std::ranges::all_of(log.failures, follows)) return std::nullopt;
-  for (const auto& [name, values] : log.values) {
-    const Variable* known = find_nccl_variable(name);
-    if (!known || known->ranks != Ranks::Equal || values.size() < 2) continue;
-    const auto usual =
-        std::ranges::max_element(values, {}, [](const auto& each) { return each.second.processes.size(); });
-    for (const auto& [value, fact] : values) {
-      if (nccl_meaning(*known, value) == nccl_meaning(*known, usual->first) ||
-          !share_communicator(log, fact.processes, usual->second.processes))
-        continue;
-      const auto process = [&](std::uint32_t number) { return log.process_names[number]; };
-      NcclFailure failure;
-      failure.code = Code::ValuesDiffer;
-      failure.text = name + "=" + value + " in " + join_some(fact.processes, 3, process) + ", " +
-                     usual->first + " in " + join_some(usual->second.processes, 3, process);
-      failure.line = failure.last_line = fact.line;
-      return failure;
-    }
-  }
-  return std::nullopt;
 }
 
 std::string names_in(const NcclLog::Facts& facts) {

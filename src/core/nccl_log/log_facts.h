@@ -29,9 +29,6 @@ bool may_be_one_host(const NcclLog& log);
 std::optional<NcclFailure> mixed_networks(const NcclLog& log);
 // The failure of a plugin that NCCL was told to use and did not find, where it came to sockets; nothing else.
 std::optional<NcclFailure> missing_plugin(const NcclLog& log);
-// The failure of processes of one communicator that read unlike values of a variable that has to be equal on
-// all ranks; nothing where they agree, or where the log tells another failure than what follows from that.
-std::optional<NcclFailure> unlike_values(const NcclLog& log);
 // True if NCCL reads a value of the variable that matches.
 bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view));
 bool is_index(std::string_view value);  // of a GID: not one that leaves the choice to NCCL

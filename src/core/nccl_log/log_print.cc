@@ -11,7 +11,6 @@
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/findings/print.h"
-#include "nccl_env/core/nccl_log/failure_words.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
@@ -64,9 +63,7 @@ std::string facts_text(const NcclLog& log) {
     };
     add_lines(" version", engine.versions);
     add_lines(" devices", engine.devices);
-    add_lines(" over TCP", engine.interfaces);
     add_lines(" lacks", engine.lacking);
-    add_lines(" warns", engine.unjudged);
   };
   add_engine("UCX", log.ucx);
   add_engine("NVSHMEM", log.nvshmem);
@@ -81,7 +78,7 @@ std::string facts_text(const NcclLog& log) {
 }
 
 // Lists failures in the order of their lines; the cause has its words above.
-std::string failures_text(const LogVerification& verification, const NcclLog& log) {
+std::string failures_text(const LogVerification& verification) {
   TextColumns columns(2);
   std::size_t count = 0;
   for (const VerifiedFailure& verified : verification.failures) {
@@ -96,13 +93,11 @@ std::string failures_text(const LogVerification& verification, const NcclLog& lo
     columns.add({std::string(to_string(failure.code)),
                  line_text(failure.line) + (cause || described == failure.text ? quoted : described) +
                      (cause ? "" : how_often(failure)) + (failure.retried ? "; NCCL tries again" : "")});
-    if (cause && failure.known && !failure.known->source.empty())
-      columns.add({"", "Others met it: " + std::string(failure.known->source)});
     if (cause) continue;
-    const FailureWords words = words_of(failure, log, verified.variable);
-    columns.add({"", words.meaning});
+    const FailureWords words = words_of(failure);
+    columns.add({"", std::string(words.meaning)});
     if (const std::string value = cause_of(verified); !value.empty()) columns.add({"", value});
-    if (verified.counts) columns.add({"", words.remedy});
+    if (verified.counts) columns.add({"", std::string(words.remedy)});
   }
   return columns.render();
 }
@@ -124,7 +119,7 @@ std::string values_text(const LogVerification& verification) {
 
 std::string render_text(const LogVerification& verification, const NcclLog& log) {
   std::string text = paragraph(verification.sentence);
-  if (!verification.failures.empty()) text += "\n" + failures_text(verification, log);
+  if (!verification.failures.empty()) text += "\n" + failures_text(verification);
   if (!verification.values.empty()) text += "\n" + values_text(verification);
   for (const std::string& note : verification.notes) {
     if (verification.sentence.find(note) == std::string::npos) text += "\n" + paragraph(note);
@@ -153,8 +148,6 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
   for (const VerifiedFailure& verified : verification.failures) {
     OrderedJson failure = to_json(verified.failure);
     failure["counts"] = verified.counts;
-    failure["source"] =
-        text_or_null(std::string(verified.failure.known ? verified.failure.known->source : ""));
     failure["cause"] =
         verified.variable.empty()
             ? OrderedJson()

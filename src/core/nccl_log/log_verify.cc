@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "nccl_env/core/nccl_log/failure_context.h"
-#include "nccl_log/launch_fault.h"
 #include "nccl_log/log_diagnosis.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/log_findings.h"
@@ -49,8 +48,6 @@ std::vector<NcclFailure> failures_seen(const NcclLog& log) {
   for (const NcclFailure& failure : log.failures) all.push_back(seen_in(log, failure));
   if (auto mixed = mixed_networks(log)) all.push_back(*std::move(mixed));
   if (auto missing = missing_plugin(log)) all.push_back(*std::move(missing));
-  if (auto unlike = unlike_values(log)) all.push_back(*std::move(unlike));
-  if (auto launch = launch_failure(log)) all.push_back(*std::move(launch));
   return all;
 }
 }  // namespace

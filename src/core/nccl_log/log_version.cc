@@ -21,22 +21,12 @@ std::string_view version_at(std::string_view text) {
   return text.substr(0, text.find_last_not_of(".:", end == 0 ? 0 : end - 1) + 1);
 }
 
-// The text without blanks and a terminal's colours at its end.
-std::string_view without_colours(std::string_view text) {
-  for (;;) {
-    text = text.substr(0, text.find_last_not_of(' ') + 1);
-    const std::size_t escape = text.rfind('\x1b');
-    if (escape == text.npos || !text.ends_with('m') || text.find('m', escape) != text.size() - 1) return text;
-    text = text.substr(0, escape);
-  }
-}
-
 // True where a library tells its version: alone in its line, behind a launcher's mark or NCCL's own. A
 // sentence about versions goes on, or begins before.
 bool is_told_alone(std::string_view before, std::string_view behind) {
-  before = without_colours(before);
+  before = trimmed_text(before);
   behind = trimmed_text(behind);
-  const bool ends = behind.empty() || begins_with_any(behind, {"\x1b", "[repeated ", "compiled with "});
+  const bool ends = behind.empty() || begins_with_any(behind, {"[repeated ", "compiled with "});
   return ends && (before.empty() || is_digit(before.back()) || before.ends_with("INFO") ||
                   std::string_view(":>|])Z").find(before.back()) != std::string_view::npos);
 }

@@ -7,9 +7,10 @@
 
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/nccl_log/log_text.h"
-#include "nccl_env/core/nccl_log/warning_words.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_log/ended_elsewhere.h"
+#include "nccl_log/network_lines.h"
 
 namespace nccl_env {
 namespace {
@@ -232,9 +233,10 @@ std::optional<NcclFailure> read_device_failure(string_view text) {
   return std::nullopt;
 }
 
-std::optional<NcclFailure> read_words(string_view text, string_view file) {
-  if (const auto code = code_of_warning(text, file)) {
-    NcclFailure failure = of_code(*code);
+std::optional<NcclFailure> read_words(string_view text) {
+  if (const NetworkLine* row = find_network_line(text)) {
+    NcclFailure failure = of_code(row->code);
+    failure.known = row;
     if (const auto peer = text_behind(text, "closed by remote peer ")) failure.peer = up_to(*peer, " ,");
     return failure;
   }
@@ -256,7 +258,6 @@ std::optional<NcclFailure> read_verbs(string_view text) {
   if (!call || text.find(" failed") == text.npos) return std::nullopt;
   const bool memory = call->starts_with("reg_mr") || call->starts_with("reg_dmabuf_mr");
   if (text.find("Cannot allocate memory") != text.npos) return of_code(Code::MemoryLock);
-  if (text.find("Too many open files") != text.npos) return of_code(Code::OpenFiles);
   // NCCL up to 2.9 does not say why a completion queue or queue pair is refused; mostly it cannot be pinned.
   if (call->starts_with("create_") && text.ends_with(" failed")) return of_code(Code::MemoryLock);
   return memory ? std::optional(of_code(Code::GpuMemory)) : std::nullopt;
@@ -339,7 +340,7 @@ std::optional<NcclFailure> read_end(string_view text) {
   return failure_of_result(*number);
 }
 
-std::optional<NcclFailure> read_warning(string_view text, string_view file) {
+std::optional<NcclFailure> read_warning(string_view text) {
   if (auto failure = read_completion(text)) return failure;
   if (is_harmless_warning(text)) return std::nullopt;
   if (auto failure = read_event(text)) return failure;
@@ -348,16 +349,17 @@ std::optional<NcclFailure> read_warning(string_view text, string_view file) {
   if (auto failure = read_broken(text)) return failure;
   // Its second error, "errno 11(Resource temporarily unavailable)", is of a socket that does not wait.
   if (text.find("PollConnect: Connect to") != text.npos) return read_no_connection(text);
-  if (auto failure = read_words(text, file)) return failure;
+  if (auto failure = read_words(text)) return failure;
   if (auto failure = read_no_connection(text)) return failure;
+  if (is_error_elsewhere(text)) return of_code(Code::EndedElsewhere);
   return of_code(Code::UnknownWarning);
 }
 
-std::optional<NcclFailure> read_any(string_view text, bool warning, string_view file) {
+std::optional<NcclFailure> read_any(string_view text, bool warning) {
   if (auto failure = read_connect(text, warning)) return failure;
   if (text.find("Failed to open libibverbs.so") != text.npos) return of_code(Code::NoVerbsLibrary);
   if (auto failure = read_attempt(text)) return failure;
-  if (warning) return read_warning(text, file);
+  if (warning) return read_warning(text);
   return read_end(text);
 }
 
@@ -385,52 +387,34 @@ std::string_view blamed_variable(Code code) {
       return variable::kSocketIfname;
     case Code::NetworkNotFound:
       return variable::kNet;
-    case Code::NoAlgorithm:
-      return "NCCL_ALGO";
-    case Code::GraphFile:
-      return "NCCL_GRAPH_FILE";
-    case Code::TopologyFile:
-      return "NCCL_TOPO_FILE";
-    case Code::CommId:
-      return "NCCL_COMM_ID";
     default:
       return {};
   }
 }
 
 Nearness NcclFailure::nearness() const {
-  if (follows || (known && known->kind == LineKind::Echo)) return Nearness::Consequence;
-  if (known && known->kind == LineKind::Cause) return Nearness::Cause;
   switch (code) {
     case Code::GaveUp:
       return Nearness::End;
     case Code::PeerClosed:
-    case Code::BootstrapClosed:
     case Code::TimedOut:
       return Nearness::Consequence;
     case Code::NoVerbsLibrary:
-    case Code::UnknownVariable:
-    case Code::NoGpuDirect:
       return Nearness::Slows;
     case Code::UnknownWarning:
       return Nearness::Unknown;
     case Code::TransferFailed:
       return error == kFlushed ? Nearness::Consequence : Nearness::Symptom;
+    case Code::EndedElsewhere:
     case Code::NoAnswer:
     case Code::RemoteAccess:
     case Code::NoConnection:
     case Code::ConnectionBroken:
-    case Code::RendezvousFailed:
     case Code::DeviceNotAvailable:
     case Code::NoTransport:
     case Code::SegmentMissing:
-    case Code::GpuPeer:
-    case Code::PluginFailed:
     case Code::GidTypeUnreadable:
     case Code::DeviceNotOpened:
-    case Code::LaunchFailed:
-    case Code::Killed:
-    case Code::Crashed:
       return Nearness::Symptom;
     default:
       return Nearness::Cause;
@@ -441,41 +425,28 @@ bool NcclFailure::is_port_event() const {
   return code == Code::LinkDown || code == Code::DeviceLost || code == Code::GidTableChanged;
 }
 
-bool NcclFailure::is_end() const {
-  constexpr Code kEnds[] = {Code::Killed,         Code::Crashed,   Code::ProgramError,
-                            Code::GpuOutOfMemory, Code::HostLimit, Code::GpuFault};
-  // A program's error, of which no more is known.
-  if (code == Code::UnknownWarning) return known && known->words.empty();
-  return nearness() < Nearness::Consequence && std::ranges::find(kEnds, code) != std::end(kEnds);
-}
-
 bool NcclFailure::is_told_by_its_words() const {
-  return code == Code::PeerClosed || code == Code::BootstrapClosed || code == Code::StrangerConnected ||
-         code == Code::SizesDiffer || code == Code::RemoteAccess || code == Code::LinkDown ||
-         code == Code::DeviceLost;
+  return code == Code::PeerClosed || code == Code::StrangerConnected || code == Code::RemoteAccess ||
+         code == Code::LinkDown || code == Code::DeviceLost;
 }
 
 bool NcclFailure::is_of_peer() const {
-  return code == Code::PeerClosed || code == Code::BootstrapClosed || code == Code::ConnectionBroken;
-}
-
-bool NcclFailure::is_time_limit() const {
-  return code == Code::TimedOut && known && known->kind == LineKind::Cause;
+  return code == Code::PeerClosed || code == Code::ConnectionBroken;
 }
 
 bool NcclFailure::is_of_transfer() const {
   return code == Code::NoAnswer || code == Code::TransferFailed;
 }
 
-std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning, std::string_view file) {
-  return with_text(read_any(message, warning, file), message);
+bool NcclFailure::may_follow_end() const {
+  constexpr Code kFollowing[] = {Code::NoAnswer,         Code::TransferFailed, Code::RemoteAccess,
+                                 Code::NoConnection,     Code::PeerClosed,     Code::TimedOut,
+                                 Code::ConnectionBroken, Code::SegmentMissing, Code::GaveUp};
+  return std::ranges::find(kFollowing, code) != std::end(kFollowing);
 }
 
-NcclFailure failure_of_line(const KnownLine& known, std::string_view line) {
-  NcclFailure failure = of_code(known.code);
-  failure.known = &known;
-  failure.text = line.substr(0, kLongestText);
-  return failure;
+std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning) {
+  return with_text(read_any(message, warning), message);
 }
 
 Code code_of_connect_error(int error) {
@@ -508,6 +479,14 @@ std::optional<NcclFailure> read_unreachable(std::string_view interface, std::str
   NcclFailure failure = of_code(Code::UnreachableInterface);
   failure.device = interface.substr(0, kLongestWord);
   return failure;
+}
+
+FailureWords words_of(const NcclFailure& failure) {
+  const NetworkLine* row = failure.known;
+  if (!row || row->meaning.empty()) row = refine_line(failure.code, failure.text);
+  if (row) return {row->meaning, row->remedy};
+  const Named& code = words_of(failure.code);
+  return {code.meaning, code.remedy};
 }
 
 std::string describe(const NcclFailure& failure) {
@@ -552,8 +531,6 @@ nlohmann::ordered_json to_json(const NcclFailure& failure) {
   json["error"] = value_or_null(failure.error);
   json["errorText"] = text_or_null(failure.error_text);
   json["vendorError"] = value_or_null(failure.vendor_error);
-  json["operation"] = text_or_null(failure.operation);
-  json["sequence"] = value_or_null(failure.sequence);
   json["firstTime"] = text_or_null(failure.first_time);
   json["lastTime"] = text_or_null(failure.last_time);
   json["text"] = failure.text;

@@ -7,12 +7,11 @@
 
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/nccl_log/framework_failure.h"
-#include "nccl_env/core/nccl_log/line_finder.h"
 #include "nccl_env/core/nccl_log/log_mark.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_log/ended_elsewhere.h"
 #include "nccl_log/log_version.h"
-#include "nccl_log/unknown_failure.h"
 #include "nccl_log/wrapped_line.h"
 
 namespace nccl_env {
@@ -63,13 +62,6 @@ std::string_view name_after(std::string_view text, std::string_view mark, std::s
   return trimmed_text(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
 }
 
-// The number that the first `size` characters are, digits of at most seven.
-int number_before(std::string_view text, std::size_t size) {
-  int number = 0;
-  std::from_chars(text.data(), text.data() + size, number);
-  return number;
-}
-
 int number_after(std::string_view text, std::string_view mark) {
   const std::string_view word = word_after(text, mark);
   int number = 0;
@@ -81,21 +73,6 @@ int number_after(std::string_view text, std::string_view mark) {
 std::string rank_of_all(std::string_view text) {
   return " " + std::to_string(number_after(text, " rank ")) + " of " +
          std::to_string(number_after(text, " nranks "));
-}
-
-bool tells_end(std::string_view text) {
-  // Ends of programs, of Lightning, Megatron-LM and Transformers.
-  constexpr std::string_view kEnds[] = {"raining finished",      "raining complete",  "raining has finished",
-                                        "inished training",      "ompleted training", "raining is done",
-                                        "`Trainer.fit` stopped", "{'train_runtime': "};
-  const auto has = [&](std::string_view words) { return text.find(words) != text.npos; };
-  return std::ranges::any_of(kEnds, has) && !has("rror") && !has("ail");
-}
-
-// "step 10 loss 3.1", " iteration 10/ 500 | … lm loss: 2.3E+00", "{'loss': 2.1, …, 'epoch': 0.1}".
-bool tells_step(std::string_view text) {
-  const auto has = [&](std::string_view words) { return text.find(words) != text.npos; };
-  return has("loss") && (has("tep") || has("iter") || has("poch")) && !has("rror") && !has("ail");
 }
 
 }  // namespace
@@ -126,9 +103,7 @@ std::set<std::uint32_t> NcclLog::processes_of(std::string_view peer) const {
 
 bool NcclLog::is_of_one_node() const {
   if (nodes > 0) return nodes == 1;
-  std::set<int> local;  // ranks whose channels are inside a node
-  for (const auto& [gpu, of_gpu] : gpu_ranks) local.insert(of_gpu.begin(), of_gpu.end());
-  return ranks > 0 && hosts == 1 && std::max(processes, local.size()) >= static_cast<std::size_t>(ranks);
+  return ranks > 0 && hosts == 1 && processes >= static_cast<std::size_t>(ranks);
 }
 
 std::set<std::string> NcclLog::hosts_of(const std::set<std::uint32_t>& of) const {
@@ -146,8 +121,6 @@ struct NcclLogReader::Message {
   std::optional<std::uint32_t> process;
   std::string_view thread;  // "gpu-1:984:1357"
   std::string_view before;  // what stands before it in its line
-  std::string_view file;    // "transport/nvls.cc:244", of warnings
-  const KnownLine* known = nullptr;
   bool warning = false;
   bool cut = false;  // its end may be missing
   std::uint64_t line = 0;
@@ -195,12 +168,7 @@ NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::siz
   if (colon != message.thread.npos) {
     message.process = process_of(message.thread.substr(0, colon));
   }
-  message.file = file_of(message.before);
   message.text = trimmed_text(text.substr(begin, end - begin));
-  // With the source file, where the line names it: "transport/p2p.cc:275 NCCL WARN Cuda failure …".
-  const std::size_t whole =
-      message.file.empty() ? begin : static_cast<std::size_t>(message.file.data() - text.data());
-  message.known = find_known_line(text.substr(whole, end - whole));
   // NCCL up to 2.28 cuts its lines, prefix included, at 1023 bytes.
   constexpr std::size_t kNcclLine = 1023;
   message.cut = end - begin + message.thread.size() + 20 >= kNcclLine || end != text.size();
@@ -215,7 +183,6 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
 void NcclLogReader::read_rest(std::string_view text, bool cut) {
   const PlainLine plain = plain_line(text);
   stamp_ = plain.stamp;
-  if (std::string time = clock_in(stamp_); !time.empty()) log_.last_time = std::move(time);
   std::string_view left = plain.text;
   do {
     const std::string_view line = left.substr(0, left.find('\n'));
@@ -226,7 +193,6 @@ void NcclLogReader::read_rest(std::string_view text, bool cut) {
 
 void NcclLogReader::read_plain(std::string_view text, bool cut) {
   text = trimmed_text(text);
-  if (!text.empty()) log_.last_line = text.substr(0, kLongestNetwork * 4);
   Message message;
   message.line = log_.lines;
   bool ours = false;
@@ -242,7 +208,6 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
   if (mark.at != text.npos && is_quoted(text.substr(0, mark.at))) mark = {};
   for (; mark.at != text.npos && messages < 16; ++messages) {
     const std::size_t end = end_of_message(text, mark.begin);
-    unmarked_.clear();
     message = message_of(text, mark.at, mark.begin, end);
     message.warning = mark.warning;
     message.cut = message.cut || (cut && end == text.size());
@@ -252,7 +217,6 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
   }
   if (messages == 0) {
     message.text = text;
-    message.known = find_known_line(text);
     ours = read_unmarked(message) || ours;
   }
   if (ours && counted_ != log_.lines) {
@@ -263,55 +227,32 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
   log_.hosts = hosts_.size();
 }
 
-// A line without NCCL's mark: another program's, or one of NCCL's that lost it. Tables and engines count
-// their own lines.
+// A line without NCCL's mark: another program's, or one of NCCL's that lost it. Engines count their own
+// lines.
 bool NcclLogReader::read_unmarked(const Message& message) {
   if (is_sample(message.text)) return false;
-  if (tells_end(message.text)) log_.finished = message.line;
-  if (tells_step(message.text)) log_.worked = std::exchange(step_, message.line);
-  if (std::string error = exception_of(message.text); !error.empty()) log_.last_error = std::move(error);
-  if (message.known && message.known->kind == LineKind::Harmless) {
-    message.note(log_.warnings, message.text);
-    return true;
-  }
-  if (read_table(message.text) || read_engine(message)) return false;
-  const bool known =
-      read_bare(message) || read_framework(message) || read_gloo_rest(message) || read_broken(message);
-  unmarked_ = known ? "" : std::string(message.text.substr(0, kLongestFact));
-  return known || read_unknown(message);
+  const std::string_view text = behind_rank(message.text);
+  log_.ended = log_.ended || text.find(" Avg bus bandwidth") != text.npos ||
+               text.find(" Out of bounds values") != text.npos;  // nccl-tests' last lines
+  if (read_engine(message)) return false;
+  if (read_bare(message) || read_framework(message)) return true;
+  note_end(message);
+  return false;
 }
 
-// A line that a person's editor or terminal broke: known only together with the line before.
-bool NcclLogReader::read_broken(const Message& message) {
-  if (unmarked_.empty()) return false;
-  const std::string both = unmarked_ + " " + std::string(message.text.substr(0, kLongestFact));
-  Message whole = message;
-  whole.text = both;
-  whole.known = find_known_line(both);
-  if (!whole.known) return false;
-  if (whole.known->kind == LineKind::Harmless) {
-    whole.note(log_.warnings, both);
-    return true;
+// Notes an error that is not the network's, and whether the program goes on behind it.
+void NcclLogReader::note_end(const Message& message) {
+  if (is_error_elsewhere(message.text)) {
+    NcclFailure failure;
+    failure.code = Code::EndedElsewhere;
+    failure.text = message.text.substr(0, kLongestFact / 4);
+    failure.line = failure.last_line = message.line;
+    failure.first_time = clock_in(stamp_);
+    log_.last_error = std::move(failure);
+    log_.went_on = 0;
+  } else if (is_ordinary(message.text)) {
+    ++log_.went_on;
   }
-  NcclFailure failure = failure_of_line(*whole.known, both);
-  // Its first part alone was not known, and was quoted.
-  if (!log_.failures.empty() && log_.failures.back().line + 1 == message.line && log_.failures.back().known &&
-      log_.failures.back().known->words.empty()) {
-    failure.line = message.line - 1;
-    log_.failures.back() = std::move(failure);
-  } else {
-    add_failure(whole, std::move(failure));
-  }
-  return true;
-}
-
-// nccl-tests' processes that know of each other print one head and one summary. A head behind rows is of a
-// run behind one that was cut.
-void NcclLogReader::note_tests(bool begin) {
-  const bool cut = begin && log_.table_rows > tests_rows_;
-  if (tests_ == begin && !cut && log_.tests_apart == 0) log_.tests_apart = log_.lines;
-  tests_ = begin;
-  tests_rows_ = log_.table_rows;
 }
 
 // PyTorch tells "2.14.3" of the library that tells "2.14.3+cuda11.7".
@@ -325,42 +266,9 @@ void NcclLogReader::note_version(const Message& message, std::string_view versio
   message.note(log_.versions, version);
 }
 
-// nccl-tests: "#       size         count      type   redop …", then a row for each size: "8  2  float  sum
-// …", then "# Out of bounds values : 0 OK" and "# Avg bus bandwidth : …".
-bool NcclLogReader::read_table(std::string_view text) {
-  text = behind_rank(text);
-  const auto next_word = [&] {
-    text = trimmed_text(text);
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(word.size());
-    return word;
-  };
-  const std::string_view first = next_word();
-  if (first == "#") {
-    if (text.find(" Avg bus bandwidth") == 0) note_tests(false);
-    if (text.find(" nThread ") == 0) note_tests(true);
-    log_.ended =
-        log_.ended || text.find(" Avg bus bandwidth") == 0 || text.find(" Out of bounds values") == 0;
-    if (next_word() != "size" || next_word() != "count") return false;
-    log_.table_line = log_.lines;
-    return true;
-  }
-  if (log_.table_line == 0 || !is_digits(first) || !is_digits(next_word())) return false;
-  constexpr std::string_view kTypes[] = {"int8",   "uint8",  "int32",    "uint32",   "int64", "uint64",
-                                         "half",   "float",  "double",   "bfloat16", "char",  "int",
-                                         "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"};
-  if (std::ranges::find(kTypes, next_word()) == std::end(kTypes)) return false;
-  for (int columns = 0; columns < 3; ++columns) {
-    if (next_word().empty()) return false;
-  }
-  ++log_.table_rows;
-  return true;
-}
-
 // UCX and NVSHMEM, in a job that has them beside NCCL or alone.
 bool NcclLogReader::read_engine(const Message& message) {
   auto read = read_ucx_line(message.text, message.line, log_.ucx);
-  if (!read) read = read_ucx_end(message.text, message.line, log_.ucx);
   if (!read) read = read_nvshmem_line(message.text, message.line, log_.nvshmem);
   if (!read) return false;
   Message of_process = message;
@@ -386,34 +294,6 @@ bool NcclLogReader::read_bare(const Message& message) {
   return true;
 }
 
-// A line that goes on where Gloo's failure was told.
-bool NcclLogReader::read_gloo_rest(const Message& message) {
-  constexpr std::uint64_t kNear = 3;  // lines that one of Gloo's is broken into
-  const auto remote = read_gloo_remote(message.text);
-  if (!remote || log_.failures.empty() || message.line - log_.failures.back().line > kNear) return false;
-  NcclFailure& failure = log_.failures.back();
-  if (failure.code != Code::NoConnection || failure.text.find("Gloo ") == std::string::npos) return false;
-  if (failure.peer.empty()) failure.peer = *remote;
-  if (remote->starts_with("127.") || *remote == "::1") failure.code = Code::UnreachableInterface;
-  return true;
-}
-
-// An error that nobody knows counts where nothing failed before it: else it most likely followed.
-// PyTorch tells by "[rank1]: " of an error that ends a process: it counts also behind what other ranks tell
-// of its end.
-bool NcclLogReader::read_unknown(const Message& message) {
-  const bool ends_rank = processes_.size() > 1 && message.text.starts_with("[rank") &&
-                         !exception_of(behind_rank(message.text)).empty();
-  const auto follows = [](const NcclFailure& each) { return each.nearness() >= Nearness::Consequence; };
-  if (!log_.failures.empty() && !(ends_rank && std::ranges::all_of(log_.failures, follows))) return false;
-  const KnownLine* hint = log_.failures.empty() ? find_hint(message.text) : nullptr;
-  auto failure = hint ? std::optional(failure_of_line(*hint, message.text))
-                      : read_unknown_failure(message.text, !log_.failures.empty());
-  if (!failure) return false;
-  add_failure(message, *std::move(failure));
-  return true;
-}
-
 // PyTorch prints NCCL's last warning without its prefix, in the line below "Last error:".
 bool NcclLogReader::read_framework(const Message& message) {
   constexpr std::string_view kLastError = "Last error:";
@@ -430,53 +310,26 @@ bool NcclLogReader::read_framework(const Message& message) {
     if (auto failure = read_nccl_failure(text, true)) add_failure(message, *std::move(failure), true);
     return true;
   }
-  if (text.find("Using the loopback address as fallback") != text.npos &&
-      text.find("GLOO_SOCKET_IFNAME") != text.npos) {
-    if (log_.gloo_loopback == 0) log_.gloo_loopback = message.line;
-    return true;
-  }
-  if (const auto completed = read_completed_collective(text)) {
-    if (log_.completed.size() < kMostFacts) log_.completed.insert(*completed);
-    if (!message.known) return true;
-  }
   if (near && text.ends_with(kLastError)) {
     last_error_ = text.substr(0, std::min(text.size() - kLastError.size(), kLongestFact));
     return true;
   }
   auto failure = read_framework_failure(text);
-  if (!failure && message.known) failure = failure_of_line(*message.known, text);
-  if (!failure) failure = read_process_end(text);
   if (!failure) return false;
   framework_line_ = message.line;
-  note_waiting(*failure, text);
   const bool repeated = text.find("Last error: ") != text.npos || text.find("Last NCCL warning") != text.npos;
   add_failure(message, *std::move(failure), repeated);
   return true;
 }
 
-// "[Rank 3] Watchdog caught …", "[PG ID 1 PG GUID 2 Rank 3] Watchdog caught …".
-void NcclLogReader::note_waiting(const NcclFailure& failure, std::string_view text) {
-  if (!failure.sequence || log_.waiting.size() >= kMostFacts) return;
-  auto rank = number_behind(text, "[Rank ");
-  if (!rank) rank = number_behind(text, " Rank ");
-  if (!rank) return;
-  std::string_view group = text_behind(text, "[PG ").value_or("");
-  group = group.substr(0, std::min(group.find(" Rank "), group.size()));
-  log_.waiting.emplace(*rank, WaitingRank{std::string(group.substr(0, kLongestNetwork)), *failure.sequence,
-                                          failure.operation});
-}
-
 void NcclLogReader::read_message(const Message& message) {
   read_trace(message);
-  read_closed(message);
-  if (message.text.find("cuMem host allocations do not appear to be working") != message.text.npos)
-    return message.note(log_.cumem_fallbacks, message.text);
   if (read_failure(message)) return;
   const std::string_view back = name_after(message.text, "NET/IB : ", ": ");
   if (message.text.find("port active") != message.text.npos && log_.ports_back.size() < kMostFacts)
     log_.ports_back.insert_or_assign(std::string(back), message.line);
-  if (message.warning || message.known) {
-    if (message.warning && !message.thread.empty()) message.note(warned_, message.thread);
+  if (message.warning) {
+    if (!message.thread.empty()) message.note(warned_, message.thread);
     return message.note(log_.warnings, message.text);
   }
   if (read_value(message) || read_network(message)) return;
@@ -486,7 +339,6 @@ void NcclLogReader::read_message(const Message& message) {
   }
   const std::string_view text = message.text;
   if (text.find("comm 0x") != text.npos) return read_initialisation(message);
-  if (const auto driver = number_behind(text, "cudaDriverVersion ")) log_.driver = *driver;
   // "NET/IB: Dev 0 Port 1 qpn 12 mtu 5 GID 3 (…)": the row that a queue pair has.
   const std::size_t gid = text.find(" GID ");
   if (const std::string_view mtu = word_after(text, " mtu ");
@@ -507,51 +359,6 @@ void NcclLogReader::note_rank(std::string_view text) {
   log_.ranks = std::max(log_.ranks, ranks);
   if (ranks == 0 || ranks < log_.ranks || rank >= ranks || text.find("Split") != text.npos) return;
   if (log_.own_ranks.size() < kMostFacts) log_.own_ranks.insert(rank);
-  log_.behind_another_host = log_.behind_another_host || (rank > 0 && text.find(" nvmlDev 0 ") != text.npos);
-}
-
-// True if the number of a communicator is its own: splits of 2.18 to 2.22 have one by their parent and
-// colour, and up to 2.20 their lines look like others', so that only a process's first one is sure.
-bool NcclLogReader::is_first(const Message& message, std::string_view id) {
-  if (message.text.starts_with("ncclCommInit")) return true;
-  const auto began = [&](const auto& each) { return each.second.processes.contains(*message.process); };
-  return message.text.starts_with("comm ") && std::ranges::any_of(log_.bootstrap, began) &&
-         first_ids_.try_emplace(*message.process, id).first->second == id;
-}
-
-// "… rank 3 nranks 16 cudaDev 3 … commId 0x9a1d - Init START".
-void NcclLogReader::note_communicator(const Message& message) {
-  constexpr std::size_t kMostSizes = 8, kMostTellers = 8;
-  const std::string_view text = message.text, id = word_after(text, " commId ");
-  const int ranks = number_after(text, " nranks ");
-  const bool whole = text.find(" - Init ") != text.npos && is_digits(word_after(text, " rank "));
-  if (id.empty() || ranks == 0 || !whole || !message.process || id.size() > kLongestNetwork ||
-      !is_first(message, id))
-    return;
-  auto found = log_.communicators.find(id);
-  if (found == log_.communicators.end()) {
-    if (log_.communicators.size() >= kMostFacts) return;
-    found = log_.communicators.emplace(std::string(id), Communicator()).first;
-  }
-  const auto note = [&](std::map<int, LogFact>& facts, int what, std::size_t most) {
-    if (facts.size() >= most && !facts.contains(what)) return;
-    LogFact& fact = facts.try_emplace(what, LogFact{message.line, {}}).first->second;
-    if (fact.processes.size() < kMostTellers) fact.processes.insert(*message.process);
-  };
-  note(found->second.sizes, ranks, kMostSizes);
-  note(found->second.ranks, number_after(text, " rank "), kMostFacts);
-}
-
-// A rank of the whole job that another process of its host takes up and brings through: the process before it
-// was of a run that a launcher started anew.
-void NcclLogReader::drop_earlier_run(const Message& message) {
-  const std::string rank = rank_of_all(message.text);
-  const std::string_view own = message.thread.substr(0, message.thread.rfind(':'));
-  const std::string host(own.substr(0, own.rfind(':') + 1)), process = std::string(own) + " ";
-  if (host.empty()) return;
-  std::erase_if(log_.initialising, [&](const auto& each) {
-    return each.first.ends_with(rank) && each.first.starts_with(host) && !each.first.starts_with(process);
-  });
 }
 
 // "comm 0x55d9 rank 0 nRanks 16 nNodes 2 localRanks 8 …" (from 2.20), "comm 0x55d9 rank 0 nranks 16 cudaDev 0
@@ -560,7 +367,6 @@ void NcclLogReader::read_initialisation(const Message& message) {
   const std::string_view text = message.text;
   log_.nodes = std::max(log_.nodes, number_after(text, " nNodes "));
   note_rank(text);
-  note_communicator(message);
   const std::string of = std::string(message.thread.substr(0, message.thread.rfind(':'))) + " " +
                          std::string(word_after(text, "comm ")) + rank_of_all(text);
   log_.ended = log_.ended || text.find("Destroy COMPLETE") != text.npos;
@@ -568,7 +374,7 @@ void NcclLogReader::read_initialisation(const Message& message) {
   if (text.find("Init COMPLETE") == text.npos) return;
   ++log_.initialised;
   log_.initialising.erase(of);
-  if (number_after(text, " nranks ") >= log_.ranks) drop_earlier_run(message);
+  log_.last_error.reset();  // all its ranks live
 }
 
 // A harmless WARN that an error's trace follows in the same thread was none: "init.cc:1303 -> 2".
@@ -660,13 +466,6 @@ void NcclLogReader::read_devices(const Message& message) {
 
 bool NcclLogReader::read_network(const Message& message) {
   const std::string_view text = message.text;
-  // "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'".
-  if (const auto direct = text_behind(text, "NET/IB : GPU Direct RDMA ")) {
-    const auto device = text_behind(*direct, " for HCA ");
-    if (!device) return false;
-    message.note(direct->starts_with("Enabled") ? log_.gdr_on : log_.gdr_off, name_after(*device, "'", "'"));
-    return true;
-  }
   if (text.find("NET/IB : No device found") != text.npos) {
     message.note(log_.no_device, "NET/IB : No device found.");
     return true;
@@ -684,24 +483,17 @@ bool NcclLogReader::read_network(const Message& message) {
     message.note(log_.plugins, "NCCL's own plugin");
     return true;
   }
-  if (text.find("NET/OFI Selected") != text.npos) {
-    const std::string_view nics = word_after(text, "(found ");
-    if (is_digits(nics)) message.note(log_.efa_nics, nics.substr(0, kLongestNetwork));
-    return true;
-  }
   if (const auto plugin = text_behind(text, "Plugin Path : ")) {
     message.note(log_.plugins, plugin->substr(plugin->rfind('/') + 1));
     return true;
   }
   if (const auto via = name_after(text, " via NET/", "/"); !via.empty()) {
     message.note(log_.transports, "NET/" + std::string(via));
-    message.note(log_.gdr_channels, text.find("/GDRDMA") == text.npos ? "without" : "with");
     return true;
   }
   for (const std::string_view local : {std::string_view("P2P"), std::string_view("SHM")}) {
     if (text.find(" via " + std::string(local) + "/") == text.npos) continue;
     message.note(log_.local_transports, local);
-    if (local == "P2P") note_gpus(text);
     return true;
   }
   if (read_interfaces(message)) return true;
@@ -714,21 +506,6 @@ bool NcclLogReader::read_network(const Message& message) {
     }
   }
   return false;
-}
-
-// "Channel 00 : 6[6] -> 10[2] via P2P/IPC": rank and GPU of both ends; GPUs are device numbers or, in some
-// versions, bus ids.
-void NcclLogReader::note_gpus(std::string_view text) {
-  const std::size_t arrow = text.find(" -> ");
-  if (arrow == text.npos) return;
-  for (const std::string_view end : {word_before(text, arrow), word_after(text, " -> ")}) {
-    const std::size_t open = end.find('[');
-    if (open == end.npos || !end.ends_with(']') || !is_digits(end.substr(0, open)) || open > 7) continue;
-    const std::string_view gpu = end.substr(open + 1, std::min(end.size() - open - 2, kLongestNetwork));
-    if (log_.gpu_ranks.size() >= kMostFacts && !log_.gpu_ranks.contains(gpu)) continue;
-    std::set<int>& ranks = log_.gpu_ranks[std::string(gpu)];
-    if (ranks.size() < kMostFacts) ranks.insert(number_before(end, open));
-  }
 }
 
 // "NET/Socket : Using [0]eth0:10.1.2.3<0> [1]br-05ab:172.19.0.1<0>": each address that sockets take. Up
@@ -777,26 +554,23 @@ void NcclLogReader::note_unreachable(const Message& message, const NamedAddress&
 }
 
 bool NcclLogReader::read_failure(const Message& message) {
-  if (message.known && message.known->kind == LineKind::Harmless) return false;
-  auto failure = read_nccl_failure(message.text, message.warning, message.file);
-  if (!failure && message.known) failure = failure_of_line(*message.known, message.text);
+  auto failure = read_nccl_failure(message.text, message.warning);
   if (!failure) return false;
-  const bool closed = failure->code == Code::PeerClosed && !failure->peer.empty();
-  const std::size_t before = log_.failures.size();
   add_failure(message, *std::move(failure));
-  if (closed && log_.failures.size() > before) closed_ = {before, std::string(message.thread)};
   return true;
 }
 
-// A connection that closes while ranks meet has a trace through bootstrap.cc: "bootstrap.cc:701 -> 6".
-void NcclLogReader::read_closed(const Message& message) {
-  if (!closed_ || closed_->second != message.thread) return;
-  if (message.warning || message.text.find(" -> ") == message.text.npos) {
-    closed_.reset();
-  } else if (message.text.find("bootstrap.c") != message.text.npos) {
-    log_.failures[closed_->first].code = Code::BootstrapClosed;
-    closed_.reset();
-  }
+// An error that is not the network's, with which the log ended until this failure, led to it, unless another
+// failure stands before.
+void NcclLogReader::acquit(const NcclFailure& behind) {
+  const auto may_be_first = [&](const NcclFailure& each) {
+    return !each.retried && each.nearness() != Nearness::Slows && each.code != Code::UnknownWarning &&
+           (each.code != Code::UnreachableInterface || !each.peer.empty() || log_.initialised == 0);
+  };
+  if (!log_.ends_elsewhere() || !behind.may_follow_end() || std::ranges::any_of(log_.failures, may_be_first))
+    return;
+  failures_.emplace(std::string(to_string(Code::EndedElsewhere)), log_.failures.size());
+  log_.failures.push_back(*log_.last_error);
 }
 
 // Failures of one kind, port and row are one: a job that fails prints them for each channel and rank.
@@ -805,13 +579,9 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
   if (repeated &&
       std::ranges::any_of(log_.failures, [&](const NcclFailure& each) { return each.text == failure.text; }))
     return;
-  if (!failure.known) failure.known = message.known;
-  // A number that the line tells says more than its words.
-  if (failure.known && !failure.error) failure.code = failure.known->code;
+  if (log_.last_error) acquit(failure);
   const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
-  // Another program's has an interface of its own.
-  if (of_sockets && failure.device.empty() && !failure.known &&
-      failure.text.find("Gloo ") == std::string::npos) {
+  if (of_sockets && failure.device.empty()) {
     for (const auto& [interface, fact] : log_.bootstrap) {
       if (!message.process || fact.processes.contains(*message.process)) failure.device = interface;
     }
@@ -821,7 +591,6 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
                    std::to_string(failure.gid_index.value_or(-1)) + " " + failure.local_gid + " " +
                    std::to_string(failure.error.value_or(0));
   if (failure.code == Code::UnknownWarning) of += failure.text;
-  if (failure.known) of += failure.known->words;
   std::string time = clock_in(message.before);
   if (time.empty()) time = clock_in(stamp_);
   const auto known = failures_.find(of);

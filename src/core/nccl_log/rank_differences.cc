@@ -34,10 +34,9 @@ struct Odd {
   std::map<std::string, std::vector<std::size_t>> others;
   bool majority = false;
 };
-std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, const std::vector<std::size_t>& among,
-                          NcclLog::Facts NcclLog::*facts) {
+std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, NcclLog::Facts NcclLog::*facts) {
   std::map<std::string, std::vector<std::size_t>> of;
-  for (const std::size_t i : among) {
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (!speaks(ranks[i]) || (ranks[i].log.*facts).empty()) continue;
     of[facts == &NcclLog::versions ? version_numbers(ranks[i].log) : listed(ranks[i].log.*facts)].push_back(
         i);
@@ -51,7 +50,7 @@ std::optional<Odd> odd_of(const std::vector<RankLog>& ranks, const std::vector<s
     };
     return rank(left) < rank(right);
   });
-  Odd odd{most->first, of, 2 * most->second.size() > among.size()};
+  Odd odd{most->first, of, 2 * most->second.size() > ranks.size()};
   odd.others.erase(odd.usual);
   return odd;
 }
@@ -109,8 +108,7 @@ std::string line_behind(const NcclLog::Facts& facts) {
 
 class Comparison {
  public:
-  Comparison(const std::vector<RankLog>& ranks, const std::vector<std::size_t>& among)
-      : ranks_(ranks), among_(among), met_(have_met(ranks)) {}
+  explicit Comparison(const std::vector<RankLog>& ranks) : ranks_(ranks), met_(have_met(ranks)) {}
 
   std::vector<RankDifference> compare() && {
     compare_networks();
@@ -118,56 +116,32 @@ class Comparison {
     compare_devices();
     compare_versions();
     compare_indexes();
-    compare_direct();
     compare_values();
     compare_bootstraps();
-    find_twins();
     return std::move(into_);
   }
 
  private:
   void compare_networks() {
-    const auto odd = odd_of(ranks_, among_, &NcclLog::networks);
+    const auto odd = odd_of(ranks_, &NcclLog::networks);
     if (!odd) return;
     for (const auto& [has, of] : odd->others) {
       const NcclLog& log = ranks_[of.front()].log;
       const std::string row = "network " + has + " instead of " + odd->usual;
-      const std::string_view name = has == kSockets ? own_variable(log, odd->usual) : std::string_view();
+      const std::string_view name = has == kSockets ? variable_of_sockets(log) : std::string_view();
       const std::string none = log.no_device.empty() ? "" : ": NET/IB found no device there";
       const std::string value =
           name.empty() ? "" : (none.empty() ? ": " : ", and reads ") + value_read(log, name);
-      into_.push_back({Code::MixedNetworks, Severity::Error, of, row + none + value, row, remedy_for(name)});
-      blamed_.insert(name);
+      into_.push_back({Code::MixedNetworks, Severity::Error, of, row + none + value, row, {}});
     }
-  }
-
-  // The variable by which a rank came to sockets, unless one of the usual network reads the same value.
-  [[nodiscard]] std::string_view own_variable(const NcclLog& log, const std::string& usual) const {
-    const std::string_view name = variable_of_sockets(log);
-    if (name.empty()) return {};
-    const std::string value = listed(log.values.find(name)->second);
-    const bool alike = std::ranges::any_of(among_, [&](std::size_t i) {
-      const auto read = ranks_[i].log.values.find(name);
-      return listed(ranks_[i].log.networks) == usual && read != ranks_[i].log.values.end() &&
-             listed(read->second) == value;
-    });
-    return alike ? std::string_view() : name;
-  }
-  static std::string remedy_for(std::string_view name) {
-    if (name.empty()) return {};
-    if (name == variable::kIbHca)
-      return "Compare the list with ls /sys/class/infiniband there: correct it, or set it on no rank; where "
-             "the devices are there, look for /dev/infiniband and the memory lock limit.";
-    return "Take " + std::string(name) +
-           " out of what starts that rank (its pod, image or script), or set it alike on all ranks.";
   }
 
   // Ranks that use one kind of link alone; one that uses both tells so itself. On one node nothing goes over
   // them.
   void compare_links() {
-    const auto odd = odd_of(ranks_, among_, &NcclLog::links);
+    const auto odd = odd_of(ranks_, &NcclLog::links);
     const bool one_node =
-        std::ranges::any_of(among_, [this](std::size_t i) { return ranks_[i].log.nodes == 1; });
+        std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.nodes == 1; });
     if (!odd || entries_in(odd->usual) > 1 || one_node) return;
     for (const auto& [has, of] : odd->others) {
       if (entries_in(has) > 1) continue;
@@ -182,8 +156,8 @@ class Comparison {
   }
 
   void compare_devices() {
-    const auto odd = odd_of(ranks_, among_, &NcclLog::devices);
-    if (!odd || std::ranges::any_of(among_, [this](std::size_t i) { return ranks_[i].log.device_line_cut; }))
+    const auto odd = odd_of(ranks_, &NcclLog::devices);
+    if (!odd || std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.device_line_cut; }))
       return;
     for (const auto& [has, of] : odd->others) {
       // Where each rank has a device of its own, none is the odd one.
@@ -206,7 +180,7 @@ class Comparison {
   }
 
   void compare_versions() {
-    const auto odd = odd_of(ranks_, among_, &NcclLog::versions);
+    const auto odd = odd_of(ranks_, &NcclLog::versions);
     if (!odd) return;
     for (const auto& [has, of] : odd->others) {
       const std::string row = "NCCL " + has + " instead of " + odd->usual;
@@ -215,35 +189,12 @@ class Comparison {
   }
 
   void compare_indexes() {
-    const auto odd = odd_of(ranks_, among_, &NcclLog::gid_indexes);
+    const auto odd = odd_of(ranks_, &NcclLog::gid_indexes);
     if (!odd) return;
     for (const auto& [has, of] : odd->others) {
       const std::string row = "GID index " + has + " instead of " + odd->usual;
       into_.push_back({Code::RankIndexDiffers, Severity::Info, of, row, row, {}, false});
     }
-  }
-
-  // Ranks with GPUDirect RDMA on a channel at least, beside ranks without.
-  void compare_direct() {
-    std::vector<std::size_t> others;
-    bool direct = false;
-    for (const std::size_t rank : among_) {
-      const NcclLog& log = ranks_[rank].log;
-      if (uses_sockets(log)) continue;  // told as its network
-      const bool off = !log.gdr_off.empty() && log.gdr_on.empty();
-      if (log.gdr_channels.contains("with")) {
-        direct = true;
-      } else if (!log.gdr_channels.empty() || off) {
-        others.push_back(rank);
-      }
-    }
-    if (direct && !others.empty())
-      into_.push_back({Code::NoGpuDirect,
-                       Severity::Warning,
-                       others,
-                       "channels are without GPU Direct RDMA, those of other ranks have it",
-                       "channels without it",
-                       {}});
   }
 
   // Variables that have to be equal on all ranks, or should be on one fabric, as NCCL read them. Where a log
@@ -252,7 +203,7 @@ class Comparison {
     std::map<std::string_view, std::map<std::string, std::vector<std::size_t>>> read;
     std::map<std::pair<std::string_view, std::string>, std::string>
         spellings;  // the first one of each meaning
-    for (const std::size_t rank : among_) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       for (const auto& [name, values] : ranks_[rank].log.values) {
         const Variable* known = find_nccl_variable(name);
         if (known && (known->ranks == Ranks::Equal || known->ranks == Ranks::Fabric)) {
@@ -269,18 +220,6 @@ class Comparison {
     const auto size = [](const auto& each) { return each.second.size(); };
     const auto usual = std::ranges::max_element(of, {}, size);
     const std::string is = std::string(variable.name) + "=";
-    std::size_t telling = 0;
-    for (const auto& [value, ranks] : of) telling += ranks.size();
-    if (!blamed_.contains(variable.name) &&
-        telling < static_cast<std::size_t>(std::ranges::count_if(
-                      among_, [this](std::size_t i) { return speaks(ranks_[i]); })))
-      into_.push_back({Code::ValuesDiffer,
-                       Severity::Info,
-                       usual->second,
-                       is + usual->first + ", of which not all logs tell",
-                       {},
-                       {},
-                       false});
     const bool equal = variable.ranks == Ranks::Equal;
     for (const auto& [value, ranks] : of) {
       if (value == usual->first) continue;
@@ -297,11 +236,11 @@ class Comparison {
   // Interfaces of unlike names on unlike networks may not reach each other, nor one inside a host another
   // one. Pods' networks are unlike by node, and routed: their names are alike.
   void compare_bootstraps() {
-    const auto odd = odd_of(ranks_, among_, &NcclLog::bootstrap);
+    const auto odd = odd_of(ranks_, &NcclLog::bootstrap);
     if (!odd) return;
     std::set<std::string_view> usual;
     std::string address;
-    for (const std::size_t rank : among_) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       if (listed(ranks_[rank].log.bootstrap) != odd->usual) continue;
       for (const auto& [own, fact] : ranks_[rank].log.addresses) {
         usual.insert(network_of(own));
@@ -330,35 +269,8 @@ class Comparison {
     }
   }
 
-  // Ranks of two hosts with one address: containers behind their hosts' bridges.
-  void find_twins() {
-    if (met_) return;
-    std::map<std::string_view, std::vector<std::size_t>> by_address;
-    for (const std::size_t rank : among_) {
-      for (const auto& [address, fact] : ranks_[rank].log.addresses) {
-        if (!begins_with_any(address, {"127.", "169.254.", "fe80:"})) by_address[address].push_back(rank);
-      }
-    }
-    for (const auto& [address, of] : by_address) {
-      std::set<std::string> hosts;
-      for (const std::size_t rank : of) {
-        for (const std::string& process : ranks_[rank].log.process_names)
-          hosts.insert(process.substr(0, process.rfind(':')));
-      }
-      if (hosts.size() < 2) continue;
-      into_.push_back(
-          {Code::UnreachableInterface, Severity::Warning, of,
-           join_some(hosts, kMostSharing) + " have one address, " + std::string(address),
-           "the address " + std::string(address),
-           "If these are several machines, run the containers with the host's network (--network host, "
-           "hostNetwork), or with one that hosts reach each other by."});
-    }
-  }
-
   const std::vector<RankLog>& ranks_;
-  const std::vector<std::size_t>& among_;
   const bool met_;
-  std::set<std::string_view> blamed_;  // variables that are told to be why networks differ
   std::vector<RankDifference> into_;
 };
 
@@ -376,9 +288,8 @@ bool have_met(const std::vector<RankLog>& ranks) {
   return std::ranges::any_of(ranks, [](const RankLog& rank) { return rank.log.initialised > 0; });
 }
 
-std::vector<RankDifference> differences_of(const std::vector<RankLog>& ranks,
-                                           const std::vector<std::size_t>& among) {
-  return Comparison(ranks, among).compare();
+std::vector<RankDifference> differences_of(const std::vector<RankLog>& ranks) {
+  return Comparison(ranks).compare();
 }
 
 }  // namespace nccl_env

@@ -29,9 +29,8 @@ bool speaks(const RankLog& rank);
 std::string listed(const NcclLog::Facts& facts);
 // True if a rank came through its initialisation, for which all had to take part.
 bool have_met(const std::vector<RankLog>& ranks);
-// Returns the differences among some of the ranks, in the order of their subjects: network, links, HCAs,
-// version, GID index, GPUDirect RDMA, values, bootstrap interfaces, addresses.
-std::vector<RankDifference> differences_of(const std::vector<RankLog>& ranks,
-                                           const std::vector<std::size_t>& among);
+// Returns the differences among the ranks, in the order of their subjects: network, links, HCAs,
+// version, GID index, values, bootstrap interfaces, addresses.
+std::vector<RankDifference> differences_of(const std::vector<RankLog>& ranks);
 
 }  // namespace nccl_env

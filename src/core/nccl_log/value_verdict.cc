@@ -94,24 +94,15 @@ class Judge {
   VerifiedValue judge_of_engine() && {
     const EngineLog& log = *engine();
     const std::string reader = &log == &log_.ucx ? "UCX" : "NVSHMEM";
-    judged_.evidence = log.lines == 0      ? "the log has no line of " + reader + "'s"
-                       : &log == &log_.ucx ? "no line of it; needs UCX_LOG_LEVEL=info"
-                                           : "no line of it; needs NVSHMEM_DEBUG=INFO";
-    if (const auto read = log.values.find(judged_.name); read != log.values.end()) {
-      const auto other =
-          std::ranges::find_if(read->second, [&](const auto& each) { return each.first != *judged_.value; });
-      const bool same = other == read->second.end();
-      const auto& [value, line] = same ? *read->second.begin() : *other;
-      end(same ? LogVerdict::Used : LogVerdict::Overridden, line,
-          reader + " reads " + value + (same ? "" : ": an entrypoint, launcher or shell set it anew"));
-    }
+    judged_.evidence = "no line of it; needs " +
+                       (reader == "UCX" ? std::string("UCX_LOG_LEVEL=info") : "NVSHMEM_DEBUG=INFO");
     if (is("UCX_NET_DEVICES") || is("NVSHMEM_HCA_LIST")) judge_devices(log, reader);
     return std::move(judged_);
   }
 
   // The devices of another engine's list: those that it uses, and those that it lacks.
   void judge_devices(const EngineLog& log, const std::string& reader) {
-    if (judged_.verdict == LogVerdict::Overridden || judged_.value->starts_with('^')) return;
+    if (judged_.value->starts_with('^')) return;
     std::vector<std::string> entries;
     for (std::size_t begin = 0; begin < judged_.value->size() && entries.size() < kMostListed;) {
       const std::size_t comma = std::min(judged_.value->find(',', begin), judged_.value->size());

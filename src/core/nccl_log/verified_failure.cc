@@ -10,9 +10,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/nccl_log/failure_context.h"
-#include "nccl_env/core/nccl_log/failure_words.h"
 #include "nccl_log/log_facts.h"
-#include "nccl_log/unknown_failure.h"
 #include "nccl_log/value_verdict.h"
 
 namespace nccl_env {
@@ -21,8 +19,7 @@ namespace {
 // A run of which the log shows one host alone, and that it came to channels inside it or to its end: most
 // likely nothing went over a network.
 bool ran_on_one_host(const NcclLog& log) {
-  return log.is_inside_node() ||
-         (log.came_to_results() && log.hosts <= 1 && log.nodes < 2 && log.transports.empty());
+  return log.is_inside_node() || (log.ended && log.hosts <= 1 && log.nodes < 2 && log.transports.empty());
 }
 
 using Failures = std::vector<NcclFailure>;
@@ -37,28 +34,12 @@ bool has_failed_connection(const Failures& all) {
          });
 }
 
-// True if the plugin failed, and no connection did: an interface that reaches no other host did no harm yet.
-bool is_of_plugin(const Failures& all) {
-  return has(all, Code::PluginFailed) && !has(all, Code::NoConnection) && !has(all, Code::NoInterface);
-}
-
 // Ranks that met over an interface reach each other by it. One beside the first is the lead where no
 // connection failed.
 bool is_unreachable(const NcclFailure& failure, const NcclLog& log, const Failures& all) {
   if (!failure.peer.empty()) return true;
-  if (log.initialised > 0 || log.is_of_one_node() || is_of_plugin(all) || ran_on_one_host(log)) return false;
+  if (log.initialised > 0 || log.is_of_one_node() || ran_on_one_host(log)) return false;
   return !failure.text.starts_with("NET/Socket") || !has_failed_connection(all);
-}
-
-// NCCL takes another network: where that is sockets, FellBack says so.
-bool is_of_left_plugin(const NcclFailure& failure, const Failures& all) {
-  return failure.code == Code::PluginFailed &&
-         (failure.text.find("initialization failed") != std::string::npos ||
-          failure.text.find("No eligible providers") != std::string::npos) &&
-         std::ranges::any_of(all, [](const NcclFailure& other) {
-           return other.code != Code::PluginFailed &&
-                  (other.code != Code::UnreachableInterface || !other.peer.empty());
-         });
 }
 
 // True if a line behind the port's last error tells that it is active again.
@@ -71,51 +52,17 @@ bool came_back(const NcclFailure& failure, const NcclLog& log) {
 
 // True if the log shows that the run did without what failed.
 bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures& all) {
-  // libibverbs warns of each driver; another one's devices serve.
-  if (failure.code == Code::LibraryMismatch && failure.text.starts_with("libibverbs: Warning"))
-    return !log.devices.empty();
-  // An event of a port, which NCCL itself does not call fatal, behind which the run came to its end.
-  const bool event = failure.code == Code::LinkDown || failure.code == Code::GidTableChanged;
-  if (event && log.finished > failure.last_line) return true;
-  // A full GPU that the program met and went on from, or a port that came back: the run came to its end, or
-  // the one process, which no exception ended, to later steps, and nothing failed behind it.
-  const bool raised = failure.text.starts_with("[rank") || !exception_of(failure.text).empty();
-  const bool went_on =
-      log.finished > failure.last_line || (log.worked > failure.last_line && log.processes <= 1 && !raised);
-  if ((failure.code == Code::GpuOutOfMemory || (event && came_back(failure, log))) && went_on)
-    return std::ranges::none_of(all, [&](const NcclFailure& other) { return other.line > failure.line; });
-  // A script's shell that somebody ends behind the run.
-  if (failure.text == "Terminated" && (log.came_to_results() || log.finished > 0)) return true;
-  if (!log.came_to_results()) return false;
-  // A program's error, of which it tells no more, and behind which it came to its own end and NCCL's.
-  if (failure.code == Code::UnknownWarning && failure.known && failure.known->words.empty())
-    return log.ended && log.finished > failure.last_line;
+  if (!log.ended) return false;
   // UCX asks each adapter at its start, also one that nothing needs.
-  if (failure.code == Code::MemoryLock)
-    return failure.text.find("ulimit -l") != std::string::npos ||
-           failure.text.starts_with("libibverbs: Warning");
-  // The kernel tells of any port; NCCL of those that it uses, and of each that comes back.
-  const bool lost = failure.text.find("port error") != std::string::npos && !came_back(failure, log);
-  return failure.code == Code::LinkDown && !lost && std::ranges::none_of(all, &NcclFailure::is_of_transfer);
-}
-
-// True if the log shows what the job waited in when its time limit came.
-bool waited(const NcclLog& log) {
-  return !log.initialising.empty() || (log.table_line > 0 && log.initialised > 0 && !log.came_to_results());
+  if (failure.code == Code::MemoryLock) return failure.text.find("ulimit -l") != std::string::npos;
+  // NCCL tells of the ports that it uses, and of each that comes back.
+  return failure.code == Code::LinkDown && came_back(failure, log) &&
+         std::ranges::none_of(all, &NcclFailure::is_of_transfer);
 }
 
 // True if NCCL ends, hangs or is slow because of the failure. `all`: of the log; `follows`: follows_gids().
 bool counts(const NcclFailure& failure, const NcclLog& log, const Failures& all, bool follows) {
-  // UCX names variables that it does not know, such as those of another of its releases.
-  if (failure.retried || failure.code == Code::UnknownVariable) return false;
-  // Slurm tells in several lines that it ends the step.
-  const bool of_limit =
-      failure.is_time_limit() || (failure.code == Code::GaveUp && !limit_text(log).empty() &&
-                                  failure.text.find("srun: ") != std::string::npos);
-  if (of_limit && waited(log)) return false;
-  if (is_of_left_plugin(failure, all) || is_survived(failure, log, all)) return false;
-  // A store that answered later.
-  if (failure.code == Code::RendezvousFailed && (log.initialised > 0 || !log.completed.empty())) return false;
+  if (failure.retried || is_survived(failure, log, all)) return false;
   if (failure.code == Code::GidTableChanged) return !follows;
   if (failure.code == Code::NoVerbsLibrary)
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node() && !ran_on_one_host(log);
@@ -174,7 +121,7 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
     if (!verified.counts || is_bad(value.verdict) || failure.code == Code::NoConnection) continue;
     value.verdict = LogVerdict::Failed;
     value.line = failure.line;
-    value.evidence = describe(failure) + ": " + words_of(failure, log, verified.variable).meaning;
+    value.evidence = describe(failure) + ": " + std::string(words_of(failure).meaning);
   }
   if (verified.of_pod) return verified;
   const auto read = log.values.find(blamed);

@@ -16,29 +16,17 @@ using Json = nlohmann::json;
 
 // Members that hold the line: those of runtimes and collectors, then those of a program's own logger, which
 // data of a job may have, too.
-constexpr string_view kWrapped[] = {"log", "MESSAGE", "textPayload"};
+constexpr string_view kWrapped[] = {"log", "textPayload"};
 constexpr string_view kLogged[] = {"message", "msg", "event"};
 constexpr string_view kOfLoggers[] = {"level",     "levelname",  "severity", "time",
                                       "timestamp", "@timestamp", "ts"};
 constexpr string_view kTimes[] = {"time", "timestamp", "@timestamp", "ts"};
 
-// journald gives the bytes of a line that has colours as numbers.
-std::optional<std::string> text_of(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return std::nullopt;
-  std::string bytes;
-  for (const Json& byte : value) {
-    if (!byte.is_number_unsigned()) return std::nullopt;
-    bytes += static_cast<char>(byte.get<unsigned>());
-  }
-  return bytes;
-}
-
 template <class Names>
 std::optional<std::string> member_of(const Json& object, const Names& names) {
   for (const string_view name : names) {
     if (const auto found = object.find(name); found != object.end()) {
-      if (auto text = text_of(*found)) return text;
+      if (found->is_string()) return found->get<std::string>();
     }
   }
   return std::nullopt;
@@ -96,20 +84,6 @@ std::size_t size_of_time(string_view text) {
   return blank == text.npos || blank > kLongestTime ? 0 : blank + 1;
 }
 
-// "Nov 27 10:00:00 gpu-1 train[4711]: "
-std::size_t size_of_syslog(string_view text) {
-  constexpr string_view kForm = "Aaa 00 00:00:00 ";
-  if (text.size() <= kForm.size()) return 0;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    const bool digit = kForm[i] == '0', fits = is_digit(text[i]) || (i == 4 && text[i] == ' ');
-    if (digit ? !fits : is_alphanumeric(kForm[i]) ? !is_alphanumeric(text[i]) : text[i] != kForm[i]) return 0;
-  }
-  const std::size_t host = text.find(' ', kForm.size());
-  const std::size_t colon = host == text.npos ? host : text.find(": ", host);
-  if (colon == text.npos || text.substr(host + 1, colon - host - 1).find(' ') != text.npos) return 0;
-  return colon + 2;
-}
-
 // srun --label's "12: "; "worker-1  | " of Compose; "[pod/worker-1/main] " of kubectl logs --prefix.
 std::size_t size_of_label(string_view text) {
   if (text.starts_with("[pod/")) {
@@ -127,7 +101,6 @@ std::size_t size_of_label(string_view text) {
 // The size of the prefix: a time with the stream's mark behind it, as containerd writes both ("stderr F ").
 std::size_t size_of_prefix(string_view text) {
   std::size_t size = size_of_time(text);
-  if (size == 0) size = size_of_syslog(text);
   if (size == 0) return size_of_label(text);
   if (begins_with_any(text.substr(size), {"stdout F ", "stderr F ", "stdout P ", "stderr P "})) size += 9;
   return size;

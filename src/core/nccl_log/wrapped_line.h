@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line as loggers, launchers and terminals wrap it: Docker's, fluentd's and journald's JSON, containerd's
-// CRI form, time stamps, the prefixes of syslog, Slurm and Compose, colours.
+// A line as loggers, launchers and terminals wrap it: Docker's and fluentd's JSON, containerd's
+// CRI form, time stamps, the prefixes of Slurm and Compose, colours.
 #pragma once
 
 #include <string>

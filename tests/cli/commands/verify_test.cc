@@ -82,11 +82,11 @@ TEST_F(Verify, SeveralLogsAreTheRanksOfAJob) {
 }
 
 TEST_F(Verify, ARankThatWroteNothingStopsNoOther) {
-  const std::string lost = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
+  const std::string lost = "gpu-1:1:1 [0] x.cc:1 NCCL WARN Cuda failure 2 'out of memory'\n";
   const std::string bad = write("a.log", kGood + lost), empty = write("b.log", "");
   const CliResult result = run_cli({"verify", bad, empty});
   EXPECT_EQ(result.code, 1) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("GpuOutOfMemory"));
+  EXPECT_THAT(result.out, HasSubstr("EndedElsewhere"));
   EXPECT_THAT(result.out, HasSubstr("no line of NCCL's,\n  though others wait or failed"));
   EXPECT_EQ(run_cli({"verify", empty, empty}).code, 3);
   EXPECT_EQ(run_cli({"verify", empty}).code, 3);
@@ -101,7 +101,7 @@ TEST_F(Verify, CarriageReturnsPartALine) {
   for (int i = 0; i < 5000; ++i) bars += " 10%|#         | " + std::to_string(i) + "/5000 [00:10]\r";
   const CliResult result = run_cli({"verify", write("bars.log", kGood + bars + error)});
   EXPECT_EQ(result.code, 1) << result.out;
-  EXPECT_THAT(result.out, HasSubstr("\n4: peer 10.0.0.2<47>"));
+  EXPECT_THAT(result.out, HasSubstr("Line 4: peer 10.0.0.2<47>"));
   std::string windows = kBad;
   for (std::size_t at = windows.find('\n'); at != windows.npos; at = windows.find('\n', at + 2))
     windows.insert(at, "\r");
@@ -128,11 +128,8 @@ TEST_F(Verify, HugeLinesAndBinaryJunkAreReadInPieces) {
   EXPECT_THAT(result.out, HasSubstr("NCCL uses mlx5_1:1"));
 }
 
-TEST_F(Verify, AFileThatIsNoLogIsNamed) {
+TEST_F(Verify, AFileWithoutALineIsNamed) {
   expect_shown(run_cli({"verify", "-"}, ""), 3);
-  const std::string packed = write("train.log.gz", "\x1f\x8b\x08xx\n"), good = write("good.log", kGood);
-  expect_shown(run_cli({"verify", packed}), 2);
-  EXPECT_EQ(run_cli({"verify", good, packed}).code, 2);
   EXPECT_EQ(run_cli({"verify", "-"}, std::string(3, '\0') + "\n" + kGood).code, 0)
       << "a log that was truncated";
 }

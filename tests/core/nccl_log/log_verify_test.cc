@@ -48,7 +48,7 @@ const std::string kFolder = tests::in_source("/tests/data/logs/");
 struct Case {
   std::string log;
   std::vector<std::string> codes;  // one of them is named
-  bool good = false;
+  bool good = false, nothing = false;
   std::string words;  // of the cause as its thread tells it, in those lines
 };
 
@@ -69,7 +69,7 @@ std::vector<Case> cases() {
     std::getline(columns, codes, '\t');
     std::getline(columns, answer, '\t');
     std::getline(columns, words, '\t');
-    Case one{log, {}, answer == "good", words};
+    Case one{log, {}, answer != "bad", answer == "nothing", words};
     std::istringstream names(codes);
     while (std::getline(names, code, ',')) {
       if (code != "-") one.codes.push_back(code);
@@ -84,7 +84,7 @@ class PostedLog : public ::testing::TestWithParam<Case> {};
 TEST_P(PostedLog, IsDiagnosedInItsFirstThreeLines) {
   std::ifstream file(kFolder + GetParam().log);
   const NcclLog log = read(file);
-  EXPECT_TRUE(log.speaks());
+  EXPECT_EQ(log.speaks(), !GetParam().nothing);
   const LogVerification verification = verify_log(log, {});
   EXPECT_EQ(is_good(verification.findings), GetParam().good) << verification.sentence;
   std::istringstream text(render_text(verification, log));
@@ -111,10 +111,8 @@ TEST_P(PostedLog, IsReadAlikeHoweverItIsWrapped) {
   using Wrap = std::string (*)(const std::string&);
   constexpr Wrap kWraps[] = {
       [](const std::string& line) { return json_line(line + "\n", "log"); },
-      [](const std::string& line) { return json_line(line, "MESSAGE"); },
       [](const std::string& line) { return json_line(line, "message"); },
       [](const std::string& line) { return "2026-11-27T10:00:00.123456789Z stderr F " + line; },
-      [](const std::string& line) { return "Nov 27 10:00:00 n1 train[4711]: " + line; },
       [](const std::string& line) { return " 0: " + line; },
       [](const std::string& line) { return "worker-1  | " + line; },
       [](const std::string& line) { return "[default0]:" + line; },
@@ -161,16 +159,6 @@ TEST(Cause, ComesBeforeWhatFollowsWhereverItStands) {
   const std::string unknown = kWarn + "never seen\n";
   EXPECT_EQ(first_code(closed + unknown + gave_up), "UnknownWarning");
   EXPECT_EQ(first_code(unknown + closed + shm), "SharedMemory");
-}
-
-TEST(Cause, LeadsOnlyToWhatCanFollowFromIt) {
-  const std::string refused = kWarn +
-                              "NET/IB : Got completion from peer 10.0.0.2<41> with status=12 opcode=0 len=0 "
-                              "vendor err 129 (Send) localGid fe80::1 remoteGidsfe80::2 hca mlx5_0\n";
-  const std::string full = "[rank9]: torch.OutOfMemoryError: CUDA out of memory.\n";
-  EXPECT_THAT(
-      verify(refused + full).sentence,
-      AllOf(HasSubstr("The log also tells GpuOutOfMemory in line 2."), Not(HasSubstr("may have led"))));
 }
 
 TEST(FellBack, DoubtsTheListThatNcclReads) {
@@ -327,62 +315,10 @@ TEST(PortsEvent, IsFoundAtThePeerOfTheError) {
               HasSubstr("whose peer node-b<4711> had it"));
 }
 
-const std::string kLimit =
-    "slurmstepd: error: *** STEP 1.0 ON n CANCELLED AT 2026-02-03T10:11:12 DUE TO TIME LIMIT ***\n";
 const std::string kStatus12 =
     "n:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4711> with status=12 opcode=0 "
     "len=0 "
     "vendor err 129 (Send) hca mlx5_0\n";
-
-TEST(LogVerify, ATimeLimitIsTheDiagnosisWhereNothingWasBeforeIt) {
-  const std::string runs = kInfo + "Using network IB\n";
-  EXPECT_TRUE(verify(runs + kLimit).sentence.starts_with("TimedOut: Slurm ended the job at its time limit"));
-  EXPECT_TRUE(verify(runs + kLimit + kStatus12).sentence.starts_with("TimedOut: Slurm ended"))
-      << "ranks that are ended lose each other";
-  const std::string behind = verify(runs + kStatus12 + kLimit).sentence;
-  EXPECT_TRUE(behind.starts_with("NoAnswer: ")) << behind;
-  EXPECT_THAT(behind, HasSubstr("The job's time limit ended it (line 3)."));
-  const std::string start = kInfo + "comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 - Init START\n";
-  const std::string waited = verify(runs + start + kLimit).sentence;
-  EXPECT_TRUE(waited.starts_with("InitNotEnded, ")) << waited;
-  EXPECT_THAT(waited, HasSubstr("; the job's time limit ended it (line 3)."));
-  EXPECT_FALSE(is_good(verify(runs + start + kLimit).findings));
-}
-
-TEST(LogVerify, AFullGpuThatTheRunWentOnFromIsANote) {
-  const std::string full = kInfo + "Using network IB\ntorch.OutOfMemoryError: CUDA out of memory. Tried to\n";
-  EXPECT_FALSE(is_good(verify(full + "step 9\n").findings)) << "nothing tells that it ended well";
-  for (const std::string end : {"Training finished in 3 s\n", "{'train_runtime': 3021.2, 'epoch': 3.0}\n",
-                                "`Trainer.fit` stopped: `max_epochs=3` reached.\n"}) {
-    const LogVerification verification = verify(full + end);
-    EXPECT_TRUE(is_good(verification.findings)) << end;
-    EXPECT_EQ(verification.sentence,
-              "NCCL runs over IB, and its log tells no failure that ended it (GpuOutOfMemory in line 2).");
-  }
-  EXPECT_FALSE(is_good(verify(full + "E api.py:826] failed (exitcode: 1) local_rank: 0 (pid: 73) of binary: "
-                                     "python\nTraining finished\n")
-                           .findings))
-      << "a rank ended";
-}
-
-TEST(LogVerify, AFailureThatTheOnlyProcessWentOnFromIsANote) {
-  const std::string steps = "step 9 loss 2.1\nstep 10 loss 2.0\n";
-  const std::string full = kInfo + "Using network IB\nbatch 64: CUDA out of memory, retrying with batch 32\n";
-  const LogVerification verification = verify(full + steps);
-  EXPECT_EQ(verification.sentence,
-            "NCCL runs over IB, and its log tells no failure that ended it (GpuOutOfMemory in line 2).");
-  EXPECT_FALSE(is_good(verify(full + "step 9 loss 2.1\n").findings)) << "another thread's line";
-  EXPECT_FALSE(is_good(verify("n:2:2 [1] NCCL INFO Using network IB\n" + full + steps).findings))
-      << "the steps may be another process's";
-  EXPECT_FALSE(is_good(verify(full + steps + kStatus12).findings));
-  EXPECT_FALSE(is_good(verify("[rank1]: torch.OutOfMemoryError: CUDA out of memory.\n" + steps).findings))
-      << "its process ended";
-  const std::string event = kInfo + "NET/IB : mlx5_1:1 Got async event : port ";
-  const std::string down =
-      kInfo + "Using network IB\nn:1:1 [0] x.cc:1 NCCL WARN NET/IB : mlx5_1:1 Got async event : port error\n";
-  EXPECT_TRUE(is_good(verify(down + event + "active\n" + steps).findings));
-  EXPECT_FALSE(is_good(verify(down + steps).findings));
-}
 
 TEST(LogVerify, ALogThatEndsBeforeTheInitialisationRunsOverNothing) {
   const std::string begins = kInfo + "Bootstrap: Using eth0:10.0.0.1<0>\n" + kInfo +
@@ -401,32 +337,9 @@ TEST(LogVerify, OnlyWhatStandsBehindTheCauseMayFollowFromIt) {
   EXPECT_THAT(told, HasSubstr("The log also tells TransferFailed in line 1."));
 }
 
-TEST(LogVerify, AnErrorThatEndsARankCountsBehindWhatOthersTellOfIt) {
-  const std::string closed =
-      "m:1:1 [0] NCCL INFO Using network IB\n"
-      "n:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer m<1>\n";
-  EXPECT_TRUE(verify(closed + "[rank1]: KeyError: 'ids'\n")
-                  .sentence.starts_with("UnknownWarning: An error that is not known here ended a rank"));
-  EXPECT_TRUE(verify(closed + "KeyError: 'ids'\n").sentence.starts_with("PeerClosed: "))
-      << "it may have gone on";
-  EXPECT_TRUE(verify(kStatus12 + "[rank1]: KeyError: 'ids'\n").sentence.starts_with("NoAnswer: "));
-}
-
 TEST(LogVerify, AClosedConnectionSendsToTheOtherRanksLog) {
   EXPECT_THAT(verify("n:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer m<1>\n").sentence,
               HasSubstr("a consequence, whose cause is in that rank's log."));
-}
-
-TEST(LogVerify, ARunThatWasStartedAnewLeavesNoOpenInitialisation) {
-  const auto told = [](const std::string& process, int rank, const std::string& state) {
-    return process + ":1 [0] NCCL INFO comm 0x" + std::to_string(rank) + " rank " + std::to_string(rank) +
-           " nranks 2 cudaDev 0 busId 1 - Init " + state + "\n";
-  };
-  const std::string first = told("n:7", 0, "START") + told("n:8", 1, "START");
-  EXPECT_TRUE(is_good(verify(first + told("n:9", 0, "COMPLETE") + told("n:10", 1, "COMPLETE")).findings));
-  EXPECT_FALSE(is_good(verify(first + told("n:9", 0, "COMPLETE")).findings)) << "rank 1 did not come again";
-  EXPECT_FALSE(is_good(verify(first + told("m:9", 0, "COMPLETE") + told("m:10", 1, "COMPLETE")).findings))
-      << "another host";
 }
 
 TEST(LogVerify, ARankWithoutALineIsNamedWhereTheLogHasSeveralHosts) {

@@ -41,12 +41,9 @@ enum class Code {
   PartlyUsed, UnreachableInterface, NoConnection, LinkDown, DeviceLost, MemoryLock, SharedMemory,
   GpuMemory,     // status 4 or 8, or a registration that is refused
   RemoteAccess,  // status 9 or 10
-  SegmentMissing, CumemHost,
-  DuplicateGpu, GpuOutOfMemory, GpuFault, GpuNotUsable, GpuPeer, NvlinkFabric, NotTheNetwork,
-  NoAlgorithm, GraphFile, TopologyFile, NoPath, OpenFiles, HostLimit, CommId, PortTaken,
-  FabricPeer, PluginFailed, WrongCall, StrangerConnected, BootstrapClosed, ConnectionBroken, SizesDiffer,
-  DeviceNotAvailable, NoTransport, RendezvousFailed, CallsDiffer, NcclVersionsDiffer,
-  LibraryMismatch, NoGpuDirect, InitNotEnded, MixedNetworks, ProgramError, LaunchFailed, Killed, Crashed,
+  SegmentMissing, StrangerConnected, ConnectionBroken, DeviceNotAvailable, NoTransport, NcclVersionsDiffer,
+  InitNotEnded, MixedNetworks,
+  EndedElsewhere,  // by an error that is not the network's
   UnknownWarning, PeerClosed, TimedOut,
   GaveUp,     // a call of NCCL's ended with an error, for whatever reason
   PodFailed,  // by the pod's status: a symptom, so the last of a pod's warnings

@@ -21,13 +21,10 @@ struct EngineLog {
       std::map<std::string, std::uint64_t, std::less<>>;  // what was said -> its first line; at most 256
 
   std::uint64_t lines = 0;
-  Lines versions;                                    // "1.19.0"
-  Lines devices;                                     // in use: "mlx5_0:1"
-  Lines interfaces;                                  // of UCX's TCP to other nodes
-  Lines lacking;                                     // named by a list, and not there: "mlx5_9:1", "mlx5_9"
-  Lines unjudged;                                    // warnings that are not known here
-  std::map<std::string, Lines, std::less<>> values;  // variable -> value as a process read it; at most 256
-  std::map<int, std::string> names;                  // of NVSHMEM: its device's number -> name; at most 256
+  Lines versions;                    // "1.19.0"
+  Lines devices;                     // in use: "mlx5_0:1"
+  Lines lacking;                     // named by a list, and not there: "mlx5_9:1", "mlx5_9"
+  std::map<int, std::string> names;  // of NVSHMEM: its device's number -> name; at most 256
 };
 
 struct EngineLine {
@@ -37,8 +34,6 @@ struct EngineLine {
 
 // Reads a line of UCX, or of NVSHMEM; nothing if it is another program's.
 std::optional<EngineLine> read_ucx_line(std::string_view text, std::uint64_t line, EngineLog& into);
-// Reads the line with which UCX ends a process, which lacks its name.
-std::optional<EngineLine> read_ucx_end(std::string_view text, std::uint64_t line, EngineLog& into);
 std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t line, EngineLog& into);
 
 // True if an entry of a list of devices, "mlx5_0" or "mlx5_0:1", names the device.

@@ -3,11 +3,9 @@
 // of its cause. What they do not prove stands as a question.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/nccl_log/nccl_failure.h"
@@ -23,13 +21,6 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log);
 std::string bridges_text(const NcclLog& log);
 // "NCCL_PROTO="LL" (line 4)", as NCCL reads it; "" where the log does not tell that.
 std::string value_read(const NcclLog& log, std::string_view name);
-// "the job's time limit ended it (line 31)"; "" where no line tells that.
-std::string limit_text(const NcclLog& log);
-// Returns two ranks of one group that wait in unlike calls, the one that is behind first; nothing where all
-// that tell theirs agree.
-std::optional<std::pair<std::uint64_t, std::uint64_t>> out_of_step(const NcclLog& log);
-// "Of one group, rank 2 waits in number 6, rank 0 waits in number 7: rank 2 is behind."; "" where none is.
-std::string step_text(const NcclLog& log);
 // Bridges of containers and virtual machines with the same address on each host, and their ends. Those of a
 // cluster's network (cni0, flannel.1) have a subnet of their own on each node, and are routed.
 bool is_inside_host(std::string_view interface);
@@ -37,9 +28,6 @@ bool is_inside_host(std::string_view interface);
 std::string hosts_of(const NcclFailure& failure, const NcclLog& log);
 // "gpu-1, gpu-2": the hosts that have this address of their own; "" unless there are several.
 std::string hosts_with(std::string_view peer, const NcclLog& log);
-// True if ranks of a node repeat GPUs, and processes of its one name have numbers that are far apart: these
-// may be two hosts of one name, which NCCL takes for one node.
-bool shares_host_name(const NcclLog& log);
 // "4096" of "5", ibv_mtu's number.
 std::string bytes_of_mtu(std::string_view number);
 // "2.21.5" of "2.21.5+cuda12.4": what two logs have in common where one tells no build.

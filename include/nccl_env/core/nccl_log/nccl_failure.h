@@ -12,9 +12,10 @@
 #include <string_view>
 
 #include "nccl_env/core/findings/catalogue.h"
-#include "nccl_env/core/nccl_log/known_line.h"
 
 namespace nccl_env {
+
+struct NetworkLine;
 
 // The variable whose value may be the cause; "" if none is.
 std::string_view blamed_variable(Code code);
@@ -25,12 +26,11 @@ enum class Nearness { Cause, Symptom, Unknown, Slows, Consequence, End };
 
 struct NcclFailure {
   Code code = Code::GaveUp;
-  bool retried = false;              // NCCL says that it tries again
-  bool follows = false;              // the log tells before it what led to it
-  std::string text;                  // its own words, at most 512 bytes
-  std::string summary;               // of a framework's long line: what it says in short; else ""
-  const KnownLine* known = nullptr;  // the row that its line fits, if any
-  std::uint64_t line = 0;            // of the first, from 1
+  bool retried = false;                // NCCL says that it tries again
+  std::string text;                    // its own words, at most 512 bytes
+  std::string summary;                 // of a framework's long line: what it says in short; else ""
+  const NetworkLine* known = nullptr;  // the row that its line fits, if any
+  std::uint64_t line = 0;              // of the first, from 1
   std::uint64_t last_line = 0;
   std::uint64_t times = 1;            // lines that say the same of the same port and row
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
@@ -46,25 +46,18 @@ struct NcclFailure {
   std::optional<int> error;  // errno; for a completion its status; for GaveUp NCCL's result
   std::string error_text;    // "Invalid argument"
   std::optional<int> vendor_error;
-  // The collective of PyTorch's watchdog, its number in its process group, and the elements that it takes.
-  std::string operation;  // "ALLREDUCE"
-  std::optional<std::uint64_t> sequence, elements;
 
   [[nodiscard]] Nearness nearness() const;
   [[nodiscard]] bool is_port_event() const;         // a port's link, GIDs or adapter
-  [[nodiscard]] bool is_end() const;                // of a process, by itself or from outside
   [[nodiscard]] bool is_of_transfer() const;        // a completion with an error, which may follow from one
   [[nodiscard]] bool is_of_peer() const;            // another rank's end, or its silence
-  [[nodiscard]] bool is_time_limit() const;         // a scheduler's, of the job
+  [[nodiscard]] bool may_follow_end() const;        // of another rank
   [[nodiscard]] bool is_told_by_its_words() const;  // its device or peer alone does not say what happened
 };
 
 // Returns what the message says; nothing if it tells no failure. `warning`: NCCL WARN, which tells one unless
-// it is on the short list of harmless ones. `file`: NCCL's source file that says so, or "".
-std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning,
-                                             std::string_view file = {});
-// Returns the failure of a line that is known as such.
-NcclFailure failure_of_line(const KnownLine& known, std::string_view line);
+// it is on the short list of harmless ones.
+std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning);
 // Returns the failure of a queue pair that cannot be connected: ibv_modify_qp's error.
 Code code_of_connect_error(int error);
 // The last error of ncclResult_t; 7 is "in progress".
@@ -75,6 +68,11 @@ NcclFailure failure_of_result(int result);
 // address); nothing if it may reach one. `address` may be "": then only the name counts.
 std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address);
 
+struct FailureWords {
+  std::string_view meaning, remedy;
+};
+// Returns the words of the failure's code, or nearer ones where its line has them.
+FailureWords words_of(const NcclFailure& failure);
 // "mlx5_1:1, GID index 3, local GID ::, remote GID ::ffff:10.0.0.2: 22 Invalid argument".
 std::string describe(const NcclFailure& failure);
 // code, line, times, processes, text, retried, device, port, …: null where the line does not say it.

@@ -23,20 +23,8 @@ struct LogFact {
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
 };
 inline constexpr std::size_t kMaxProcesses = 4096;
-
-// A communicator, as processes tell it where they initialise it. Of each fact eight processes at most.
-struct Communicator {
-  std::map<int, LogFact> sizes;  // numbers of ranks; at most 8
-  std::map<int, LogFact> ranks;  // at most 256
-};
-
-// A collective that a rank waited in until its time-out, as PyTorch's watchdog tells it.
-struct WaitingRank {
-  std::string group;  // "ID 1 PG GUID 2"; "" where the line names none
-  std::uint64_t number = 0;
-  std::string operation;
-  bool operator==(const WaitingRank&) const = default;
-};
+// Of a program that an error ended the other ranks still print some lines; one that went on prints more.
+inline constexpr std::uint64_t kMostBehindEnd = 20;
 
 struct NcclLog {
   using Facts = std::map<std::string, LogFact, std::less<>>;  // by what was said; at most 256
@@ -52,9 +40,6 @@ struct NcclLog {
   std::map<std::string, Facts, std::less<>> refused;  // variable -> value that NCCL refused
   Facts devices;                                      // "mlx5_0:1" of lines "NET/IB : Using"
   bool device_line_cut = false;                       // such a line may name fewer devices than there are
-  Facts gdr_on, gdr_off;                              // devices with GPUDirect RDMA, and without
-  Facts gdr_channels;                                 // channels to other nodes: "with", "without"
-  Facts efa_nics;                                     // numbers of EFA devices that the plugin finds
   Facts links;                                        // "InfiniBand", "RoCE" of such a line
   Facts networks;                                     // "IB", "Socket", "AWS Libfabric", of "Using network"
   Facts plugins;                                      // "NCCL's own plugin", "libnccl-net.so"
@@ -65,55 +50,35 @@ struct NcclLog {
   Facts bootstrap;                                    // interfaces
   Facts addresses;                                    // of those interfaces: "10.1.2.3"
   std::map<std::string, std::string, std::less<>> interfaces;  // of sockets: address -> name; at most 256
-  std::map<std::string, std::set<int>, std::less<>>
-      gpu_ranks;                  // of channels by P2P: GPU -> ranks; at most 256
-  Facts cumem_fallbacks;          // processes in which cuMem gives no host memory
-  Facts no_device;                // "NET/IB : No device found."
+  Facts no_device;                                             // "NET/IB : No device found."
   Facts warnings;                 // lines that look like a failure and are harmless
   Facts initialising;             // communicators that began and have not ended that
   std::uint64_t initialised = 0;  // communicators that did
-  std::uint64_t table_line = 0;   // of the head of nccl-tests' table; 0: none
-  std::uint64_t table_rows = 0;
-  std::uint64_t tests_apart = 0;    // the line that shows nccl-tests' processes each run for itself; 0: none
-  bool ended = false;               // the job came to its end: a communicator's, or nccl-tests' last line
-  std::uint64_t finished = 0;       // the last line in which the program says that its training did; 0: none
-  std::uint64_t worked = 0;         // the last but one in which it tells a step of it; 0: none
-  std::string last_error;           // an exception's last line, the last of the log, known or not
-  std::string last_line;            // the last one with a text, its beginning
-  std::string last_time;            // "15:16:23", of the last line that a logger wrote it before
-  std::uint64_t gloo_loopback = 0;  // the line in which Gloo takes the loopback address
-  std::uint64_t driver = 0;         // CUDA's: 12020 is 12.2
-  std::set<std::uint64_t>
-      completed;  // collectives, as PyTorch's watchdog counts them in each group; at most 256
-  std::vector<NcclFailure> failures;  // in the order of their lines; at most 256
+  bool ended = false;             // the job came to its end: a communicator's, or nccl-tests' last line
+  std::optional<NcclFailure> last_error;  // the last one that is not the network's: EndedElsewhere
+  std::uint64_t went_on = 0;              // lines of a program at work behind it
+  std::vector<NcclFailure> failures;      // in the order of their lines; at most 256
   // Devices whose ports came back -> the last line that tells so; at most 256.
   std::map<std::string, std::uint64_t, std::less<>> ports_back;
-  std::map<std::uint64_t, WaitingRank> waiting;  // by rank, the first of each; at most 256
   // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on
   int ranks = 0;
-  // A rank behind the first on its host's first GPU: those before it are on another host.
-  bool behind_another_host = false;
-  // By commId, without splits: no other run has it, unless NCCL_COMM_ID names it; at most 256.
-  std::map<std::string, Communicator, std::less<>> communicators;
   std::set<int> own_ranks;  // of that group, as the log tells them; at most 256
 
   // False of a log without a line that is known here.
-  [[nodiscard]] bool speaks() const {
-    return nccl_lines + ucx.lines + nvshmem.lines + table_rows + tests_apart > 0 || ended;
-  }
+  [[nodiscard]] bool speaks() const { return nccl_lines + ucx.lines + nvshmem.lines > 0 || ended; }
   // Whether all ranks of the job are on one node. False where the log does not tell.
   [[nodiscard]] bool is_of_one_node() const;
   // Whether the log has channels, all of them inside a node, and tells of no second one.
   [[nodiscard]] bool is_inside_node() const {
     return !local_transports.empty() && transports.empty() && nodes < 2 && hosts < 2;
   }
-  // Whether the job came to its end, or nccl-tests to a row of its table.
-  [[nodiscard]] bool came_to_results() const { return ended || table_rows > 0; }
+  // Whether the log ends with an error that is not the network's.
+  [[nodiscard]] bool ends_elsewhere() const { return last_error && went_on <= kMostBehindEnd; }
   // Whether a line tells that the initialisation ended, or what comes only behind it.
   [[nodiscard]] bool is_initialised() const {
-    return initialised + finished + worked > 0 || came_to_results() || !completed.empty() ||
-           !transports.empty() || !local_transports.empty() || !mtus.empty() || !gid_indexes.empty();
+    return initialised > 0 || ended || !transports.empty() || !local_transports.empty() || !mtus.empty() ||
+           !gid_indexes.empty();
   }
   // The hosts of these processes: "gpu-1".
   [[nodiscard]] std::set<std::string> hosts_of(const std::set<std::uint32_t>& of) const;
@@ -146,19 +111,9 @@ class NcclLogReader {
   bool read_framework(const Message& message);
   bool read_bare(const Message& message);
   bool read_unmarked(const Message& message);
-  bool read_gloo_rest(const Message& message);
-  bool read_unknown(const Message& message);
-  bool read_broken(const Message& message);
-  void note_tests(bool begin);
-  void note_waiting(const NcclFailure& failure, std::string_view text);
-  bool read_table(std::string_view text);
   void note_version(const Message& message, std::string_view version);
-  void note_gpus(std::string_view text);
   void note_rank(std::string_view text);
   void read_initialisation(const Message& message);
-  void drop_earlier_run(const Message& message);
-  bool is_first(const Message& message, std::string_view id);
-  void note_communicator(const Message& message);
   void read_bootstrap(const Message& message, std::string_view interface);
   bool read_interfaces(const Message& message);
   void note_interface(std::string_view interface);
@@ -169,24 +124,18 @@ class NcclLogReader {
   bool read_network(const Message& message);
   bool read_failure(const Message& message);
   void read_links(const Message& message);
-  void read_closed(const Message& message);
   void add_failure(const Message& message, NcclFailure failure, bool repeated = false);
+  void note_end(const Message& message);
+  void acquit(const NcclFailure& behind);
 
   NcclLog log_;
   std::map<std::string, std::uint32_t, std::less<>> processes_;
-  std::map<std::uint32_t, std::string> first_ids_;  // of their communicators; up to 2.20
   std::set<std::string, std::less<>> hosts_;
   std::map<std::string, std::size_t, std::less<>> failures_;  // what each is about -> its place in log_
   NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
-  // The failure of a closed connection, and its thread, as long as only its trace follows.
-  std::optional<std::pair<std::size_t, std::string>> closed_;
-  std::uint64_t step_ = 0;                 // the last line in which a program tells a step of its training
-  std::string stamp_;                      // of the line, taken off by plain_line()
-  std::string unmarked_;                   // the line before, where it has no mark of NCCL's
-  std::optional<bool> tests_;              // nccl-tests printed its head last (true) or its summary
-  std::uint64_t tests_rows_ = 0;           // rows of its table when the last head came
-  std::uint64_t counted_ = 0;              // the last line that counts as NCCL's
-  std::uint64_t framework_line_ = 0;       // of a framework's last words on NCCL
+  std::string stamp_;                                         // of the line, taken off by plain_line()
+  std::uint64_t counted_ = 0;                                 // the last line that counts as NCCL's
+  std::uint64_t framework_line_ = 0;                          // of a framework's last words on NCCL
   std::optional<std::string> last_error_;  // what stands before "Last error:" of the line before
 };
 
