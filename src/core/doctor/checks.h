@@ -52,11 +52,7 @@ void check_index(Report& report);     // NoAddress, GidIndexDiffers
 void check_drift(Report& report);     // GidIndexMoved, of ports
 void check_subnets(Report& report);   // SubnetDiffers
 // NoFabric, of nodes without hardware, which are in no pool.
-void check_bare(const std::vector<NodeView>& views, const std::vector<PoolView>& pools,
-                std::vector<Finding>& findings);
-// HcaMissing, of pools that may be one.
-void check_kinds(const std::vector<PoolView>& pools, const DoctorInput& input,
-                 std::vector<Finding>& findings);
+void check_bare(const std::vector<NodeView>& views, std::vector<Finding>& findings);
 // DuplicateAddress, over all pools: two pools may share a network.
 void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
                       std::vector<Finding>& findings);

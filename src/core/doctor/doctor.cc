@@ -130,6 +130,7 @@ struct Consequence {
 constexpr Consequence kConsequences[] = {
     {Code::SubnetDiffers, Code::NoAddress, ""},
     {Code::SubnetDiffers, Code::DuplicateAddress, ""},
+    {Code::SubnetDiffers, Code::HardwareDiffers, ""},
     {Code::GidIndexDiffers, Code::NoAddress, ""},
     {Code::GidIndexDiffers, Code::GidIndexMoved, "; so no index serves all ports of the node"},
 };
@@ -234,8 +235,7 @@ Diagnosis diagnose(const DoctorInput& input) {
     doctor::check_subnets(report);
   }
   doctor::check_duplicates(pools, input, findings);
-  doctor::check_kinds(pools, input, findings);
-  doctor::check_bare(views, pools, findings);
+  doctor::check_bare(views, findings);
   merge_ports(findings);
   drop_consequences(findings);
   judge_slow_nodes(views, findings);

@@ -2,7 +2,6 @@
 // Checks of the addresses that RoCE traffic uses, and of the GID index under which a process finds them.
 #include <algorithm>
 
-#include "choose/node_traffic.h"
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/gid_index.h"
@@ -73,15 +72,6 @@ bool has_most(const Served& count) {
   return count.first * 2 > count.second;
 }
 
-// A quarter of a pool's nodes or more, and no more than half, have addresses: two ways to give pods the
-// fabric, or one that is half done.
-bool has_many(const Served& count) {
-  return count.first > 0 && count.first * 4 >= count.second && !has_most(count);
-}
-constexpr const char* kManyHave =
-    "Nothing, where pods of these nodes have sub-interfaces of their own; else give the netdevs "
-    "addresses, as the others have.";
-
 constexpr const char* kNoneHave =
     "Nothing, where pods have sub-interfaces of their own (a policy that says exposure: SubInterface ends "
     "this), or where these ports are for something else; else "
@@ -133,45 +123,28 @@ void report_unserved(Report& report, const Unserved& unserved) {
              unserved.v1 ? kOnlyV1 : kNoneHave);
 }
 
-// Returns the one of two nodes that has no address at all, where the other has all; null: neither.
-const NodeView* unserved_of_two(const std::map<const NodeView*, Served>& by_node) {
-  if (by_node.size() != 2) return nullptr;
-  const auto& [left, right] = std::pair(*by_node.begin(), *by_node.rbegin());
-  const auto has_all = [](const Served& count) { return count.first == count.second; };
-  if (left.second.first == 0 && has_all(right.second)) return left.first;
-  return right.second.first == 0 && has_all(left.second) ? right.first : nullptr;
-}
-
 void check_addresses(Report& report) {
   std::map<const Rail*, Served> with;
-  std::map<const NodeView*, Served> by_node;
   Served all;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (!rows.known) return;
-    for (auto* count : {&with[&rail], &by_node[&node], &all}) {
+    for (auto* count : {&with[&rail], &all}) {
       count->first += rows.usable.empty() ? 0 : 1;
       ++count->second;
     }
   });
-  const auto served = static_cast<std::size_t>(
-      std::ranges::count_if(with, [](const auto& of) { return has_most(of.second); }));
-  const NodeView* odd = unserved_of_two(by_node);
   Unserved unserved;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (!rows.known || !rows.usable.empty()) return;
-    // Nodes of pods with sub-interfaces need no address: a port without one is a fault only if most have one,
-    // or if the rails that have one are not a usual number.
+    // Nodes of pods with sub-interfaces need no address: a port without one is a fault only if most have one.
     const auto& [usable, known] = report.pool.small() ? all : with[&rail];
-    const bool most = has_most({usable, known}) || (has_most(all) && !is_usual_count(served));
-    if (!most && &node != odd && (report.pool.small() || !has_many({usable, known})))
-      return unserved.add(rail, node, rows);
-    const Severity severity = most ? Severity::Error : &node == odd ? Severity::Warning : Severity::Info;
-    report.add(Code::NoAddress, severity, &node, {port_name(*node.table, port)},
+    if (!has_most({usable, known})) return unserved.add(rail, node, rows);
+    report.add(Code::NoAddress, Severity::Error, &node, {port_name(*node.table, port)},
                "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(usable) + " of " +
                    count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one",
-               severity == Severity::Info ? kManyHave : remedy_for(port, rows));
+               remedy_for(port, rows));
   });
   report_unserved(report, unserved);
 }
@@ -184,40 +157,25 @@ std::string family_of(bool v4) {
 // with both serves either. Rails among themselves may differ: that is a plan.
 void check_families(Report& report) {
   std::map<const Rail*, Served> v4;  // ports with a row of IPv4, and all with a row
-  Served all;
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (rows.usable.empty()) return;
-    for (auto* count : {&v4[&rail], &all}) {
-      count->first += rows.v4 ? 1 : 0;
-      ++count->second;
-    }
+    v4[&rail].first += rows.v4 ? 1 : 0;
+    ++v4[&rail].second;
   });
-  const auto is_tie = [](const Served& count) { return count.first * 2 == count.second; };
-  std::map<bool, std::set<std::string>> split;  // the nodes of rails of which nobody knows what is right
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
-    const Served& own = v4[&rail];
-    if (rows.usable.empty() || own.first == 0 || own.first == own.second) return;
-    const Served& count = is_tie(own) ? all : own;
-    if (is_tie(count)) {
-      split[rows.v4].insert(node.table->name);
-      return;
-    }
+    const Served& count = v4[&rail];
+    if (rows.usable.empty() || count.first * 2 == count.second) return;
     const bool most = has_most(count);
     if (rows.v4 == most || (!most && rows.v6)) return;
     const std::size_t others = most ? count.first : count.second - count.first;
     report.add(Code::NoAddress, Severity::Error, &node, {port_name(*node.table, port)},
                "has addresses of " + family_of(!most) + " alone; " + std::to_string(others) + " of " +
-                   count_of(count.second, &count == &all ? "port" : "node") + " of its pool have " +
-                   family_of(most) + (most ? "" : " alone") + ", which they do not reach",
+                   count_of(count.second, "node") + " of its pool have " + family_of(most) +
+                   (most ? "" : " alone") + ", which they do not reach",
                kFamily);
   });
-  if (!split.empty())
-    report.add(Code::NoAddress, Severity::Error, nullptr, {},
-               "addresses are of IPv4 on " + some_of(split[true]) + ", of IPv6 alone on " +
-                   some_of(split[false]) + ": these do not reach each other",
-               kFamily);
 }
 
 struct IndexView {
@@ -279,23 +237,19 @@ void check_literal(Report& report, const NodeView& node, const IndexView& view) 
 
 void compare_nodes(Report& report, const std::map<const NodeView*, IndexView>& views) {
   std::vector<int> indexes;
-  const NodeView* first = nullptr;
   for (const NodeView* node : report.pool.nodes) {
     const auto index = views.at(node).index;
-    if (index && !first) first = node;
     if (index) indexes.push_back(*index);
   }
   const auto most = majority(indexes);
-  const bool pair = report.pool.small() && indexes.size() == 2 && indexes[0] != indexes[1];
   for (const NodeView* node : report.pool.nodes) {
     const auto index = views.at(node).index;
-    if (!index || (pair ? node == first : !most || *index == *most)) continue;
-    const std::string other = pair ? std::to_string(indexes[0]) + " on " + first->table->name
-                                   : std::to_string(*most) + " on most nodes of its pool";
-    report.add(Code::GidIndexDiffers, Severity::Warning, node, {},
-               "index " + std::to_string(*index) + " here, " + other);
+    if (!index || !most || *index == *most) continue;
+    report.add(
+        Code::GidIndexDiffers, Severity::Warning, node, {},
+        "index " + std::to_string(*index) + " here, " + std::to_string(*most) + " on most nodes of its pool");
   }
-  if (most || pair || indexes.size() < kPoolMajority) return;
+  if (most || indexes.size() < kPoolMajority) return;
   std::map<int, std::size_t> counts;
   for (const int index : indexes) ++counts[index];
   const std::string evidence = join_some(counts, 4, [](const auto& at) {

@@ -75,22 +75,14 @@ int ports_in(const Shape& shape) {
                          [](int sum, const auto& entry) { return sum + entry.second; });
 }
 
-struct Distance {
-  int missing = 0, more = 0;
-};
-
-Distance between(const Shape& model, const Shape& other) {
-  Distance distance;
-  for (const auto& [kind, count] : model) {
-    const auto found = other.find(kind);
-    const int there = found == other.end() ? 0 : found->second;
-    distance.missing += std::max(0, count - there);
-    distance.more += std::max(0, there - count);
+// The ports that both shapes have, kind by kind.
+int shared_ports(const Shape& left, const Shape& right) {
+  int shared = 0;
+  for (const auto& [kind, count] : left) {
+    const auto found = right.find(kind);
+    shared += found == right.end() ? 0 : std::min(count, found->second);
   }
-  for (const auto& [kind, count] : other) {
-    if (!model.contains(kind)) distance.more += count;
-  }
-  return distance;
+  return shared;
 }
 
 // A glob of the names of an HCA's family: "mlx*_*", "rocep*".
@@ -106,84 +98,28 @@ std::string names_like(const std::string& hca) {
 
 using Group = std::vector<const NodeView*>;
 
-// Whether it may be the same part of another node: of the same kind, but for a link type that can be set.
-bool is_same_part(const Port& left, const Port& right) {
-  return left.pci_address && left.pci_address == right.pci_address && left.number == right.number &&
-         left.driver == right.driver && left.board_id == right.board_id;
-}
-
-const Port* find_same_part(const Port& part, const NodeView& in) {
-  const auto found =
-      std::ranges::find_if(in.parts, [&](const Port* other) { return is_same_part(part, *other); });
-  return found == in.parts.end() ? nullptr : *found;
-}
-
-// A machine that lacks cards, with a number of rails that neither its policy nor anybody else plans.
-bool is_odd_rest(const NodeView& node, const NodeView& whole) {
-  return node.parts.size() < whole.parts.size() && is_rest_of(node, whole) && !node.fabric.empty() &&
-         !is_usual_count(node.fabric.size()) && !is_planned(node);
-}
-
-bool is_dead(const NodeView& node) {
-  return !node.fabric.empty() &&
-         std::ranges::all_of(node.fabric, [](const Port* port) { return is_down(*port); });
+// The ports by what is known of their cards; a link type can be set.
+Shape cards_of(const NodeView& node) {
+  Shape cards;
+  for (const Port* port : node.parts) ++cards[port->driver.value_or("") + " " + port->board_id.value_or("")];
+  return cards;
 }
 
 // The same machine with another link type, by which none of its ports comes up.
 bool is_dead_likeness(const NodeView& node, const NodeView& other) {
-  return node.parts.size() == other.parts.size() && is_rest_of(node, other) && is_dead(node);
+  const auto down = [](const Port* port) { return is_down(*port); };
+  return !node.fabric.empty() && std::ranges::all_of(node.fabric, down) && cards_of(node) == cards_of(other);
 }
 
-// The same cards, all with another link type by which they come up: they lead to switches of that type.
-bool works_by_other_type(const NodeView& node, const NodeView& other) {
-  const auto is_other = [&](const Port* port) {
-    const Port* there = find_same_part(*port, other);
-    return there && link_layer_of(*port) != link_layer_of(*there);
-  };
-  return !node.fabric.empty() && std::ranges::all_of(node.fabric, is_other) && !is_dead(node);
-}
-
-bool is_bond(const Port& port) {
-  return !port.lag.value_or("").empty();
-}
-
-// The bond of the other node whose member the port is: a port of the same card, by its place.
-const Port* find_bond(const Port& port, const NodeView& in) {
-  if (is_bond(port)) return nullptr;
-  const auto found = std::ranges::find_if(in.parts, [&](const Port* other) {
-    return is_bond(*other) && other->driver == port.driver && are_on_one_card(*other, port) == true;
-  });
-  return found == in.parts.end() ? nullptr : *found;
-}
-
-// The same machine, whose bonds have fallen apart into their members.
-bool is_unbonded(const NodeView& node, const NodeView& whole) {
-  const auto is_of = [&](const Port* port) {
-    return find_bond(*port, whole) || find_same_part(*port, whole);
-  };
-  return node.parts.size() > whole.parts.size() && std::ranges::all_of(node.parts, is_of);
-}
-
-// Whether the nodes of `few` are odd members of the larger group rather than a pool of their own. One machine
-// with fewer cards, or with another link type, is: where these are few, and also where many have a number of
-// rails that nobody plans. Others are if they are few and share at least half of the ports; if both groups
-// have the same size, three quarters.
+// Whether the nodes of the group are odd members of the larger one rather than a pool of their own: most of
+// their ports are alike.
 bool belongs_to(const Group& few, const Group& many) {
-  const NodeView& one = *few.front();
-  const NodeView& other = *many.front();
-  if (works_by_other_type(one, other)) return false;
-  if (few.size() * 4 <= many.size() && is_rest_of(one, other)) return true;
-  if (is_odd_rest(one, other) || is_odd_rest(other, one)) return true;
-  if (few.size() < many.size() && is_dead_likeness(one, other)) return true;
-  // More of them may be a plan.
-  if (few.size() < many.size() && (few.size() == 1 || few.size() * 4 <= many.size()) &&
-      is_unbonded(one, other))
-    return true;
-  const Distance distance = between(other.shape, one.shape);
-  if (std::max(distance.missing, distance.more) * 2 > ports_in(other.shape)) return false;
-  if (few.size() == many.size())
-    return std::max(distance.missing, distance.more) * 4 <= ports_in(other.shape);
-  return few.size() <= 2 || few.size() * 4 <= many.size();
+  if (few.size() >= many.size()) return false;
+  if (is_dead_likeness(*few.front(), *many.front())) return true;
+  const Shape &one = few.front()->shape, &other = many.front()->shape;
+  // More of them may be another kind of machine.
+  return (few.size() <= 2 || few.size() * 4 <= many.size()) &&
+         shared_ports(one, other) * 2 > std::max(ports_in(one), ports_in(other));
 }
 
 std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
@@ -210,11 +146,6 @@ std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
 }
 
 }  // namespace
-
-bool is_rest_of(const NodeView& node, const NodeView& whole) {
-  return node.parts.size() <= whole.parts.size() &&
-         std::ranges::all_of(node.parts, [&](const Port* part) { return find_same_part(*part, whole); });
-}
 
 void each_fabric_port(const PoolView& pool, const OnPort& visit) {
   for (const Rail& rail : pool.rails) {
@@ -327,8 +258,7 @@ Names names_of(const NodeView& node) {
   return names;
 }
 
-// The node whose names are the pool's: those of most nodes, else of the one with most ports. Where most nodes
-// lack cards that others have, it is one of the others.
+// The node whose names are the pool's: those of most nodes, else of the one with most ports.
 const NodeView* find_model(const PoolView& pool, bool& shared) {
   std::map<Names, std::vector<const NodeView*>> by_names;
   for (const NodeView* node : pool.nodes) by_names[names_of(*node)].push_back(node);
@@ -336,26 +266,10 @@ const NodeView* find_model(const PoolView& pool, bool& shared) {
       by_names, {}, [](const auto& of) { return std::pair(of.second.size(), of.first.size()); });
   // Where names come from the MAC address, no two nodes have the same names.
   shared = best->second.size() > 1 || pool.nodes.size() < kPoolMajority;
-  for (const auto& [names, nodes] : by_names) {
-    if (nodes.size() > 1 && is_odd_rest(*best->second.front(), *nodes.front())) return nodes.front();
-    if (pool.small() && is_unbonded(*best->second.front(), *nodes.front())) return nodes.front();
-  }
   return best->second.front();
 }
 
-// Takes the members of the model's bonds, which this node does not have, from the ports that are left.
-void take_members(const NodeView& node, const NodeView& model, std::vector<const Port*>& left,
-                  PoolView& pool) {
-  std::map<std::string, std::vector<const Port*>> members;
-  for (const Port* port : left) {
-    if (const Port* bond = find_bond(*port, model)) members[port_name(*model.table, *bond)].push_back(port);
-  }
-  std::erase_if(members, [](const auto& of) { return of.second.size() < 2; });
-  for (const auto& of : members) std::erase_if(left, [&](const Port* port) { return has(of.second, port); });
-  if (!members.empty()) pool.unbonded.emplace(&node, std::move(members));
-}
-
-void match_by_name(const NodeView& node, const NodeView& model, std::size_t position, PoolView& pool) {
+void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
   std::vector<const Port*> left;
   for (const Port* port : sorted_parts(node, true)) {
     const std::string name = port_name(*node.table, *port);
@@ -366,14 +280,9 @@ void match_by_name(const NodeView& node, const NodeView& model, std::size_t posi
       rail->ports[position] = port;
     }
   }
-  take_members(node, model, left, pool);
-  const auto is_unbonded_here = [&](const Rail& rail) {
-    const auto found = pool.unbonded.find(&node);
-    return found != pool.unbonded.end() && found->second.contains(rail.name);
-  };
   // Takes what remains on both sides for the same ports under other names, in order.
   for (Rail& rail : pool.rails) {
-    if (rail.ports[position] || left.empty() || is_unbonded_here(rail)) continue;
+    if (rail.ports[position] || left.empty()) continue;
     rail.ports[position] = left.front();
     pool.renamed.push_back({&node, {rail.name, left.front()}});
     left.erase(left.begin());
@@ -390,21 +299,6 @@ bool is_misnamed(const NodeView& node, const NodeView& model) {
     const auto found = kinds.find(port_name(*node.table, *port));
     return found != kinds.end() && found->second != kind_of(*port);
   });
-}
-
-// True for a node that lost cards, where the kernel gave the names of the lost to those behind them.
-bool has_shifted_names(const NodeView& node, const NodeView& model) {
-  return node.parts.size() < model.parts.size() && is_rest_of(node, model) &&
-         std::ranges::any_of(
-             node.parts, [&](const Port* port) { return find_same_part(*port, model)->hca != port->hca; });
-}
-
-void match_by_place(const NodeView& node, const NodeView& model, std::size_t position, PoolView& pool) {
-  for (const Port* port : sorted_parts(node, false)) {
-    const std::string name = port_name(*model.table, *find_same_part(*port, model));
-    std::ranges::find(pool.rails, name, &Rail::name)->ports[position] = port;
-    if (name != port_name(*node.table, *port)) pool.renamed.push_back({&node, {name, port}});
-  }
 }
 
 // The parts of each kind in their order.
@@ -527,12 +421,10 @@ void match_rails(PoolView& pool, Timestamp now) {
     const NodeView& node = *pool.nodes[i];
     if (!pool.by_name) {
       match_by_position(node, i, pool);
-    } else if (has_shifted_names(node, *model)) {
-      match_by_place(node, *model, i, pool);
     } else if (is_misnamed(node, *model)) {
       match_by_kind(node, *model, i, pool);
     } else {
-      match_by_name(node, *model, i, pool);
+      match_by_name(node, i, pool);
     }
   }
   for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);

@@ -15,7 +15,7 @@
 
 namespace nccl_env::doctor {
 
-// From this many nodes on, the majority is the rule; with fewer, a node is also compared with its own ports.
+// From this many on, the majority is the rule; a smaller pool is measured by its nodes' own ports alone.
 inline constexpr std::size_t kPoolMajority = 3;
 
 using Shape = std::map<std::string, int>;  // kind of port -> how many
@@ -52,9 +52,6 @@ struct PoolView {
   bool by_name = true;  // false: no two nodes share names, rails are matched by position
   std::map<const NodeView*, std::vector<const Port*>> extra;  // ports of a node that are no rail
   std::vector<std::pair<const NodeView*, std::pair<std::string, const Port*>>> renamed;  // rail's name, port
-  // Ports of a node that are one bond on the others: by the rail's name. They are no rails.
-  std::map<const NodeView*, std::map<std::string, std::vector<const Port*>>> unbonded;
-
   [[nodiscard]] bool small() const { return nodes.size() < kPoolMajority; }
   [[nodiscard]] int expected() const;  // fabric rails
 };
@@ -72,9 +69,6 @@ std::string shape_text(const Shape& shape);
 bool is_down(const Port& port);  // known not to be Active
 bool has(const std::vector<const Port*>& ports, const Port* port);
 
-// Whether all of the node's ports are parts of the other node, at the same places and perhaps with another
-// link type: one machine with fewer cards, whatever their number and names.
-bool is_rest_of(const NodeView& node, const NodeView& whole);
 // Whether the policy expects exactly the ports that the node has.
 bool is_planned(const NodeView& node);
 

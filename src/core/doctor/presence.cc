@@ -40,76 +40,26 @@ std::vector<const Rail*> missing_rails(const PoolView& pool, std::size_t positio
   return missing;
 }
 
-constexpr std::string_view kTwoKinds =
-    "Look for the device in lspci and for its driver in dmesg on these nodes. If it is meant so, say how "
-    "many "
-    "ports each kind has in the policy: fabric.expectPorts, in spec.variants.";
-
-// Many nodes lack the same: that may be a plan, where a usual number of rails is left.
-void ask_for_kind(Report& report, const NodeView& node, const std::vector<std::string>& names,
-                  std::size_t lacking, const std::string& places) {
-  if (is_planned(node)) return;
-  const bool usual =
-      is_usual_count(node.fabric.size()) || node.table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive;
-  report.add(Code::HcaMissing, usual ? Severity::Info : Severity::Warning, &node, names,
-             "not on " + std::to_string(lacking) + " of " + count_of(report.pool.nodes.size(), "node") +
-                 " of its pool" + places + ": a card that fell off, or two kinds of node?",
-             std::string(kTwoKinds));
-}
-
 constexpr const char* kMayBeHeld =
     "Nothing, while a pod of the node holds the device; if none does, look for it in lspci and for its "
     "driver in dmesg.";
 
-constexpr const char* kUnbonded =
-    "Build the bond as on a good node (netplan, nmcli; /proc/net/bonding shows it): both ports of the card, "
-    "and "
-    "no other, in mode active-backup, balance-xor or 802.3ad. Where it stands already, dmesg says why the "
-    "driver made no LAG of it.";
-
-// Tells of rails that are bonds, where the node has their members as HCAs, and takes them out of `missing`.
-void report_unbonded(Report& report, const NodeView& node, std::vector<const Rail*>& missing) {
-  const auto found = report.pool.unbonded.find(&node);
-  if (found == report.pool.unbonded.end()) return;
-  std::vector<std::string> bonds, members;
-  for (const Rail* rail : missing) {
-    const auto ports = found->second.find(rail->name);
-    if (ports == found->second.end()) continue;
-    bonds.push_back(rail->name);
-    for (const Port* port : ports->second) members.push_back(port_name(*node.table, *port));
-  }
-  std::erase_if(missing, [&](const Rail* rail) { return found->second.contains(rail->name); });
-  if (bonds.empty()) return;
-  report.add(Code::HcaMissing, report.pool.small() ? Severity::Warning : Severity::Error, &node, bonds,
-             std::string(bonds.size() == 1 ? "the bond" : "each bond") +
-                 " has fallen apart: its members are HCAs of their own, " + short_list(members),
-             kUnbonded);
-}
-
 void check_missing(Report& report) {
   const PoolView& pool = report.pool;
+  if (pool.small()) return;
   for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
     const NodeView& node = *pool.nodes[i];
-    std::vector<const Rail*> missing = missing_rails(pool, i);
-    report_unbonded(report, node, missing);
-    if (missing.empty()) continue;
+    const std::vector<const Rail*> missing = missing_rails(pool, i);
+    if (missing.empty() || is_planned(node)) continue;
     std::vector<std::string> names, places;
-    std::size_t lacking = 0;  // nodes, of the port that most have
     for (const Rail* rail : missing) {
       if (pool.by_name) names.push_back(rail->name);
       if (const std::string place = place_of(*rail); pool.by_name && !place.empty()) places.push_back(place);
-      const auto without = static_cast<std::size_t>(std::ranges::count(rail->ports, nullptr));
-      lacking = lacking == 0 ? without : std::min(lacking, without);
     }
     const std::string elsewhere = places.empty() ? "" : ", on the others at " + some_of(places);
-    // A policy that expects more has answered.
-    if (lacking > 2 && lacking * 4 > pool.nodes.size() && node.reason != Reason::TooFewPorts) {
-      ask_for_kind(report, node, names, lacking, elsewhere);
-      continue;
-    }
     // A device that was moved into a pod's namespace is not in the node's.
     const bool exclusive = node.table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive;
-    const Severity severity = exclusive ? Severity::Info : pool.small() ? Severity::Warning : Severity::Error;
+    const Severity severity = exclusive ? Severity::Info : Severity::Error;
     const auto expected = static_cast<std::size_t>(pool.expected());
     std::string evidence = "has " + std::to_string(expected - missing.size()) + " of " +
                            std::to_string(expected) + " fabric ports that its pool has" + elsewhere;
@@ -120,6 +70,7 @@ void check_missing(Report& report) {
 
 void check_names(Report& report) {
   const PoolView& pool = report.pool;
+  if (pool.small()) return;
   const auto is_fabric = [&](const std::string& name) {
     return std::ranges::any_of(pool.rails,
                                [&](const Rail& rail) { return rail.fabric && rail.name == name; });
@@ -236,15 +187,12 @@ struct DownRemedy {
 
 constexpr DownRemedy kDownRemedies[] = {
     {[](const DownPort& down) { return down.netdev_set_down; },
-     "Bring the netdev up (`nccl-env node NAME` names it; `ip link set NETDEV up`), and find what set it "
+     "Bring the netdev up (`nccl-env nodes NAME` names it; `ip link set NETDEV up`), and find what set it "
      "down: netplan, a network operator, a person."},
     {[](const DownPort& down) {
        return link_layer_of(down.port) == LinkLayer::InfiniBand && down.port.state != PortState::Down;
      },
      "The link is up, and the port waits for the subnet manager: see that one runs and reaches the node."},
-    {[](const DownPort& down) { return down.small && down.rail.down > 1 && down.rail.up == 0; },
-     "Look first at what the two nodes' ports share: the rail's switch, on InfiniBand the subnet manager, or "
-     "the cable between them."},
     {[](const DownPort& down) { return down.node.down > 1 && down.node.down > 3 * down.node.up; },
      "All fabric ports of the node are down, or most: look first at what they share, the switch, driver and "
      "firmware "
@@ -390,34 +338,10 @@ std::string detail_of(const NodeView& node) {
   return node.detail.starts_with(name + ": ") ? node.detail.substr(name.size() + 2) : node.detail;
 }
 
-// Ports that are down, and of which so no rate is known, where that hides the fabric.
-std::vector<std::string> hiding_ports(const NodeView& node) {
-  std::vector<std::string> names;
-  if (node.reason != Reason::AmbiguousFabric) return names;
-  for (const Port* port : node.parts) {
-    if (is_down(*port) && !port->max_rate_gbps) names.push_back(port_name(*node.table, *port));
-  }
-  return names.size() * 2 > node.parts.size() ? names : std::vector<std::string>();
-}
-
-constexpr const char* kHiddenFabric =
-    "Bring the ports up (switch, cables, on InfiniBand the subnet manager): their rates then tell the "
-    "fabric. "
-    "If they are meant to be down, name the fabric in the policy (spec.fabric.hcas, netdevs).";
-
 void add_no_fabric(Report& report, const NodeView& of, const NodeView* subject, Severity severity,
                    const std::string& where) {
-  const std::string reason(to_string(*of.reason));
-  if (const std::vector<std::string> down = hiding_ports(of); !down.empty()) {
-    report.add(Code::PortDown, severity, subject, down,
-               where +
-                   "down since before the agent began, so nothing tells which ports are the fabric, and pods "
-                   "get no HCA list (" +
-                   reason + ")",
-               kHiddenFabric);
-    return;
-  }
-  report.add(Code::NoFabric, severity, subject, {}, where + reason + ": " + detail_of(of),
+  report.add(Code::NoFabric, severity, subject, {},
+             where + std::string(to_string(*of.reason)) + ": " + detail_of(of),
              std::string(remedy(*of.reason)));
 }
 
@@ -438,95 +362,19 @@ void check_no_fabric(Report& report, const std::set<const NodeView*>& told) {
   for (const NodeView* node : without) {
     // Where pods hold some of the devices, the others may be too few to recognize the fabric.
     const bool held = node->table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive &&
-                      node->reason == Reason::AmbiguousFabric && hiding_ports(*node).empty();
+                      node->reason == Reason::AmbiguousFabric;
     add_no_fabric(report, *node, node, held ? Severity::Info : Severity::Error,
                   held ? "in exclusive RDMA namespace mode a pod may hold the others; " : "");
   }
 }
 
-namespace {
-
-// "gpu" of gpu-3, gpu-12 and gpu-3.example.com: machines of one kind are mostly numbered.
-std::string_view series_of(std::string_view name) {
-  const std::string_view label = name.substr(0, name.find('.'));
-  return label.substr(0, label.find_last_not_of("0123456789") + 1);
-}
-
-// Whether the node is named in the series of all of the pool's.
-bool is_named_as(const NodeView& node, const PoolView& pool) {
-  const auto series = series_of(node.table->name);
-  return !series.empty() && std::ranges::all_of(pool.nodes, [&](const NodeView* other) {
-    return series_of(other->table->name) == series;
-  });
-}
-
-}  // namespace
-
-// A node of another kind, such as a control plane's, has no hardware by right, also under a policy that
-// expects ports; one that is named as those with ports has lost it.
-void check_bare(const std::vector<NodeView>& views, const std::vector<PoolView>& pools,
-                std::vector<Finding>& findings) {
-  const auto is_bare = [](const NodeView& view) { return view.parts.empty(); };
-  const auto bare = std::ranges::count_if(views, is_bare);
+// A node of another kind, such as a control plane's, has no hardware by right.
+void check_bare(const std::vector<NodeView>& views, std::vector<Finding>& findings) {
   for (const NodeView& view : views) {
-    if (!is_bare(view)) continue;
-    const FabricRule* rule = fabric_rule(*view.policy, *view.table).rule;
-    const auto is_like = [&](const PoolView& pool) { return is_named_as(view, pool); };
-    const bool named = std::ranges::any_of(pools, is_like);
-    const bool expected = named && rule && rule->expect_ports;
-    const bool odd = named && bare == 1 && pools.size() == 1 && pools.front().nodes.size() > 1 &&
-                     !is_planned(*pools.front().nodes.front());
-    // In exclusive mode a pod may hold all of its devices.
-    const bool lost = (expected || odd) && view.table->rdma_namespace_mode != RdmaNamespaceMode::Exclusive;
-    std::string sentence = "its table holds no RDMA hardware";
-    std::string remedy =
-        "Nothing, where the node has none; else look for the card in lspci and for its driver in dmesg.";
-    if (lost && expected) {
-      sentence += "; policy " + view.policy->name + " expects " +
-                  count_of(static_cast<std::size_t>(*rule->expect_ports), "fabric port");
-      remedy =
-          "Look for the card in lspci and for its driver in dmesg. If the node is meant to have none, say "
-          "fabric.expectPorts in spec.variants, for the others alone.";
-    } else if (lost) {
-      sentence += "; the other " + count_of(pools.front().nodes.size(), "node") + ", named alike, have it";
-      remedy =
-          "Look for the card in lspci and for its driver in dmesg. If the node is meant to have none, keep "
-          "the "
-          "agent off it (nodeSelector) and delete its NodeFabric, or say in a policy how many ports the "
-          "others "
-          "have (fabric.expectPorts, in spec.variants).";
-    }
-    findings.push_back({Code::NoFabric, lost ? Severity::Warning : Severity::Info, of_node(view.table->name),
-                        std::move(sentence), std::move(remedy)});
-  }
-}
-
-// Asks where a whole pool has a rest of another's cards: nothing tells whether that is meant so.
-void check_kinds(const std::vector<PoolView>& pools, const DoctorInput& input,
-                 std::vector<Finding>& findings) {
-  for (const PoolView& rest : pools) {
-    const NodeView& node = *rest.nodes.front();
-    const auto whole = std::ranges::find_if(pools, [&](const PoolView& pool) {
-      return pool.nodes.front()->parts.size() > node.parts.size() && is_rest_of(node, *pool.nodes.front());
-    });
-    if (whole == pools.end() || is_planned(node) || node.reason == Reason::TooFewPorts) continue;
-    const auto kept = std::ranges::count_if(whole->rails, [&](const Rail& rail) {
-      const Port* there = rail.fabric ? rail.ports.front() : nullptr;
-      return there && std::ranges::any_of(node.parts, [&](const Port* port) {
-               return port->pci_address == there->pci_address && port->number == there->number;
-             });
-    });
-    // One machine that differs from two alike is hardly a kind.
-    if (kept >= whole->expected()) continue;  // it lacks nothing of the fabric
-    const bool one = rest.nodes.size() == 1;
-    const bool lost = one && whole->nodes.size() > 1 && (kept > 0 || is_named_as(node, *whole)) &&
-                      node.table->rdma_namespace_mode != RdmaNamespaceMode::Exclusive;
-    Report(rest, input, findings)
-        .add(Code::HcaMissing, lost ? Severity::Warning : Severity::Info, one ? &node : nullptr, {},
-             "has " + std::to_string(kept) + " of the " + std::to_string(whole->expected()) +
-                 " fabric ports of " + whole->name +
-                 ", at the same places: two kinds of node, or cards that fell off?",
-             std::string(kTwoKinds));
+    if (!view.parts.empty()) continue;
+    findings.push_back(
+        {Code::NoFabric, Severity::Info, of_node(view.table->name), "its table holds no RDMA hardware",
+         "Nothing, where the node has none; else look for the card in lspci and for its driver in dmesg."});
   }
 }
 

@@ -55,12 +55,6 @@ std::optional<double> usual(const std::vector<Sample>& samples) {
   return majority(values);
 }
 
-// The value of a rail: that of most nodes; of two, what both have.
-std::optional<double> value_of_rail(const std::vector<Sample>& samples) {
-  if (samples.size() == 2 && samples.front().value == samples.back().value) return samples.front().value;
-  return usual(samples);
-}
-
 constexpr const char* kInfiniBandMtu =
     "The subnet manager sets the MTU of an InfiniBand link to what both of its ends can do: compare MtuCap "
     "and "
@@ -71,26 +65,6 @@ constexpr const char* kInfiniBandMtu =
 std::string remedy_for(const Quantity& quantity, const Port& port) {
   const bool told = quantity.code == Code::MtuDiffers && link_layer_of(port) == LinkLayer::InfiniBand;
   return told ? kInfiniBandMtu : "";
-}
-
-// Reports once that no value has a majority.
-bool report_split(Report& report, const Quantity& quantity, const std::vector<Sample>& samples) {
-  std::map<double, std::vector<const Sample*>> by_value;
-  for (const Sample& sample : samples) by_value[sample.value].push_back(&sample);
-  if (by_value.size() < 2) return false;
-  std::string evidence;
-  for (const auto& [value, ports] : by_value) {
-    std::vector<std::string> nodes;
-    std::set<const NodeView*> known;
-    for (const Sample* sample : ports) {
-      if (known.insert(sample->node).second) nodes.push_back(sample->node->table->name);
-    }
-    evidence += (evidence.empty() ? "" : "; ") + text_of(value, quantity.unit) + " on " +
-                count_of(ports.size(), "port") + " of " + some_of(nodes);
-  }
-  report.add(quantity.code, quantity.severity, nullptr, {}, "no value is that of most: " + evidence,
-             remedy_for(quantity, *samples.front().port));
-  return true;
 }
 
 // `told`: ports of which another quantity has told the same.
@@ -105,14 +79,12 @@ void compare(Report& report, const Quantity& quantity, std::set<const Port*>& to
   });
   for (const auto& [kind, all] : by_kind) {
     const auto kinds_value = usual(all);
-    bool compared = kinds_value.has_value();
     for (const Rail& rail : report.pool.rails) {
       if (rail.kind != kind || !by_rail.contains(&rail)) continue;
       const auto& samples = by_rail[&rail];
-      const auto rails_own = value_of_rail(samples);
+      const auto rails_own = usual(samples);
       const auto rails_value = rails_own ? rails_own : kinds_value;
       if (!rails_value) continue;
-      compared = true;
       for (const Sample& sample : samples) {
         if (sample.value == *rails_value || (quantity.only_low && sample.value > *rails_value)) continue;
         report.add(quantity.code, quantity.severity, sample.node,
@@ -125,8 +97,6 @@ void compare(Report& report, const Quantity& quantity, std::set<const Port*>& to
         told.insert(sample.port);
       }
     }
-    if (compared || !report_split(report, quantity, all)) continue;
-    for (const Sample& sample : all) told.insert(sample.port);
   }
 }
 
@@ -142,7 +112,7 @@ void compare_rails(Report& report, const Quantity& quantity) {
       if (const auto value = quantity.of(*report.pool.nodes[i], *rail.ports[i]))
         samples.push_back({report.pool.nodes[i], rail.ports[i], *value});
     }
-    if (const auto value = value_of_rail(samples)) by_kind[rail.kind].emplace_back(&rail, *value);
+    if (const auto value = usual(samples)) by_kind[rail.kind].emplace_back(&rail, *value);
     if (!samples.empty()) example.emplace(&rail, samples.front().port);
   }
   for (const auto& [kind, rails] : by_kind) {
@@ -153,8 +123,8 @@ void compare_rails(Report& report, const Quantity& quantity) {
     for (const auto& [rail, value] : rails) {
       if (!most || value == *most || (quantity.only_low && value > *most)) continue;
       report.add(quantity.code, quantity.severity, nullptr, {rail->name},
-                 text_of(value, quantity.unit) + (report.pool.small() ? " on both nodes" : " on most nodes") +
-                     "; the other rails have " + text_of(*most, quantity.unit),
+                 text_of(value, quantity.unit) + " on most nodes; the other rails have " +
+                     text_of(*most, quantity.unit),
                  remedy_for(quantity, *example.at(rail)));
     }
   }
@@ -177,10 +147,7 @@ void check_speed(Report& report) {
   compare(report, {Code::RateLow, Severity::Warning, " Gb/s", true, active_rate}, slow);
   check_fallen(report, slow);
   // Queue pairs take the smaller MTU of the two sides, but traffic hangs if the fabric drops larger packets.
-  compare(report,
-          {Code::MtuDiffers, report.pool.small() ? Severity::Warning : Severity::Error,
-           " bytes of active MTU", false, active_mtu},
-          told);
+  compare(report, {Code::MtuDiffers, Severity::Error, " bytes of active MTU", false, active_mtu}, told);
   compare(report, {Code::MtuDiffers, Severity::Warning, " bytes of netdev MTU", false, netdev_mtu}, told);
   compare_rails(report, {Code::MtuDiffers, Severity::Warning, " bytes", false, active_mtu});
   compare_rails(report, {Code::RateLow, Severity::Info, " Gb/s", true, active_rate});

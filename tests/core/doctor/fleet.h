@@ -118,29 +118,6 @@ inline NodeFabric lag_node(int n) {
   return node;
 }
 
-inline NodeFabric placed_lag_node(int n) {
-  NodeFabric node = lag_node(n);
-  for (std::size_t i = 0; i < node.ports.size(); ++i)
-    node.ports[i].pci_address = "0000:1" + std::to_string(i) + ":00.0";
-  return node;
-}
-
-// Puts the two members, without addresses, in the place of each bond from `first` to before `last`.
-inline void break_bonds(NodeFabric& node, std::size_t first, std::size_t last) {
-  for (std::size_t i = first; i < last; ++i) {
-    Port member = node.ports[i];
-    member.lag = "";
-    member.rate_gbps = 200;
-    member.hca = "mlx5_" + std::to_string(2 * i);
-    member.gids =
-        std::vector<GidRow>{row(1, gid("fe80::1"), GidType::RoCEv2, "rdma" + std::to_string(2 * i))};
-    node.ports[i] = member;
-    member.hca = "mlx5_" + std::to_string(2 * i + 1);
-    member.pci_address->back() = '1';
-    node.ports.push_back(member);
-  }
-}
-
 // Cards of two functions; the second ones have no cable anywhere. Links are /31, one subnet each.
 inline NodeFabric dual_port_node(int n) {
   NodeFabric node;
