@@ -11,7 +11,6 @@
 #include "generate/policy_rules.h"
 #include "generate/sysfs_facts.h"
 #include "nccl_env/core/fabric/description.h"
-#include "nccl_env/core/findings/glossary.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "support/places.h"
 
@@ -94,22 +93,6 @@ std::string dictionary_of(const Entries& entries) {
   return text;
 }
 
-// The words of docs/start/concepts.md, whose links are relative to it.
-std::string glossary_table() {
-  constexpr std::string_view kHere = "docs/start/concepts.md", kDocs = "docs/";
-  std::string text = "| word | meaning |\n|---|---|\n";
-  for (const Term& term : glossary()) {
-    text.append("| **").append(term.words).append("** | ").append(term.meaning);
-    if (!term.document.starts_with(kHere)) {
-      const std::string_view page = term.document.substr(kDocs.size());
-      const std::string_view file = page.substr(page.rfind('/') + 1);
-      text.append(" ([").append(file.substr(0, file.find('#'))).append("](../").append(page).append("))");
-    }
-    text += " |\n";
-  }
-  return text;
-}
-
 std::string reasons_for_deny() {
   std::string text;
   for (const Reason reason : all_reasons()) {
@@ -173,7 +156,6 @@ std::vector<Output> outputs() {
               .put("PartitionKey", field_table<PartitionKey>())
               .put("Interface", field_table<Interface>()),
           File("docs/use/reasons.md").put("Deny", reasons_for_deny()),
-          File("docs/start/concepts.md").put("words", glossary_table()),
           File("tests/fuzz/dict/node_fabric.dict").put("NodeFabric", dictionary_of(table_words())),
           File("tests/fuzz/dict/sysfs.dict").put("sysfs_facts", dictionary_of(sysfs_words()))};
 }

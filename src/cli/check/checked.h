@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer of `nccl-env check`, as text for people and as JSON:
 //
-//   the cluster --> [ InstalledParts ], [ Preparation ], [ Installation ]: what the caller may read
+//   the cluster --> [ InstalledParts ], [ Preparation ]: what the caller may read
 //                                      |
 //                                   judge_… --> [ Checked ] of each check --> text, JSON, exit code
 //

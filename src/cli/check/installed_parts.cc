@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 
-#include "check/removal.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
@@ -23,6 +22,12 @@ namespace {
 
 using Json = nlohmann::json;
 using Outcome = LookUp::Outcome;
+
+constexpr std::string_view kPodsHook = "pods.nccl-env.io";
+constexpr std::string_view kBindingHook = "binding.nccl-env.io";
+// Called for strict namespaces in place of these two.
+constexpr std::string_view kStrictPodsHook = "strict-pods.nccl-env.io";
+constexpr std::string_view kStrictBindingHook = "strict-binding.nccl-env.io";
 
 constexpr std::string_view kVersionServed = "v1alpha1";
 constexpr int kLeastMinor = 30;        // docs/operate/install.md
@@ -171,17 +176,14 @@ std::string days(std::chrono::system_clock::duration time) {
                   "day");
 }
 
-std::string part_of(const Json& secret, const char* name) {
-  return kube::decode_base64(text_at(member(secret, "data"), name)).value_or("");
-}
-
 Judged judge_certificate(const InstalledParts& parts) {
   const std::string name = "Secret " + parts.name_space + "/" + kCertificate;
   const std::string look =
       "Managed certificates and cert-manager renew it in time: look at the log of the "
       "one that should. Files: put a new one into the Secret.";
   if (auto line = unless_found(parts.secret, name, look)) return *line;
-  const std::string pem = part_of(parts.secret.object, "tls.crt");
+  const std::string pem =
+      kube::decode_base64(text_at(member(parts.secret.object, "data"), "tls.crt")).value_or("");
   if (pem.empty()) return {Severity::Error, name + " holds no certificate (tls.crt)", look};
   const auto info = net::read_certificate(pem, name);
   if (!info) return {Severity::Error, info.error().message, look};
@@ -436,32 +438,6 @@ Checks judge_parts(const InstalledParts& parts) {
           {Code::Tables, judge_tables(parts)},
           {Code::Versions, judge_images(parts)},
           {Code::AgentVersions, judge_agent_versions(parts)}};
-}
-
-Result<Judged> begin_new_ca(kube::ApiServer& client) {
-  const LookUp hooks = look_up(client, ask_hooks("mutatingwebhookconfigurations"));
-  if (hooks.outcome != LookUp::Outcome::Found) return Error{hooks.problem};
-  std::string place = service_namespace(hooks.object);
-  if (place.empty()) place = kOwnNamespace;  // they call a URL
-  const std::string name = place + "/" + kCertificate;
-  kube::Call call;
-  call.target = path_in(place, kube::kSecrets, kCertificate);
-  LookUp secret = look_up(client, {call.target, "get secrets " + name});
-  if (secret.outcome != LookUp::Outcome::Found) return Error{secret.problem};
-  const std::string authority = part_of(secret.object, "ca.crt"), leaf = part_of(secret.object, "tls.crt");
-  if (authority.empty())
-    return Error{"Secret " + name + " holds no CA: its certificates are not the webhook's own"};
-  if (part_of(secret.object, "ca.key").empty() || !net::is_signed_by(leaf, authority))
-    return Judged{Sight::Good, "a new CA is on its way already"};
-  secret.object["data"].erase("ca.key");
-  call.method = "PUT";
-  call.content_type = kube::kJson;
-  call.body = secret.object.dump();  // with its resourceVersion: refused if somebody was faster
-  const auto reply = client.call(call);
-  if (!reply) return reply.error();
-  if (reply->status != kube::kOk) return Error{"Secret " + name + ": " + kube::status_message(*reply)};
-  return Judged{Sight::Good,
-                "the webhook makes a new CA, and a certificate of it once all hooks trust both: in a minute"};
 }
 
 Result<LookUp> look_up_version(kube::ApiServer& client) {

@@ -10,7 +10,6 @@
 #include "check/installed_parts.h"
 #include "check/namespace_check.h"
 #include "check/preparation.h"
-#include "check/removal.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/program/duration.h"
@@ -28,7 +27,7 @@ struct NamespaceArguments {
 };
 
 struct InstallationArguments {
-  bool pre = false, uninstall = false, new_ca = false;
+  bool pre = false;
   NamespaceArguments of_namespace;
   std::chrono::seconds wait{0};
   ClusterArguments cluster;
@@ -60,16 +59,8 @@ Look look_at_parts(kube::ApiServer& client) {
 }
 
 Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
-  const auto& [pre, uninstall, new_ca, wanted, wait, cluster] = arguments;
+  const auto& [pre, wanted, wait, cluster] = arguments;
   const std::string& name = wanted.name;
-  if (new_ca) {
-    const auto begun = begin_new_ca(client);
-    return begun ? look_of({{Code::Certificate, *begun}}) : Look{program::kNotSeen, begun.error().message};
-  }
-  if (uninstall) {
-    const auto found = find_installation(client);
-    return found ? look_of(judge_removal(*found)) : Look{program::kNotSeen, found.error().message};
-  }
   if (pre) {
     const auto facts = survey_preparation(client, name.empty() ? kOwnNamespace : name);
     return facts ? look_of(judge_preparation(*facts)) : Look{program::kNotSeen, facts.error().message};
@@ -106,8 +97,7 @@ int check_installation(const InstallationArguments& arguments, const Console& te
   return look.code;
 }
 
-// Returns the option that names the namespace.
-CLI::Option* add_namespace_options(CLI::App& app, NamespaceArguments& into) {
+void add_namespace_options(CLI::App& app, NamespaceArguments& into) {
   const auto add = [&](const char* names, std::string& value, const char* description, const char* type) {
     return app.add_option(names, value, description)->type_name(type)->group("Pods of a namespace");
   };
@@ -125,7 +115,6 @@ CLI::Option* add_namespace_options(CLI::App& app, NamespaceArguments& into) {
   add("--cpu", into.size.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
   add("--memory", into.size.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
   add("--image", into.size.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
-  return name;
 }
 
 }  // namespace
@@ -135,27 +124,15 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
       parent,
       {"check",
        "Tell whether nccl-env itself is well installed. Hooks, certificate, webhook, agents, tables and "
-       "versions are looked at, and a pod is tried by a dry run; without --new-ca nothing is changed. Exit 1 "
-       "if something is "
+       "versions are looked at, and a pod is tried by a dry run; nothing is changed. Exit 1 if something is "
        "wrong or could not be seen, 3 if nothing is installed.",
        "nccl-env check --wait 2m"},
       check_installation);
   CLI::Option* pre = app.add_flag("--pre", to.pre, "Before installing: versions, rights, names, namespaces");
-  CLI::Option* uninstall =
-      app.add_flag("--uninstall", to.uninstall,
-                   "When leaving: what is left, and which pods still wait for values from their Binding. "
-                   "Exit 0 once the binding hook may be removed");
-  uninstall->excludes(pre);
-  CLI::Option* new_ca =
-      app.add_flag("--new-ca", to.new_ca,
-                   "Change something: replace the CA of the webhook's own certificates, as after its key "
-                   "leaked. No pod loses its values meanwhile");
   app.add_option("--wait", "Look again until all is well, at most this long: 90s, 2m")
       ->check(program::duration(to.wait))
       ->type_name("TEXT");
-  CLI::Option* of_namespace = add_namespace_options(app, to.of_namespace);
-  uninstall->excludes(of_namespace);
-  for (CLI::Option* other : {pre, uninstall, of_namespace, app.get_option("--wait")}) new_ca->excludes(other);
+  add_namespace_options(app, to.of_namespace);
   for (const char* of_sample : {"--resource", "--cpu", "--memory", "--image"})
     pre->excludes(app.get_option(of_sample));
 }

@@ -37,19 +37,13 @@ constexpr Row of_check(Code code, std::string_view name, Impact impact, std::str
   return {code, {name, meaning, {}, impact, "docs/operate/install.md"}};
 }
 
-constexpr Row of_alert(Code code, std::string_view name, std::string_view section, Impact impact,
-                       std::string_view meaning, std::string_view remedy) {
-  return {code, {name, meaning, remedy, impact, section}};
-}
-
 constexpr std::array kRows{
-    of_doctor(
-        Code::ObjectRefused, "ObjectRefused", Impact::None,
-        "An object could not be read, and so does not count.",
-        "Correct what the sentence names; `nccl-env policy check` and `nccl-env table show` read one file."),
+    of_doctor(Code::ObjectRefused, "ObjectRefused", Impact::None,
+              "An object could not be read, and so does not count.",
+              "Correct what the sentence names; `nccl-env policy check` and `nccl-env nodes` read one file."),
     of_doctor(Code::NoFabric, "NoFabric", Impact::Policy,
               "A node offers no fabric port: its pods get no HCA list.",
-              "Look at the node's table with `nccl-env table show`, and name the fabric in the policy "
+              "Look at the node's table with `nccl-env nodes NAME`, and name the fabric in the policy "
               "(spec.fabric). A node without RDMA devices needs nothing."),
     of_doctor(Code::PortDown, "PortDown", Impact::Node, "A port of the fabric is not Active.",
               "Check cable, transceiver and switch port, on InfiniBand also the subnet manager. Until the "
@@ -425,116 +419,10 @@ constexpr std::array kRows{
              "Whether the API server has fileKeyRef, for real environment variables (--carrier EnvFile)."),
     of_check(Code::OptedIn, "OptedIn", Impact::None,
              "Namespaces have the label that makes nccl-env responsible for their pods."),
-    of_check(Code::NewPods, "NewPods", Impact::None,
-             "New pods still get references that only their Binding fills."),
-    of_check(Code::WaitingPods, "WaitingPods", Impact::PodAnew,
-             "Pods without a node wait for values that their Binding has to bring."),
-    of_check(
-        Code::ImageUsers, "ImageUsers", Impact::None,
-        "Pods have the init container nccl-env-resolve: a node that restarts runs it again, and pulls its "
-        "image if it is gone there."),
-    of_alert(Code::NcclEnvNoWebhookReady, "NcclEnvNoWebhookReady",
-             "docs/operate/runbooks.md#ncclenvnowebhookready", Impact::None,
-             "No replica of the webhook is ready: new pods start without values, or wait where their "
-             "namespace is strict.",
-             "Run `nccl-env check`, then look at the webhook's pods and events."),
-    of_alert(Code::NcclEnvWebhookReplicaDown, "NcclEnvWebhookReplicaDown",
-             "docs/operate/runbooks.md#ncclenvwebhookreplicadown", Impact::None,
-             "One replica of the webhook is down or not ready; the others answer.",
-             "Look at its events and its node; delete the pod while another replica is ready."),
-    of_alert(Code::NcclEnvResponsesFailing, "NcclEnvResponsesFailing",
-             "docs/operate/runbooks.md#ncclenvresponsesfailing", Impact::None,
-             "More than one in a hundred of the webhook's responses is an error, and what it answers so is "
-             "left to failurePolicy.",
-             "Look for `malformed review` and `not answered` in the webhook's log."),
-    of_alert(Code::NcclEnvHandshakesFailing, "NcclEnvHandshakesFailing",
-             "docs/operate/runbooks.md#ncclenvhandshakesfailing", Impact::None,
-             "Most TLS handshakes with the webhook fail: the API server does not trust its certificate, and "
-             "no review arrives.",
-             "Run `nccl-env check`, which compares caBundle and certificate, and apply the manifests again."),
-    of_alert(Code::NcclEnvConnectionsRefused, "NcclEnvConnectionsRefused",
-             "docs/operate/runbooks.md#ncclenvconnectionsrefused", Impact::None,
-             "A replica has no room for more connections, and closes one for each new one.",
-             "Find the address in the webhook's log, and keep it out by the NetworkPolicy."),
-    of_alert(Code::NcclEnvCertificateEndsSoon, "NcclEnvCertificateEndsSoon",
-             "docs/operate/runbooks.md#ncclenvcertificateendssoon", Impact::None,
-             "A certificate that should have been renewed has less than 14 days left.",
-             "Do what the webhook's log says of certificates; mostly a right is missing."),
-    of_alert(Code::NcclEnvCertificateEnds, "NcclEnvCertificateEnds",
-             "docs/operate/runbooks.md#ncclenvcertificateends", Impact::None,
-             "A certificate has less than two days left; then the API server does not talk to that replica.",
-             "Do what the webhook's log says of certificates; else empty Secret nccl-env-webhook-tls, and a "
-             "new one is made."),
-    of_alert(Code::NcclEnvCertificatesNotKept, "NcclEnvCertificatesNotKept",
-             "docs/operate/runbooks.md#ncclenvcertificatesnotkept", Impact::None,
-             "For an hour a replica could not look after certificate, Secret and caBundle.",
-             "Look for `not as they should be` in the webhook's log, and apply the manifests again."),
-    of_alert(Code::NcclEnvWatchOutOfContact, "NcclEnvWatchOutOfContact",
-             "docs/operate/runbooks.md#ncclenvwatchoutofcontact", Impact::None,
-             "A replica cannot follow objects of the API server, and decides by what it last knew.",
-             "Look for `watch disturbed` in the webhook's log: rights, CRDs, or the API server."),
-    of_alert(Code::NcclEnvObjectsRefused, "NcclEnvObjectsRefused",
-             "docs/operate/runbooks.md#ncclenvobjectsrefused", Impact::Policy,
-             "The newest form of a policy or table is not usable; the last good one counts.",
-             "Correct what `nccl-env policy check` names."),
-    of_alert(Code::NcclEnvTablesStale, "NcclEnvTablesStale", "docs/operate/runbooks.md#ncclenvtablesstale",
-             Impact::Node,
-             "Tables of nodes are too old to count: pods that start there get no values of the node.",
-             "Look at the agents of these nodes."),
-    of_alert(Code::NcclEnvFailedOpen, "NcclEnvFailedOpen", "docs/operate/runbooks.md#ncclenvfailedopen",
-             Impact::PodAnew,
-             "The API server let pods pass because a hook gave no answer: they stay without values for their "
-             "whole life.",
-             "Run `nccl-env check`; then create the pods anew that `nccl-env doctor --pods` names."),
-    of_alert(Code::NcclEnvFailedClosed, "NcclEnvFailedClosed", "docs/operate/runbooks.md#ncclenvfailedclosed",
-             Impact::None, "Pods of strict namespaces wait because a hook gives no answer.",
-             "Run `nccl-env check`; the pods go on by themselves once a webhook answers."),
-    of_alert(Code::NcclEnvPodsHeld, "NcclEnvPodsHeld", "docs/operate/runbooks.md#ncclenvpodsheld",
-             Impact::Node,
-             "Pods are held because their node cannot give a value, and their policy says onUnresolved Deny.",
-             "Do what `nccl-env what` says of the alert's reason."),
-    of_alert(Code::NcclEnvPodsWithoutValues, "NcclEnvPodsWithoutValues",
-             "docs/operate/runbooks.md#ncclenvpodswithoutvalues", Impact::Node,
-             "Pods start without a variable, for a reason of their node.",
-             "Do what `nccl-env what` says of the alert's reason."),
-    of_alert(
-        Code::NcclEnvPolicyUnusable, "NcclEnvPolicyUnusable",
-        "docs/operate/runbooks.md#ncclenvpolicyunusable", Impact::Policy,
-        "The label of a namespace names a policy that is not there or was refused: its pods get nothing.",
-        "Correct the label or the policy, and create the pods anew."),
-    of_alert(Code::NcclEnvReferenceDropped, "NcclEnvReferenceDropped",
-             "docs/operate/runbooks.md#ncclenvreferencedropped", Impact::None,
-             "Another admission webhook drops fileKeyRef from pods: their values go by nccl.conf instead.",
-             "Find the webhook that the runbook's command names, and update it; or set --carrier File."),
-    of_alert(Code::NcclEnvAgentsMissing, "NcclEnvAgentsMissing",
-             "docs/operate/runbooks.md#ncclenvagentsmissing", Impact::Node,
-             "Prometheus knows no agent: without agents all tables are stale after three hours.",
-             "Look at DaemonSet nccl-env-agent and the PodMonitor."),
-    of_alert(Code::NcclEnvAgentDown, "NcclEnvAgentDown", "docs/operate/runbooks.md#ncclenvagentdown",
-             Impact::Node, "The agent of a node does not answer; the node's table gets old.",
-             "Look at the node, and at the log of its agent."),
-    of_alert(Code::NcclEnvAgentNotPublishing, "NcclEnvAgentNotPublishing",
-             "docs/operate/runbooks.md#ncclenvagentnotpublishing", Impact::Node,
-             "An agent has not written its table for two hours.", "Look for `table not written` in its log."),
-    of_alert(Code::NcclEnvTableMissing, "NcclEnvTableMissing", "docs/operate/runbooks.md#ncclenvtablemissing",
-             Impact::Node, "A node has RDMA devices and no table: its pods get no values, or are held.",
-             "Look whether the CRDs and the node's agent are there, and what its log says."),
-    of_alert(Code::NcclEnvAgentProblems, "NcclEnvAgentProblems",
-             "docs/operate/runbooks.md#ncclenvagentproblems", Impact::Node,
-             "An agent cannot read all of its node's HCAs, and its table lacks them.",
-             "Look for `not readable` in its log."),
-    of_alert(Code::NcclEnvGidIndexMoved, "NcclEnvGidIndexMoved",
-             "docs/operate/runbooks.md#ncclenvgidindexmoved", Impact::PodAnew,
-             "An address of an HCA moved to another GID index while the node was up; pods that were bound "
-             "before hold the old one.",
-             "Create the pods anew that `nccl-env doctor` names, and find what took the address away."),
-    of_alert(Code::NcclEnvPortDown, "NcclEnvPortDown", "docs/operate/runbooks.md#ncclenvportdown",
-             Impact::Node, "A node has fewer active HCA ports than in the last three days.",
-             "Run `nccl-env doctor`, which names the port and says what to look at."),
 };
 
 static_assert(in_order(kRows, &Row::code));
-static_assert(static_cast<std::size_t>(Code::NcclEnvPortDown) + 1 == kRows.size());
+static_assert(static_cast<std::size_t>(Code::OptedIn) + 1 == kRows.size());
 
 constexpr auto kCodes = [] {
   std::array<Code, kRows.size()> all{};

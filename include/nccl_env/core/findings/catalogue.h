@@ -47,18 +47,10 @@ enum class Code {
   UnknownWarning, PeerClosed, TimedOut,
   GaveUp,     // a call of NCCL's ended with an error, for whatever reason
   PodFailed,  // by the pod's status: a symptom, so the last of a pod's warnings
-  // nccl-env check: an installation, before it, when leaving
+  // nccl-env check: an installation, before it
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
   AgentVersions, Answers, PullSecrets,
   Rights, Names, Namespace, AgentPod, EnvFiles, OptedIn,
-  NewPods, WaitingPods, ImageUsers,
-  // alerts (manifests/components/monitoring/rules.yaml)
-  NcclEnvNoWebhookReady, NcclEnvWebhookReplicaDown, NcclEnvResponsesFailing, NcclEnvHandshakesFailing,
-  NcclEnvConnectionsRefused, NcclEnvCertificateEndsSoon, NcclEnvCertificateEnds, NcclEnvCertificatesNotKept,
-  NcclEnvWatchOutOfContact, NcclEnvObjectsRefused, NcclEnvTablesStale, NcclEnvFailedOpen, NcclEnvFailedClosed,
-  NcclEnvPodsHeld, NcclEnvPodsWithoutValues, NcclEnvPolicyUnusable, NcclEnvReferenceDropped,
-  NcclEnvAgentsMissing, NcclEnvAgentDown,
-  NcclEnvAgentNotPublishing, NcclEnvTableMissing, NcclEnvAgentProblems, NcclEnvGidIndexMoved, NcclEnvPortDown,
 };
 // clang-format on
 
@@ -71,7 +63,7 @@ struct Named {
   std::string_view meaning;  // a sentence or two
   std::string_view remedy;   // sentences; "" where each finding has its own
   Impact impact = Impact::None;
-  std::string_view document;  // the page that names it: "docs/use/doctor.md"; of an alert with its "#section"
+  std::string_view document;  // the page that names it: "docs/use/doctor.md"
 };
 
 const Named& words_of(Code code);
