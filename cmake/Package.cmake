@@ -6,8 +6,7 @@ set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
 set(doc ${CMAKE_INSTALL_DATADIR}/doc/nccl-env)
 
 install(TARGETS nccl-env RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cli)
-install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/kubectl-nccl_env  # links, and installed as such
-  ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/kubectl_complete-nccl_env
+install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/kubectl-nccl_env  # a link, and installed as such
   DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cli)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/policies DESTINATION ${CMAKE_INSTALL_DATADIR}/nccl-env COMPONENT cli
   FILES_MATCHING PATTERN *.yaml)
@@ -24,8 +23,6 @@ file(CONFIGURE OUTPUT ${packaging}/changelog.Debian CONTENT
 install(FILES ${packaging}/changelog.Debian DESTINATION ${doc} COMPONENT cli)
 file(CONFIGURE OUTPUT ${packaging}/kubectl-nccl_env.1 CONTENT ".so man1/nccl-env.1\n")
 install(FILES ${packaging}/kubectl-nccl_env.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT cli)
-install(FILES ${packaging}/kubectl-nccl_env.1 RENAME kubectl_complete-nccl_env.1
-  DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT cli)
 # SHELL FILE: the completion of a shell, where Debian's packages put it.
 function(nccl_env_completion shell file)
   install(CODE "
@@ -37,7 +34,6 @@ function(nccl_env_completion shell file)
     execute_process(COMMAND chmod 644 \"\${file}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT cli)
 endfunction()
 nccl_env_completion(bash bash-completion/completions/nccl-env)
-nccl_env_completion(zsh zsh/vendor-completions/_nccl-env)
 nccl_env_completion(fish fish/vendor_completions.d/nccl-env.fish)
 install(CODE "
   set(root \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")

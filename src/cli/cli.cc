@@ -14,14 +14,6 @@ std::string program_of(std::string_view path) {
   return name == "kubectl-nccl_env" ? "kubectl nccl-env" : std::string(kProgram);
 }
 
-// Returns the words to complete: those of the shells' scripts, `nccl-env __complete WORD…`; or of kubectl,
-// which starts the program kubectl_complete-nccl_env for them.
-std::optional<std::vector<std::string>> words_to_complete(int argc, const char* const* argv) {
-  const bool by_name = argc > 0 && std::string_view(argv[0]).ends_with("kubectl_complete-nccl_env");
-  if (!by_name && (argc < 2 || std::string_view(argv[1]) != "__complete")) return std::nullopt;
-  return std::vector<std::string>(argv + (by_name ? 1 : 2), argv + argc);
-}
-
 // Adds the commands in the order of --help, where each stands under its title.
 void add_commands(CommandLine& line) {
   CLI::App& root = line.root();
@@ -33,10 +25,9 @@ void add_commands(CommandLine& line) {
   add_what(line, root);
   title("Pods and jobs", {"explain", "verify", "what"});
   add_doctor(line, root);
-  add_node(line, root);
   add_nodes(line, root);
   add_report(line, root);
-  title("Nodes and their fabric", {"doctor", "node", "nodes", "report"});
+  title("Nodes and their fabric", {"doctor", "nodes", "report"});
   add_env(line, root);
   add_run(line, root);
   title("This machine, without a cluster", {"env", "run"});
@@ -44,7 +35,6 @@ void add_commands(CommandLine& line) {
       line.group({"table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)",
                   "nccl-env table import --node-interface eth0 node.show_gids.txt > node.yaml"});
   add_table_import(line, table);
-  add_table_show(line, table);
   CLI::App& policy =
       line.group({"policy", "Policies (NcclPolicy)", "nccl-env policy check policies/generic-rdma.yaml"});
   add_policy_check(line, policy);
@@ -62,10 +52,6 @@ void add_commands(CommandLine& line) {
 int run_cli(int argc, const char* const* argv, const program::Terminal& terminal) {
   CommandLine line(program_of(argc > 0 ? argv[0] : kProgram));
   add_commands(line);
-  if (auto words = words_to_complete(argc, argv)) {
-    terminal.out << complete(line.root(), *std::move(words)) << std::flush;
-    return program::kDone;
-  }
   const std::optional<int> ended = line.parse(argc, argv, terminal);
   const int code = ended ? *ended : line.run(terminal);
   terminal.out.flush();

@@ -22,8 +22,6 @@ std::string wrapped(const std::string& text, std::size_t width) {
   return join(wrap(text, width), "\n");
 }
 
-}  // namespace
-
 // CLI11 appends a check's description to its name, or to the C++ type where it
 // has none: "TEXT:{text,json}", "INT:INT in [0 - 256]", "LINES:POSITIVE".
 std::string value_name(const CLI::Option& option) {
@@ -53,6 +51,8 @@ std::string first_sentence(const std::string& text) {
   }
   return text;
 }
+
+}  // namespace
 
 // CLI11 puts an empty line behind each group of options and another one before the next.
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {

@@ -57,7 +57,7 @@ std::string node_hint(const std::string& file) {
   std::error_code ignored;
   const bool may_be_node = is_dns_subdomain(file) && std::filesystem::path(file).extension().empty();
   return may_be_node && !std::filesystem::exists(file, ignored)
-             ? "; of a node of the cluster: nccl-env node " + file
+             ? "; of a node of the cluster: nccl-env nodes " + file
              : "";
 }
 

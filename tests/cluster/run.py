@@ -22,7 +22,7 @@ HELP = """
 A node with four RoCE rails, and nccl-env beside it. Try:
   kubectl get pods -A
   nccl-env check
-  nccl-env table show gpu-1
+  nccl-env nodes gpu-1
   kubectl apply -f tests/cluster/train.yaml && kubectl -n ml wait --for=condition=Ready pod/train
   kubectl -n ml exec train -- cat /etc/nccl.conf
   nccl-env explain pod/train -n ml

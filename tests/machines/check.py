@@ -31,12 +31,10 @@ def run(program, *arguments, codes=(0, 1)):
 
 
 def answers(programs, name, folder):
-    """Yields what three commands tell of the same table: which one, values, omissions."""
+    """Yields what two commands tell of the same table: which one, values, omissions."""
     cli, path, policy = programs / "nccl-env", folder / name / "table.json", ("--policy", folder / "policy.yaml")
-    said = run(cli, "table", "show", path, *policy)
-    yield "table show", said["values"], said["omitted"]
-    said = run(cli, "node", name, path, *policy, "--at", NOW)["table"]
-    yield "node", said["values"], said["omitted"]
+    said = run(cli, "nodes", name, path, *policy, "--at", NOW)["table"]
+    yield "nodes", said["values"], said["omitted"]
     said = run(cli, "explain", "-f", folder / "pod.json", "--table", path, "--node", name, *policy, "--at", NOW)
     said = said["containers"][0]
     yield "explain", {entry["name"]: entry["value"] for entry in said["env"] + said["conf"]}, said["omitted"]

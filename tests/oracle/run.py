@@ -32,13 +32,13 @@ class Oracle:
             self.wrong.append(what)
 
     def select(self, table, version, env):
-        """Returns what `nccl-env node` says that NCCL takes with this table and environment."""
+        """Returns what `nccl-env nodes` says that NCCL takes with this table and environment."""
         options = [part for name, value in env.items() for part in ("--env", f"{name}={value}")]
         name = json.loads(table.read_text())["metadata"]["name"]
-        ended = subprocess.run([self.program, "node", name, table, "--nccl-version", version, "-o", "json", *options],
+        ended = subprocess.run([self.program, "nodes", name, table, "--nccl-version", version, "-o", "json", *options],
                                capture_output=True, text=True, check=False)
         if ended.returncode not in (0, 1, 3):  # the doctor found something; the table has no port
-            raise SystemExit(f"oracle: nccl-env node: {ended.stderr}")
+            raise SystemExit(f"oracle: nccl-env nodes: {ended.stderr}")
         return json.loads(ended.stdout)["ncclAlone"]
 
     def compare(self, what, table, version, env, answer):

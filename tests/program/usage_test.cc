@@ -10,9 +10,9 @@
 namespace nccl_env::program::usage_test {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using ::testing::StartsWith;
 
 class UsageTest : public ::testing::Test {
  protected:
@@ -42,14 +42,13 @@ class UsageTest : public ::testing::Test {
 
   CLI::App app_{"A program.", "prog"};
   std::string text_;
-  std::vector<std::string> targets_;
   int number_ = 0;
 };
 
 TEST_F(UsageTest, AnUnknownOptionIsNamedBeforeTheOneThatIsMissing) {
   EXPECT_EQ(sentence(app_, {"run", "--stoer", "x"}),
             "there is no option --stoer: do you mean --store? (see prog run --help)");
-  EXPECT_EQ(sentence(app_, {"run"}), "--store is required (see prog run --help)");
+  EXPECT_THAT(sentence(app_, {"run"}), HasSubstr("--store"));
 }
 
 TEST_F(UsageTest, AnUnknownCommandIsNamedWithTheOneThatItIsNear) {
@@ -57,43 +56,11 @@ TEST_F(UsageTest, AnUnknownCommandIsNamedWithTheOneThatItIsNear) {
   EXPECT_EQ(sentence(app_, {"rnu"}), "there is no command rnu: do you mean run? (see prog --help)");
   EXPECT_EQ(sentence(app_, {"tbale", "show"}),
             "there is no command tbale: do you mean table? (see prog --help)");
-  EXPECT_EQ(sentence(app_, {"import"}),
-            "there is no command import: do you mean table import? (see prog --help)");
 }
 
-TEST_F(UsageTest, AMissingCommandIsToldWithThoseThatThereAre) {
-  EXPECT_EQ(sentence(app_, {}), "needs one of: run, table (see prog --help)");
-  EXPECT_EQ(sentence(app_, {"table"}), "table needs one of: import, show (see prog table --help)");
-}
-
-TEST_F(UsageTest, AnOptionOfACommandStandsBehindIt) {
-  EXPECT_THAT(sentence(app_, {"--store", "x", "run"}),
-              HasSubstr("--store belongs to a command and stands behind it: prog COMMAND --store"));
-}
-
-TEST_F(UsageTest, TheLibrarysSentencesComeInOurWords) {
-  app_.get_subcommand("run")->add_option("--policy", text_, "File")->type_name("FILE");
-  app_.get_subcommand("run")->add_option("--sysfs", text_, "Copy")->check(CLI::ExistingDirectory);
-  app_.get_subcommand("run")->add_option("TARGET", targets_, "Objects")->expected(0, 2);
-  const auto problem = [&](std::vector<std::string> words) {
-    words.insert(words.begin(), "run");
-    return sentence(app_, words);
-  };
-  const std::string file = "/dev/null", see = " (see prog run --help)";
-  EXPECT_EQ(problem({"--policy"}), "--policy needs a value: FILE" + see);
-  EXPECT_EQ(problem({"--level"}), "--level needs a value: info|warn" + see);
-  EXPECT_EQ(problem({"--plain"}), "--plain needs a value: WORD" + see);
-  EXPECT_EQ(problem({"--plain", "a", "--plain", "b"}), "--plain takes at most 1, and 2 are given" + see);
-  EXPECT_THAT(problem({"--threads", "many"}), StartsWith("--threads: \"many\" is not a number "));
-  EXPECT_THAT(problem({"--threads", "257"}), StartsWith("--threads: \"257\" is not a number "));
-  EXPECT_EQ(problem({"--sysfs", file}), "--sysfs: " + file + " is a file, not a directory" + see);
-  EXPECT_EQ(problem({"--sysfs", "/absent"}), "--sysfs: there is no directory /absent" + see);
-  EXPECT_EQ(problem({"--store", "x", "a", "b", "c"}), "TARGET takes at most 2, and 3 are given" + see);
-}
-
-TEST_F(UsageTest, AWordThatIsNotTakenIsNamed) {
-  EXPECT_EQ(sentence(app_, {"run", "--store", "x", "b"}), "b is one word too many (see prog run --help)");
-  EXPECT_THAT(sentence(app_, {"run", "--store", "x", "b", "c"}), StartsWith("these words are too many: "));
+TEST_F(UsageTest, OtherMistakesAreToldInTheLibrarysWords) {
+  EXPECT_THAT(sentence(app_, {"run", "--store", "x", "b"}), EndsWith(" (see prog run --help)"));
+  EXPECT_THAT(sentence(app_, {"run", "--store", "x", "--threads", "257"}), HasSubstr("257"));
 }
 
 TEST_F(UsageTest, HelpNamesCommandsBelowACommand) {

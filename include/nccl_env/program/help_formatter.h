@@ -21,12 +21,6 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_subcommand(const CLI::App* command) const override;
 };
 
-// Returns a word for an option's value, as --help writes it: FILE, text|json, N.
-std::string value_name(const CLI::Option& option);
-
-// Returns the text up to its first full stop.
-std::string first_sentence(const std::string& text);
-
 // Puts options, which must have been added, under a title of --help.
 void group_options(CLI::App& app, const char* title, std::initializer_list<const char*> names);
 

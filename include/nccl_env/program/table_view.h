@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One table with the verdicts on its ports and rows, as `nccl-env table show` prints them.
+// One table with the verdicts on its ports and rows, as `nccl-env nodes NAME` prints them.
 #pragma once
 
 #include <chrono>

@@ -15,9 +15,8 @@ struct Usage {
   [[nodiscard]] std::string sentence() const { return problem + " (see " + help + ")"; }
 };
 
-// Names the first word that is not known, with a known one that is similar. `refusal` is CLI11's own
-// sentence, for any other problem; it is put into our words. The problem is "" if all words are known and
-// `refusal` is empty. `words`: the command line without the program's name.
+// Names the first word that is not known, with a known one that is similar; else gives `refusal`, CLI11's own
+// sentence. `words`: the command line without the program's name.
 Usage usage_problem(const CLI::App& root, const std::vector<std::string>& words, const std::string& refusal);
 
 enum class Reader { Person, Log };

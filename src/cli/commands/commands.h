@@ -13,7 +13,6 @@ void add_what(CommandLine& line, CLI::App& parent);
 
 // Nodes and their fabric.
 void add_doctor(CommandLine& line, CLI::App& parent);
-void add_node(CommandLine& line, CLI::App& parent);
 void add_nodes(CommandLine& line, CLI::App& parent);
 void add_report(CommandLine& line, CLI::App& parent);
 
@@ -24,7 +23,6 @@ void add_run(CommandLine& line, CLI::App& parent);
 // Files: tables, policies, manifests.
 void add_inject(CommandLine& line, CLI::App& parent);
 void add_table_import(CommandLine& line, CLI::App& table);
-void add_table_show(CommandLine& line, CLI::App& table);
 void add_policy_check(CommandLine& line, CLI::App& policy);
 void add_policy_cases(CommandLine& line, CLI::App& policy);
 
@@ -32,11 +30,5 @@ void add_policy_cases(CommandLine& line, CLI::App& policy);
 void add_installation_check(CommandLine& line, CLI::App& parent);
 void add_bug_report(CommandLine& line, CLI::App& parent);
 void add_completion(CommandLine& line, CLI::App& parent);
-
-// Finds the words that may stand in place of the last one, which may be typed in part already. `words` are
-// those after the program's name; a lone "=" is from bash, which splits --output=json into three words.
-// Returns them as kubectl and the shells' scripts read them: lines TEXT[TAB DESCRIPTION], and at the end :0
-// if file names fit, else :4 (cobra's ShellCompDirectiveNoFileComp).
-std::string complete(const CLI::App& root, std::vector<std::string> words);
 
 }  // namespace nccl_env::cli

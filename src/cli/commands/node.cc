@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "commands/node.h"
+
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,8 +10,6 @@
 
 #include "cluster/connection.h"
 #include "cluster/objects.h"
-#include "commands/commands.h"
-#include "commands/doctor.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/explain/selection_print.h"
@@ -19,20 +19,12 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/spelling.h"
-#include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/table_view.h"
 
 namespace nccl_env::cli {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-struct NodeArguments {
-  std::string name;
-  std::vector<std::string> env;  // NAME=VALUE, of the process
-  std::string nccl_version;      // "": the policy's least, else the newest that is known
-  DiagnosisArguments diagnosis;
-};
 
 // All that is known of one node.
 struct NodeAnswer {
@@ -144,11 +136,10 @@ OrderedJson to_json(const NodeAnswer& answer, const std::string& name) {
   return json;
 }
 
-int tell_node(const NodeArguments& arguments, const Console& terminal) {
-  const auto& [name, entries, nccl_version, asked] = arguments;
-  if (!is_dns_subdomain(name))
-    return stop(terminal, program::kUsage,
-                "NAME " + name + ": is not a node's name; files stand behind it: nccl-env node NAME FILE");
+}  // namespace
+
+int tell_node(const std::string& name, const NodesArguments& arguments, const Console& terminal) {
+  const auto& [entries, nccl_version, asked] = arguments;
   const auto version = program::read_nccl_version(nccl_version);
   if (!version) return stop(terminal, program::kUsage, version.error().message);
   const auto env = read_env(entries);
@@ -181,24 +172,6 @@ int tell_node(const NodeArguments& arguments, const Console& terminal) {
   print_answer(terminal, answer, name);
   const bool nothing = (*table)->ports.empty() && is_good(answer.findings);
   return nothing ? program::kNothing : program::code_of(answer.findings);
-}
-
-}  // namespace
-
-void add_node(CommandLine& line, CLI::App& parent) {
-  auto [app, to] = line.command(
-      parent,
-      {"node",
-       "Tell all of one node. What the doctor found on it, its ports and GID rows with their verdicts, what "
-       "hostNetwork pods get there, and what NCCL takes by its own rules. Exit 1 if there is something to "
-       "act on.",
-       "nccl-env node gpu-1 --nccl-version 2.21.5 --env NCCL_IB_HCA=mlx5"},
-      tell_node);
-  app.add_option("NAME", to.name, "The node")->required()->type_name("");
-  add_diagnosis_options(app, to.diagnosis);
-  app.add_option("--env", to.env, "For NCCL's own choice: a variable of the process; may be given again")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
 }
 
 }  // namespace nccl_env::cli

@@ -2,17 +2,19 @@
 #include "commands/commands.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
 
-#include "commands/doctor.h"
+#include "commands/node.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -20,10 +22,6 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 using FindingsOfNode = std::map<std::string, std::vector<const Finding*>>;
-
-struct NodesArguments {
-  DiagnosisArguments diagnosis;
-};
 
 constexpr std::size_t kGap = 2;
 // The share of 80 columns that each may take on a terminal, so that a line stays a line.
@@ -201,8 +199,7 @@ std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
   return rows;
 }
 
-int list_nodes(const NodesArguments& arguments, const Console& terminal) {
-  const auto& [asked] = arguments;
+int list_nodes(const DiagnosisArguments& asked, const Console& terminal) {
   Diagnosis diagnosis;
   if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis))
     return stop(terminal, failure);
@@ -227,6 +224,27 @@ int list_nodes(const NodesArguments& arguments, const Console& terminal) {
   return program::kDone;
 }
 
+bool names_node(const std::string& word) {
+  std::error_code ignored;
+  const std::filesystem::path file(word);
+  return is_dns_subdomain(word) && file.extension() != ".yaml" && file.extension() != ".json" &&
+         !std::filesystem::exists(file, ignored);
+}
+
+int tell_nodes(const NodesArguments& given, const Console& terminal) {
+  NodesArguments arguments = given;
+  std::vector<std::string>& files = arguments.diagnosis.source.files;
+  if (!files.empty() && names_node(files.front())) {
+    const std::string name = files.front();
+    files.erase(files.begin());
+    return tell_node(name, arguments, terminal);
+  }
+  const auto& [env, nccl_version, asked] = arguments;
+  if (!env.empty() || !nccl_version.empty())
+    return stop(terminal, program::kUsage, "--env and --nccl-version: only with a node's NAME");
+  return list_nodes(asked, terminal);
+}
+
 }  // namespace
 
 void add_nodes(CommandLine& line, CLI::App& parent) {
@@ -235,11 +253,19 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
       {"nodes",
        "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
        "! marks those with an error or a warning of the doctor, which come first. Exit 0 whatever is found: "
-       "`doctor` judges.",
-       "nccl-env nodes --store dir:manifests -o wide",
+       "`doctor` judges. With a node's NAME all of this one: what the doctor found on it, its ports and GID "
+       "rows with their verdicts, what hostNetwork pods get there, and what NCCL takes by its own rules. "
+       "Exit 1 if there is something to act on.",
+       "nccl-env nodes gpu-1 --nccl-version 2.21.5 --env NCCL_IB_HCA=mlx5",
        {"text", "wide"}},
-      list_nodes);
+      tell_nodes);
   add_diagnosis_options(app, to.diagnosis);
+  app.get_option("FILE")->description(
+      "NAME of a node, and files with NodeFabrics; - is the standard input. With neither FILEs nor --store "
+      "the cluster is asked");
+  app.add_option("--env", to.env, "For NCCL's own choice: a variable of the process; may be given again")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
 }
 
 }  // namespace nccl_env::cli

@@ -186,29 +186,8 @@ OrderedJson document_of(const std::vector<CaseResult>& results) {
   return document;
 }
 
-std::string in_xml(const std::string& text) {
-  return escape_markup(printable(text));
-}
-
-void print_junit(const std::vector<CaseResult>& results, std::ostream& out) {
-  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"nccl-env policy test\" tests=\""
-      << results.size() << "\" failures=\"" << count_failed(results) << "\">\n";
-  for (const CaseResult& result : results) {
-    out << "  <testcase classname=\"" << in_xml(result.file) << "\" name=\"" << in_xml(result.name) << '"';
-    if (result.problems.empty()) {
-      out << "/>\n";
-      continue;
-    }
-    out << ">\n    <failure message=\"" << in_xml(result.problems.front()) << "\">";
-    for (const std::string& problem : result.problems) out << in_xml(problem) << '\n';
-    out << "</failure>\n  </testcase>\n";
-  }
-  out << "</testsuite>\n";
-}
-
 void print(const std::vector<CaseResult>& results, const std::string& form, std::ostream& out) {
   if (is_document(form)) return print_document(document_of(results), form, out);
-  if (form == "junit") return print_junit(results, out);
   for (const CaseResult& result : results) {
     out << (result.problems.empty() ? "ok    " : "FAIL  ") << printable(result.file + ": " + result.name)
         << '\n';
@@ -243,8 +222,7 @@ void add_policy_cases(CommandLine& line, CLI::App& parent) {
        "Compare the answers of policies with expected ones. Reads each nccl-env-test.yaml: a policy, "
        "tables and pods, and what the pods should get. Exit 1 if an answer differs; 3 if there is no such "
        "file.",
-       "nccl-env policy test cases -o junit > report.xml",
-       {"text", "junit"}},
+       "nccl-env policy test cases"},
       test_policies);
   app.add_option("PLACE", to.places, "Files of cases, or directories that hold files nccl-env-test.yaml")
       ->required()

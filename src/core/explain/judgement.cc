@@ -240,7 +240,7 @@ void judge_list_ports(const NodeFabric& table, const NcclPolicy& policy, Exposur
 namespace {
 
 constexpr std::string_view kFabricRemedy =
-    "Correct spec.fabric of the policy, which no port of this node meets (`nccl-env table show`); if other "
+    "Correct spec.fabric of the policy, which no port of this node meets (`nccl-env nodes NAME`); if other "
     "nodes meet "
     "it, look at this one.";
 constexpr std::string_view kLookForCard =

@@ -127,7 +127,7 @@ constexpr std::array kEntries{
           "The node's NodeFabric is older than --max-table-age.", "Check the agent on the node.",
           Impact::Node, true},
     Entry{Reason::NoFabricPort, kNodeScope, "NoFabricPort", "No port of the node is left as fabric.",
-          "`nccl-env table show` says why each port was dropped; for ports that are down, ask `nccl-env "
+          "`nccl-env nodes NAME` says why each port was dropped; for ports that are down, ask `nccl-env "
           "doctor`, "
           "and where there are none, lspci and dmesg.",
           Impact::Node, true},

@@ -108,7 +108,7 @@ TEST_F(AskedByKubectl, EveryCommandThatAsksTakesAContext) {
        {std::string("explain pod/a"), std::string("explain job/a"), "explain -f " + pod,
         std::string("verify pod/a"), std::string("doctor"), std::string("doctor --pods"),
         std::string("nodes"), std::string("report -o -"), std::string("check"), std::string("check --pre"),
-        std::string("check -n ml"), std::string("check --uninstall")})
+        std::string("check -n ml")})
     tests::expect_shown(tests::run_cli(tests::words(line + " --context none --kubeconfig " + path("config"))),
                         4);
 }

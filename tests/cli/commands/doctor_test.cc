@@ -91,7 +91,7 @@ TEST_F(Doctor, NothingToLookAtIsNotHealthy) {
     EXPECT_EQ(empty.code, 3);
   }
   EXPECT_EQ(run_cli({"doctor", policy}).code, 4) << "the wrong file";
-  EXPECT_EQ(run_cli({"table", "show", path("empty.yaml")}).code, 4);
+  EXPECT_EQ(run_cli({"nodes", "gpu-1", path("empty.yaml")}).code, 3);
   expect_shown(run_cli({"doctor", "--kubeconfig", path("absent")}), 4);
 }
 
@@ -136,7 +136,7 @@ TEST_F(DoctorOfACluster, AsksForThePodsOfNodesWhereAnIndexMoved) {
 // gpu-3 has an agent, gpu-4 an RDMA device that a policy wants, gpu-5 an agent that has just begun; cpu-1 has
 // neither, cpu-2 an agent alone, and "gone" is no node any more.
 TEST_F(DoctorOfACluster, ANodeThatShouldHaveATableAndHasNoneIsAnError) {
-  EXPECT_EQ(run({"node", "gpu-3"}).code, 3);
+  EXPECT_EQ(run({"nodes", "gpu-3"}).code, 3);
   Json pods = list(), nodes = list(), policies = list();
   for (const std::string node : {"gpu-1", "gpu-3", "gpu-5", "cpu-2", "gone"}) {
     const char* const created = node == "gpu-5" ? "2026-11-20T07:59:00Z" : "2026-11-01T08:00:00Z";
@@ -161,10 +161,10 @@ TEST_F(DoctorOfACluster, ANodeThatShouldHaveATableAndHasNoneIsAnError) {
   serve("/api/v1/nodes?limit=500", nodes);
   expect_shown(run({"doctor"}), 1);
   expect_shown(run({"nodes"}));
-  expect_shown(run({"node", "gpu-4"}), 1);
-  EXPECT_EQ(run({"node", "cpu-1"}).code, 3);
+  expect_shown(run({"nodes", "gpu-4"}), 1);
+  EXPECT_EQ(run({"nodes", "cpu-1"}).code, 3);
   serve("/api/v1/nodes/cpu-1", {{"kind", "Node"}});
-  EXPECT_THAT(run({"node", "cpu-1"}).err, HasSubstr("node cpu-1 has no NodeFabric"));
+  EXPECT_THAT(run({"nodes", "cpu-1"}).err, HasSubstr("node cpu-1 has no NodeFabric"));
   EXPECT_EQ(run({"report", "-o", path("page.html")}).code, 0);
 }
 
@@ -172,7 +172,7 @@ TEST_F(DoctorOfACluster, WithoutNcclEnvInItIsToldWhatToDo) {
   answers.clear();
   otherwise = refusal(404, "the server could not find the requested resource");
   for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"doctor"}, {"nodes"}, {"node", "gpu-1"}, {"report", "-o", "-"}}) {
+       {std::vector<std::string>{"doctor"}, {"nodes"}, {"nodes", "gpu-1"}, {"report", "-o", "-"}}) {
     const CliResult result = ask(command);
     EXPECT_EQ(result.code, 3) << command[0];
     EXPECT_THAT(result.err,

@@ -204,26 +204,12 @@ TEST_F(ExplainPod, TheManifestsNamespaceBeatsTheContexts) {
 
 TEST_F(ExplainPod, WrongUsageIsCode2) {
   const std::string file = write("pod.json", given_pod("a").dump());
-  for (const std::string& more : {std::string(),
-                                  std::string("pod"),
-                                  std::string("pod/"),
-                                  std::string("pod/a b"),
-                                  std::string("pod/A"),
-                                  std::string("pod/a/b"),
-                                  std::string("pod/.."),
-                                  std::string("node/a"),
-                                  std::string("deployment/a"),
-                                  std::string("a"),
-                                  std::string("pod a b"),
-                                  "pod/a -f " + file,
-                                  "pod -n ml -f " + file,
-                                  "pod/a --policy " + policy,
-                                  std::string("pod/a --policy-name p"),
-                                  "--policy-name p -f " + file,
-                                  std::string("pod/a --node n"),
-                                  std::string("pod/a --at soon"),
-                                  std::string("pod/a --nccl-version 1"),
-                                  std::string("pod/a -n A/b")}) {
+  for (const std::string& more :
+       {std::string(), std::string("pod"), std::string("pod/"), std::string("pod/a b"), std::string("pod/A"),
+        std::string("pod/a/b"), std::string("pod/.."), std::string("node/a"), std::string("deployment/a"),
+        std::string("a"), "pod/a -f " + file, "pod -n ml -f " + file, "pod/a --policy " + policy,
+        std::string("pod/a --policy-name p"), "--policy-name p -f " + file, std::string("pod/a --node n"),
+        std::string("pod/a --at soon"), std::string("pod/a --nccl-version 1"), std::string("pod/a -n A/b")}) {
     const CliResult result = run_cli(words("explain " + more));
     EXPECT_THAT(result.out, IsEmpty());
     expect_shown(result, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env node: what is found on a node, its table, and what NCCL takes there by itself.
+// nccl-env nodes NAME: what is found on a node, its table, and what NCCL takes there by itself.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -19,12 +19,12 @@ using ::testing::StartsWith;
 class Node : public Fleet {};
 
 TEST_F(Node, WhatTheDoctorFoundComesFirstThenTheTableAndNcclsChoice) {
-  EXPECT_EQ(run("node", {"gpu-1"}).code, 0);
-  EXPECT_THAT(run("node", {"gpu-1"}).out, StartsWith("gpu-1: nothing found\n"));
+  EXPECT_EQ(run("nodes", {"gpu-1"}).code, 0);
+  EXPECT_THAT(run("nodes", {"gpu-1"}).out, StartsWith("gpu-1: nothing found\n"));
   write_fleet(100);
-  expect_shown(run("node", {"gpu-10"}), 1);
-  EXPECT_EQ(run("node", {"gpu-1"}).code, 0) << "the fault is another node's";
-  const Json json = Json::parse(run("node", {"gpu-10", "-o", "json"}).out);
+  expect_shown(run("nodes", {"gpu-10"}), 1);
+  EXPECT_EQ(run("nodes", {"gpu-1"}).code, 0) << "the fault is another node's";
+  const Json json = Json::parse(run("nodes", {"gpu-10", "-o", "json"}).out);
   EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["findings"][0]["code"], "RateLow");
   EXPECT_EQ(json["table"]["ports"].size(), 4u);
@@ -32,15 +32,56 @@ TEST_F(Node, WhatTheDoctorFoundComesFirstThenTheTableAndNcclsChoice) {
 }
 
 TEST_F(Node, ThatIsNotThereIsCode3WithItsNearName) {
-  const CliResult result = run("node", {"gpu-l"});
+  const CliResult result = run("nodes", {"gpu-l"});
   EXPECT_EQ(result.code, 3);
   EXPECT_THAT(result.err, HasSubstr("there is no NodeFabric gpu-l: do you mean gpu-1?"));
+}
+
+TEST_F(Node, AFileIsNoName) {
+  EXPECT_EQ(run_cli({"nodes", path("absent.yaml")}).code, 4);
+  EXPECT_THAT(run_cli({"nodes", write("gpu-5", kTable)}).out, HasSubstr("1 node, "));
+}
+
+TEST_F(Node, ThePolicysConditionsAreAppliedToItsTable) {
+  const std::string strict = write("strict.yaml", kPolicy + "  fabric: {hcas: [mlx5_7]}\n");
+  const Json json =
+      Json::parse(run_cli({"nodes", "gpu-1", table, "--policy", strict, "-o", "json"}).out)["table"];
+  EXPECT_EQ(json["ports"][0]["fabric"], false);
+  EXPECT_EQ(json["ports"][0]["gids"][0]["usable"], false);
+  EXPECT_EQ(json["omitted"][0]["reason"], "NoFabricPort");
+}
+
+TEST_F(Node, ItsLabelsAndWhatAPolicyMakesOfThemAreTold) {
+  const std::string labelled =
+      write("labelled.yaml",
+            named(kTable, "  ports:", "  nodeLabels: [{key: zone, value: b}, {key: tier}]\n  ports:"));
+  const std::string by_labels = write("labels.yaml", kPolicy + R"(  variants:
+  - {when: {nodeLabels: {tier: a}}, env: {NCCL_IB_SL: "1"}}
+  - {when: {nodeLabels: {zone: "[ab]"}}, env: {NCCL_IB_SL: "2"}}
+  - {when: {nodeLabels: {shape: "*"}}, env: {NCCL_IB_TC: "96"}}
+)");
+  expect_shown(run_cli({"nodes", "gpu-1", labelled, "--policy", by_labels}));
+}
+
+TEST_F(Node, TheGidOfInfiniBandIsUsableThoughLinkLocal) {
+  std::string text = named(kTable, "linkLayer: Ethernet\n    transport: RoCE", "linkLayer: InfiniBand");
+  text = named(text.substr(0, text.find("    - {index: 3")), "RoCEv2, netdev: eth1", "IB");
+  const Json json = Json::parse(run_cli({"nodes", "gpu-1", write("ib.yaml", text), "-o", "json"}).out);
+  EXPECT_EQ(json["table"]["ports"][0]["gids"][0]["usable"], true);
+}
+
+TEST_F(Node, AFileOfAnotherKindIsNamedAndABrokenOneIsNotTakenForAListing) {
+  for (const std::string& other : {write("gids.txt", kListing), policy})
+    expect_shown(run_cli({"nodes", "gpu-1", other}), 4);
+  const CliResult broken = run_cli({"nodes", "gpu-1", write("broken.yaml", "a: [1,\n")});
+  EXPECT_EQ(broken.code, 4);
+  EXPECT_THAT(broken.err, testing::Not(HasSubstr("listing")));
 }
 
 class NcclOnANode : public Cli {
  protected:
   [[nodiscard]] CliResult on_node(std::vector<std::string> more) const {
-    std::vector<std::string> arguments{"node", "gpu-1", table};
+    std::vector<std::string> arguments{"nodes", "gpu-1", table};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_cli(arguments);
   }
@@ -62,7 +103,7 @@ TEST_F(NcclOnANode, IsThatOfTheVersionAndEnvironment) {
 TEST_F(NcclOnANode, WhatIsNotKnownIsNotShownAsGood) {
   std::string text = kTable;
   text.erase(text.find("    state: Active\n"), 18);
-  EXPECT_THAT(run_cli({"node", "gpu-1", write("gpu-1.yaml", text)}).out,
+  EXPECT_THAT(run_cli({"nodes", "gpu-1", write("gpu-1.yaml", text)}).out,
               StartsWith("gpu-1: nothing found (state not known for 1 of 1 fabric port)\n"));
 }
 

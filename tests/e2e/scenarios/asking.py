@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What nccl-env says when its users ask: of pods and jobs with a tenant's rights, and of a fleet with faults."""
 import json
-import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -272,7 +271,7 @@ printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential"
               "pod asking/healthy\n", "not allowed: get ncclpolicies.nccl-env.io asking")
     if not (cluster.directory / "login.asked").exists():
         raise Failed("the plugin was not asked")
-    for words in (("explain", "pod/healthy"), ("doctor",), ("nodes",), ("check",), ("check", "--uninstall")):
+    for words in (("explain", "pod/healthy"), ("doctor",), ("nodes",), ("check",)):
         code, out, err = asker.run(*words)
         expect(f"a cluster that does not answer: {words[0]}", (code, out, err.count("gone"), err.count("127.0.0.1:1")),
                (4, "", 1, 1))
@@ -305,7 +304,7 @@ def check_fleet(cluster, admin):
                 for some in json.loads(admin.run("doctor", "-o", "json")[1])["findings"]
                 if some["severity"] != "info" and some["subject"]["name"] in fleet}
     expect("faults of a healthy fleet", faults(), set())
-    expect_in("a node without a table", admin.run("node", BARE)[1], "NoTable: ")
+    expect_in("a node without a table", admin.run("nodes", BARE)[1], "NoTable: ")
     for node, (plant, _, _) in PLANTED.items():
         plant(fleet[node]["observed"])
         api.apply(fleet[node])

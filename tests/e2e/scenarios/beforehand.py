@@ -2,7 +2,6 @@
 """What a tenant asks the cluster with `edit` of its own namespace: would my pods get values, and did NCCL use them?"""
 import http.server
 import json
-import os
 import ssl
 import subprocess
 import threading
@@ -176,17 +175,7 @@ def check_verify(cluster, ask, nobody):
         cluster.api.delete("Node", None, "node-k")
 
 
-def check_completion(cluster):
-    """kubectl finds the plugin's own completion beside it."""
-    plane = cluster.plane
-    path = f"{cluster.programs.resolve()}:{plane.kubectl_program.parent}:{os.environ['PATH']}"
-    done = subprocess.run([plane.kubectl_program, "__complete", "nccl-env", "nodes", "-o", ""], capture_output=True,
-                          text=True, timeout=PATIENCE, env={**os.environ, "PATH": path})
-    expect("what kubectl offers", done.stdout.split(), ["text", "wide", "json", "yaml", ":4"])
-
-
 def run(cluster):
-    check_completion(cluster)
     cluster.api.apply(table("node-a", RAILS))
     cluster.put_policy(policy("asked"))
     cluster.opt_in("asked", "asked")

@@ -60,25 +60,25 @@ def conf(text):
 
 
 def select(ports, variables, programs, *options):
-    """What `nccl-env node` says that NCCL takes of these ports."""
+    """What `nccl-env nodes` says that NCCL takes of these ports."""
     table = {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NodeFabric", "metadata": {"name": "pod"}, "observed": {"ports": [{
         "hca": port.hca, "port": port.port, "state": port.state, "linkLayer": port.link_layer,
         "gidTableLength": port.table_length,
         "gids": [{"index": row.index, "gid": row.gid, "type": row.type} for row in port.rows]} for port in ports]}}
     options = [*options, *(f"--env={name}={value}" for name, value in variables.items() if value)]
-    ended = subprocess.run([programs / "nccl-env", "node", "pod", "-", "-o", "json", *options], input=json.dumps(table),
+    ended = subprocess.run([programs / "nccl-env", "nodes", "pod", "-", "-o", "json", *options], input=json.dumps(table),
                            stdout=subprocess.PIPE, text=True, check=False)
-    need(ended.returncode in (0, 1), f"nccl-env node: code {ended.returncode}")  # 1: the doctor found something
+    need(ended.returncode in (0, 1), f"nccl-env nodes: code {ended.returncode}")  # 1: the doctor found something
     return json.loads(ended.stdout)["ncclAlone"]
 
 
 def nccl_takes(port, family, subnet, programs):
-    """The GID index that NCCL takes of a table as the pod sees it: by tests/lab/nccl.py, and so by `nccl-env node`."""
+    """The GID index that NCCL takes of a table as the pod sees it: by tests/lab/nccl.py, and so by `nccl-env nodes`."""
     variables = {"NCCL_IB_ADDR_FAMILY": "AF_INET6" if family == 6 else "AF_INET", "NCCL_IB_ADDR_RANGE": subnet}
     answer = select([port], variables, programs)
     index = nccl.gid_index({row.index: row for row in port.rows}, port.table_length, family, subnet=subnet)
     said = answer["gidIndex"][f"{port.hca}:{port.port}"]
-    need(said == index, f"nccl-env node says {said} of {port}, and not {index}; range {subnet}")
+    need(said == index, f"nccl-env nodes says {said} of {port}, and not {index}; range {subnet}")
     return index
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's own use of its variables, version by version (2.18 to 2.32). docs/internals/nccl-rules.md lists the
 // rules, each with the function of NCCL's code that holds it. Used to explain, to check our choices in tests,
-// and by `nccl-env node`.
+// and by `nccl-env nodes`.
 //
 //   [ catalogue ]: each variable's kind and bounds         [ NcclVersion ]: in which version a rule changed
 //         |                                                      |
