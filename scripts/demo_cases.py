@@ -22,9 +22,9 @@ NAMESPACES = {  # namespace: its policy; None: no label
     "generic": "generic-rdma",
     "sockets": "sockets",
     "elsewhere": None,
-    **{f"by-{carrier}": f"by-{carrier}" for carrier in ("envfile", "file", "reference")},
+    **{f"by-{carrier}": f"by-{carrier}" for carrier in ("envfile", "file")},
 }
-CARRIERS = ("EnvFile", "File", "Reference")
+CARRIERS = ("EnvFile", "File")
 SOCKETS = {  # a policy for pods without RDMA, if they ask for it
     "apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "sockets"},
     "spec": {"match": {"resources": [{"name": "rdma/*"}]}, "hca": "Omit", "gidIndex": "Omit",
@@ -53,7 +53,6 @@ class Case:
     pod: str = ""  # what the pod shows inside, where an init container looks there
     file: dict = dataclasses.field(default_factory=dict)  # what that container writes
     warnings: tuple = ()  # words of what its creator is told
-    empty: list = dataclasses.field(default_factory=list)  # variables that are there without a value
     workload: str = ""
     role: str = ""
 
@@ -139,14 +138,12 @@ OF_THE_NODE = ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY")
 
 
 def carrier_cases():
-    """The first pod under each delivery. By reference the list is there, and what the node has no need of is empty."""
+    """The first pod under each delivery."""
     values = {"EnvFile": {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3"},
-              "File": {"NCCL_IB_HCA": "=" + RAILS, "NCCL_IB_GID_INDEX": "3"},
-              "Reference": {"NCCL_IB_HCA": RAILS, "NCCL_IB_ADDR_FAMILY": ""}}
+              "File": {"NCCL_IB_HCA": "=" + RAILS, "NCCL_IB_GID_INDEX": "3"}}
     return [Case(f"By {carrier}", f"by-{carrier.lower()}", "baidu-node",
                  creation("plain", f"by-{carrier.lower()}", host_network=True), values[carrier] | BAIDU,
-                 {"NCCL_IB_GID_INDEX": "OmittedByPolicy"} if carrier == "Reference" else {},
-                 empty=["NCCL_IB_ADDR_FAMILY"] if carrier == "Reference" else [], role=carrier) for carrier in CARRIERS]
+                 role=carrier) for carrier in CARRIERS]
 
 
 def copied_case(first, pod):

@@ -26,7 +26,7 @@ from objects import pod
 from process import Failed, eventually
 
 NONE, NOOP, GO, OURS = "no hook", "Go, no patch", "Go, our patch of File", "nccl-env, File"
-CARRIERS = {OURS: "File", "nccl-env, EnvFile": "EnvFile", "nccl-env, Reference": "Reference"}
+CARRIERS = {OURS: "File", "nccl-env, EnvFile": "EnvFile"}
 NAMESPACES = {NONE: "bench-none", NOOP: "bench-noop", GO: "bench-go",
               **{name: f"bench-{carrier.lower()}" for name, carrier in CARRIERS.items()}}
 CREATE, BINDING = "create", "Binding"

@@ -93,25 +93,25 @@ class AskedCluster : public Cli {
 // A bound pod of policy p with values of the table kTable.
 inline nlohmann::json given_pod(const std::string& name, const std::string& node = "gpu-1",
                                 const std::string& hcas = "=mlx5_0") {
-  const auto field = [](const std::string& variable) {
-    return nlohmann::json{
-        {"name", variable},
-        {"valueFrom",
-         {{"fieldRef", {{"fieldPath", "metadata.annotations['host.nccl-env.io/" + variable + "']"}}}}}};
-  };
+  const nlohmann::json item = {
+      {"path", "nccl.conf"},
+      {"fieldRef", {{"fieldPath", "metadata.annotations['host.nccl-env.io/nccl.conf']"}}}};
   nlohmann::json pod = nlohmann::json::parse(kPod);
   pod["metadata"] = {{"name", name}, {"namespace", "ml"}, {"resourceVersion", "1"}};
   pod["metadata"]["annotations"] = {
       {"nccl-env.io/status",
        R"({"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding","containers":{"c":{"set":)"
-       R"({"NCCL_IB_HCA":"Node","NCCL_IB_GID_INDEX":"Node"},"omitted":{"NCCL_SOCKET_IFNAME":"OmittedByPolicy"}}}})"},
+       R"({"NCCL_IB_HCA":"File","NCCL_IB_GID_INDEX":"File","nccl.conf":"Node"},"omitted":{"NCCL_SOCKET_IFNAME":"OmittedByPolicy"}}}})"},
       {"nccl-env.io/node", R"({"v":1,"node":")" + node + R"(","policy":"p","generation":1})"},
-      {"host.nccl-env.io/NCCL_IB_HCA", hcas},
-      {"host.nccl-env.io/NCCL_IB_GID_INDEX", "3"}};
+      {"host.nccl-env.io/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA=" + hcas + "\n"}};
   pod["spec"]["nodeName"] = node;
   pod["spec"]["containers"][0]["securityContext"]["capabilities"]["add"] = {"IPC_LOCK"};
   pod["spec"]["containers"][0]["volumeMounts"] = {{{"name", "shm"}, {"mountPath", "/dev/shm"}}};
-  pod["spec"]["containers"][0]["env"] = {field("NCCL_IB_HCA"), field("NCCL_IB_GID_INDEX")};
+  for (const char* path : {"/etc/nccl.conf", "/etc/rccl.conf"})
+    pod["spec"]["containers"][0]["volumeMounts"].push_back(
+        {{"name", "nccl-env-conf"}, {"mountPath", path}, {"subPath", "nccl.conf"}, {"readOnly", true}});
+  pod["spec"]["volumes"].push_back(
+      {{"name", "nccl-env-conf"}, {"downwardAPI", {{"items", nlohmann::json::array({item})}}}});
   pod["status"]["phase"] = "Running";
   return pod;
 }

@@ -86,11 +86,4 @@ inline NcclPolicy policy_for(const std::string& resource, std::optional<Exposure
   return policy;
 }
 
-// Puts what a node gives into env, and the index nowhere.
-inline NcclPolicy by_reference(NcclPolicy policy) {
-  policy.deliver_file = false;
-  policy.deliver_reference = true;
-  return policy;
-}
-
 }  // namespace nccl_env::tests

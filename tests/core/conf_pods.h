@@ -18,10 +18,9 @@ inline PlanOptions with_resolver(const std::string& image = "registry.example/ag
   return options;
 }
 
-inline NcclPolicy file_policy(Exposure exposure, bool env = false) {
+inline NcclPolicy file_policy(Exposure exposure) {
   NcclPolicy policy = policy_for("rdma/hca*", exposure);
   policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
-  policy.deliver_reference = env;
   return policy;
 }
 

@@ -60,12 +60,11 @@ inline nlohmann::json rich_binding_review() {
       "target": {"kind": "Node", "name": "node-a"}}}})");
 }
 
-// By env and file; inside the pod, by claims; by networks, constants alone.
+// By file; inside the pod, by claims; by networks, constants alone.
 inline std::vector<std::shared_ptr<const NcclPolicy>> rich_policies() {
   NcclPolicy everywhere = policy_for("*", Exposure::Host);
   everywhere.host_devices = true;
   everywhere.containers = ContainerScope::All;
-  everywhere.deliver_reference = true;
   everywhere.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
   everywhere.env = {{"NCCL_IB_TIMEOUT", "22"}, {"NCCL_IB_TC", "41"}, {"UCX_TLS", "rc,ud"}};
   NcclPolicy inside = policy_for("rdma/*");

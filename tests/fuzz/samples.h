@@ -36,11 +36,11 @@ inline Policies make_sample_policies() {
   NcclPolicy dry = broad;
   dry.mode = PolicyMode::DryRun;
 
-  NcclPolicy reference = tests::by_reference(broad);
+  NcclPolicy env_file = broad;
+  env_file.deliver_env_file = env_file.says_delivery = true;
 
-  NcclPolicy both = shared;
-  both.containers = ContainerScope::All;
-  both.deliver_reference = true;
+  NcclPolicy all = shared;
+  all.containers = ContainerScope::All;
 
   NcclPolicy varied = broad;
   varied.variants.resize(2);
@@ -53,7 +53,7 @@ inline Policies make_sample_policies() {
   varied.variants[1].env = {{"NCCL_IB_TC", "106"}, {"NCCL_IB_SL", "3"}};
 
   Policies made;
-  for (const NcclPolicy& policy : {broad, shared, owned, constant, dry, reference, both, varied})
+  for (const NcclPolicy& policy : {broad, shared, owned, constant, dry, env_file, all, varied})
     made.push_back(std::make_shared<const NcclPolicy>(policy));
   return made;
 }

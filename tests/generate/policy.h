@@ -34,8 +34,8 @@ inline ordered_json schema_of(Carriers /*kind*/) {
   return {{"type", "array"},
           {"x-kubernetes-list-type", "set"},
           {"minItems", 1},
-          {"maxItems", 4},
-          {"items", {{"type", "string"}, {"enum", {"File", "EnvFile", "Reference", "Env"}}}}};
+          {"maxItems", 2},
+          {"items", {{"type", "string"}, {"enum", {"File", "EnvFile"}}}}};
 }
 inline ordered_json map_schema(int least, int most, const ordered_json& value) {
   ordered_json schema{{"type", "object"}};
@@ -157,7 +157,7 @@ inline void words_in(IndexOrWord /*kind*/, Entries& to) {
   for (const char* word : {"Auto", "Dynamic", "Omit"}) add_once(to, word);
 }
 inline void words_in(Carriers /*kind*/, Entries& to) {
-  for (const char* word : {"File", "Reference"}) add_once(to, word);
+  for (const char* word : {"File", "EnvFile"}) add_once(to, word);
 }
 inline void words_in(Constants /*kind*/, Entries& /*to*/) {}
 inline void words_in(LabelGlobs /*kind*/, Entries& /*to*/) {}

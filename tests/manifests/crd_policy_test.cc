@@ -55,7 +55,7 @@ TEST(PolicySchema, HasTheWordsOfGidIndexDeliveryAndVersions) {
   }
   for (
       const Json& value : Json::parse(
-          R"([["File"], ["Reference"], ["Env"], ["Reference", "File", "Env"], [], ["env"], ["File", 1], "File"])")) {
+          R"([["File"], ["EnvFile"], ["EnvFile", "File"], ["Reference"], [], ["env"], ["File", 1], "File"])")) {
     const bool read =
         read_policy(put(minimal_policy(), "/spec/delivery"_json_pointer, value), {}).policy.has_value();
     EXPECT_EQ(violations(spec["properties"]["delivery"], value).empty(), read) << value;

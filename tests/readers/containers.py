@@ -14,7 +14,7 @@ from demo_cluster import Webhook, bind, resolve_env, volume_text  # noqa: E402  
 
 import devices
 
-CARRIERS = ("File", "EnvFile", "Reference")
+CARRIERS = ("File", "EnvFile")
 # Once, all that a node gives was a reference; later -1 stood for an index that NCCL finds itself (facts of issue 33).
 ONCE = ("references", "references, -1")
 OF_NODE = ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_SOCKET_IFNAME", "NCCL_IB_TIMEOUT")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-ONCE, TODAY = ("references", "references, -1"), ("Reference", "File", "EnvFile")
+ONCE, TODAY = ("references", "references, -1"), ("File", "EnvFile")
 
 
 def any_of(patterns, text):

@@ -191,7 +191,6 @@ TEST(Carrier, IsReadFromTheStatusOfALivingPolicy) {
   EXPECT_TRUE(parse_policy(living, {})->deliver_env_file) << "a file, where nothing is recorded";
   living["metadata"]["resourceVersion"] = "7";
   EXPECT_FALSE(parse_policy(living, {})->deliver_env_file);
-  EXPECT_TRUE(parse_policy(living, {})->deliver_file);
   living["status"]["carrier"] = kUnavailable;
   EXPECT_FALSE(parse_policy(living, {})->deliver_env_file);
   living["status"]["carrier"] = "EnvFile";

@@ -125,9 +125,7 @@ std::shared_ptr<const NcclPolicy> policy_of(const std::shared_ptr<const NcclPoli
   policy->resources = {{kResource, Exposure::Host}};
   policy->skip_resources.clear();
   policy->on_unresolved = OnUnresolved::Allow;  // nothing here waits for a Binding
-  policy->deliver_file = true;
   policy->deliver_env_file = true;
-  policy->deliver_reference = false;
   if (version) policy->min_nccl = version;
   for (const Engine* engine : other_engines()) {
     const auto is_named = [&](const std::string& name) { return equal_ignoring_case(name, engine->name); };
@@ -215,7 +213,7 @@ void take(const Explanation& explanation, const NodeValues& values, const UsersE
       return;  // no file is written here
     Value& added = given.try_emplace(value.name, value).first->second;
     if (value.source == Source::Node || value.source == Source::File)
-      added.value = std::string(values.reference_text(value.name));
+      added.value = std::string(values.env_text(value.name));
   };
   for (const ExplainedContainer& container : explanation.containers) {
     for (const Value& value : container.env) add(value);

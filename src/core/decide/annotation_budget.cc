@@ -54,7 +54,6 @@ std::size_t binding_reserve(const NcclPolicy& policy) {
   // Six texts of a file with up to two long lines, and some short variables in two rows.
   for (const Engine* engine : policy.engines)
     varying += engine->variables.empty() ? 0 : 2048 + 6 * 2 * engine->longest_line;
-  if (!policy.deliver_file) return kBindingReserve + varying;
   std::size_t constants = varying;
   for (const auto& [name, value] : policy_constants(policy, false))
     constants += name.size() + value.size() + 2;

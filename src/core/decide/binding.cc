@@ -29,7 +29,7 @@ nlohmann::ordered_json omitted_json(const NodeValues& values, std::string_view o
 }
 
 void add_values(const NodeKeys& keys, const NodeValues& values, BindingPlan& into) {
-  // By reference an index is row 0 to other engines where it is empty; an init container sets none then.
+  // EnvFile alone reads one, by its init container, which sets none where it is empty.
   const bool index = into.policy && into.policy->deliver_env_file;
   const auto add = [&](std::string_view name, std::string_view text) {
     if (name != variable::kIbGidIndex || index)
@@ -37,7 +37,7 @@ void add_values(const NodeKeys& keys, const NodeValues& values, BindingPlan& int
   };
   for (const auto& [name, file_text] : values.set) {
     if (name == variable::kSocketIfname || !into.pod_owned.set.contains(name))
-      add(name, values.reference_text(name));
+      add(name, values.env_text(name));
   }
   for (const auto& [name, text] : values.engines) {
     if (!file_engine_of(name)) add(name, text);
@@ -62,11 +62,11 @@ void add_constants(BindingPlan& plan, const std::string& spec) {
   }
 }
 
-// "" where the policy does not deliver by file, and where there is nothing to write. `nvshmem`: with
+// "" where there is no policy, and where there is nothing to write. `nvshmem`: with
 // NVSHMEM's list of devices, which NCCL puts into the process's environment as it does its own lines. Values
 // of other engines would come late that way, and in a place that they are not to have.
 std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_network, bool nvshmem) {
-  if (!plan.policy || !plan.policy->deliver_file) return {};
+  if (!plan.policy) return {};
   const NcclPolicy& policy = *plan.policy;
   ConfValues values = policy_constants(policy, host_network);
   for (const auto& [name, value] : values_of(plan, exposure).set) {
@@ -92,7 +92,7 @@ void add_engine_files(const NodeKeys& keys, BindingPlan& plan) {
   }
 }
 
-// Adds keys to a plan that has its values. Texts are empty where the policy does not deliver by file.
+// Adds keys to a plan that has its values.
 void add_keys(BindingPlan& plan, std::string node, const std::string& spec = {}) {
   for (const NodeKeys& keys : node_keys()) {
     if (!keys.variables.empty()) add_values(keys, values_of(plan, keys.exposure), plan);

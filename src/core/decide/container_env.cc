@@ -27,7 +27,7 @@ bool is_known(const EnvEntry* entry) {
 }  // namespace
 
 bool is_own_reference(const EnvEntry& entry) {
-  return is_own_field(entry) || (!entry.file_key.empty() && entry.file_key == entry.name);
+  return !entry.file_key.empty() && entry.file_key == entry.name;
 }
 
 bool is_own_field(const EnvEntry& entry) {

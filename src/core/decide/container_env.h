@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The env of one container: the entries that are ours, and what the user's own entries rule out. Ours come
-// from an earlier review (reinvocation, or a copied manifest): references to our annotation keys or to our
-// file, and what the status annotation lists: literals that still have our value, and references to the file
-// that another webhook emptied.
+// from an earlier review (reinvocation, or a copied manifest): references to our file, and what the status
+// annotation lists: literals that still have our value, and references to the file that another webhook
+// emptied.
 #pragma once
 
 #include <functional>
@@ -35,9 +35,9 @@ class OwnEntries {
   StatusNames listed_;
 };
 
-// True for a fieldRef of ours, which reads our key for the variable that it fills.
+// True for a fieldRef of our init container, which reads our key for the variable that it writes.
 bool is_own_field(const EnvEntry& entry);
-// True for such a fieldRef, and for a fileKeyRef to our file.
+// True for a fileKeyRef to our file.
 bool is_own_reference(const EnvEntry& entry);
 
 // True if the container says that PyTorch's symmetric memory goes by NVSHMEM.

@@ -123,10 +123,7 @@ std::string launcher_warning(const Pod& pod, const NcclPolicy& policy) {
     if (names.empty()) continue;
     return "container " + std::string(prefix_of(container.name, 63)) + ": its command gives ranks " +
            join_some(names, kMaxShown) + ", which override what policy " + policy.name +
-           " sets in their pods" +
-           (policy.deliver_file ? "; without them ranks read those values from nccl.conf"
-                                : "; keep them until that policy delivers by File: ranks that sshd starts "
-                                  "see no other");
+           " sets in their pods" + "; without them ranks read those values from nccl.conf";
   }
   return {};
 }

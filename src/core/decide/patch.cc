@@ -111,7 +111,7 @@ void append_env_entry(std::string& out, const Value& planned) {
   if (planned.source == Source::Policy) {
     out += ",\"value\":";
     append_string(out, *planned.value);
-  } else if (planned.by_file_key) {
+  } else {
     out += ",\"valueFrom\":{\"fileKeyRef\":{\"volumeName\":";
     append_string(out, conf_file::kVolume);
     out += ",\"path\":";
@@ -119,10 +119,6 @@ void append_env_entry(std::string& out, const Value& planned) {
     out += ",\"key\":";
     append_string(out, planned.name);
     out += ",\"optional\":true}}";
-  } else {
-    out += ",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":";
-    append_string(out, field_path(planned.key));
-    out += "}}";
   }
   out += '}';
 }

@@ -55,7 +55,7 @@ const Value* NodeValues::omission(std::string_view variable) const {
   return own ? own : find_named(omitted, followed(variable));
 }
 
-std::string_view NodeValues::reference_text(std::string_view variable) const {
+std::string_view NodeValues::env_text(std::string_view variable) const {
   if (variable == variable::kIbHca && plain_hcas) return *plain_hcas;
   const std::string* value = find(variable);
   return value ? *value : std::string_view();

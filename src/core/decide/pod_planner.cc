@@ -25,7 +25,6 @@ bool is_constant(const Value& wish) {
 bool is_same(const EnvEntry& entry, const Value& planned) {
   if (entry.name != planned.name || !planned.in_env) return false;
   if (planned.by_file_key) return entry.file_key == planned.name;
-  if (planned.source == Source::Node) return entry.has_source && entry.field_path == field_path(planned.key);
   return !entry.has_source && entry.value == planned.value;
 }
 
@@ -387,9 +386,8 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
                         .in_env = true});
   }
   if (plan.mounts_conf) {
-    plan.set.push_back({.name = std::string(conf_file::kName),
-                        .source = looks_ ? Source::Pod : Source::Node,
-                        .key = start_ ? std::string() : file_key(wishes_)});
+    plan.set.push_back(
+        {.name = std::string(conf_file::kName), .source = looks_ ? Source::Pod : Source::Node});
   } else if (no_file) {
     plan.omitted.push_back(std::move(*no_file));
   }

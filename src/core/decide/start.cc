@@ -43,11 +43,9 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   resolution.complete = std::none_of(found.omitted.begin(), found.omitted.end(), [](const Value& omission) {
     return scope_of(*omission.reason) == ReasonScope::Node;
   });
-  if (policy.deliver_file) {
-    // Without the socket interface, which node_values has looked for.
-    const ConfValues constants = policy_constants(asked, true);
-    resolution.values.insert(constants.begin(), constants.end());
-  }
+  // Without the socket interface, which node_values has looked for.
+  const ConfValues constants = policy_constants(asked, true);
+  resolution.values.insert(constants.begin(), constants.end());
   if (policy.deliver_env_file) {
     resolution.env = resolution.values;
     for (const auto& value : found.engines) {

@@ -6,7 +6,6 @@
 
 #include "decide/engine_values.h"
 #include "nccl_env/core/choose/gid_index.h"
-#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 
@@ -36,15 +35,13 @@ class WishList {
   }
 
  private:
-  // Chooses the carriers. A constant is never empty, so it stands in env. What a node gives is in env only by
-  // Reference, and the index never: an empty one is row 0 to other engines. What the pod finds is in the file
-  // alone. The init container checks the socket interface before it writes it.
+  // Chooses the carriers. A constant is never empty, so it stands in env, and in the file as well. What a
+  // node gives, and what the pod finds, is in the file alone.
   void choose_ways(Value& wish) const {
     if (wish.state == State::LeftOut) return;
     if (is_of_engine(wish.name)) return choose_engines_way(wish);
-    wish.in_env = wish.source == Source::Policy || !wish.key.empty();
-    wish.in_file = policy_.deliver_file || wish.source == Source::Pod ||
-                   (at_start_ && wish.name == variable::kSocketIfname);
+    wish.in_env = wish.source == Source::Policy;
+    wish.in_file = true;
   }
 
   // True but for NVSHMEM's list, which goes the ways of NCCL's values: NCCL puts it into the environment.
@@ -56,7 +53,6 @@ class WishList {
   // An engine with a file has all its values there. For others a constant stands in env; what a node gives
   // comes by EnvFile or not at all.
   void choose_engines_way(Value& wish) const {
-    wish.key.clear();
     wish.in_engine_file = file_engine_of(wish.name) != nullptr;
     wish.in_env = !wish.in_engine_file && wish.source == Source::Policy;
     if (!wish.in_engine_file && !wish.in_env && !policy_.deliver_env_file && !at_start_)
@@ -111,21 +107,13 @@ class WishList {
       add_literal(name, constant->second);
   }
 
-  // Adds a value that a node's annotation brings. Under Reference a missing annotation reads as "", so the
-  // variable must take empty as unset.
-  void add_by_annotation(std::string_view name, std::string_view prefix) {
-    const bool reference = policy_.deliver_reference && name != variable::kIbGidIndex;
-    wishes_.push_back({.name = std::string(name),
-                       .source = Source::Node,
-                       .key = reference ? std::string(prefix).append(name) : std::string()});
+  // Adds a constant, or an interface of pods' own networks, that differs from node to node.
+  void add_by_variant(std::string_view name) {
+    wishes_.push_back({.name = std::string(name), .source = Source::Node});
   }
 
-  // Adds a constant, or an interface of pods' own networks, that differs from node to node.
-  void add_by_variant(std::string_view name) { add_by_annotation(name, key::kConstantPrefix); }
-
   void add_node_value(std::string_view name) {
-    if (at_start_) return wishes_.push_back({.name = std::string(name), .source = Source::Pod});
-    add_by_annotation(name, keys_of(exposure_, false).prefix);
+    wishes_.push_back({.name = std::string(name), .source = at_start_ ? Source::Pod : Source::Node});
   }
 
   void add_constants() {
@@ -189,9 +177,6 @@ class WishList {
     }
     if (kind == Kind::Dynamic) {
       leave_out(kName, Reason::OmittedByPolicy, why_dynamic(policy_));
-    } else if (!policy_.deliver_file && !at_start_) {
-      leave_out(kName, Reason::OmittedByPolicy,
-                "The index goes by File alone, which the policy's delivery lacks.");
     } else {
       add_node_value(kName);
     }

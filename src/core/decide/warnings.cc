@@ -100,17 +100,6 @@ constexpr std::array kWarnings{
                                ") could hold NCCL variables, so nothing was injected that it might "
                                "set: put all values there, or remove it to get the policy's");
             }},
-    Warning{Moment::Container,
-            [](Of of) {
-              const auto& set = of.plan->set;
-              const bool in_env =
-                  std::any_of(set.begin(), set.end(), [](const Value& one) { return one.in_env; });
-              if (of.policy->deliver_file || !in_env || !serves_ranks(of.pod, *of.container))
-                return std::string();
-              return about(of.container,
-                           "ranks are started in it by sshd or slurmd, and do not see its env: let policy " +
-                               of.policy->name + " deliver by File, too");
-            }},
     // The author of a value other than the only valid one would believe that it works.
     Warning{Moment::Pod,
             [](Of of) -> std::string {

@@ -284,7 +284,7 @@ std::string remedy_of_moved(const std::string& node) {
 }
 
 std::vector<std::string> nodes_with_neighbours(const DoctorInput& input, const Diagnosis& diagnosis) {
-  const auto plain = [](const auto& policy) { return policy->deliver_env_file || policy->deliver_reference; };
+  const auto plain = [](const auto& policy) { return policy->deliver_env_file; };
   std::vector<std::string> nodes;
   if (std::ranges::none_of(input.policies, plain)) return nodes;
   std::map<std::string_view, const NodeFabric*> tables;

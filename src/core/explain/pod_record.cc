@@ -168,17 +168,11 @@ Value resolve_file_key(std::string_view name, const PodRecord& record) {
   return given;
 }
 
-Value resolve(const Pod& pod, const EnvEntry& entry, const EnvReferences& references,
-              const NodeNote::Omitted& set, const PodRecord& record) {
-  if (!entry.file_key.empty() && is_own_reference(entry)) return resolve_file_key(entry.name, record);
+Value resolve(const EnvEntry& entry, const EnvReferences& references, const NodeNote::Omitted& set,
+              const PodRecord& record) {
+  if (is_own_reference(entry)) return resolve_file_key(entry.name, record);
   Value given{.name = std::string(entry.name), .state = State::Users, .in_env = true};
-  if (is_own_field(entry)) {
-    given.source = Source::Node;
-    for (const auto& [key, value] : pod.annotations) {
-      if (is_node_key(key) && entry.field_path == field_path(key) && !value.empty()) given.value = value;
-    }
-    given.state = given.value ? State::Given : State::LeftOut;
-  } else if (const auto& value = references.value_of(entry)) {
+  if (const auto& value = references.value_of(entry)) {
     given.value = value;
     const auto listed = set.find(entry.name);
     if (listed != set.end() && listed->second == to_string(Source::Policy)) given.state = State::Given;
@@ -276,7 +270,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   const EnvReferences references(container);
   for (const EnvEntry& entry : container.env) {
     if (!has_known_prefix(entry.name)) continue;
-    Value value = resolve(pod, entry, references, set, record);
+    Value value = resolve(entry, references, set, record);
     if (was_by_file(value, set))
       given.replaced.push_back(value.name + "=" + value.value.value_or("(not in the pod)"));
     std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });

@@ -71,13 +71,13 @@ const NodeValues* values_of_node(const ExplainInput& input) {
   return input.binding ? &values_of(*input.binding, input.plan.exposure) : nullptr;
 }
 
-// `in_env`: by reference, else a line of the file.
+// `in_env`: as a variable, else a line of the file.
 void add_line(Value planned, const NodeValues* values, bool in_env, std::vector<Value>& lines) {
   const bool of_file = planned.source == Source::File && !planned.value && file_engine_of(planned.name);
   if ((planned.source == Source::Node || of_file) && values) {
     const std::string* value = values->find(planned.name);
     if (!value) return;
-    planned.value = in_env ? values->reference_text(planned.name) : *value;
+    planned.value = in_env ? values->env_text(planned.name) : *value;
     if (of_file) planned.source = Source::Node;
     if (const auto why = values->why.find(planned.name); why != values->why.end())
       planned.detail = why->second;
@@ -107,8 +107,7 @@ void add_own(const ExplainInput& input, const ContainerPlan& plan, const NodeVal
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
     const Value* ours = find_named(plan.set, entry.name);
-    if (!has_known_prefix(entry.name) || is_own_field(entry) || (ours && ours->state == State::Present))
-      continue;
+    if (!has_known_prefix(entry.name) || (ours && ours->state == State::Present)) continue;
     if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     Value value{.name = std::string(entry.name), .state = State::Users, .in_env = true};
     value.value = references.value_of(entry);
@@ -155,7 +154,7 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   const EnvReferences references(container);
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
-    if (!has_known_prefix(entry.name) || is_own_field(entry)) continue;
+    if (!has_known_prefix(entry.name)) continue;
     if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     const Value* ours = find_named(plan.set, entry.name);
     if (ours && ours->state == State::Present) continue;

@@ -119,22 +119,6 @@ void refuse_constant(const PolicyInput& spec, std::optional<std::size_t> variant
   visit_constant(spec, variant, name, [&](const Path& at) { spec.fields.refusals().add(at, why); });
 }
 
-// Under Reference a variant's constants are references: where a node has no value, the variable exists and is
-// empty.
-void check_references(const PolicyInput& spec, const NcclPolicy& policy) {
-  if (!policy.deliver_reference) return;
-  for (std::size_t i = 0; i < policy.variants.size(); ++i) {
-    for (const auto& [name, value] : policy.variants[i].env) {
-      const Variable* known = find_variable(name);
-      if (known && known->empty_is_unset) continue;
-      refuse_constant(spec, i, name,
-                      std::string(known ? "would be empty" : "is not in the catalogue, and would be empty") +
-                          " on a node that no variant fits, which is not the same as unset: "
-                          "not with Reference in spec.delivery");
-    }
-  }
-}
-
 // Visits the policy's constants and those of its variants, with the variant's place.
 template <class Visit>
 void each_constant(const NcclPolicy& policy, Visit visit) {
@@ -145,7 +129,6 @@ void each_constant(const NcclPolicy& policy, Visit visit) {
 
 // Refuses constants that nccl.conf cannot carry.
 void check_lines(const PolicyInput& spec, const NcclPolicy& policy) {
-  if (!policy.deliver_file) return;
   each_constant(policy, [&](auto variant, const std::string& name, const std::string& value) {
     const auto line = render_conf({{name, value}});
     if (!line)
@@ -270,7 +253,6 @@ void check_constants(const PolicyInput& spec, const NcclPolicy& policy) {
   warn_of_other_networks(spec, policy);
   warn_of_slow(spec, policy);
   warn_of_functions(spec, policy);
-  check_references(spec, policy);
   check_partition(spec, policy);
   check_variants(spec, policy);
 }

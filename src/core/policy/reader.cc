@@ -116,13 +116,6 @@ void check_index(const PolicyInput& spec, const NcclPolicy& policy) {
         "takes the row that the node's table has");
 }
 
-// The index is never a reference: other engines take an empty one for row 0.
-void check_index_carrier(const PolicyInput& spec, const NcclPolicy& policy) {
-  if (policy.deliver_file || policy.is_only(LinkLayer::InfiniBand)) return;
-  if (policy.gid_index.kind != GidIndexRule::Kind::Auto) return;
-  spec.warning("delivery", "brings no GID index, which goes by File alone: add File, or say gidIndex: Omit");
-}
-
 constexpr std::size_t kMostOfLabel = 63;  // a namespace names its policy in a label
 
 void read_metadata(const PolicyInput& object, NcclPolicy& policy) {
@@ -252,7 +245,6 @@ struct PolicyRules<NcclPolicy> {
     if (name == "nccl") check_search(in, policy);
     if (name == "engines") check_engines(in, policy);
     if (name == "delivery") {
-      check_index_carrier(in, policy);
       check_constants(in, policy);
       if (policy.names_partition_by_value())
         policy.env.insert_or_assign(std::string(variable::kIbPkeyValue),

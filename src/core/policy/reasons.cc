@@ -66,7 +66,7 @@ constexpr std::array kEntries{
           "Remove NCCL_IB_DISABLE or NCCL_NET from the container's env.", Impact::PodAnew},
     Entry{Reason::EnvFromPresent, kVariable, "EnvFromPresent",
           "The container's envFrom could hold the variable, and an injected one would override it.",
-          "Move the variables from envFrom to env, or let the policy deliver by File.", Impact::PodAnew},
+          "Move the variables from envFrom to env.", Impact::PodAnew},
     Entry{Reason::ConfPresent, kVariable, "ConfPresent",
           "The container has an nccl.conf or rccl.conf of its own, which env would override.",
           "Remove that mount or NCCL_CONF_FILE to have the policy's values, or write all of them into the "

@@ -144,33 +144,23 @@ void read_delivery(const PolicyInput& in, NcclPolicy& policy) {
     string_view word;
     bool said = false;
   };
-  std::array<Way, 4> ways{{{"File"}, {"EnvFile"}, {"Reference"}, {"Env"}}};
-  const auto& [file, env_file, reference, env] = ways;
+  std::array<Way, 2> ways{{{"File"}, {"EnvFile"}}};
+  const auto& [file, env_file] = ways;
   bool any = false;
-  const bool given = in.fields.items("delivery", 4, [&](json::Element item, const json::Path& at) {
+  const bool given = in.fields.items("delivery", 2, [&](json::Element item, const json::Path& at) {
     any = true;
     string_view word;
     if (item.get(word) != simdjson::SUCCESS) word = {};
     const auto way = std::find_if(ways.begin(), ways.end(), [&](const Way& one) { return one.word == word; });
     if (way == ways.end()) {
-      in.fields.refusals().mismatch(at, "File, EnvFile or Reference", item);
+      in.fields.refusals().mismatch(at, "File or EnvFile", item);
     } else if (std::exchange(way->said, true)) {
       in.fields.refusals().add(at, in_quotes(word) + " stands twice");
-    } else if (word == "Env") {
-      // An earlier CRD wrote Env into policies that said nothing.
-      in.findings.warning(at.text(),
-                          "\"Env\" has no effect: constants stand in env in any case, and a node's values "
-                          "come by File, or by EnvFile or Reference where the policy asks for it");
     }
   });
-  if (given && !any) in.error("delivery", "is empty: File, EnvFile or Reference");
-  if (env_file.said && reference.said)
-    in.error("delivery", "has EnvFile and Reference, which would both write the same entries of env");
-  policy.says_delivery = file.said || env_file.said || reference.said;
-  if (!policy.says_delivery) return;
-  policy.deliver_file = file.said || env_file.said;
-  policy.deliver_env_file = env_file.said;
-  policy.deliver_reference = reference.said;
+  if (given && !any) in.error("delivery", "is empty: File or EnvFile");
+  policy.says_delivery = file.said || env_file.said;
+  if (policy.says_delivery) policy.deliver_env_file = env_file.said;
 }
 
 }  // namespace nccl_env

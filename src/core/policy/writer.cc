@@ -88,11 +88,7 @@ Json policy_value(LabelGlobs /*kind*/, const ConstantMap& value) {
   return value.empty() ? Json() : Json(value);
 }
 Json whole_value(Carriers /*kind*/, const NcclPolicy& policy) {
-  Json carriers = Json::array();
-  if (policy.deliver_env_file) carriers.push_back("EnvFile");
-  if (policy.deliver_file && !policy.deliver_env_file) carriers.push_back("File");
-  if (policy.deliver_reference) carriers.push_back("Reference");
-  return carriers;
+  return Json::array({policy.deliver_env_file ? "EnvFile" : "File"});
 }
 
 template <class Kind, class Member>

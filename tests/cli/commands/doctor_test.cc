@@ -151,6 +151,7 @@ TEST_F(DoctorOfACluster, ANodeThatShouldHaveATableAndHasNoneIsAnError) {
   }
   Json of_policy = parse_documents(kPolicy, "p")->front();
   of_policy["metadata"]["resourceVersion"] = "1";
+  of_policy["status"]["carrier"] = "EnvFile";
   policies["items"].push_back(of_policy);
   serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", policies);
   serve("/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent&limit=500", pods);
@@ -212,8 +213,9 @@ TEST_F(DoctorOfACluster, NamesThePodsWhosePlainListTakesADeviceThatCameLater) {
     pods["items"].push_back(given_pod(name, "gpu-2", hcas));
   serve("/api/v1/pods?fieldSelector=spec.nodeName%3Dgpu-2&limit=500", pods);
   EXPECT_THAT(moved("ListNotExact"), IsEmpty()) << "by File each list begins with '='";
-  Json of_policy = parse_documents(kPolicy + "  delivery: [Reference]\n", "p")->front();
+  Json of_policy = parse_documents(kPolicy + "  delivery: [EnvFile]\n", "p")->front();
   of_policy["metadata"]["resourceVersion"] = "1";
+  of_policy["status"]["carrier"] = "EnvFile";
   policies["items"].push_back(of_policy);
   serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", policies);
   EXPECT_THAT(

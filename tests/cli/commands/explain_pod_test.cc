@@ -88,8 +88,7 @@ TEST_F(ExplainPod, AsEnvAPodWithoutAStatusIsAComment) {
 TEST_F(ExplainPod, APendingPodsEventTellsWhoHoldsIt) {
   Json object = given_pod("train-0");
   object["spec"].erase("nodeName");
-  for (const char* key :
-       {"nccl-env.io/node", "host.nccl-env.io/NCCL_IB_HCA", "host.nccl-env.io/NCCL_IB_GID_INDEX"})
+  for (const char* key : {"nccl-env.io/node", "host.nccl-env.io/nccl.conf"})
     object["metadata"]["annotations"].erase(key);
   serve(kPodPath, object);
   serve(

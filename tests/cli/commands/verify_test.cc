@@ -19,16 +19,21 @@ metadata:
   name: train-0
   annotations:
     nccl-env.io/node: '{"v":1,"node":"gpu-1","policy":"p","generation":1}'
-    nccl-env.io/status: '{"v":1,"policy":"p","generation":1,"containers":{"c":{"set":{"NCCL_IB_HCA":"Node","NCCL_IB_TIMEOUT":"Policy"}}}}'
-    host.nccl-env.io/NCCL_IB_HCA: "=mlx5_1"
+    nccl-env.io/status: '{"v":1,"policy":"p","generation":1,"containers":{"c":{"set":{"NCCL_IB_HCA":"File","NCCL_IB_TIMEOUT":"Policy","nccl.conf":"Node"}}}}'
+    host.nccl-env.io/nccl.conf: "NCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\n"
 spec:
   nodeName: gpu-1
   containers:
   - name: c
     env:
-    - name: NCCL_IB_HCA
-      valueFrom: {fieldRef: {fieldPath: "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}
     - {name: NCCL_IB_TIMEOUT, value: "22"}
+    volumeMounts:
+    - {name: nccl-env-conf, mountPath: /etc/nccl.conf, subPath: nccl.conf, readOnly: true}
+  volumes:
+  - name: nccl-env-conf
+    downwardAPI:
+      items:
+      - {path: nccl.conf, fieldRef: {fieldPath: "metadata.annotations['host.nccl-env.io/nccl.conf']"}}
 )";
 const std::string kGood =
     "starting\n"

@@ -23,19 +23,11 @@ def by_file(session):
     return process, lines
 
 
-def by_reference(session):
-    """By reference what the node has no value for is there and empty, and the index does not go."""
-    empty = {"NCCL_IB_ADDR_FAMILY": ""}
-    session.opt_in("reference", delivery=["Reference"])
-    process = session.run(pod("reference", "train"))
-    expect("Reference", (process.variables(), process.conf()), ({**CONSTANTS, **empty, "NCCL_IB_HCA": PLAIN}, None))
-    session.opt_in("both", delivery=["File", "Reference"])
-    process = session.run(pod("both", "train"))
-    expect("File and Reference, the environment", process.variables(), {**CONSTANTS, **empty, "NCCL_IB_HCA": PLAIN})
-    expect("File and Reference, the index", process.conf().get("NCCL_IB_GID_INDEX"), "3")
+def beside_env_from(session):
+    """What envFrom may hold stays out of env, and the file overrides nothing."""
     for name, data, timeout in (("with", {"NCCL_IB_TIMEOUT": "19"}, "19"), ("without", {"OTHER": "1"}, "22")):
-        session.api.request("POST", "/api/v1/namespaces/both/configmaps", {"metadata": {"name": name}, "data": data})
-        has = session.run(pod("both", name, envFrom=[{"configMapRef": {"name": name}}])).has()
+        session.api.request("POST", "/api/v1/namespaces/carriers/configmaps", {"metadata": {"name": name}, "data": data})
+        has = session.run(pod("carriers", name, envFrom=[{"configMapRef": {"name": name}}])).has()
         expect(f"envFrom {name} the variable", (has["NCCL_IB_TIMEOUT"], has["NCCL_IB_HCA"].lstrip("=")), (timeout, PLAIN))
 
 
@@ -133,7 +125,7 @@ def run(session):
     children(session, lines)
     restarted(session, process, lines)
     ephemeral(session)
-    by_reference(session)
+    beside_env_from(session)
     image_and_user(session)
     without_table(session, "gpu-1")
-    session.clear("carriers", "reference", "both")
+    session.clear("carriers")

@@ -16,7 +16,7 @@ from session import pod
 NAME = "figures: to the first pod with values, a pod's start by carrier, and what our programs take"
 PODS = int(os.environ.get("CLUSTER_PODS", "5"))
 RESOLVER = b"resolve"
-CARRIERS = {"without us": None, "File": {}, "Reference": {"delivery": ["Reference"]}, "EnvFile": {},
+CARRIERS = {"without us": None, "File": {}, "EnvFile": {},
             "an init container that looks": {"exposure": "SubInterface"}}
 
 

@@ -20,9 +20,7 @@ IMAGE = "nccl-env.test/asker:1"
 LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,NET,BOOTSTRAP"}
 # The first is the node's, the second each pod's own.
 SOCKET = "=rail1,eth0"
-CASES = {"nccl-file": ("Host", None), "nccl-reference": ("Host", ["Reference"]),
-         "nccl-both": ("Host", ["File", "Reference"]), "nccl-look": ("SubInterface", None),
-         "nccl-owned": ("PodOwned", None)}
+CASES = {"nccl-file": ("Host", None), "nccl-look": ("SubInterface", None), "nccl-owned": ("PodOwned", None)}
 
 
 def load_asker(session, library):

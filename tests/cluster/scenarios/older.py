@@ -5,9 +5,9 @@ from pki import Pki
 from process import Failed, eventually
 from session import expect, pod
 
-NAME = "older: values by file, by reference and by the init container pass a hook of older types"
+NAME = "older: values by file and by the init container pass a hook of older types"
 KIND = "MutatingWebhookConfiguration"
-CASES = {"older-file": ("Host", ["File"]), "older-reference": ("Host", ["Reference"]), "older-look": ("SubInterface", None)}
+CASES = {"older-file": ("Host", ["File"]), "older-look": ("SubInterface", None)}
 
 
 def processes(session, what):

@@ -4,30 +4,48 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "core/builders.h"
 #include "core/conf_pods.h"
 #include "core/pods.h"
+#include "nccl_env/base/yaml.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/status.h"
+#include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/policy/reader.h"
+#include "support/places.h"
 
 namespace nccl_env::tests::binding_test {
 namespace {
 
 using ::testing::IsSubsetOf;
 
-// The keys that a pod of ours reads, by env or by file.
-std::vector<std::string> keys_read(const Json& pod) {
+void add_key(const Json& object, std::vector<std::string>& keys) {
+  const Json::json_pointer place("/fieldRef/fieldPath");
+  if (object.contains(place))
+    keys.emplace_back(annotation_of(object.at(place).get_ref<const std::string&>()));
+}
+
+// The keys that a pod of ours mounts.
+std::vector<std::string> keys_mounted(const Json& pod) {
   std::vector<std::string> keys;
-  const auto add = [&](const Json& object) {
-    const Json::json_pointer place("/fieldRef/fieldPath");
-    if (object.contains(place))
-      keys.emplace_back(annotation_of(object.at(place).get_ref<const std::string&>()));
-  };
-  for (const Json& entry : pod["spec"]["containers"][0].value("env", Json::array()))
-    add(entry.value("valueFrom", Json::object()));
   for (const Json& volume : pod["spec"].value("volumes", Json::array())) {
     for (const Json& item : volume.value("downwardAPI", Json::object()).value("items", Json::array()))
-      add(item);
+      add_key(item, keys);
+  }
+  return keys;
+}
+
+// The keys that a pod of ours reads, by file or by its init container.
+std::vector<std::string> keys_read(const Json& pod) {
+  std::vector<std::string> keys = keys_mounted(pod);
+  for (const char* list : {"containers", "initContainers"}) {
+    for (const Json& container : pod["spec"].value(list, Json::array())) {
+      for (const Json& entry : container.value("env", Json::array()))
+        add_key(entry.value("valueFrom", Json::object()), keys);
+    }
   }
   return keys;
 }
@@ -38,33 +56,53 @@ std::vector<std::string> keys_of(const BindingPlan& plan) {
   return keys;
 }
 
-TEST(BindingPlan, HasEveryKeyThatAReferenceCanName) {
+// For each shipped policy, exposure, network and carrier.
+TEST(BindingPlan, HasEveryKeyThatAPodMounts) {
+  NcclPolicy rules = file_policy(Exposure::Host);
+  rules.partition_key = 0x8001;
+  rules.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
+  rules.variants.emplace_back().env["NCCL_IB_TC"] = "106";
+  std::vector<NcclPolicy> policies{rules};
+  for (const auto& entry : std::filesystem::directory_iterator(in_source("/policies"))) {
+    std::ifstream file(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    policies.push_back(parse_policy(parse_documents(text, entry.path().string())->front(), {}).value());
+  }
+  for (NcclPolicy& policy : policies) {
+    for (const Engine* engine : other_engines()) {
+      if (gives_values(*engine) && !policy.serves(*engine)) policy.engines.push_back(engine);
+    }
+    std::size_t mounted = 0;
+    for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+      for (const bool env_file : {false, true}) {
+        policy.resources = {{"rdma/hca", exposure}};
+        policy.skip_resources.clear();
+        policy.deliver_env_file = policy.says_delivery = env_file;
+        const BindingPlan plan =
+            plan_binding(std::make_shared<const NcclPolicy>(policy), "n", nullptr, {kNow});
+        for (const bool host_network : {true, false}) {
+          for (const char* backend : {"CUDA", "NVSHMEM"}) {
+            Json before = pod({container("c", {env_literal("TORCH_SYMMMEM", backend)})}, host_network);
+            before["spec"]["containers"][0]["command"] = {"sshd"};  // reads constants by file, too
+            for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
+              const Json made = admit(before, policy, nullptr, options).pod;
+              EXPECT_THAT(keys_mounted(made), IsSubsetOf(keys_of(plan))) << policy.name;
+              mounted += keys_mounted(made).size();
+            }
+          }
+        }
+      }
+    }
+    EXPECT_GT(mounted, 20U) << policy.name;
+  }
+}
+
+TEST(BindingPlan, WithoutAPolicyItHasTheKeysOfOneThatGivesNothing) {
   NcclPolicy nothing = policy_for("rdma/*");
   nothing.hca.kind = HcaRule::Kind::Omit;
   nothing.gid_index.kind = GidIndexRule::Kind::Omit;
   const BindingPlan without = plan_binding(std::make_shared<const NcclPolicy>(nothing), "n", nullptr, {kNow});
-  const BindingPlan empty = plan_empty_binding("n", Reason::PolicyMissing);
-  EXPECT_EQ(keys_of(empty), keys_of(without));
-  std::set<std::string> all;
-  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
-    for (const bool host_network : {true, false}) {
-      for (const auto gid : {GidIndexRule::Kind::Auto, GidIndexRule::Kind::Dynamic}) {
-        NcclPolicy policy = file_policy(exposure, true);
-        policy.gid_index.kind = gid;
-        policy.partition_key = 0x8001;
-        policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
-        Json before = pod({container("c")}, host_network);
-        before["spec"]["containers"][0]["command"] = {"sshd"};  // reads constants by file, too
-        for (const char* backend : {"CUDA", "NVSHMEM"}) {
-          before["spec"]["containers"][0]["env"] = Json::array({env_literal("TORCH_SYMMMEM", backend)});
-          const auto read = keys_read(admit(before, policy).pod);
-          EXPECT_THAT(read, IsSubsetOf(keys_of(empty)));
-          all.insert(read.begin(), read.end());
-        }
-      }
-    }
-  }
-  EXPECT_EQ(all.size() + 1, empty.annotations.size()) << "and none but these, and the node's own";
+  EXPECT_EQ(keys_of(plan_empty_binding("n", Reason::PolicyMissing)), keys_of(without));
 }
 
 TEST(BindingPlan, WhatStoodOnAPendingPodGoesWithTheBinding) {
@@ -87,9 +125,10 @@ TEST(BindingPlan, WithoutAPolicyItSaysWhy) {
 
 // Names of constants that differ from node to node are the policy's own.
 TEST(BindingPlan, WithoutAPolicyItEmptiesTheConstantsThatThePodReads) {
-  NcclPolicy policy = by_reference(policy_for("rdma/*", Exposure::Host));
+  NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
+  policy.deliver_env_file = policy.says_delivery = true;
   policy.variants.emplace_back().env["NCCL_IB_TC"] = "106";
-  const Json waiting = admit(pod({container("c")}), policy).pod;
+  const Json waiting = admit(pod({container("c")}), policy, nullptr, with_resolver()).pod;
   const std::string text = waiting.dump();
   ReviewParser parser;
   const BindingPlan plan = plan_empty_binding("n", Reason::PolicyMissing, *parser.parse_pod(text));
@@ -107,7 +146,6 @@ TEST(BindingPlan, APodWaitsByItsEnvOrItsFile) {
   const Json bare = pod({container("c")}, false);
   EXPECT_FALSE(waits(bare));
   EXPECT_TRUE(waits(admit(bare, policy_for("rdma/*", Exposure::Host)).pod));
-  EXPECT_TRUE(waits(admit(bare, by_reference(policy_for("rdma/*", Exposure::Host))).pod));
   EXPECT_FALSE(waits(admit(bare, file_policy(Exposure::PodOwned)).pod)) << "constants stand in env";
   Json with_sshd = bare;
   with_sshd["spec"]["containers"][0]["command"] = {"/usr/sbin/sshd", "-De"};

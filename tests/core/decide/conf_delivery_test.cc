@@ -72,43 +72,15 @@ TEST(FileDelivery, EachExposureHasATextOfItsOwn) {
   }
 }
 
-TEST(FileDelivery, APolicyThatDeliversByEnvWritesNoTexts) {
-  NcclPolicy policy = file_policy(Exposure::Host, true);
-  policy.deliver_file = false;
-  policy.deliver_reference = true;
-  const NodeFabric table = rails(1);
-  for (const auto& [key, value] : bound(policy, &table).annotations)
-    EXPECT_TRUE(value.empty() || key.find("nccl.conf") == std::string::npos) << key;
-}
-
-TEST(FileDelivery, EnvAndFileTogether) {
-  const NcclPolicy policy = file_policy(Exposure::Host, true);
-  const Admitted admitted = admit(pod({container("c")}), policy);
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
-  EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_IB_TIMEOUT"), "22");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
-  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Node");
-  EXPECT_EQ(admit(with_api_defaults(admitted.pod), policy).patch, "");
-}
-
 TEST(FileDelivery, EnvFromGetsTheFileInsteadOfNothing) {
   Json open = container("c", {env_literal("NCCL_DEBUG", "INFO")});
   open["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
-  const Admitted admitted = admit(equipped(pod({open})), file_policy(Exposure::Host, true));
+  const Admitted admitted = admit(equipped(pod({open})), file_policy(Exposure::Host));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
   EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json::array({env_literal("NCCL_DEBUG", "INFO")}));
   EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
   EXPECT_THAT(admitted.plan.warnings, IsEmpty());
-}
-
-TEST(FileDelivery, EnvFromWithAPrefixTakesTheEnvWhereItCannotHoldTheVariable) {
-  Json open = container("c");
-  open["envFrom"] = {{{"prefix", "NCCL_IB_T"}, {"secretRef", {{"name", "s"}}}}};
-  const Admitted admitted = admit(pod({open}), file_policy(Exposure::Host, true));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
 }
 
 TEST(FileDelivery, WhatTheUserSetsStaysTheUsers) {
@@ -125,7 +97,7 @@ TEST(FileDelivery, WhatTheUserSetsStaysTheUsers) {
 
 TEST(FileDelivery, TheSameVariableTwiceIsTheUsersTwice) {
   const Json env = {env_literal("NCCL_IB_TIMEOUT", "20"), env_literal("NCCL_IB_TIMEOUT", "21")};
-  const Admitted admitted = admit(pod({container("c", env)}), file_policy(Exposure::Host, true));
+  const Admitted admitted = admit(pod({container("c", env)}), file_policy(Exposure::Host));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet");
   EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_IB_TIMEOUT"), "21");
 }
@@ -156,7 +128,7 @@ TEST(FileDelivery, AUserWhoPinsAnIndexKeepsTheList) {
 
 // They say which addresses the fabric has, whatever its HCAs are called.
 TEST(FileDelivery, TheUsersListLeavesAddressesOfThePolicy) {
-  NcclPolicy policy = file_policy(Exposure::SubInterface, true);
+  NcclPolicy policy = file_policy(Exposure::SubInterface);
   policy.gid_index.kind = GidIndexRule::Kind::Omit;
   policy.env["NCCL_IB_ADDR_FAMILY"] = "AF_INET6";
   policy.env["NCCL_IB_ADDR_RANGE"] = "fd02::/16";
@@ -173,13 +145,13 @@ TEST(FileDelivery, TheUsersListLeavesAddressesOfThePolicy) {
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_RANGE"), "UserSetGroup") << name;
   }
   // The node's family is that of other HCAs' rows.
-  policy = file_policy(Exposure::Host, true);
+  policy = file_policy(Exposure::Host);
   EXPECT_EQ(told(admit(pod({container("c", {own})}), policy).pod, "c", "NCCL_IB_ADDR_FAMILY"),
             "UserSetGroup");
 }
 
 TEST(FileDelivery, AnIndexOfThePolicyBesideTheUsersListIsNoBetter) {
-  NcclPolicy policy = file_policy(Exposure::PodOwned, true);
+  NcclPolicy policy = file_policy(Exposure::PodOwned);
   policy.gid_index = {GidIndexRule::Kind::Literal, 3};
   const Json before = pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})}, false);
   const Admitted admitted = admit(running_sshd(before), policy);
@@ -222,21 +194,19 @@ TEST(UsersConf, AMountAtOrAboveThePlaceKeepsAllValuesAway) {
        {"/", "//", "/etc", "/etc/", "/./etc//", "/usr/../etc", "etc", "/etc/nccl.conf",
         "/etc/x/../nccl.conf/", "/../etc/nccl.conf", "/etc/rccl.conf", "./etc/rccl.conf", "."}) {
     for (const char* sub_path : {"nccl.conf", static_cast<const char*>(nullptr)}) {
-      for (const bool env : {true, false}) {
-        const Json container = mounting({"/data", path}, sub_path);
-        Json before = equipped(pod({container}, next % 2 == 0));
-        Json volume = sources[next++ % std::size(sources)];
-        volume["name"] = "mine";
-        before["spec"]["volumes"].push_back(volume);
-        const Admitted admitted = admit(before, file_policy(Exposure::Host, env));
-        for (const char* name : {"nccl.conf", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_TIMEOUT"})
-          EXPECT_EQ(told(admitted.pod, "c", name), "ConfPresent") << path << " " << name;
-        EXPECT_EQ(admitted.pod["spec"], before["spec"]) << path;
-        ASSERT_EQ(admitted.plan.warnings.size(), 1u) << path;
-        EXPECT_NE(admitted.plan.warnings[0].find("its own file (" + std::string(path) + ")"),
-                  std::string::npos);
-        EXPECT_EQ(admit(admitted.pod, file_policy(Exposure::Host, env)).patch, "");
-      }
+      const Json container = mounting({"/data", path}, sub_path);
+      Json before = equipped(pod({container}, next % 2 == 0));
+      Json volume = sources[next++ % std::size(sources)];
+      volume["name"] = "mine";
+      before["spec"]["volumes"].push_back(volume);
+      const Admitted admitted = admit(before, file_policy(Exposure::Host));
+      for (const char* name : {"nccl.conf", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_TIMEOUT"})
+        EXPECT_EQ(told(admitted.pod, "c", name), "ConfPresent") << path << " " << name;
+      EXPECT_EQ(admitted.pod["spec"], before["spec"]) << path;
+      ASSERT_EQ(admitted.plan.warnings.size(), 1u) << path;
+      EXPECT_NE(admitted.plan.warnings[0].find("its own file (" + std::string(path) + ")"),
+                std::string::npos);
+      EXPECT_EQ(admit(admitted.pod, file_policy(Exposure::Host)).patch, "");
     }
   }
 }
@@ -251,48 +221,45 @@ TEST(UsersConf, OtherMountsAreNoFileOfTheUsers) {
 
 TEST(UsersConf, AMountBelowThePlaceIsNoFileAndLeavesNoPlaceForOurs) {
   for (const char* path : {"/etc/nccl.conf/x", "/etc/rccl.conf/x/y"}) {
-    const Admitted admitted = admit(pod({mounting({path})}), file_policy(Exposure::Host, true));
+    const Admitted admitted = admit(pod({mounting({path})}), file_policy(Exposure::Host));
     EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "ConfOccupied") << path;
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node") << path;
-    EXPECT_EQ(told(admit(pod({mounting({path})}), file_policy(Exposure::Host)).pod, "c", "NCCL_IB_HCA"),
-              "ConfOccupied");
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "ConfOccupied") << path;
   }
 }
 
 TEST(UsersConf, NamedByEnvOrInAHomeItIsReadBeforeOurFile) {
   const Json from_map{{"name", "NCCL_CONF_FILE"},
                       {"valueFrom", {{"configMapKeyRef", {{"name", "m"}, {"key", "k"}}}}}};
-  NcclPolicy by_env = file_policy(Exposure::Host, true);
-  by_env.deliver_file = false;
-  by_env.deliver_reference = true;
+  NcclPolicy by_env = file_policy(Exposure::Host);
+  by_env.deliver_env_file = by_env.says_delivery = true;
   for (const Json& container :
        {container("c", {env_literal("NCCL_CONF_FILE", "/conf/mine")}), container("c", {from_map}),
         container("c", {env_literal("HOME", "/h"), env_literal("NCCL_CONF_FILE", "$(HOME)/x")}),
         mounting({"/root/.nccl.conf"}), mounting({"/users/u/.rccl.conf/"}, "f")}) {
-    const Admitted with_file = admit(equipped(pod({container})), file_policy(Exposure::Host, true));
+    const Admitted with_file = admit(equipped(pod({container})), file_policy(Exposure::Host));
     EXPECT_TRUE(has_file(with_file.pod["spec"]["containers"][0])) << container;
     EXPECT_EQ(told(with_file.pod, "c", "NCCL_IB_HCA"), "File") << container;
     EXPECT_EQ(told(with_file.pod, "c", "NCCL_IB_TIMEOUT"), "File") << container;
     EXPECT_THAT(with_file.plan.warnings, IsEmpty());
-    const Admitted without = admit(equipped(pod({container})), by_env);
+    const Admitted without = admit(equipped(pod({container})), by_env, nullptr, with_resolver());
     EXPECT_EQ(told(without.pod, "c", "NCCL_IB_HCA"), "ConfPresent") << container;
     EXPECT_THAT(without.plan.containers[0].set, IsEmpty());
     EXPECT_EQ(without.plan.warnings.size(), 1u);
   }
   // As NCCL reads it, an empty name is none. One that the policy sets is not the user's.
   const Json empty = container("c", {env_literal("NCCL_CONF_FILE", "")});
-  EXPECT_EQ(told(admit(pod({empty}), by_env).pod, "c", "NCCL_IB_HCA"), "Node");
+  EXPECT_EQ(told(admit(pod({empty}), by_env, nullptr, with_resolver()).pod, "c", "NCCL_IB_HCA"), "EnvFile");
   by_env.env["NCCL_CONF_FILE"] = "/shared/nccl.conf";
-  const Admitted ours = admit(pod({container("c")}), by_env);
+  const Admitted ours = admit(pod({container("c")}), by_env, nullptr, with_resolver());
   EXPECT_EQ(told(ours.pod, "c", "NCCL_CONF_FILE"), "Policy");
-  EXPECT_EQ(admit(ours.pod, by_env).patch, "");
+  EXPECT_EQ(admit(ours.pod, by_env, nullptr, with_resolver()).patch, "");
 }
 
 TEST(UsersConf, IsOneContainersAlone) {
   Json before = pod({container("a"), mounting({"/etc/nccl.conf"})}, false);
   before["spec"]["initContainers"] = {container("i"), container("j")};
   before["spec"]["initContainers"][0]["volumeMounts"] = Json::array({mount("/etc")});
-  const NcclPolicy policy = file_policy(Exposure::SubInterface, true);
+  const NcclPolicy policy = file_policy(Exposure::SubInterface);
   const Admitted admitted = admit(before, policy);
   EXPECT_EQ(told(admitted.pod, "i", "NCCL_IB_TIMEOUT"), "ConfPresent");
   EXPECT_EQ(told(admitted.pod, "j", "NCCL_IB_TIMEOUT"), "Policy");
@@ -303,7 +270,7 @@ TEST(UsersConf, IsOneContainersAlone) {
 TEST(UsersConf, WhatTheUserSetsInEnvIsStillToldAsSuch) {
   Json both = mounting({"/etc/nccl.conf"});
   both["env"] = {env_literal("NCCL_IB_TIMEOUT", "20"), env_literal("NCCL_IB_GID_INDEX", "5")};
-  const Admitted admitted = admit(pod({both}), file_policy(Exposure::Host, true));
+  const Admitted admitted = admit(pod({both}), file_policy(Exposure::Host));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_FAMILY"), "UserSetGroup");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "ConfPresent");
@@ -312,7 +279,7 @@ TEST(UsersConf, WhatTheUserSetsInEnvIsStillToldAsSuch) {
 // A path may have 4 KiB, and stands in the detail of each variable.
 TEST(UsersConf, OfALongPathTheBeginningIsTold) {
   const Admitted admitted =
-      admit(pod({mounting({std::string(4000, '/') + "etc"})}), file_policy(Exposure::Host, true));
+      admit(pod({mounting({std::string(4000, '/') + "etc"})}), file_policy(Exposure::Host));
   for (const Value& omission : admitted.plan.containers[0].omitted) {
     EXPECT_EQ(omission.reason, Reason::ConfPresent);
     EXPECT_LT(omission.detail.size(), 250u);
@@ -353,29 +320,6 @@ TEST(FileDelivery, ACopiedVolumeOfAnotherExposureIsReplaced) {
   EXPECT_EQ(admit(again.pod, policy).patch, "");
 }
 
-TEST(FileDelivery, APolicyThatNoLongerDeliversByFileCleansUp) {
-  NcclPolicy policy = file_policy(Exposure::Host, true);
-  Json before = pod({container("c"), container("sidecar", {}, "")});
-  before["spec"]["containers"][0]["volumeMounts"] = Json::array({mount("/data")});
-  before["spec"]["volumes"] = {{{"name", "mine"}, {"emptyDir", Json::object()}}};
-  Json copied = admit(before, policy).pod;
-  copied["spec"]["containers"][1]["volumeMounts"] = kConfMounts;
-  policy.deliver_file = false;
-  policy.deliver_reference = true;
-  const Admitted again = admit(copied, policy);
-  EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("mine"));
-  EXPECT_EQ(again.pod["spec"]["containers"][0]["volumeMounts"], Json::array({mount("/data")}));
-  EXPECT_THAT(again.pod["spec"]["containers"][1]["volumeMounts"], IsEmpty());
-  EXPECT_EQ(admit(again.pod, policy).patch, "");
-}
-
-TEST(FileDelivery, EnvOfAnEarlierPolicyIsTakenBack) {
-  const Json copied = admit(pod({container("c")}), file_policy(Exposure::Host, true)).pod;
-  const Admitted again = admit(copied, file_policy(Exposure::Host));
-  EXPECT_EQ(again.pod["spec"]["containers"][0]["env"], Json::array({env_literal("NCCL_IB_TIMEOUT", "22")}));
-  EXPECT_EQ(told(again.pod, "c", "NCCL_IB_HCA"), "File");
-}
-
 TEST(FileDelivery, InitContainersAndNativeSidecarsAreMounted) {
   Json before = pod({container("main")});
   before["spec"]["initContainers"] = {container("warm-up"), container("setup", {}, ""), container("proxy")};
@@ -407,7 +351,7 @@ TEST(FileDelivery, SixtyContainers) {
   Json before = pod(containers);
   for (int i = 0; i < 60; ++i)
     before["spec"]["volumes"].push_back({{"name", "v" + std::to_string(i)}, {"emptyDir", Json::object()}});
-  const NcclPolicy policy = file_policy(Exposure::Host, true);
+  const NcclPolicy policy = file_policy(Exposure::Host);
   const Admitted admitted = admit(before, policy);
   for (const Json& container : admitted.pod["spec"]["containers"]) EXPECT_TRUE(has_file(container));
   EXPECT_EQ(admitted.pod["spec"]["volumes"].size(), 61u);
@@ -416,7 +360,7 @@ TEST(FileDelivery, SixtyContainers) {
 
 // The texts of long constants need room that the env alone does not.
 TEST(FileDelivery, ThePodAtTheEdgeOfTheBudget) {
-  NcclPolicy policy = file_policy(Exposure::Host, true);
+  NcclPolicy policy = file_policy(Exposure::Host);
   for (int i = 0; i < 10; ++i) policy.env["UCX_LONG_" + std::to_string(i)] = std::string(1000, 'x');
   const NodeFabric table = rails(8);
   const BindingPlan plan = bound(policy, &table);
@@ -442,9 +386,6 @@ TEST(FileDelivery, ThePodAtTheEdgeOfTheBudget) {
     total += key.size() + value.get<std::string>().size();
   EXPECT_LE(total, kMaxAnnotationBytes);
   EXPECT_EQ(admitted_with(refused, policy).plan.reason, Reason::BudgetExceeded);
-  policy.deliver_file = false;
-  policy.deliver_reference = true;
-  EXPECT_TRUE(admitted_with(refused, policy).plan.inject);
 }
 
 TEST(FileDelivery, ABindingCountsTheTextsToo) {
@@ -455,8 +396,7 @@ TEST(FileDelivery, ABindingCountsTheTextsToo) {
   Binding binding;
   binding.annotations = {{"big", big}};
   EXPECT_FALSE(within_budget(binding, plan));
-  policy.deliver_file = false;
-  policy.deliver_reference = true;
+  policy.env.clear();
   EXPECT_TRUE(within_budget(binding, bound(policy, nullptr)));
 }
 

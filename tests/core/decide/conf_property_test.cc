@@ -17,9 +17,9 @@ std::vector<NcclPolicy> policies() {
   NcclPolicy env = policy_for("rdma/*", Exposure::SubInterface);
   env.env = {{"NCCL_IB_TIMEOUT", "22"}};
   NcclPolicy file = file_policy(Exposure::Host);
-  NcclPolicy both = file_policy(Exposure::PodOwned, true);
+  NcclPolicy both = file_policy(Exposure::PodOwned);
   both.containers = ContainerScope::All;
-  return {env, file, both, by_reference(env)};
+  return {env, file, both};
 }
 
 Json template_pod(std::mt19937& random) {

@@ -234,14 +234,12 @@ TEST(ContainerStart, WhereNothingDependsOnThePodThereIsNothingToLookFor) {
   EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
 }
 
-TEST(ContainerStart, WhatIsFoundIsInTheFileWhateverDeliverySays) {
-  for (const NcclPolicy& policy : {shared(), by_reference(shared())}) {
-    const Admitted admitted = start(pod({container("c")}, false), policy);
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "Pod");
-    EXPECT_EQ(start(admitted.pod, policy).patch, "");
-  }
+TEST(ContainerStart, WhatIsFoundIsInTheFile) {
+  const Admitted admitted = start(pod({container("c")}, false), shared());
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "Pod");
+  EXPECT_EQ(start(admitted.pod, shared()).patch, "");
 }
 
 TEST(ContainerStart, EnvFromGetsThePodsValuesByFile) {
@@ -251,8 +249,6 @@ TEST(ContainerStart, EnvFromGetsThePodsValuesByFile) {
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Pod");
   EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
-  EXPECT_EQ(told(start(pod({open}, false), by_reference(shared())).pod, "c", "NCCL_IB_TIMEOUT"),
-            "EnvFromPresent");
 }
 
 TEST(ContainerStart, UsersWhoChooseForThemselvesGetNoFile) {
@@ -328,8 +324,6 @@ TEST(ContainerStart, WhatALaterHookPutsBeforeItHasNoFileToRead) {
   NcclPolicy owned = shared();
   owned.resources[0].exposure = Exposure::PodOwned;
   EXPECT_EQ(told(start(changed, owned).pod, "prepended", "NCCL_IB_HCA"), "PodOwnsDevices");
-  EXPECT_EQ(told(start(changed, by_reference(shared())).pod, "prepended", "NCCL_IB_HCA"), "Node")
-      << "as without an init container";
 }
 
 TEST(ContainerStart, IsNeverMovedEvenIfAllThatCouldReadStandBeforeIt) {
@@ -370,12 +364,6 @@ TEST(ContainerStart, AnotherFormTakesEverythingAway) {
   before["spec"]["volumes"] = {{{"name", "data"}, {"emptyDir", Json::object()}}};
   const Json copied = with_api_defaults(start(before).pod);
   const PlanOptions none;
-  const Admitted again = start(copied, by_reference(shared()), none);
-  EXPECT_THAT(init_names(again.pod), ElementsAre("a", "warm-up"));
-  EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("data"));
-  EXPECT_THAT(again.pod["spec"]["initContainers"][1]["volumeMounts"], ::testing::SizeIs(1));
-  EXPECT_THAT(again.pod["spec"]["containers"][0]["volumeMounts"], ::testing::SizeIs(1));
-  EXPECT_EQ(start(again.pod, by_reference(shared()), none).patch, "");
   const Admitted by_file = start(copied, shared(), none);
   EXPECT_THAT(init_names(by_file.pod), ElementsAre("a", "warm-up"));
   EXPECT_TRUE(by_file.pod["spec"]["volumes"][1].contains("downwardAPI"));

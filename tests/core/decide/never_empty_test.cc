@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The invariant of all carriers: no variable of ours is ever empty, whatever the node has, unless the policy
-// says Reference or its kubelet does not know fileKeyRef. An image's own value then counts wherever we have
+// The invariant of all carriers: no variable of ours is ever empty, whatever the node has, unless its kubelet
+// does not know fileKeyRef. An image's own value then counts wherever we have
 // none.
 #include <gtest/gtest.h>
 
@@ -26,8 +26,8 @@
 namespace nccl_env::tests::never_empty_test {
 namespace {
 
-enum class Delivery { File, EnvFile, Reference };
-constexpr const char* kWords[] = {"File", "EnvFile", "Reference"};
+enum class Delivery { File, EnvFile };
+constexpr const char* kWords[] = {"File", "EnvFile"};
 
 // What we ship, and one with all rules that a node answers.
 std::vector<NcclPolicy> policies() {
@@ -54,9 +54,7 @@ std::vector<NcclPolicy> policies() {
 }
 
 NcclPolicy with(NcclPolicy policy, Delivery delivery, Exposure exposure) {
-  policy.deliver_file = delivery != Delivery::Reference;
   policy.deliver_env_file = delivery == Delivery::EnvFile;
-  policy.deliver_reference = delivery == Delivery::Reference;
   policy.resources = {{"rdma/hca", exposure}};
   policy.skip_resources.clear();
   return policy;
@@ -160,9 +158,9 @@ std::vector<std::string> lines_of_node(const Json& pod) {
 }
 
 TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
-  int values = 0, empty_references = 0, nvshmem = 0;
+  int values = 0, nvshmem = 0;
   for (const NcclPolicy& shipped : policies()) {
-    for (const Delivery delivery : {Delivery::File, Delivery::EnvFile, Delivery::Reference}) {
+    for (const Delivery delivery : {Delivery::File, Delivery::EnvFile}) {
       for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
         const NcclPolicy policy = with(shipped, delivery, exposure);
         for (const bool host_network : {false, true}) {
@@ -199,11 +197,6 @@ TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
                         << where << "a container that does not ask";
                     EXPECT_EQ(value.find('='), std::string::npos) << where << value;
                   }
-                  if (delivery == Delivery::Reference) {
-                    empty_references += value.empty();
-                    EXPECT_FALSE(value.empty() && name == "NCCL_IB_GID_INDEX") << policy.name;
-                    continue;
-                  }
                   EXPECT_FALSE(value.empty()) << where << name;
                 }
               }
@@ -215,7 +208,6 @@ TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
   }
   EXPECT_GT(values, 1000);
   EXPECT_GT(nvshmem, 100);
-  EXPECT_GT(empty_references, 100) << "the one carrier that has empty ones is looked at, too";
 }
 
 }  // namespace

@@ -77,14 +77,10 @@ TEST(NodeConstants, AUsersListOfHcasKeepsAFamilyAndARangeThatAVariantSets) {
   NcclPolicy policy = varied({{layer(LinkLayer::Ethernet),
                                {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_ADDR_RANGE", "fd02::/16"}}}});
   policy.gid_index.kind = GidIndexRule::Kind::Omit;
-  for (const bool reference : {false, true}) {
-    policy.deliver_file = !reference;
-    policy.deliver_reference = reference;
-    const Plan plan = admit(pod({container("c", {env_literal("NCCL_IB_HCA", "ibp")})}, false), policy).plan;
-    for (const char* name : {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}) {
-      EXPECT_TRUE(find_named(plan.containers.at(0).set, name)) << name << reference;
-      EXPECT_FALSE(find_named(plan.containers.at(0).omitted, name)) << name << reference;
-    }
+  const Plan plan = admit(pod({container("c", {env_literal("NCCL_IB_HCA", "ibp")})}, false), policy).plan;
+  for (const char* name : {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}) {
+    EXPECT_TRUE(find_named(plan.containers.at(0).set, name)) << name;
+    EXPECT_FALSE(find_named(plan.containers.at(0).omitted, name)) << name;
   }
 }
 
@@ -263,8 +259,8 @@ TEST(NodeConstants, ANodeWithoutAFabricHasNone) {
 }
 
 std::map<std::string, std::string> bound_env(const Json& before, const NcclPolicy& policy,
-                                             const NodeFabric& table, const PlanOptions& options = {}) {
-  const Admitted admitted = admit(before, policy, nullptr, options);
+                                             const NodeFabric& table) {
+  const Admitted admitted = admit(before, policy);
   const auto plan = plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, {kNow});
   return nccl_environment(bind_to_node(admitted.pod, plan), 0);
 }
@@ -272,18 +268,15 @@ std::map<std::string, std::string> bound_env(const Json& before, const NcclPolic
 TEST(NodeConstants, ReachPodsOfEveryExposure) {
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
     for (const bool host_network : {true, false}) {
-      for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
-        // The file that a pod writes itself has a test of its own.
-        NcclPolicy policy = options.resolver ? by_reference(by_layer()) : by_layer();
-        policy.resources = {{"rdma/hca", exposure}};
-        const Json before = pod({container("c")}, host_network);
-        auto env = bound_env(before, policy, rails(4), options);
-        EXPECT_EQ(env[kQps], "8");
-        EXPECT_EQ(env[kTc], "106");
-        env = bound_env(before, policy, infiniband(), options);
-        EXPECT_EQ(env[kQps], "4");
-        EXPECT_EQ(env[kTc], "");
-      }
+      NcclPolicy policy = by_layer();
+      policy.resources = {{"rdma/hca", exposure}};
+      const Json before = pod({container("c")}, host_network);
+      auto env = bound_env(before, policy, rails(4));
+      EXPECT_EQ(env[kQps], "8");
+      EXPECT_EQ(env[kTc], "106");
+      env = bound_env(before, policy, infiniband());
+      EXPECT_EQ(env[kQps], "4");
+      EXPECT_EQ(env[kTc], "");
     }
   }
 }
@@ -314,7 +307,7 @@ TEST(NodeConstants, ABindingWritesWhatItHasNoValueFor) {
   EXPECT_FALSE(plan.annotations.contains("host.nccl-env.io/NCCL_IB_QPS_PER_CONNECTION"));
 }
 
-// By file, and by the file that the pod writes itself: the same values as by reference.
+// By file, and by the file that the pod writes itself.
 TEST(NodeConstants, AreTheSameInEveryFile) {
   NcclPolicy policy = by_layer();
   policy.env = {{kQps, "2"}};

@@ -383,8 +383,6 @@ TEST(NodeRules, EqualThePolicyThatSaysItWithoutVariants) {
     NcclPolicy plain = policy_for("rdma/hca", static_cast<Exposure>(random() % 3));
     plain.fabric = some_fabric(random, any_layer);
     plain.socket_interface = some_interface(random);
-    plain.deliver_reference = random() % 3 != 0;
-    plain.deliver_file = !plain.deliver_reference || random() % 2;
     if (random() % 4 == 0) plain.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
     NcclPolicy varied = plain;
     varied.variants = {{shape("a"), {}, some_fabric(random, any_layer), some_interface(random)},
@@ -407,7 +405,7 @@ TEST(NodeRules, EqualThePolicyThatSaysItWithoutVariants) {
       }
       Values found = on_node(varied, &table, host_network, options);
       Values wanted = on_node(equal, &table, host_network, options);
-      if (options.resolver && !plain.deliver_reference) {
+      if (options.resolver) {
         // Only what stands in a file is checked by the init container first, and a constant stands in env.
         found.erase(kInterface);
         wanted.erase(kInterface);

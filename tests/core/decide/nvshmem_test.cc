@@ -90,15 +90,6 @@ TEST(Nvshmem, AllContainersReadOneFileSoOnesChoiceIsAllOfTheirs) {
   EXPECT_EQ(told(pod, "asks", "NCCL_IB_HCA"), "File") << "the rest of the file holds";
 }
 
-TEST(Nvshmem, ByReferenceItIsThatContainersAlone) {
-  NcclPolicy policy = file_policy(Exposure::Host, true);
-  policy.deliver_file = false;
-  const NodeFabric table = rails(1);
-  const Json pod = by_file({container("c", {kAsks}), container("d")}, policy, &table);
-  EXPECT_EQ(environment(pod, 0).at(kList), "mlx5_1:1");
-  EXPECT_EQ(environment(pod, 1).count(kList), 0u);
-}
-
 TEST(Nvshmem, ByEnvFileTheInitContainerReadsItAtItsBinding) {
   NcclPolicy policy = file_policy(Exposure::Host);
   policy.deliver_env_file = true;
@@ -142,11 +133,9 @@ TEST(Nvshmem, APolicysListInTheGrammarOfNcclIsNotCopied) {
 }
 
 TEST(Nvshmem, ASecondReviewChangesNothing) {
-  for (const bool reference : {false, true}) {
-    const NcclPolicy policy = file_policy(Exposure::Host, reference);
-    const Admitted first = admit(pod({container("c", {kAsks}), container("d")}), policy);
-    EXPECT_EQ(admit(with_api_defaults(first.pod), policy).patch, "");
-  }
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const Admitted first = admit(pod({container("c", {kAsks}), container("d")}), policy);
+  EXPECT_EQ(admit(with_api_defaults(first.pod), policy).patch, "");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(Plan, HostNetworkPodGetsTheNodesValuesAfterBinding) {
 }
 
 // Whatever the node has, nothing of ours in env is empty; what an image brings is not hidden.
-TEST(Plan, NothingOfOursInEnvIsEmptyUnlessThePolicySaysReference) {
+TEST(Plan, NothingOfOursInEnvIsEmpty) {
   const auto empty = [](const NcclPolicy& policy, const BindingPlan& binding) {
     std::vector<std::string> names;
     const Json bound = bind_to_node(admit(pod({container("c")}), policy).pod, binding);
@@ -52,25 +52,6 @@ TEST(Plan, NothingOfOursInEnvIsEmptyUnlessThePolicySaysReference) {
   const BindingPlan nothing = plan_empty_binding("n", Reason::NoTable);
   EXPECT_THAT(empty(baidu(), nothing), IsEmpty());
   EXPECT_THAT(empty(baidu(), bound_to(baidu(), rails(2))), IsEmpty());
-  EXPECT_THAT(empty(by_reference(baidu()), nothing),
-              UnorderedElementsAre("NCCL_IB_HCA", "NCCL_IB_ADDR_FAMILY", "NCCL_SOCKET_IFNAME"));
-}
-
-TEST(Plan, ByReferenceTheListIsPlainAndTheIndexGoesByFileAlone) {
-  const NodeFabric table = rails(2);
-  const auto env = [&](const NcclPolicy& policy) {
-    return environment(bind_to_node(admit(pod({container("c")}), policy).pod, bound_to(policy, table)), 0);
-  };
-  EXPECT_EQ(env(by_reference(baidu())).at("NCCL_IB_HCA"), "mlx5_1,mlx5_2");
-  EXPECT_FALSE(env(by_reference(baidu())).contains("NCCL_IB_GID_INDEX"));
-  const Admitted alone = admit(pod({container("c")}), by_reference(baidu()));
-  EXPECT_EQ(reason_of(alone.plan, "NCCL_IB_GID_INDEX"), "OmittedByPolicy");
-  NcclPolicy both = baidu();
-  both.deliver_reference = true;
-  EXPECT_FALSE(env(both).contains("NCCL_IB_GID_INDEX"));
-  const Json bound = bind_to_node(admit(pod({container("c")}), both).pod, bound_to(both, table));
-  EXPECT_EQ(nccl_environment(bound, 0).at("NCCL_IB_GID_INDEX"), "3");
-  EXPECT_EQ(nccl_environment(bound, 0).at("NCCL_IB_HCA"), "mlx5_1,mlx5_2") << "env wins";
 }
 
 TEST(Plan, SubInterfacePodGetsNamesButNoIndex) {
@@ -177,19 +158,14 @@ TEST(Plan, EnvFromCouldHoldTheVariable) {
   Json with_source = container("c", {env_literal("NCCL_IB_TIMEOUT", "20")});
   with_source["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
   EXPECT_EQ(reason_of(admit(equipped(pod({with_source})), baidu()).plan, "NCCL_IB_HCA"), "") << "by file";
-  const Admitted admitted = admit(equipped(pod({with_source})), by_reference(baidu()));
-  EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "EnvFromPresent");
-  EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_TIMEOUT"), "UserSet");
-  EXPECT_THAT(admitted.plan.containers[0].set, IsEmpty());
-  EXPECT_EQ(admitted.plan.warnings.size(), 1u);
 }
 
 TEST(Plan, EnvFromWithAPrefixHoldsOnlyItsNames) {
   Json with_source = container("c");
-  with_source["envFrom"] = {{{"prefix", "APP_"}, {"secretRef", {{"name", "s"}}}}, {{"prefix", "NCCL_S"}}};
-  const Admitted admitted = admit(pod({with_source}), by_reference(baidu()));
-  EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "");
-  EXPECT_EQ(reason_of(admitted.plan, "NCCL_SOCKET_IFNAME"), "EnvFromPresent");
+  with_source["envFrom"] = {{{"prefix", "APP_"}, {"secretRef", {{"name", "s"}}}}, {{"prefix", "NCCL_IB_T"}}};
+  const Json made = admit(pod({with_source}), baidu()).pod;
+  EXPECT_EQ(told(made, "c", "NCCL_IB_QPS_PER_CONNECTION"), "Policy");
+  EXPECT_EQ(told(made, "c", "NCCL_IB_TIMEOUT"), "File");
 }
 
 struct SkipCase {
@@ -340,18 +316,6 @@ TEST(Plan, ACopiedPodLosesAnotherNodesAnnotations) {
   EXPECT_EQ(annotations["mine"], "stays");
   EXPECT_TRUE(annotations.contains("nccl-env.io/status"));
   EXPECT_EQ(again.pod["spec"], first.pod["spec"]);
-}
-
-TEST(Plan, FieldRefsOfAnotherExposureAreReplaced) {
-  const NcclPolicy policy = by_reference(baidu());
-  Json copied = admit(pod({container("c")}), policy).pod;
-  EXPECT_NE(copied.dump().find("host.nccl-env.io"), std::string::npos);
-  copied["spec"].erase("hostNetwork");
-  const Admitted again = admit(copied, policy);
-  for (const Json& entry : again.pod["spec"]["containers"][0]["env"]) {
-    EXPECT_EQ(entry.dump().find("host.nccl-env.io"), std::string::npos) << entry;
-  }
-  EXPECT_EQ(admit(again.pod, policy).patch, "");
 }
 
 TEST(Plan, AUsersLiteralOfOurValueIsTheUsers) {

@@ -82,12 +82,11 @@ TEST(Resolve, ASocketInterfaceMustBeThere) {
   EXPECT_FALSE(resolution.complete);
 }
 
-TEST(Resolve, ConstantsAreInTheFileOnlyWhereThePolicyDeliversByFile) {
+TEST(Resolve, ConstantsAreInTheFile) {
   NcclPolicy policy = tests::policy_for("rdma/hca");
   policy.env["NCCL_IB_TIMEOUT"] = "22";
   policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
   policy.gid_index = {GidIndexRule::Kind::Literal, 5};
-  EXPECT_THAT(resolve_in_pod(tests::by_reference(policy), pod(), false, kNow).values, IsEmpty());
   EXPECT_THAT(resolve_in_pod(policy, pod(), false, kNow).values,
               ElementsAre(Pair("NCCL_IB_GID_INDEX", "5"), Pair("NCCL_IB_HCA", "=mlx5_1"),
                           Pair("NCCL_IB_TIMEOUT", "22")));

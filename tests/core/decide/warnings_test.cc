@@ -253,44 +253,10 @@ TEST(LauncherWarning, NamesWhatMpirunGivesToRanks) {
   const Json pod = launcher({"mpirun", "--allow-run-as-root", "-np", "16"},
                             {"-x", "NCCL_IB_HCA=mlx5_0", "-x", "NCCL_IB_GID_INDEX", "-x", "NCCL_DEBUG=INFO",
                              "-x", "LD_LIBRARY_PATH", "-x", "NCCL_IB_HCA", "python", "train.py"});
-  const Admitted admitted = admit(pod, by_reference(policy()));
+  const Admitted admitted = admit(pod, policy());
   EXPECT_EQ(admitted.plan.reason, Reason::NotRdma);
   EXPECT_EQ(admitted.patch, "");
-  expect_warnings("by reference", pod, 1, by_reference(policy()));
   expect_warnings("by file", pod, 1);
-}
-
-Json worker(const Json& command, const Json& args = nullptr) {
-  Json made = equipped(pod({container("w")}, false));
-  made["spec"]["containers"][0]["command"] = command;
-  if (!args.is_null()) made["spec"]["containers"][0]["args"] = args;
-  return made;
-}
-
-TEST(SshdWarning, RanksThatSshdStartsDoNotSeeTheEnv) {
-  for (const Json& command : {Json{"/usr/sbin/sshd", "-De"}, Json{"sshd"},
-                              Json{"sh", "-c", "mkdir -p /run/sshd; exec /usr/sbin/sshd -D"},
-                              Json{"bash", "-ec", "service x start && sshd"}})
-    expect_warnings(command.dump(), worker(command), 1, by_reference(policy()));
-  EXPECT_THAT(warnings(worker({"/bin/sh", "-c"}, {"/usr/sbin/sshd"}), by_reference(policy())).size(), 1u);
-}
-
-TEST(SshdWarning, IsForValuesThatOnlyTheEnvBrings) {
-  for (const Json& command : {Json{"sshd-keygen"}, Json{"/etc/ssh/sshd_config"}, Json{"cat", "/x/sshdx"},
-                              Json{"train"}, Json{"sh", "-c", "/usr/sbin/sshd/x"}})
-    EXPECT_THAT(warnings(worker(command), by_reference(policy())), IsEmpty()) << command;
-  EXPECT_THAT(warnings(worker({"sshd"}), policy()), IsEmpty()) << "its file has them";
-  NcclPolicy nothing = by_reference(policy());
-  nothing.env.clear();
-  nothing.hca.kind = HcaRule::Kind::Omit;
-  nothing.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
-  EXPECT_THAT(warnings(worker({"sshd"}), nothing), IsEmpty()) << "nothing is in its env";
-  Json other = worker({"train"});
-  other["spec"]["containers"].push_back(container("debug", {}, ""));
-  other["spec"]["containers"][1]["command"] = {"sshd"};
-  EXPECT_THAT(warnings(other, by_reference(policy())), IsEmpty()) << "no container of ours";
-  const std::string far = std::string(70000, ' ') + "sshd";
-  EXPECT_THAT(warnings(worker({"sh", "-c", far}), by_reference(policy())), IsEmpty());
 }
 
 TEST(LauncherWarning, ReadsAShellsStringAndHydrasOptions) {

@@ -72,7 +72,7 @@ TEST(PodFile, ByAnnotationItsLinesStandBesideTheEnv) {
 
 TEST(PodFile, TheEnvBeatsItVariableByVariable) {
   const NodeFabric table = rails_node(2);
-  const NcclPolicy policy = file_policy(Exposure::Host, true);
+  const NcclPolicy policy = file_policy(Exposure::Host);
   const Json env = Json::array({env_literal("NCCL_IB_TIMEOUT", "19")});
   const Answered asked = ask(bound(by_file(policy, env), policy, &table), all_readable(policy, table));
   EXPECT_EQ(asked.record.containers[0].find("NCCL_IB_TIMEOUT")->value, "19");

@@ -329,7 +329,7 @@ TEST(PodAnswer, WhyABindingBroughtNothingIsTold) {
   around.policy_problem = Reason::PolicyMissing;
   around.policy_detail = "Namespace ml names NcclPolicy p, which does not exist.";
   missed("the policy is not there", around);
-  Json by_env = admitted(by_reference(rdma_policy()));
+  Json by_env = admitted(rdma_policy());
   by_env["spec"]["nodeName"] = "gpu-1";
   const Answered told = ask(bind_to_node(by_env, plan_empty_binding("gpu-1", Reason::PolicyMissing)));
   expect_told("the Binding's annotation has a reason", told, PodState::MissedAtBinding, true);

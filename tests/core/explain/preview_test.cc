@@ -49,11 +49,6 @@ Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFa
   return explain(input);
 }
 
-NcclPolicy referring(NcclPolicy policy) {
-  policy.deliver_reference = true;
-  return policy;
-}
-
 // "NAME=VALUE SOURCE" of the first container; "?" for a value that only Binding knows.
 std::vector<std::string> env_of(const Explanation& explanation) {
   std::vector<std::string> env;
@@ -90,7 +85,7 @@ const Json kHostPod = pod({container("c")});
 const NcclPolicy kHostPolicy = policy_for("rdma/hca");
 
 TEST(Preview, SaysWhichVariantGivesAConstantAndWhyOthersDoNot) {
-  NcclPolicy policy = referring(policy_for("rdma/hca", Exposure::PodOwned));
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::PodOwned);
   NodeCondition fast, ethernet;
   fast.min_rate_gbps = 400;
   ethernet.link_layer = LinkLayer::Ethernet;
@@ -98,11 +93,10 @@ TEST(Preview, SaysWhichVariantGivesAConstantAndWhyOthersDoNot) {
                      {ethernet, {{"NCCL_IB_TC", "106"}}}};
   const NodeFabric table = rails(4);
   const Explanation explanation = explained(pod({container("c")}, false), policy, &table);
-  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TC=106 Node"));
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_TC=106 Node"));
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_SL ConditionNotMet"));
   expect_golden(render_text(explanation));
-  EXPECT_EQ(to_json(explanation)["containers"][0]["env"][0]["why"], explanation.containers[0].env[0].detail);
-  EXPECT_THAT(env_of(explained(pod({container("c")}, false), policy, nullptr)),
+  EXPECT_THAT(conf_of(explained(pod({container("c")}, false), policy, nullptr)),
               ElementsAre("NCCL_IB_SL=? Binding", "NCCL_IB_TC=? Binding"));
 }
 
@@ -153,8 +147,6 @@ TEST(Explain, NodeValuesAndConstantsStandWithTheirSource) {
   EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
   EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
                                                 "NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_THAT(env_of(explained(kHostPod, referring(policy), &table)),
-              ElementsAre("NCCL_IB_HCA=mlx5_1,mlx5_2 Node", "NCCL_IB_TIMEOUT=22 Policy"));
   EXPECT_THAT(omitted_of(explanation), ElementsAre("NCCL_SOCKET_IFNAME OmittedByPolicy"));
 }
 
@@ -438,7 +430,6 @@ TEST(Explain, APodThatFindsItsDevicesItselfFindsNoneWhereTheNodeHasNone) {
 TEST(Explain, AKubeletThatReadsNoFileKeysIsTheAnswerAsTheBindingHasIt) {
   NodeFabric table = rails(2);
   NcclPolicy policy = kHostPolicy;
-  policy.deliver_file = policy.deliver_reference = false;
   policy.deliver_env_file = true;
   PlanOptions options;
   options.resolver.emplace().image = "example.org/resolver:1";
@@ -684,19 +675,19 @@ TEST(Explain, APodThatIsPatchedAlreadyIsExplainedAsBefore) {
 }
 
 TEST(Explain, JsonHasTheDocumentedForm) {
-  NcclPolicy policy = by_reference(kHostPolicy);
+  NcclPolicy policy = kHostPolicy;
   policy.gid_index.kind = GidIndexRule::Kind::Omit;
   expect_golden(to_json(explained(equipped(kHostPod), policy, nullptr)).dump(2));
 }
 
 TEST(Explain, EnvLinesNameContainersWhereThereAreSeveral) {
   const NodeFabric table = rails(2);
-  const NcclPolicy policy = referring(kHostPolicy);
+  const NcclPolicy& policy = kHostPolicy;
   EXPECT_EQ(render_env(explained(kHostPod, policy, &table)),
-            "NCCL_IB_HCA=mlx5_1,mlx5_2\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\n");
+            "# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
   EXPECT_EQ(render_env(explained(pod({container("a"), container("b")}), policy, &table)),
-            "# container a\nNCCL_IB_HCA=mlx5_1,mlx5_2\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\n"
-            "# container b\nNCCL_IB_HCA=mlx5_1,mlx5_2\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\n");
+            "# container a\n# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n"
+            "# container b\n# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
 }
 
 TEST(Explain, AnUnknownValueIsACommentAmongEnvLines) {
@@ -741,13 +732,6 @@ TEST(Explain, WhatTheNodeCannotGiveIsMissingFromTheFileToo) {
   const Explanation explanation = explained(pod({container("c")}), file_policy(Exposure::Host), &table);
   EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1 Node", "NCCL_IB_TIMEOUT=22 Policy"));
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX GidTableUnknown"));
-}
-
-TEST(Explain, AnEnvStaysUsableWhereTheFileRepeatsIt) {
-  const NodeFabric table = rails(1);
-  const Explanation explanation = explained(pod({container("c")}), file_policy(Exposure::Host, true), &table);
-  EXPECT_EQ(render_env(explanation),
-            "NCCL_IB_HCA=mlx5_1\nNCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\n");
 }
 
 TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {

@@ -349,8 +349,6 @@ class GivenValues : public ::testing::Test {
       "spec": {"nodeName": "n", "containers": [
       {"name": "c", "volumeMounts": [
         {"name": "nccl-env-conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf", "readOnly": true}], "env": [
-        {"name": "NCCL_IB_HCA", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}},
-        {"name": "NCCL_IB_GID_INDEX", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_GID_INDEX']"}}},
         {"name": "NCCL_IB_TIMEOUT", "value": "22"}, {"name": "OWN", "value": "x"}]}], "volumes": [
       {"name": "nccl-env-conf", "downwardAPI": {"items": [{"path": "nccl.conf",
         "fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/nccl.conf']"}}]}}]}})";
@@ -359,17 +357,6 @@ class GivenValues : public ::testing::Test {
     return injected_values(*pod, container, nlohmann::json::parse(text));
   }
 };
-
-TEST_F(GivenValues, AreThoseOfStatusEnvAndAnnotations) {
-  const auto found = values(
-      R"("host.nccl-env.io/NCCL_IB_HCA": "=mlx5_1", "nccl-env.io/status": "{\"v\":1,\"policy\":\"p\",\"containers\":{\"c\":)"
-      R"({\"set\":{\"NCCL_IB_HCA\":\"Node\",\"NCCL_IB_GID_INDEX\":\"Node\",\"NCCL_IB_TIMEOUT\":\"Policy\"}}}}",)");
-  ASSERT_TRUE(found.ok()) << found.error().message;
-  ASSERT_EQ(found->size(), 2u);  // the index's annotation is not there: it was not given
-  EXPECT_EQ((*found)[0].name, "NCCL_IB_HCA");
-  EXPECT_EQ((*found)[0].value, "=mlx5_1");
-  EXPECT_EQ((*found)[1].value, "22");
-}
 
 TEST_F(GivenValues, MayComeByFileAlone) {
   const auto found =
@@ -400,10 +387,12 @@ TEST_F(GivenValues, NeedAStatusThatCanBeRead) {
 
 TEST(NcclLog, AValueThatIsNotThePodsOwnIsNotGood) {
   const auto object = nlohmann::json::parse(
-      R"({"metadata": {"name": "p", "annotations": {"host.nccl-env.io/NCCL_IB_HCA": "=mlx5_1",
+      R"({"metadata": {"name": "p", "annotations": {"host.nccl-env.io/nccl.conf": "NCCL_IB_HCA==mlx5_1\n",
         "nccl-env.io/node": "{\"v\":1,\"node\":\"a\",\"policy\":\"p\",\"generation\":1}"}},
-        "spec": {"nodeName": "b", "containers": [{"name": "c", "env": [{"name": "NCCL_IB_HCA", "valueFrom":
-          {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}}]}]}})");
+        "spec": {"nodeName": "b", "containers": [{"name": "c", "volumeMounts": [
+          {"name": "nccl-env-conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf", "readOnly": true}]}],
+          "volumes": [{"name": "nccl-env-conf", "downwardAPI": {"items": [{"path": "nccl.conf",
+          "fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/nccl.conf']"}}]}}]}})");
   ReviewParser parser;
   const std::string text = object.dump();
   const Result<Pod> pod = parser.parse_pod(text);

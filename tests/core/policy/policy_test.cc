@@ -186,41 +186,14 @@ TEST(PolicyMatch, HoldsSixtyFourEntries) {
 
 TEST(PolicyDelivery, IsANonEmptySubset) {
   expect_clean(R"({"delivery": ["File"]})");
-  expect_clean(R"({"delivery": ["Reference", "File"]})");
   expect_clean(R"({"delivery": ["EnvFile"]})");
   expect_clean(R"({"delivery": ["EnvFile", "File"]})");
   expect_error(R"({"delivery": []})", "spec.delivery");
   expect_error(R"({"delivery": ["File", "File"]})", "spec.delivery[1]");
   expect_error(R"({"delivery": ["file"]})", "spec.delivery[0]");
-  expect_error(R"({"delivery": ["EnvFile", "Reference"]})", "spec.delivery");
+  expect_error(R"({"delivery": ["Reference"]})", "spec.delivery[0]");
   expect_error(R"({"delivery": "File"})", "spec.delivery");
   expect_error(R"({"env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS");
-  expect_clean(R"({"delivery": ["Reference"], "gidIndex": "Omit", "env": {"UCX_TLS": "rc "}})");
-}
-
-// An earlier CRD wrote [Env] into policies that said nothing.
-TEST(PolicyDelivery, TheWordEnvHasNoEffect) {
-  struct Case {
-    const char* delivery;
-    bool file, reference;
-  };
-  for (const Case& test : {Case{R"(["Env"])", true, false}, Case{R"(["Env", "File"])", true, false},
-                           Case{R"(["Reference", "Env"])", false, true}}) {
-    const auto reading = read(R"({"gidIndex": "Omit", "delivery": )" + std::string(test.delivery) + "}");
-    ASSERT_TRUE(reading.policy) << test.delivery;
-    EXPECT_EQ(reading.policy->deliver_file, test.file) << test.delivery;
-    EXPECT_EQ(reading.policy->deliver_reference, test.reference) << test.delivery;
-    ASSERT_EQ(reading.findings.size(), 1u);
-    EXPECT_EQ(reading.findings[0].severity, Severity::Warning);
-    tests::expect_golden(test.delivery, line_of(reading.findings[0]));
-  }
-}
-
-TEST(PolicyDelivery, ReferenceAloneBringsNoIndex) {
-  const auto warned = [](const std::string& spec) { return read(spec).findings.size(); };
-  EXPECT_EQ(warned(R"({"delivery": ["Reference"]})"), 1u);
-  EXPECT_EQ(warned(R"({"delivery": ["Reference"], "gidIndex": 3})"), 0u);
-  EXPECT_EQ(warned(R"({"delivery": ["Reference"], "fabric": {"linkLayer": "InfiniBand"}})"), 0u);
 }
 
 TEST(PolicyMatch, WarnsOfDeviceClassesThatAreKnownNotToBeVerbs) {

@@ -264,15 +264,6 @@ TEST(Policies, OciTellsQueuePairsByRateAndLeavesTheInterfaceToTheNode) {
   EXPECT_TRUE(oci.host_devices);
 }
 
-// Where ranks are started by ssh, only a file reaches them.
-TEST(Policies, DeliverByFileWhereMpiJobsAreTheHabit) {
-  for (const char* name :
-       {"amd-roce", "azure-infiniband", "coreweave", "oci-gb200", "oci-mi355x", "oci-roce", "oci-vf"}) {
-    EXPECT_FALSE(policy(name).deliver_reference) << name;
-    EXPECT_TRUE(policy(name).deliver_file) << name;
-  }
-}
-
 TEST(Policies, FixNoListWherePodsHaveRailsOfTheirOwn) {
   EXPECT_EQ(policy("volcengine-vke").hca.kind, HcaRule::Kind::FromNode);
 }

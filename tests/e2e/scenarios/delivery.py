@@ -52,7 +52,7 @@ def check_mpijob(cluster):
 
 
 def check_own_values(cluster):
-    """Each way to set a variable by oneself, under Reference and File together and under Reference alone."""
+    """Each way to set a variable by oneself, in env and with a file of ours beside it."""
     annotation = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['training.kubeflow.org/job-name']"}}}
     asks = {"limits": {"rdma/hca": "1"}}
     spec = pod_spec(node="node-a")
@@ -69,15 +69,13 @@ def check_own_values(cluster):
     make(cluster, "files", "own-values", spec)
     bound = cluster.bound("files", "own-values")
     sees = {name: env_of(bound, name) for name in containers(bound)}
-    for found in sees.values():  # the list is plain in env and begins with = in the file
-        found["NCCL_IB_HCA"] = found.get("NCCL_IB_HCA", "").removeprefix("=")
-    full = values("node-a", NCCL_IB_HCA=",".join(RAILS["node-a"][0]))
+    full = values("node-a")
     for name in ("plain", "init", "sidecar"):
         expect(f"what {name} sees", {key: value for key, value in sees[name].items() if value}, full)
     for name, value in (("empty", ""), ("from", "resnet"), ("twice", "20")):
         expect(f"timeout of {name}", sees[name]["NCCL_IB_TIMEOUT"], value)
         expect(f"HCA list of {name}", sees[name]["NCCL_IB_HCA"], full["NCCL_IB_HCA"])
-    expect("HCA list of own-hcas", sees["own-hcas"]["NCCL_IB_HCA"], "mlx5_9")
+    expect("HCA list of own-hcas", sees["own-hcas"]["NCCL_IB_HCA"], "=mlx5_9")
     expect("index beside an own HCA list", sees["own-hcas"].get("NCCL_IB_GID_INDEX"), None)
     expect("IB variables of a container that turned it off",
            [name for name, value in sees["sockets"].items()
@@ -179,7 +177,7 @@ def check_explain(cluster):
 def run(cluster):
     for node, (hcas, index) in RAILS.items():
         cluster.api.apply(table(node, hcas, index))
-    cluster.put_policy(policy("files", delivery=["Reference", "File"], socketInterface="eth0"))
+    cluster.put_policy(policy("files", delivery=["File"], socketInterface="eth0"))
     cluster.opt_in("files", "files")
     for node, (hcas, _) in RAILS.items():
         cluster.follows("files", node, "host.nccl-env.io/NCCL_IB_HCA", ",".join(hcas))

@@ -22,13 +22,12 @@ inline constexpr std::string_view kNode = "nccl-env.io/node";
 inline constexpr std::string_view kConstantPrefix = "constant.nccl-env.io/";
 }  // namespace key
 
-// The variables that a node gives, in the order in which they are written. The index goes by nccl.conf alone:
-// an empty reference would be row 0 to other engines.
+// The variables that a node gives, in the order in which they are written.
 std::span<const std::string_view> node_variables();
 
 // The annotations that a Binding writes for one kind of pod: behind the prefix stand the names of the
-// variables that fieldRefs read, conf_file::kName or kNvshmemText for the text of nccl.conf, and the names of
-// engines' files for theirs.
+// variables that the init container of EnvFile reads, conf_file::kName or kNvshmemText for the text of
+// nccl.conf, and the names of engines' files for theirs.
 struct NodeKeys {
   std::string_view prefix;
   Exposure exposure;

@@ -84,7 +84,7 @@ struct NodeValues {
   // follows (followed()), unless `omitted` names it.
   std::map<std::string, std::string, std::less<>> engines;
   std::vector<EnginePort> ports;  // of the list, where the node gives it
-  // Under Reference: NCCL_IB_HCA without its '=', where that names the same ports. Other readers know no '='.
+  // Under EnvFile: NCCL_IB_HCA without its '=', where that names the same ports. Other readers know no '='.
   std::optional<std::string> plain_hcas;
   std::vector<Value> omitted;                           // variables the policy wants and the node cannot give
   std::map<std::string, std::string, std::less<>> why;  // of varying constants: the variant that gives it
@@ -98,8 +98,8 @@ struct NodeValues {
   [[nodiscard]] const std::string* find(std::string_view variable) const;
   // Returns why there is none; null if nothing was wanted.
   [[nodiscard]] const Value* omission(std::string_view variable) const;
-  // Returns the value in the form of references; "" if there is none.
-  [[nodiscard]] std::string_view reference_text(std::string_view variable) const;
+  // Returns the value as EnvFile has it; "" if there is none.
+  [[nodiscard]] std::string_view env_text(std::string_view variable) const;
 };
 
 // The init container that writes nccl.conf in a pod with devices that only the pod sees: the agent's image,

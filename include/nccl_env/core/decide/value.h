@@ -36,10 +36,9 @@ struct Value {
   std::optional<std::string> value = {};
   Source source = Source::Policy;
   State state = State::Given;
-  bool in_env = false;       // carried by the container's env: a literal, or a fieldRef to `key`
+  bool in_env = false;       // carried by the container's env: a literal, or a fileKeyRef
   bool in_file = false;      // carried by nccl.conf
   bool by_file_key = false;  // that env entry is a fileKeyRef (EnvFile): not set where the file lacks it
-  std::string key = {};      // the annotation that a fieldRef or a volume's item names
   std::optional<Reason> reason = {};
   // One sentence on a value that is left out, or a clause where there is no reason; "" stands for that of the
   // reason. A constant that differs from node to node has the variant that gives it.

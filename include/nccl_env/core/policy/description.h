@@ -248,15 +248,14 @@ inline constexpr auto fields_of<NcclPolicy> = std::tuple{
         "How values of the node reach the containers. File: lines of nccl.conf, which "
         "hides that of the image before NCCL 2.23.4. EnvFile: variables in env that are not set where a node "
         "has no value, by an "
-        "init container and fileKeyRef (Kubernetes 1.35), else by File. Reference: references to annotations "
-        "in env, empty where a node has no value; the GID index goes by File alone. Absent: as --carrier of "
-        "the webhook says. Env has no effect: constants stand in env in any case."},
+        "init container and fileKeyRef (Kubernetes 1.35), else by File. Absent: as --carrier of the webhook "
+        "says. Constants stand in env in any case."},
     Field{
         "onUnresolved", &NcclPolicy::on_unresolved, Word<OnUnresolved>{},
         "Where a node gives no value: Allow starts the pod with the defaults of NCCL, Deny keeps it Pending "
         "with an event."}};
-// Besides: name, generation, max_table_age and resolver_image stand outside of spec, four members are
+// Besides: name, generation, max_table_age and resolver_image stand outside of spec, two members are
 // Carriers.
-static_assert(is_described_once<NcclPolicy>(8));
+static_assert(is_described_once<NcclPolicy>(6));
 
 }  // namespace nccl_env::described

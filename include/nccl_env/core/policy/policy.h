@@ -134,10 +134,9 @@ struct NcclPolicy {
   std::vector<const Engine*> engines{&nccl_engine()};
   ConstantMap env;  // as read, with NCCL_IB_PKEY_VALUE where names_partition_by_value()
   std::vector<PolicyVariant> variants;
-  // The carriers of what a node gives. Constants always stand in env, and in the file as well.
-  bool deliver_file = true;        // lines of nccl.conf
-  bool deliver_reference = false;  // references to annotations in env: empty where a node has no value
-  // fileKeyRefs in env: not set where a node has no value. nccl.conf takes its place where that cannot be.
+  // What a node gives comes as lines of nccl.conf; with this as fileKeyRefs in env: not set where a node has
+  // no value. nccl.conf takes its place where that cannot be. Constants always stand in env, and in the file
+  // too.
   bool deliver_env_file = false;
   bool says_delivery = false;  // else the installation's --carrier decides
   OnUnresolved on_unresolved = OnUnresolved::Allow;
