@@ -366,8 +366,8 @@ constexpr std::array kRows{
            "Another rank or thread of the job ended first, and its connection with it: a consequence, whose "
            "cause "
            "is in that rank's log.",
-           "Look for the rank that failed first: `nccl-env verify job/NAME`, or give it the logs of all "
-           "ranks."),
+           "Look for the rank that failed first, in the logs of all ranks (`nccl-env verify` takes them "
+           "together)."),
     of_pod(
         Code::TimedOut, "TimedOut", Impact::None,
         "A collective did not end in time: a rank hangs, is late or calls another.",

@@ -147,19 +147,6 @@ bool read_nvshmem_devices(string_view text, std::uint64_t line, EngineLog& into)
          text.find("Enumerating IB devices in the system") != text.npos;
 }
 
-// "…/transport/ibrc/ibrc.cpp:498: non-zero status: 110 ibv_modify_qp failed": an errno.
-std::optional<NcclFailure> read_nvshmem_status(string_view text) {
-  const auto status = text_behind(text, "non-zero status: ");
-  constexpr int kErrors[] = {19, 22, 61, 101, 110, 113};
-  const int error = number_in(status.value_or(""));
-  if (text.find("/transport/ib") == text.npos || std::ranges::find(kErrors, error) == std::end(kErrors))
-    return std::nullopt;
-  NcclFailure failure = failure_of(code_of_connect_error(error), trimmed_text(text));
-  failure.error = error;
-  failure.error_text = "of ibv_modify_qp, by NVSHMEM, whose GID index is NVSHMEM_IB_GID_INDEX";
-  return failure;
-}
-
 // "WARN: cound not find user specified HCA name: mlx5_9 port: -1, skipping" (its own spelling), "Unable to
 // open the libnvshmem_transport_ibrc.so.3 transport.".
 bool read_nvshmem_failure(string_view text, std::uint64_t line, EngineLog& into,
@@ -175,7 +162,6 @@ bool read_nvshmem_failure(string_view text, std::uint64_t line, EngineLog& into,
   const auto transport = text_behind(text, "Unable to open the ");
   if (transport && transport->find(" transport.") != transport->npos)
     failure = failure_of(Code::NoTransport, trimmed_text(text));
-  if (!failure) failure = read_nvshmem_status(text);
   return failure.has_value();
 }
 

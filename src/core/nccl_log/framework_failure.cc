@@ -53,69 +53,36 @@ std::optional<NcclFailure> read_watchdog(string_view line) {
   return failure;
 }
 
-// nccl-tests: "Test NCCL failure common.cu:959 'internal error - … / '": NCCL's result, and from 2.27 on its
-// last warning behind the slash.
-std::optional<NcclFailure> read_test(string_view line) {
-  const auto rest = text_behind(line, "Test NCCL failure ");
-  const std::size_t begin = rest ? rest->find('\'') : string_view::npos;
-  if (begin == string_view::npos) return std::nullopt;
-  const string_view words =
-      rest->substr(begin + 1, rest->rfind('\'') - std::min(begin + 1, rest->rfind('\'')));
-  if (const auto last = text_behind(words, " / "); last && !trimmed_text(*last).empty()) {
-    if (auto failure = read_nccl_failure(trimmed_text(*last), true)) return failure;
+// "NCCL error in: FILE:LINE, remote process exited or there was a network error, NCCL version 2.18.6", "NCCL
+// Error 6: …", "ncclSystemError: … Last error: …"; of nccl-tests "Test NCCL failure common.cu:959 'internal
+// error - … / '", with NCCL's last warning behind the slash from 2.27 on.
+std::optional<NcclFailure> read_result(string_view line) {
+  constexpr std::pair<string_view, string_view> kResults[kLastResult] = {
+      {"ncclUnhandledCudaError", "unhandled cuda error"},
+      {"ncclSystemError", "unhandled system error"},
+      {"ncclInternalError", "internal error"},
+      {"ncclInvalidArgument", "invalid argument"},
+      {"ncclInvalidUsage", "invalid usage"},
+      {"ncclRemoteError", "remote process exited"}};
+  const auto has = [&](string_view words) { return line.find(words) != line.npos; };
+  const bool test = has("Test NCCL failure ");
+  const bool told = has("NCCL error in: ") || has("NCCL error: ") || has("Failed, NCCL error ");
+  int result = static_cast<int>(
+      std::min<std::uint64_t>(number_behind(line, "NCCL Error ").value_or(0), kLastResult + 1));
+  if (result > kLastResult) result = 0;
+  for (int one = kLastResult; one > 0; --one) {
+    const auto& [name, words] = kResults[one - 1];
+    if (has(name) || ((told || test || words.starts_with("unhandled ")) && has(words))) result = one;
   }
-  for (int result = 1; result <= kLastResult; ++result) {
-    NcclFailure failure = failure_of_result(result);
-    failure.text = line.substr(0, kLongestLine);
-    if (words.starts_with(failure.error_text.substr(0, failure.error_text.find(" or ")))) return failure;
-  }
-  return std::nullopt;
-}
-
-// PyTorch's "NCCL error in: FILE:LINE, remote process exited or there was a network error, NCCL
-// version 2.18.6" and "NCCL Error 6: …": a result in NCCL's words, where its name does not stand beside it.
-std::optional<NcclFailure> read_wrapped_result(string_view line) {
-  constexpr string_view kInWords[kLastResult + 1] = {"",
-                                                     "unhandled cuda error",
-                                                     "unhandled system error",
-                                                     "internal error",
-                                                     "invalid argument",
-                                                     "invalid usage",
-                                                     "remote process exited"};
-  auto rest = text_behind(line, "NCCL error in: ");
-  if (!rest) rest = text_behind(line, "NCCL error: ");
-  if (!rest) rest = text_behind(line, "Failed, NCCL error ");
-  const auto number = number_behind(line, "NCCL Error ");
-  const bool ranged = number && *number >= 1 && *number <= kLastResult;
-  if (!rest && !ranged) return std::nullopt;
-  int result = ranged ? static_cast<int>(*number) : 0;
-  for (int one = 1; rest && one <= kLastResult; ++one) {
-    if (rest->find(kInWords[one]) != rest->npos) result = one;
+  if (result == 0 && !told) return std::nullopt;
+  string_view last = text_behind(line, test ? " / " : "Last error: ").value_or("");
+  last = trimmed_text(test ? last.substr(0, last.rfind('\'')) : last);
+  if (!last.empty()) {
+    if (auto failure = read_nccl_failure(last, true)) return failure;
   }
   NcclFailure failure = result > 0 ? failure_of_result(result) : NcclFailure();
   failure.text = line.substr(0, kLongestLine);
   return failure;
-}
-
-std::optional<NcclFailure> read_result(string_view line) {
-  struct Result {
-    string_view words;
-    int number;
-  };
-  constexpr Result kResults[] = {{"ncclUnhandledCudaError", 1}, {"unhandled cuda error", 1},
-                                 {"ncclSystemError", 2},        {"unhandled system error", 2},
-                                 {"ncclInternalError", 3},      {"ncclInvalidArgument", 4},
-                                 {"ncclInvalidUsage", 5},       {"ncclRemoteError", 6}};
-  for (const auto& [words, number] : kResults) {
-    if (line.find(words) == line.npos) continue;
-    if (const auto last = text_behind(line, "Last error: "); last && !last->empty()) {
-      if (auto failure = read_nccl_failure(*last, true)) return failure;
-    }
-    NcclFailure failure = failure_of_result(number);
-    failure.text = line.substr(0, kLongestLine);
-    return failure;
-  }
-  return read_wrapped_result(line);
 }
 
 }  // namespace
@@ -133,7 +100,6 @@ std::optional<NcclFailure> read_framework_failure(std::string_view line) {
         string_view("milliseconds before timing out")}) {
     if (line.find(words) != line.npos) return told(Code::TimedOut, line, words);
   }
-  if (auto failure = read_test(line)) return failure;
   return read_result(line);
 }
 

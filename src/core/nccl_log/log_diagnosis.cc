@@ -47,19 +47,6 @@ std::string host_text(const NcclFailure& failure, const NcclLog& log) {
   return told ? ", on " + hosts : std::string();
 }
 
-// Others that only one cause has.
-constexpr std::pair<Code, Code> kFollowingOne[] = {
-    {Code::DeviceLost, Code::LinkDown},      {Code::DeviceLost, Code::DeviceNotOpened},
-    {Code::LinkDown, Code::GidTableChanged}, {Code::LinkDown, Code::EmptyGid},
-    {Code::LinkDown, Code::GidVanished},     {Code::LinkDown, Code::NoRoute},
-    {Code::GidTableChanged, Code::EmptyGid}, {Code::GidTableChanged, Code::GidVanished},
-    {Code::NoVerbsLibrary, Code::FellBack},  {Code::DeviceNotOpened, Code::MissingRail}};
-
-bool may_follow(const NcclFailure& cause, const NcclFailure& other) {
-  return other.nearness() >= Nearness::Consequence || other.may_follow_end() ||
-         std::ranges::find(kFollowingOne, std::pair(cause.code, other.code)) != std::end(kFollowingOne);
-}
-
 // The diagnosis: what failed, what it means, what the log shows beside it, by which value, what to do, and
 // what followed.
 std::string failure_sentence(const LogVerification& verification, const NcclLog& log) {
@@ -75,27 +62,21 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
   text += " " + std::string(words.remedy);
   text += bonds_text(failure, verification, log);
-  std::vector<std::string> others, apart;
-  // A process writes its transfers' errors in their order; elsewhere lines may stand in any.
-  const auto is_before = [&](const NcclFailure& other) {
-    return failure.is_of_transfer() && other.line < failure.line && meet(failure.processes, other.processes);
-  };
+  std::vector<std::string> others;
   for (const VerifiedFailure& other : verification.failures) {
-    if (other.failure.code == failure.code || other.failure.retried) continue;
-    if (other.failure.nearness() == Nearness::Slows) continue;
-    // One that stands before it did not follow, unless it is a consequence: processes write side by side.
-    const bool of_port = failure.is_port_event() && other.failure.is_of_transfer();
-    if (other.failure.line < failure.line && other.failure.nearness() < Nearness::Consequence && !of_port)
-      continue;
-    if (bond_of(failure, other.failure, log) != Bond::None || is_of_another_port(failure, other.failure))
-      continue;
-    if (!other.counts && other.failure.nearness() < Nearness::Consequence) continue;
-    (may_follow(failure, other.failure) && !is_before(other.failure) ? others : apart)
-        .push_back(std::string(to_string(other.failure.code)) + " in line " +
-                   std::to_string(other.failure.line));
+    const bool later = other.failure.line > failure.line;
+    // A process writes its transfers' errors in their order; elsewhere lines may stand in any.
+    const bool may_follow = failure.is_of_transfer() ? later
+                            : failure.is_port_event()
+                                ? later || other.failure.is_of_transfer()
+                                : later || other.failure.nearness() >= Nearness::Consequence;
+    if (may_follow && other.failure.may_follow_end() && other.failure.code != failure.code &&
+        !other.failure.retried && bond_of(failure, other.failure, log) == Bond::None &&
+        !is_of_another_port(failure, other.failure))
+      others.push_back(std::string(to_string(other.failure.code)) + " in line " +
+                       std::to_string(other.failure.line));
   }
-  if (!others.empty()) text += " It may have led to " + join_some(others, 3) + ".";
-  return apart.empty() ? text : text + " The log also tells " + join_some(apart, 3) + ".";
+  return others.empty() ? text : text + " It may have led to " + join_some(others, 3) + ".";
 }
 
 // "UCX uses mlx5_0:1": a log of other engines alone.

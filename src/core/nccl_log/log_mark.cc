@@ -11,9 +11,6 @@ namespace {
 
 constexpr std::string_view kMarks[] = {" NCCL INFO ", " NCCL WARN "};
 
-// NCCL up to 2.2 does not say its name: "HOST:PID:TID [0] INFO …", "HOST:PID:TID [0] file.cu:61 WARN …".
-constexpr std::string_view kOldMarks[] = {" INFO ", " WARN "};
-
 constexpr std::string_view kBareInfo[] = {
     "NET/IB : ",          "NET/IB: ",          "NET/Socket : ",  "NET/OFI ",
     "Bootstrap : Using ", "Bootstrap: Using ", "Using network ", "socketPollConnect: connect to "};
@@ -26,20 +23,12 @@ constexpr std::string_view kBareWarnings[] = {"Call to ibv_",
                                               "Error while attaching to shared memory segment ",
                                               "Error while creating shared memory segment ",
                                               "Error: failed to extend /dev/shm/",
-                                              "Cuda failure ",
-                                              "HIP failure ",
                                               "NET/IB : Got ",
                                               "NET/IB: Got ",
                                               "Got completion ",
-                                              "NET/OFI aws-ofi-nccl initialization failed",
-                                              "NET/OFI No eligible providers",
                                               "Bootstrap : no socket interface found",
                                               "Bootstrap: no socket interface found",
-                                              "No socket interface found",
-                                              "Duplicate GPU detected ",
-                                              "NCCL version mismatch",
-                                              "Mismatched NCCL version",
-                                              "Message truncated "};
+                                              "No socket interface found"};
 
 // "gpu-1:984:990" of "[1,0]<stdout>:gpu-1:984:990": a launcher's mark is no part of the host's name. `host`:
 // the size of what stands before the process.
@@ -48,11 +37,6 @@ std::string_view without_mark(std::string_view word, std::size_t host) {
   std::size_t begin = host;
   while (begin > 0 && is_of_name(word[begin - 1])) --begin;
   return begin < host ? word.substr(begin) : word;
-}
-
-bool is_source(std::string_view ending) {
-  constexpr std::string_view kEndings[] = {"c", "cc", "cpp", "cu", "cxx", "h", "hpp"};
-  return std::ranges::find(kEndings, ending) != std::end(kEndings);
 }
 
 }  // namespace
@@ -80,40 +64,6 @@ std::string_view prefix_of(std::string_view before) {
       return without_mark(word, middle);
     if (blank == before.npos) break;
     before = before.substr(0, blank);
-  }
-  return {};
-}
-
-std::string_view file_of(std::string_view before) {
-  for (int words = 0; words < 4 && !before.empty(); ++words) {
-    const std::size_t blank = before.find_last_of(" \t");
-    const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
-    const std::size_t colon = word.rfind(':');
-    const std::size_t dot = word.rfind('.', colon);
-    if (colon != word.npos && dot != word.npos && dot < colon && is_digits(word.substr(colon + 1)) &&
-        is_source(word.substr(dot + 1, colon - dot - 1)))
-      return word;
-    if (blank == before.npos) break;
-    before = before.substr(0, blank);
-  }
-  return {};
-}
-
-LogMark find_old_mark(std::string_view text) {
-  for (const std::string_view words : kOldMarks) {
-    const std::size_t at = text.find(words);
-    if (at == text.npos) continue;
-    std::string_view before = text.substr(0, at);
-    if (!before.empty() && file_of(before) == before &&
-        (before.find(".cu:") != before.npos || before.starts_with("include/")) && words == kOldMarks[1])
-      return {at, true, at + words.size()};  // what stood before the source file was left out
-    if (const std::string_view file = file_of(before); !file.empty() && before.ends_with(file))
-      before.remove_suffix(std::min(file.size() + 1, before.size()));
-    const std::size_t open = before.rfind(" [");
-    if (open == before.npos || !before.ends_with(']') ||
-        !is_digits(before.substr(open + 2, before.size() - open - 3)) || prefix_of(before).empty())
-      continue;
-    return {at, words == kOldMarks[1], at + words.size()};
   }
   return {};
 }

@@ -90,6 +90,12 @@ constexpr Errno kErrors[] = {{19, "No such device"},        {22, "Invalid argume
                              {61, "No data available"},     {101, "Network is unreachable"},
                              {110, "Connection timed out"}, {113, "No route to host"}};
 
+Code code_of_connect_error(int error) {
+  if (error == 19) return Code::NoNetdev;
+  if (error == 61) return Code::GidVanished;
+  return error == 110 || error == 101 || error == 113 ? Code::NoRoute : Code::ConnectFailed;
+}
+
 Code code_of_error(const NcclFailure& failure) {
   const int error = failure.error.value_or(0);
   // Linux 6.1 gives 61 for a row that was always empty; for a row that has gone, NCCL still prints the GID,
@@ -234,9 +240,8 @@ std::optional<NcclFailure> read_device_failure(string_view text) {
 }
 
 std::optional<NcclFailure> read_words(string_view text) {
-  if (const NetworkLine* row = find_network_line(text)) {
-    NcclFailure failure = of_code(row->code);
-    failure.known = row;
+  if (const auto code = code_of_warning(text)) {
+    NcclFailure failure = of_code(*code);
     if (const auto peer = text_behind(text, "closed by remote peer ")) failure.peer = up_to(*peer, " ,");
     return failure;
   }
@@ -449,12 +454,6 @@ std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warn
   return with_text(read_any(message, warning), message);
 }
 
-Code code_of_connect_error(int error) {
-  if (error == 19) return Code::NoNetdev;
-  if (error == 61) return Code::GidVanished;
-  return error == 110 || error == 101 || error == 113 ? Code::NoRoute : Code::ConnectFailed;
-}
-
 NcclFailure failure_of_result(int result) {
   constexpr string_view kTexts[kLastResult + 1] = {"",
                                                    "unhandled CUDA error",
@@ -482,9 +481,7 @@ std::optional<NcclFailure> read_unreachable(std::string_view interface, std::str
 }
 
 FailureWords words_of(const NcclFailure& failure) {
-  const NetworkLine* row = failure.known;
-  if (!row || row->meaning.empty()) row = refine_line(failure.code, failure.text);
-  if (row) return {row->meaning, row->remedy};
+  if (const NetworkLine* row = refine_line(failure.code, failure.text)) return {row->meaning, row->remedy};
   const Named& code = words_of(failure.code);
   return {code.meaning, code.remedy};
 }

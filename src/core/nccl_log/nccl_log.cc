@@ -51,7 +51,7 @@ bool is_sample(std::string_view text) {
 
 // True if a person's words stand before the mark: 'Prompt: "My log says NCCL WARN …"'.
 bool is_quoted(std::string_view before) {
-  return before.find('"') != before.npos && prefix_of(before).empty() && file_of(before).empty();
+  return before.find('"') != before.npos && prefix_of(before).empty();
 }
 
 // The text behind `mark`: up to the first character of `ends` in it, or all of it.
@@ -204,7 +204,6 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
   // When processes write into each other's lines, a line holds a few messages, not thousands.
   int messages = 0;
   LogMark mark = find_mark(text, 0);
-  if (mark.at == text.npos) mark = find_old_mark(text);
   if (mark.at != text.npos && is_quoted(text.substr(0, mark.at))) mark = {};
   for (; mark.at != text.npos && messages < 16; ++messages) {
     const std::size_t end = end_of_message(text, mark.begin);
@@ -508,19 +507,9 @@ bool NcclLogReader::read_network(const Message& message) {
   return false;
 }
 
-// "NET/Socket : Using [0]eth0:10.1.2.3<0> [1]br-05ab:172.19.0.1<0>": each address that sockets take. Up
-// to 2.3 a line "NET : Using interface eth0:10.1.2.3<0>" for each, and the first one is the bootstrap's.
+// "NET/Socket : Using [0]eth0:10.1.2.3<0> [1]br-05ab:172.19.0.1<0>": each address that sockets take.
 bool NcclLogReader::read_interfaces(const Message& message) {
-  constexpr std::string_view kOld = "NET : Using interface ", kSockets = "NET/Socket : Using ";
-  if (message.text.starts_with(kOld)) {
-    const std::string_view interface = message.text.substr(kOld.size());
-    note_interface(interface);
-    const bool first = std::ranges::none_of(log_.bootstrap, [&](const auto& each) {
-      return !message.process || each.second.processes.contains(*message.process);
-    });
-    if (first && interface.find(':') != interface.npos) read_bootstrap(message, interface);
-    return true;
-  }
+  constexpr std::string_view kSockets = "NET/Socket : Using ";
   if (!message.text.starts_with(kSockets)) return false;
   std::string_view text = message.text.substr(kSockets.size());
   for (int words = 0; words < 64 && !text.empty(); ++words) {

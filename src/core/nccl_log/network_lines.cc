@@ -2,9 +2,9 @@
 #include "nccl_log/network_lines.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
-#include <optional>
 
 namespace nccl_env {
 namespace {
@@ -36,18 +36,43 @@ constexpr string_view kHarmless[] = {
 // NCCL's own lines have 1023 bytes up to 2.28; a hostile log has more.
 constexpr std::size_t kLongestWarning = 4096;
 
-constexpr string_view kUnlike =
-    "A rank whose network is InfiniBand or RoCE connected to one whose network is sockets: the ranks' "
-    "networks "
-    "are unlike, mostly since one node's devices are not found.";
-constexpr string_view kCompareNetworks =
-    "Compare 'Using network' in all ranks' logs (nccl-env verify takes them all); give the odd node its "
-    "devices, "
-    "or set NCCL_IB_DISABLE=1 on all as a test.";
-
 // In the order of their weight, since a line has several.
-constexpr NetworkLine kRows[] = {
-    // Interfaces of sockets.
+struct Words {
+  Code code;
+  std::array<string_view, 10> any;
+};
+// clang-format off
+constexpr Words kWords[] = {
+    {Code::NoInterface, {"o socket interface found", "o interface found", "No IP interface found",
+      "No usable listening interface found", "verify NCCL_OOB_NET_IFNAME", "ddress family not supported",
+      "Unsupported address family", "is neither AF_INET"}},
+    {Code::NetworkNotFound, {"Failed to initialize any NET plugin", "Network returned 0 device"}},
+    // A segment that another rank made, and that is not here; then those that cannot be made.
+    {Code::SegmentMissing, {"attaching to shared memory segment", "failed to open /dev/shm"}},
+    {Code::SharedMemory, {"/dev/shm/", "shared memory segment", "posix_fallocate failed", "shm_open failed",
+      "shared memory file", "failed to extend ", "failure in mmap of", "Unable to allocate shared memory"}},
+    // Ranks that are unlike each other, and strangers.
+    {Code::MissingRail, {"mixed local Net device counts", "has a different number of devices"}},
+    {Code::MixedLinks, {"different link_layer", "merge incompatible devices", "device is incompatible with the local"}},
+    {Code::NcclVersionsDiffer, {"NCCL version mismatch", "Mismatched NCCL version"}},
+    {Code::MixedNetworks, {"wrong type 4 != 3", "wrong type 3 != 4"}},
+    {Code::StrangerConnected, {"wrong magic", "wrong type"}},
+    // Connections that ended.
+    {Code::PeerClosed, {"onnection closed by remote peer", "Connection reset by peer", "Broken pipe",
+      "Socket recv failed", "Socket send failed"}},
+    {Code::PeerClosed, {"[Service thread]", "[Proxy ", "Proxy Call to rank", "ncclProxyC", "is in abort state",
+      "Call to recv", "Call to send", "socket progress error"}},
+    // Threads that found an error told before.
+    {Code::GaveUp, {"commReclaim: ", "ncclAsyncJobComplete: ", "ncclCommSetAsyncError: "}},
+    // Adapters.
+    {Code::DeviceLost, {"ibv_poll_cq", "ibv_get_async_event failed"}},
+    {Code::DeviceNotOpened, {"Unable to query device", "Unable to query port", "ibv_open_device failed"}},
+    {Code::TransferFailed, {"ibv_post_send() failed", "ibv_post_recv() failed"}},
+};
+// clang-format on
+
+// What else a failure's own words tell of its cause.
+constexpr NetworkLine kRefined[] = {
     {Code::NoInterface, "interface found in the same subnet as remote address",
      "NCCL_COMM_ID is set, and its address is in no subnet of an interface that this process may use: NCCL "
      "asks "
@@ -55,69 +80,12 @@ constexpr NetworkLine kRows[] = {
      "Give NCCL_COMM_ID an address of rank 0 in a subnet that all hosts have, or leave it out: PyTorch, MPI "
      "and "
      "others exchange NCCL's id themselves."},
-    {Code::NoInterface, "o socket interface found", {}, {}},
-    {Code::NoInterface, "o interface found", {}, {}},
-    {Code::NoInterface, "No IP interface found", {}, {}},
-    {Code::NoInterface, "No usable listening interface found", {}, {}},
-    {Code::NoInterface, "verify NCCL_OOB_NET_IFNAME", {}, {}},
-    {Code::NoInterface, "ddress family not supported", {}, {}},
-    {Code::NoInterface, "Unsupported address family", {}, {}},
-    {Code::NoInterface, "is neither AF_INET", {}, {}},
-    {Code::NetworkNotFound, "Failed to initialize any NET plugin", {}, {}},
-    {Code::NetworkNotFound, "Network returned 0 device", {}, {}},
-    // A segment that another rank made, and that is not here; then those that cannot be made.
-    {Code::SegmentMissing, "attaching to shared memory segment", {}, {}},
-    {Code::SegmentMissing, "failed to open /dev/shm", {}, {}},
-    {Code::SharedMemory, "/dev/shm/", {}, {}},
-    {Code::SharedMemory, "shared memory segment", {}, {}},
-    {Code::SharedMemory, "posix_fallocate failed", {}, {}},
-    {Code::SharedMemory, "shm_open failed", {}, {}},
-    {Code::SharedMemory, "shared memory file", {}, {}},
-    {Code::SharedMemory, "failed to extend ", {}, {}},
-    {Code::SharedMemory, "failure in mmap of", {}, {}},
-    {Code::SharedMemory, "Unable to allocate shared memory", {}, {}},
-    // Ranks that are unlike each other, and strangers.
-    {Code::MissingRail, "mixed local Net device counts", {}, {}},
-    {Code::MissingRail, "has a different number of devices", {}, {}},
-    {Code::MixedLinks, "different link_layer", {}, {}},
-    {Code::MixedLinks, "merge incompatible devices", {}, {}},
-    {Code::MixedLinks, "device is incompatible with the local", {}, {}},
-    {Code::NcclVersionsDiffer, "NCCL version mismatch", {}, {}},
-    {Code::NcclVersionsDiffer, "Mismatched NCCL version", {}, {}},
-    {Code::MixedNetworks, "wrong type 4 != 3", kUnlike, kCompareNetworks},
-    {Code::MixedNetworks, "wrong type 3 != 4", kUnlike, kCompareNetworks},
-    {Code::StrangerConnected, "wrong magic", {}, {}},
-    {Code::StrangerConnected, "wrong type", {}, {}},
-    // Connections that ended.
-    {Code::PeerClosed, "onnection closed by remote peer", {}, {}},
-    {Code::PeerClosed, "Connection reset by peer", {}, {}},
-    {Code::PeerClosed, "Broken pipe", {}, {}},
-    {Code::PeerClosed, "Socket recv failed", {}, {}},
-    {Code::PeerClosed, "Socket send failed", {}, {}},
-    {Code::PeerClosed, "[Service thread]", {}, {}},
-    {Code::PeerClosed, "[Proxy ", {}, {}},
-    {Code::PeerClosed, "Proxy Call to rank", {}, {}},
-    {Code::PeerClosed, "ncclProxyC", {}, {}},
-    {Code::PeerClosed, "is in abort state", {}, {}},
-    {Code::PeerClosed, "Call to recv", {}, {}},
-    {Code::PeerClosed, "Call to send", {}, {}},
-    {Code::PeerClosed, "socket progress error", {}, {}},
-    // Threads that found an error told before.
-    {Code::GaveUp, "commReclaim: ", {}, {}},
-    {Code::GaveUp, "ncclAsyncJobComplete: ", {}, {}},
-    {Code::GaveUp, "ncclCommSetAsyncError: ", {}, {}},
-    // Adapters.
-    {Code::DeviceLost, "ibv_poll_cq", {}, {}},
-    {Code::DeviceLost, "ibv_get_async_event failed", {}, {}},
-    {Code::DeviceNotOpened, "Unable to query device", {}, {}},
-    {Code::DeviceNotOpened, "Unable to query port", {}, {}},
-    {Code::DeviceNotOpened, "ibv_open_device failed", {}, {}},
-    {Code::TransferFailed, "ibv_post_send() failed", {}, {}},
-    {Code::TransferFailed, "ibv_post_recv() failed", {}, {}},
-};
-
-// What else a failure's own words tell of its cause.
-constexpr NetworkLine kRefined[] = {
+    {Code::MixedNetworks, "wrong type ",
+     "A rank whose network is InfiniBand or RoCE connected to one whose network is sockets, mostly since one "
+     "node's devices are not found.",
+     "Compare 'Using network' in all ranks' logs (nccl-env verify takes them all); give the odd node its "
+     "devices, "
+     "or set NCCL_IB_DISABLE=1 on all as a test."},
     {Code::ConnectFailed, "next state INIT",
      "The device refuses the queue pair before any address counts: the partition (P_Key, NCCL_IB_PKEY) is "
      "not "
@@ -148,27 +116,27 @@ constexpr NetworkLine kRefined[] = {
      "-H)."},
 };
 
-template <class Rows>
-const NetworkLine* find_row(const Rows& rows, string_view text, std::optional<Code> code) {
-  text = text.substr(0, kLongestWarning);
-  const auto row = std::ranges::find_if(rows, [&](const NetworkLine& each) {
-    return (!code || each.code == *code) && text.find(each.words) != text.npos;
-  });
-  return row == std::end(rows) ? nullptr : &*row;
-}
-
 }  // namespace
 
 bool is_harmless_warning(string_view text) {
   return std::ranges::any_of(kHarmless, [&](string_view words) { return text.find(words) != text.npos; });
 }
 
-const NetworkLine* find_network_line(string_view text) {
-  return find_row(kRows, text, std::nullopt);
+std::optional<Code> code_of_warning(string_view text) {
+  text = text.substr(0, kLongestWarning);
+  for (const auto& [code, any] : kWords) {
+    if (std::ranges::any_of(
+            any, [&](string_view words) { return !words.empty() && text.find(words) != text.npos; }))
+      return code;
+  }
+  return std::nullopt;
 }
 
 const NetworkLine* refine_line(Code code, string_view text) {
-  return find_row(kRefined, text, code);
+  const auto row = std::ranges::find_if(kRefined, [&](const NetworkLine& each) {
+    return each.code == code && text.find(each.words) != text.npos;
+  });
+  return row == std::end(kRefined) ? nullptr : &*row;
 }
 
 }  // namespace nccl_env

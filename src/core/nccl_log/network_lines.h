@@ -3,6 +3,7 @@
 // write them.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "nccl_env/core/findings/catalogue.h"
@@ -11,15 +12,14 @@ namespace nccl_env {
 
 struct NetworkLine {
   Code code;
-  std::string_view words;    // in the line
-  std::string_view meaning;  // "": the code's own
-  std::string_view remedy;
+  std::string_view words;  // in the line
+  std::string_view meaning, remedy;
 };
 
 // True of a warning that ends nothing.
 bool is_harmless_warning(std::string_view text);
-// Returns the first row whose words stand in the warning; nullptr if none does.
-const NetworkLine* find_network_line(std::string_view text);
+// Returns the failure that the warning's words tell; nothing if they are not known.
+std::optional<Code> code_of_warning(std::string_view text);
 // Returns the row that says more of a failure with this code and text; nullptr if none fits.
 const NetworkLine* refine_line(Code code, std::string_view text);
 

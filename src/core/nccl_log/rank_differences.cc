@@ -95,12 +95,6 @@ std::string changes_text(const std::string& has, const std::string& usual) {
   return join_some(changes, kMostChanges);
 }
 
-bool has_own_list(const RankLog& rank) {
-  return std::ranges::any_of(rank.verification.values, [](const VerifiedValue& value) {
-    return value.name == variable::kIbHca && value.state == State::Users;
-  });
-}
-
 // " (line 5)".
 std::string line_behind(const NcclLog::Facts& facts) {
   return " (line " + std::to_string(first_line(facts)) + ")";
@@ -114,8 +108,8 @@ class Comparison {
     compare_networks();
     compare_links();
     compare_devices();
-    compare_versions();
-    compare_indexes();
+    compare_facts(&NcclLog::versions, Code::NcclVersionsDiffer, Severity::Warning, "NCCL ");
+    compare_facts(&NcclLog::gid_indexes, Code::RankIndexDiffers, Severity::Info, "GID index ");
     compare_values();
     compare_bootstraps();
     return std::move(into_);
@@ -162,7 +156,6 @@ class Comparison {
     for (const auto& [has, of] : odd->others) {
       // Where each rank has a device of its own, none is the odd one.
       if (!odd->majority && entries_in(has) >= entries_in(odd->usual)) continue;
-      const bool own = std::ranges::all_of(of, [this](std::size_t i) { return has_own_list(ranks_[i]); });
       const std::string changes = changes_text(has, odd->usual);
       // As many, most of other names, may be another machine's.
       const std::set<std::string> own_names = split(has), usual_names = split(odd->usual);
@@ -170,30 +163,25 @@ class Comparison {
           usual_names, [&](const std::string& name) { return own_names.contains(name); });
       const bool fewer = own_names.size() != usual_names.size();
       const bool hurts = fewer || 2 * shared > std::ssize(usual_names);
-      into_.push_back(
-          {fewer ? Code::MissingRail : Code::OddNode, hurts ? Severity::Warning : Severity::Info, of,
-           "HCAs " + std::to_string(entries_in(has)) + (odd->majority ? ", most ranks " : ", others ") +
-               std::to_string(entries_in(odd->usual)) + ": " + changes,
-           changes, own ? "The list is the pod's own: set NCCL_IB_HCA alike on all ranks, or nowhere." : "",
-           hurts});
+      into_.push_back({fewer ? Code::MissingRail : Code::OddNode,
+                       hurts ? Severity::Warning : Severity::Info,
+                       of,
+                       "HCAs " + std::to_string(entries_in(has)) +
+                           (odd->majority ? ", most ranks " : ", others ") +
+                           std::to_string(entries_in(odd->usual)) + ": " + changes,
+                       changes,
+                       {},
+                       hurts});
     }
   }
 
-  void compare_versions() {
-    const auto odd = odd_of(ranks_, &NcclLog::versions);
+  // Versions, and GID indexes, which are only shown: each node has its own.
+  void compare_facts(NcclLog::Facts NcclLog::*facts, Code code, Severity severity, const std::string& name) {
+    const auto odd = odd_of(ranks_, facts);
     if (!odd) return;
     for (const auto& [has, of] : odd->others) {
-      const std::string row = "NCCL " + has + " instead of " + odd->usual;
-      into_.push_back({Code::NcclVersionsDiffer, Severity::Warning, of, row, row, {}});
-    }
-  }
-
-  void compare_indexes() {
-    const auto odd = odd_of(ranks_, &NcclLog::gid_indexes);
-    if (!odd) return;
-    for (const auto& [has, of] : odd->others) {
-      const std::string row = "GID index " + has + " instead of " + odd->usual;
-      into_.push_back({Code::RankIndexDiffers, Severity::Info, of, row, row, {}, false});
+      const std::string row = name + has + " instead of " + odd->usual;
+      into_.push_back({code, severity, of, row, row, {}, severity != Severity::Info});
     }
   }
 

@@ -46,22 +46,6 @@ const Finding* first_of(const RankLog& rank) {
   return findings.empty() || is_good(findings) ? nullptr : &findings.front();
 }
 
-// Takes the place of remedies that are to compare the ranks, as is done here.
-constexpr std::pair<Code, std::string_view> kBesideOthers[] = {
-    {Code::InitNotEnded,
-     "Look first at ranks that are missing here or stand still (kubectl get pods; py-spy dump --pid PID); "
-     "from NCCL 2.24 on `ncclras -v` in a pod tells who is missing."},
-    {Code::PeerClosed,
-     "None of these logs tells why: look at the rank that the line names or whose log ends first (its pod's "
-     "last state, dmesg on its node), and at ranks whose logs are not here."},
-    {Code::TimedOut,
-     "Look for the rank that waits in another call or whose log ends first (py-spy dump --pid PID); in a job "
-     "that hangs now, from NCCL 2.24 on, `ncclras -v` in a pod."}};
-std::string_view remedy_beside(const Finding& finding) {
-  const auto row = std::ranges::find(kBesideOthers, finding.code, &std::pair<Code, std::string_view>::first);
-  return finding.remedy.empty() && row != std::end(kBesideOthers) ? row->second : remedy_of(finding);
-}
-
 // How near a rank is to the cause: what its log tells by itself, then what sets it apart from others.
 enum class Place { Cause, Symptom, Unknown, Slows, Odd, Silent, Consequence, Waits, Fine };
 Place place_of(const RankLog& rank, bool odd) {
@@ -187,41 +171,19 @@ class RankJudge {
       led_to_[ends.front()] = errors;
   }
 
-  // Ranks with the same part in the job all have NCCL's lines, or none: workers of MPI print by their
-  // launcher.
-  [[nodiscard]] std::vector<std::size_t> silent_ranks() const {
-    const auto part_of = [this](std::size_t rank) {
-      const std::string_view name = ranks_[rank].name;
-      return name.substr(0, std::min(name.rfind('-'), name.find_last_not_of("0123456789") + 1));
-    };
+  // Tells of files that were named and have no line of NCCL's; elsewhere workers may print by their launcher.
+  void tell_silent(bool failed) {
     std::vector<std::size_t> silent;
-    std::set<std::string_view> speaking;
-    for (const std::size_t rank : into_.order) {
-      if (speaks(ranks_[rank])) {
-        speaking.insert(part_of(rank));
-      } else if (ranks_[rank].problem.empty()) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (ranks_[rank].by_hand && ranks_[rank].problem.empty() && !speaks(ranks_[rank]) &&
+          !led_to_.contains(rank))
         silent.push_back(rank);
-      }
     }
-    std::erase_if(silent, [&](std::size_t rank) {
-      return led_to_.contains(rank) || (!ranks_[rank].by_hand && !speaking.contains(part_of(rank)));
-    });
-    return silent;
-  }
-  // Tells of the silent ranks; `waiting` are those whose logs tell of an initialisation that did not end, if
-  // logs tell of nothing else, and `failed` says that others failed.
-  void tell_silent(const std::vector<std::size_t>& silent, const std::vector<std::size_t>& waiting,
-                   bool failed) {
     // Where others came through the initialisation, all took part.
-    if (!failed && waiting.empty() && have_met(ranks_)) return;
-    const std::string why = failed ? "others wait or failed"
-                            : waiting.empty()
-                                ? "others have some: it has not come so far, or prints elsewhere"
-                                : named(waiting) + (waiting.size() == 1 ? " waits" : " wait") +
-                                      " for all ranks (" + first_of(ranks_[waiting.front()])->sentence + ")";
-    add(Code::InitNotEnded, Severity::Warning, silent, named(silent) + ": no line of NCCL's, though " + why);
-    if (!failed)
-      into_.findings.back().remedy = "Look at that rank's state and log first; the others wait for it.";
+    if (silent.empty() || (!failed && have_met(ranks_))) return;
+    add(Code::InitNotEnded, Severity::Warning, silent,
+        named(silent) + ": no line of NCCL's, though " +
+            (failed ? "others wait or failed" : "others have some"));
   }
 
   // "; its peer 10.0.0.2<4711> is worker-3".
@@ -261,19 +223,14 @@ class RankJudge {
         known->second.push_back(rank);
       }
     }
-    const std::vector<std::size_t> silent = silent_ranks();
-    const bool wait = by_code.size() == 1 && by_code.front().first == Code::InitNotEnded;
     for (const auto& [code, of] : by_code) {
-      if (wait && !silent.empty()) break;  // told with those that they wait for
       const Finding& first = *first_of(ranks_[of.front()]);
       add(code, first.severity, of,
           named(of) + ": " + first.sentence + peer_text(of.front()) +
               (code == Code::InitNotEnded ? missing_text() : ""));
-      into_.findings.back().remedy = remedy_beside(first);
+      into_.findings.back().remedy = first.remedy;
     }
-    if (!silent.empty())
-      tell_silent(silent, wait ? by_code.front().second : std::vector<std::size_t>(),
-                  !wait && !by_code.empty());
+    tell_silent(!by_code.empty());
     into_.findings.insert(into_.findings.end(), differences.begin(), differences.end());
     std::ranges::stable_sort(into_.findings, {}, &Finding::severity);
   }
@@ -308,14 +265,15 @@ class RankJudge {
     const std::size_t rank = into_.order.front();
     const Place place = place_at(rank);
     if (is_good(into_.findings)) {
-      const std::vector<std::size_t> cut = this->cut();
       const auto speaking = static_cast<std::size_t>(std::ranges::count_if(ranks_, speaks));
-      const bool agree = into_.findings.empty() && cut.empty() && speaking > 1;
+      const bool begun = std::ranges::all_of(ranks_, [](const RankLog& each) {
+        return !speaks(each) || each.log.bootstrap.empty() || each.log.is_initialised();
+      });
       return "The logs of " + count_of(speaking, "rank") +
-             (agree ? " agree, and tell no failure" : " tell no failure") +
-             (cut.empty() ? "."
-              : cut.size() < speaking
-                  ? "; the initialisation does not end in " + named(cut) + ", which may have been cut."
+             (into_.findings.empty() && begun && speaking > 1 ? " agree, and tell no failure"
+                                                              : " tell no failure") +
+             (begun
+                  ? "."
                   : ", nor that the initialisation ended: the job waits before that, or the logs were cut.") +
              unread();
     }
@@ -325,7 +283,7 @@ class RankJudge {
       text = told_as(*std::ranges::find(into_.findings, Code::EndedElsewhere, &Finding::code));
     } else if (place < Place::Odd || place == Place::Consequence ||
                (place == Place::Waits && cause_of(rank) != nullptr)) {
-      text = ranks_[rank].name + ": " + with_differences(told_by(rank), rank);
+      text = ranks_[rank].name + ": " + with_differences(ranks_[rank].verification.sentence, rank);
       if (const auto peer = peers_.find(rank); led == led_to_.end() && peer != peers_.end())
         text += " The peer is " + ranks_[peer->second].name + ".";
     } else {
@@ -337,31 +295,11 @@ class RankJudge {
     if (led != led_to_.end()) text += " It led to the errors of " + named(led->second) + ".";
     return text + unread();
   }
-  // Ranks whose logs tell how NCCL began, and not that its initialisation ended.
-  [[nodiscard]] std::vector<std::size_t> cut() const {
-    std::vector<std::size_t> cut;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      const NcclLog& log = ranks_[i].log;
-      if (speaks(ranks_[i]) && !log.bootstrap.empty() && !log.is_initialised()) cut.push_back(i);
-    }
-    return cut;
-  }
   // "MixedNetworks, rank 2: network …": what differs, what it means unless its remedy says so, what to do.
   static std::string told_as(const Finding& told) {
     return std::string(to_string(told.code)) + ", " + told.sentence + ". " +
-           (told.remedy.empty() || remedy_beside({told.code}) == told.remedy
-                ? std::string(words_of(told.code).meaning) + " "
-                : std::string()) +
-           std::string(remedy_beside(told));
-  }
-  // The rank's own diagnosis; where its remedy is to compare the ranks, the one for that.
-  [[nodiscard]] std::string told_by(std::size_t rank) const {
-    std::string text = ranks_[rank].verification.sentence;
-    const Finding* first = first_of(ranks_[rank]);
-    const std::string_view own = first ? remedy_of(*first) : std::string_view();
-    if (const std::size_t at = own.empty() ? text.npos : text.find(own); at != text.npos)
-      text.replace(at, own.size(), remedy_beside(*first));
-    return text;
+           (told.remedy.empty() ? std::string(words_of(told.code).meaning) + " " : std::string()) +
+           std::string(remedy_of(told));
   }
   // "NoAnswer: r2 differs from others (GID index 1 instead of 3). The peer …", where the failure tells no
   // cause.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
@@ -14,41 +13,16 @@ namespace {
 using std::string_view;
 using Json = nlohmann::json;
 
-// Members that hold the line: those of runtimes and collectors, then those of a program's own logger, which
-// data of a job may have, too.
-constexpr string_view kWrapped[] = {"log", "textPayload"};
-constexpr string_view kLogged[] = {"message", "msg", "event"};
-constexpr string_view kOfLoggers[] = {"level",     "levelname",  "severity", "time",
-                                      "timestamp", "@timestamp", "ts"};
-constexpr string_view kTimes[] = {"time", "timestamp", "@timestamp", "ts"};
-
-template <class Names>
-std::optional<std::string> member_of(const Json& object, const Names& names) {
-  for (const string_view name : names) {
-    if (const auto found = object.find(name); found != object.end()) {
-      if (found->is_string()) return found->get<std::string>();
-    }
-  }
-  return std::nullopt;
-}
-
 // "{"log":"…\n","stream":"stdout","time":"…"}"; false where the line is not such an object.
 bool unwrap_json(PlainLine& line) {
   const string_view text = trimmed_text(line.text);
-  const auto names = [&](string_view name) {
-    return text.find("\"" + std::string(name) + "\"") != text.npos;
-  };
-  if (!text.starts_with('{') || !text.ends_with('}') ||
-      (std::ranges::none_of(kWrapped, names) && std::ranges::none_of(kLogged, names)))
-    return false;
+  if (!text.starts_with('{') || !text.ends_with('}') || text.find("\"log\"") == text.npos) return false;
   const Json object = Json::parse(text, nullptr, false);
   if (!object.is_object()) return false;
-  auto inner = member_of(object, kWrapped);
-  const auto has = [&](string_view name) { return object.contains(name); };
-  if (!inner && std::ranges::any_of(kOfLoggers, has)) inner = member_of(object, kLogged);
-  if (!inner) return false;
-  if (auto time = member_of(object, kTimes)) line.stamp = *std::move(time);
-  line.text = *std::move(inner);
+  const auto inner = object.find("log"), time = object.find("time");
+  if (inner == object.end() || !inner->is_string()) return false;
+  if (time != object.end() && time->is_string()) line.stamp = time->get<std::string>();
+  line.text = inner->get<std::string>();
   return true;
 }
 
@@ -109,7 +83,7 @@ std::size_t size_of_prefix(string_view text) {
 }  // namespace
 
 PlainLine plain_line(std::string_view line) {
-  constexpr int kNested = 3;  // a collector's JSON around a runtime's around a logger's
+  constexpr int kNested = 3;  // a collector's prefix around a runtime's around a launcher's
   PlainLine plain{std::string(line), {}};
   drop_escapes(plain.text);
   for (int i = 0; i < kNested; ++i) {

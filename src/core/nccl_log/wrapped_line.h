@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line as loggers, launchers and terminals wrap it: Docker's and fluentd's JSON, containerd's
+// A line as loggers, launchers and terminals wrap it: Docker's JSON, containerd's
 // CRI form, time stamps, the prefixes of Slurm and Compose, colours.
 #pragma once
 

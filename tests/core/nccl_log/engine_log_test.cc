@@ -82,14 +82,6 @@ TEST(NvshmemLog, NamesDevicesByTheirNumbers) {
             LogVerdict::PartlyUsed);
 }
 
-TEST(NvshmemLog, ReadsTheErrorOfAQueuePair) {
-  const NcclLog log = read(
-      "/w/nvshmem_src/src/modules/transport/ibrc/ibrc.cpp:418: non-zero status: 110 ibv_modify_qp failed "
-      "\n/w/nvshmem_src/src/modules/transport/ibrc/ibrc.cpp:1433: non-zero status: 7 ep_connect failed\n");
-  ASSERT_THAT(log.failures, SizeIs(1));
-  EXPECT_EQ(log.failures[0].code, Code::NoRoute);
-}
-
 TEST(NvshmemLog, IsOfItsProcessBehindALoggersPrefix) {
   const auto names = [](const std::string& prefix) {
     return read(prefix + "gpu-1:984:984 [0] NVSHMEM INFO NVSHMEM version: 3.2.5\n").process_names;

@@ -110,23 +110,5 @@ TEST(FailureContext, HasNoSecondTimeFromLastError) {
   EXPECT_EQ(log.failures[0].times, 1u);
 }
 
-TEST(OldNccl, DoesNotSayItsNameInItsMarks) {
-  const std::string old_one =
-      "node4:28:28 [0] include/socket.h:166 WARN Call to socket failed : Too many open files\n";
-  EXPECT_THAT(diagnosis("node4:28:28 [0] INFO Using internal Network Socket\n" + old_one),
-              StartsWith("UnknownWarning: "));
-  for (const std::string line :
-       {"2026-01-01 10:00:00 INFO Too many open files", "app:1:2 WARN Too many open files",
-        "[0] file.cc:1 WARN Too many open files"})
-    EXPECT_EQ(read(line + "\n").nccl_lines, 0u) << line;
-}
-
-TEST(OldNccl, BootstrapsOverItsFirstInterface) {
-  const std::string lo = kInfo + "NET : Using interface lo:127.0.0.1<0>\n",
-                    eth0 = kInfo + "NET : Using interface eth0:10.0.0.1<0>\n";
-  EXPECT_THAT(diagnosis(lo + eth0), StartsWith("UnreachableInterface: "));
-  EXPECT_THAT(diagnosis(eth0 + lo), Not(HasSubstr("UnreachableInterface")));
-}
-
 }  // namespace
 }  // namespace nccl_env::failure_context_test

@@ -193,11 +193,6 @@ TEST(RankLogs, ARankWithFewerHcasIsTold) {
   EXPECT_EQ(verification.findings[0].subject.parts, std::vector<std::string>{"r1"});
   EXPECT_EQ(first_of(ranks), "r1");
   tests::expect_golden(verification.sentence);
-  VerifiedValue own;
-  own.name = "NCCL_IB_HCA";
-  own.state = State::Users;
-  ranks[1].verification.values.push_back(own);
-  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("The list is the pod's own")) << "no node is to blame";
   ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE [1]mlx5_9:1/RoCE"));
   EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::OddNode);
   EXPECT_TRUE(is_good(verify_ranks(ranks).findings)) << "as many of another machine's names";
@@ -252,18 +247,6 @@ TEST(RankLogs, WhoseBootstrapsAreOfUnlikeNetworksDoNotAgree) {
   EXPECT_THAT(told("docker0:10.0.0.3", "docker0:10.0.0.1"), Not(HasSubstr("is inside")));
 }
 
-TEST(RankLogs, AreNotToldToDoWhatIsDone) {
-  const std::string start = "comm 0x1 rank 0 nranks 3 cudaDev 0 busId 1 - Init START";
-  const std::string closed = ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer r9<1>\n";
-  for (const std::string& more : {"r0:1:1 [0] NCCL INFO " + start + "\n", "r0" + closed}) {
-    std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + more), rank_of("r1", healthy("r1"))};
-    const RanksVerification verification = verify_ranks(ranks);
-    EXPECT_FALSE(is_good(verification.findings));
-    EXPECT_THAT(verification.sentence, Not(HasSubstr("verify job/NAME")));
-    EXPECT_THAT(to_json(verification, ranks)["findings"].dump(), Not(HasSubstr("verify job/NAME")));
-  }
-}
-
 TEST(RankLogs, AFileWithoutALineIsNoRankThatAgrees) {
   std::vector<RankLog> ranks{rank_of("a.log", healthy("r0")), rank_of("b.log", "")};
   EXPECT_THAT(verify_ranks(ranks).findings, IsEmpty()) << "a launcher's, say";
@@ -273,33 +256,14 @@ TEST(RankLogs, AFileWithoutALineIsNoRankThatAgrees) {
   EXPECT_THAT(verification.sentence, HasSubstr("b.log: no line of NCCL's"));
 }
 
-TEST(RankLogs, ARankThatNeverBeganIsToldWhereOthersWait) {
+TEST(RankLogs, AFileWithoutALineIsToldWhereOthersWait) {
   const std::string start = "comm 0x1 rank 0 nranks 3 cudaDev 0 busId 1 - Init START";
-  std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + line("r0", start)),
-                             rank_of("r1", healthy("r1") + line("r1", start)), rank_of("r2", "loading\n")};
-  EXPECT_EQ(first_of(ranks), "r2");
-  const RanksVerification waiting = verify_ranks(ranks);
-  EXPECT_THAT(render_text(waiting, ranks),
-              HasSubstr("r2: no line of NCCL's, though r0, r1 wait for all ranks"));
-  EXPECT_EQ(waiting.findings.size(), 1u) << "that the others wait is the same";
-  ranks[2] = rank_of("launcher", "loading\n");
-  EXPECT_THAT(verify_ranks(ranks).sentence, Not(HasSubstr("launcher")));
-  ranks[0] = rank_of("r0", healthy("r0"));
-  ranks[1] = rank_of("r1", healthy("r1"));
-  EXPECT_TRUE(is_good(verify_ranks(ranks).findings));
-}
-
-TEST(RankLogs, ARankWithoutALineIsToldBesideOthersLikeIt) {
-  std::vector<RankLog> ranks{rank_of("worker-0", healthy("r0")), rank_of("worker-1", ""),
-                             rank_of("launcher", "")};
-  const RanksVerification verification = verify_ranks(ranks);
-  ASSERT_EQ(verification.findings.size(), 1u);
-  EXPECT_EQ(verification.findings[0].subject.parts, std::vector<std::string>{"worker-1"});
-  EXPECT_EQ(first_of(ranks), "worker-1");
-  EXPECT_FALSE(is_good(verification.findings));
-  tests::expect_golden(verification.sentence);
-  ranks = {rank_of("launcher", healthy("r0")), rank_of("worker-0", ""), rank_of("worker-1", "")};
-  EXPECT_TRUE(is_good(verify_ranks(ranks).findings)) << "workers of MPI print by their launcher";
+  std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + line("r0", start)), rank_of("r2", "loading\n")};
+  EXPECT_THAT(render_text(verify_ranks(ranks), ranks), Not(HasSubstr("r2: no line of NCCL's")))
+      << "a launcher's, say";
+  ranks[1].by_hand = true;
+  EXPECT_THAT(render_text(verify_ranks(ranks), ranks),
+              HasSubstr("r2: no line of NCCL's, though others wait"));
 }
 
 std::string member(const std::string& name, int rank, int ranks, const std::string& state,
@@ -353,11 +317,6 @@ TEST(RankLogs, ThatEndBeforeTheInitialisationDidDoNotAgree) {
   EXPECT_EQ(verify_ranks(three()).sentence,
             "The logs of 3 ranks tell no failure, nor that the initialisation ended: the job waits before "
             "that, or the logs were cut.");
-  std::vector<RankLog> ranks = three();
-  ranks[0] =
-      rank_of("r0", healthy("r0") + line("r0", "comm 0x5 rank 0 nranks 3 cudaDev 0 busId 1 - Init COMPLETE"));
-  EXPECT_THAT(verify_ranks(ranks).sentence,
-              HasSubstr("; the initialisation does not end in r1, r2, which may"));
 }
 
 TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {

@@ -17,9 +17,6 @@ struct LogMark {
 
 // Finds the first mark from `from` on.
 LogMark find_mark(std::string_view text, std::size_t from);
-// Finds the mark of NCCL up to 2.2, which does not say its name: "HOST:PID:TID [0] INFO …"; only behind such
-// a prefix, since other programs write INFO, too.
-LogMark find_old_mark(std::string_view text);
 // Returns the end of a message; if another process wrote into it, the place where that process's prefix
 // begins.
 std::size_t end_of_message(std::string_view text, std::size_t begin);
@@ -27,8 +24,6 @@ std::size_t end_of_message(std::string_view text, std::size_t begin);
 // Finds HOST:PID:TID in the text before a mark. Between HOST:PID:TID and the mark stand "[0]" and, in
 // warnings, "file.cc:12 (function)"; text that loggers put before HOST:PID:TID is left out.
 std::string_view prefix_of(std::string_view before);
-// "transport/nvls.cc:244" of the text before a mark; "" where it names no source file.
-std::string_view file_of(std::string_view before);
 // The first "15:16:23" of the text that stands alone or behind a date's T; "" if there is none.
 // "gpu-a07:41:388" is a host and two numbers.
 std::string clock_in(std::string_view text);

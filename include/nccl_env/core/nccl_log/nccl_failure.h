@@ -15,8 +15,6 @@
 
 namespace nccl_env {
 
-struct NetworkLine;
-
 // The variable whose value may be the cause; "" if none is.
 std::string_view blamed_variable(Code code);
 
@@ -26,11 +24,10 @@ enum class Nearness { Cause, Symptom, Unknown, Slows, Consequence, End };
 
 struct NcclFailure {
   Code code = Code::GaveUp;
-  bool retried = false;                // NCCL says that it tries again
-  std::string text;                    // its own words, at most 512 bytes
-  std::string summary;                 // of a framework's long line: what it says in short; else ""
-  const NetworkLine* known = nullptr;  // the row that its line fits, if any
-  std::uint64_t line = 0;              // of the first, from 1
+  bool retried = false;    // NCCL says that it tries again
+  std::string text;        // its own words, at most 512 bytes
+  std::string summary;     // of a framework's long line: what it says in short; else ""
+  std::uint64_t line = 0;  // of the first, from 1
   std::uint64_t last_line = 0;
   std::uint64_t times = 1;            // lines that say the same of the same port and row
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
@@ -58,8 +55,6 @@ struct NcclFailure {
 // Returns what the message says; nothing if it tells no failure. `warning`: NCCL WARN, which tells one unless
 // it is on the short list of harmless ones.
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning);
-// Returns the failure of a queue pair that cannot be connected: ibv_modify_qp's error.
-Code code_of_connect_error(int error);
 // The last error of ncclResult_t; 7 is "in progress".
 inline constexpr int kLastResult = 6;
 // Returns the failure of a call that ended with this ncclResult_t, from 1 to kLastResult.
