@@ -126,6 +126,10 @@ bench-api: build ## what hooks and tables cost an API server (6 minutes; BENCH_A
 soak: build ## SOAK_REQUESTS (100000) under reloads, a drain; then three attacks of SOAK_SECONDS (15)
 	python3 -B tests/bench/soak.py --requests $(SOAK_REQUESTS) --seconds $(SOAK_SECONDS) build/release/bin/nccl-env-webhook
 
+.PHONY: door
+door: build ## strangers from 1, 5, 40 and 200 addresses beside an API server, in each way (6 minutes; DOOR="--ways half")
+	python3 -B tests/bench/door.py build/release/bin/nccl-env-webhook $(DOOR)
+
 release-check: FUZZ_SECONDS = 600
 release-check: SOAK_REQUESTS = 1000000
 release-check: ## the long forms of all checks, before a release (hours; FUZZ_SECONDS, SOAK_REQUESTS)

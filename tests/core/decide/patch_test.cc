@@ -50,7 +50,8 @@ TEST(Response, HoldsTheWholeAnswer) {
   EXPECT_EQ(json["response"]["allowed"], true);
   EXPECT_EQ(json["response"]["patchType"], "JSONPatch");
   EXPECT_EQ(decode(json["response"]["patch"]), response.patch);
-  EXPECT_EQ(json["response"]["warnings"], (Json{"one", "two \"quoted\"?"})) << "nothing that steers a terminal";
+  EXPECT_EQ(json["response"]["warnings"], (Json{"one", "two \"quoted\"?"}))
+      << "nothing that steers a terminal";
   EXPECT_EQ(json["response"]["auditAnnotations"], (Json{{"decision", "inject"}, {"status", "{}"}}));
 }
 

@@ -33,7 +33,8 @@ struct MissingTable {
 };
 std::optional<MissingTable> missing_table(std::string_view node, const NodeFabric* table,
                                           const NodeContext& context);
-// Returns the time at which missing_table() changes its answer for an unchanged table; nothing if it never will.
+// Returns the time at which missing_table() changes its answer for an unchanged table; nothing if it never
+// will.
 std::optional<Timestamp> table_limit(const NodeFabric& table, const NodeContext& context);
 
 }  // namespace nccl_env
