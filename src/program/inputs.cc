@@ -145,13 +145,6 @@ Result<std::vector<Json>> read_documents(const std::string& file, std::istream& 
   return parse_documents(*text, file);
 }
 
-Result<std::vector<Json>> read_manifests(const std::string& file, std::istream& in,
-                                         std::vector<std::string>& remarks) {
-  const Result<std::string> text = read_text(file, in);
-  if (!text) return text.error();
-  return parse_manifest(*text, file, remarks);
-}
-
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in) {
   Result<Tables> tables = read_any_tables(files, in);
   if (tables && tables->empty() && !files.empty())

@@ -70,14 +70,10 @@ TEST(Yaml, FieldsHaveTheLinesOfTheFile) {
   EXPECT_EQ(lines_in(text, "f.yaml", 0, {"a"}).at("a"), 2);
 }
 
-TEST(Yaml, FieldsOfJsonHaveTheirLines) {
-  const std::string text =
-      "{\n  \"a\": {\n    \"b\": \"x\",\n    \"c\": [\n      \"d\",\n      {\"e\": true}\n    ]\n  }\n}\n";
-  const std::map<std::string, int> lines{{"a", 2}, {"a.b", 3}, {"a.c", 4}, {"a.c[0]", 5}, {"a.c[1].e", 6}};
-  std::vector<std::string> paths;
-  for (const auto& [path, line] : lines) paths.push_back(path);
-  EXPECT_EQ(lines_in(text, "f.json", 0, paths), lines);
-  EXPECT_EQ(lines_in(text, "f.yaml", 0, paths), lines);
+TEST(Yaml, FieldsOfJsonHaveNoLines) {
+  for (const char* name : {"f.json", "f.yaml"})
+    EXPECT_EQ(lines_in("{\n\"a\":\n{\"b\": 1}}", name, 0, {"a", "a.b"}),
+              (std::map<std::string, int>{{"a", 0}, {"a.b", 0}}));
 }
 
 // Long keys at every level would make paths of gigabytes.
@@ -99,7 +95,8 @@ TEST(Yaml, EscapesThatWouldNotBeUtf8AreRefused) {
   EXPECT_EQ(read(R"(a: "\u0085\u00a0\L\xe9")"), json({{"a", "\u0085\u00a0\u2028\u00e9"}}));
 }
 
-TEST(Yaml, PlainScalarsFollowTheCoreSchema) {
+// Compared with the output of `kubectl label --local`, 1.33.
+TEST(Yaml, PlainScalarsAreThoseOfKubectl) {
   EXPECT_EQ(read("NCCL_IB_TIMEOUT: 22")["NCCL_IB_TIMEOUT"].type(), json::value_t::number_unsigned);
   const std::pair<const char*, json> cases[] = {{"22", 22},
                                                 {"\"22\"", "22"},
@@ -108,7 +105,11 @@ TEST(Yaml, PlainScalarsFollowTheCoreSchema) {
                                                 {"+7", 7},
                                                 {"0x1F", 31},
                                                 {"0o17", 15},
-                                                {"0644", 644},
+                                                {"0644", 420},
+                                                {"08", 8.0},
+                                                {"-0b11", -3},
+                                                {"0X1f", 31},
+                                                {"1_0.5", 10.5},
                                                 {"1.5", 1.5},
                                                 {"1e3", 1000.0},
                                                 {".5", 0.5},
@@ -118,12 +119,19 @@ TEST(Yaml, PlainScalarsFollowTheCoreSchema) {
                                                 {"~", nullptr},
                                                 {"NULL", nullptr},
                                                 {"", nullptr},
-                                                {"YES", "YES"},
-                                                {"no", "no"},
-                                                {"on", "on"},
+                                                {"y", true},
+                                                {"Yes", true},
+                                                {"ON", true},
+                                                {"n", false},
+                                                {"NO", false},
+                                                {"off", false},
+                                                {"'no'", "no"},
+                                                {"yEs", "yEs"},
                                                 {"tRue", "tRue"},
                                                 {"0x", "0x"},
-                                                {"1_000", "1_000"},
+                                                {"1_000", 1000},
+                                                {"_1", "_1"},
+                                                {"1_x", "1_x"},
                                                 {"1:20", "1:20"},
                                                 {"1.2.3", "1.2.3"},
                                                 {"2026-11-20", "2026-11-20"},
@@ -135,7 +143,7 @@ TEST(Yaml, PlainScalarsFollowTheCoreSchema) {
                                                 {"18446744073709551615", 18446744073709551615ULL},
                                                 {"-9223372036854775808", INT64_MIN},
                                                 {"18446744073709551616", 18446744073709551616.0},
-
+                                                {"0xfffffffffffffffff", "0xfffffffffffffffff"},
                                                 {"1e", "1e"},
                                                 {".", "."},
                                                 {"+", "+"},
@@ -146,7 +154,7 @@ TEST(Yaml, PlainScalarsFollowTheCoreSchema) {
 }
 
 TEST(Yaml, NumbersThatJsonLacksAreRefusedWithTheirPlace) {
-  refuses({"a: 1\nb: .inf", "a: -.INF", "a: .nan", "a: 1e999", "a: 0xfffffffffffffffff"});
+  refuses({"a: 1\nb: .inf", "a: -.INF", "a: .nan", "a: 1e999"});
   EXPECT_EQ(read("a: '.inf'")["a"], ".inf");
 }
 
@@ -165,7 +173,7 @@ TEST(Yaml, OneByteOrderMarkIsSkippedAndASecondRefused) {
     EXPECT_TRUE(parse_documents(mark + R"({"a": 1})", name).ok()) << name;
     const auto twice = parse_documents(mark + mark + R"({"a": 1})", name);
     ASSERT_FALSE(twice.ok()) << name;
-    EXPECT_EQ(twice.error().message, std::string(name) + ":1:1: a second byte order mark");
+    EXPECT_EQ(twice.error().message, std::string(name) + ":1: a second byte order mark");
   }
 }
 
@@ -197,82 +205,38 @@ TEST(Yaml, KeysAreScalars) {
   refuses({"? [a]\n: b", "? {a: 1}\n: b", "~: a", ": a", "null: a", "a: &x b\n*x : c"});
 }
 
-TEST(Yaml, RefusesAnchorsAliasesAndMergeKeysWithTheirPlace) {
-  refuses({"a: &x 1\nb: *x\n", "&x a: 1\n", "a: &x [1]\n", "a: &x {b: 1}\n", "- &x\n", "a: &x\n  b: 1\n",
-           "<<: {a: 1}\n"});
-  EXPECT_EQ(read("\"<<\": 1\na: \"&x\"\nb: 2 & *c\n"), (json{{"<<", 1}, {"a", "&x"}, {"b", "2 & *c"}}));
-}
-
-json manifest(const std::string& text) {
-  std::vector<std::string> remarks;
-  const auto documents = parse_manifest(text, "f.yaml", remarks);
-  if (!documents) return documents.error().message;
-  return documents->size() == 1 ? documents->front() : json(*documents);
-}
-
-void expect_refused(const std::string& text) {
-  const json read = manifest(text);
-  ASSERT_TRUE(read.is_string()) << text;
-  tests::expect_golden(text.size() < 1000 ? text : text.substr(0, 60) + "...", read.get<std::string>());
-}
-
-TEST(Manifest, AliasesAreWrittenOut) {
-  EXPECT_EQ(manifest("Master: &replica {replicas: 1, template: [&c a, *c]}\nWorker: *replica\n"),
+TEST(Yaml, AliasesAreWrittenOut) {
+  EXPECT_EQ(read("Master: &replica {replicas: 1, template: [&c a, *c]}\nWorker: *replica\n"),
             json::parse(R"({"Master": {"replicas": 1, "template": ["a", "a"]},
                             "Worker": {"replicas": 1, "template": ["a", "a"]}})"));
-  EXPECT_EQ(manifest("a: &x\nb: *x\n"), json::parse(R"({"a": null, "b": null})"));
-  EXPECT_EQ(manifest("a: &x 1\nb: &x 2\nc: *x\n")["c"], 2);
-  expect_refused("a: &x 1\n---\nb: *x\n");
+  EXPECT_EQ(read("a: &x\nb: *x\n"), json::parse(R"({"a": null, "b": null})"));
+  EXPECT_EQ(read("a: &x 1\nb: &x 2\nc: *x\n")["c"], 2);
+  refuses({"a: &x 1\n---\nb: *x\n"});
 }
 
-TEST(Manifest, MergedFieldsGiveWayToTheObjectsOwn) {
-  EXPECT_EQ(manifest("a: &x {b: 1, c: 1}\nd:\n  c: 2\n  <<: *x\n")["d"], (json{{"b", 1}, {"c", 2}}));
-  EXPECT_EQ(manifest("- &x {b: 1}\n- &y {b: 2, c: 2}\n- {<<: [*x, *y], d: {<<: *y}}\n")[2],
+TEST(Yaml, MergedFieldsGiveWayToTheObjectsOwn) {
+  EXPECT_EQ(read("a: &x {b: 1, c: 1}\nd:\n  c: 2\n  <<: *x\n")["d"], (json{{"b", 1}, {"c", 2}}));
+  EXPECT_EQ(read("\"<<\": 1\n"), (json{{"<<", 1}})) << "a text";
+  EXPECT_EQ(read("- &x {b: 1}\n- &y {b: 2, c: 2}\n- {<<: [*x, *y], d: {<<: *y}}\n")[2],
             json::parse(R"({"b": 1, "c": 2, "d": {"b": 2, "c": 2}})"));
-  expect_refused("a: {<<: 1}");
+  refuses({"a: {<<: 1}"});
 }
 
-TEST(Manifest, WhatAliasesMakeIsBounded) {
+TEST(Yaml, WhatAliasesMakeIsBounded) {
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
     const std::string one = "*a" + std::to_string(i - 1);
     laughs +=
         "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + one + repeated(", " + one, 9) + "]\n";
   }
-  expect_refused(laughs);
-  expect_refused("a: &a [*a]\n");
+  refuses({laughs});
+  refuses({"a: &a [*a]\n"});
   const std::string deep = "a: &a " + repeated("[", 40) + repeated("]", 40) + "\n";
-  expect_refused(deep + "b: " + repeated("[", 30) + "*a" + repeated("]", 30));
+  refuses({deep + "b: " + repeated("[", 30) + "*a" + repeated("]", 30)});
   std::string nested;  // each level keeps all below it
   for (int i = 0; i < 60; ++i) nested += "&n" + std::to_string(i) + " [";
   nested += "'" + std::string(300000, 'x') + "'" + repeated("]", 60);
-  expect_refused(nested);
-}
-
-// Compared with the output of `kubectl label --local`, 1.33.
-TEST(Manifest, WordsAndNumbersAreThoseOfKubectl) {
-  EXPECT_EQ(manifest("[y, Yes, ON, n, NO, off, 0644, 1_000, -0b11, 0o17, 0X1f, 08, 1_0.5]"),
-            json::parse("[true, true, true, false, false, false, 420, 1000, -3, 15, 31, 8.0, 10.5]"));
-  EXPECT_EQ(manifest("['no', yEs, 1:20, 2026-11-20, _1, 1_x, 25.11.128.2, 0x]"),
-            json::parse(R"(["no", "yEs", "1:20", "2026-11-20", "_1", "1_x", "25.11.128.2", "0x"])"));
-}
-
-TEST(Manifest, JsonObjectsMayFollowEachOther) {
-  std::vector<std::string> remarks;
-  for (const char* file : {"f.json", "f.yaml"}) {
-    const auto all = parse_manifest("{\"a\": 1}\n{\"b\": 2}{\"c\": 3} ", file, remarks);
-    ASSERT_TRUE(all) << all.error().message;
-    EXPECT_EQ(json(*all), json::parse(R"([{"a": 1}, {"b": 2}, {"c": 3}])"));
-  }
-  const auto torn = parse_manifest("{\"a\": 1}\n{\"b\": 2", "f.json", remarks);
-  ASSERT_FALSE(torn);
-  EXPECT_TRUE(torn.error().message.starts_with("f.json:2:")) << torn.error().message;
-  EXPECT_FALSE(parse_manifest("{\"a\": 1}\nx", "f.json", remarks));
-  EXPECT_TRUE(remarks.empty());
-}
-
-TEST(Manifest, KeysAreWordsStill) {
-  for (const char* text : {"&x a: 1\n", "a: &x b\n*x : c\n"}) expect_refused(text);
+  refuses({nested});
 }
 
 // yaml-cpp's scanner took 2 GB for 8 MiB of "[" before anything could be refused.
@@ -302,8 +266,7 @@ TEST(Yaml, RefusesTextThatIsNotUtf8OrHoldsControls) {
   refuses({"a: b\nc: \x1b[2J", "a: \xc3\xa4\x04\nb: 1", "a: \xff", "a: \xc0\x80", "a: \xed\xa0\x80",
            "a: \xf4\x90\x80\x80", "a: \xc3", std::string("\xff\xfe") + "a", "a: \xe0\x80\x80",
            "a: \xf0\x80\x80\x80"});
-  EXPECT_THAT(message("\xfe\xff"),
-              testing::EndsWith("but UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"));
+  EXPECT_THAT(message("\xfe\xff"), testing::EndsWith("save it as UTF-8"));
   EXPECT_EQ(read("a: \xc3\xa4\xf0\x9f\x98\x80")["a"], "\xc3\xa4\xf0\x9f\x98\x80");
 }
 
@@ -314,29 +277,9 @@ TEST(Yaml, JsonIsReadAsJsonAndFlowStyleAsYaml) {
   refuses({"{a: 1}", "{\"a\": 1}\n{\"b\": 2}", "a: 1", "{\"a\": 1e999}"}, "f.json");
 }
 
-TEST(Yaml, ErrorsNameThePlace) {
+TEST(Yaml, ErrorsNameTheLine) {
   refuses({"a: 1\nb: [1, 2\nc: 3\n", "a: !env X", "a:\n\t- b", "a: {{ .b }}", "{{- if .b }}\na: 1"});
-  EXPECT_LT(message("{\"a\": \"" + std::string(100000, 'x'), "f.json").size(), 300U);
-}
-
-TEST(Manifest, TheLastOfARepeatedKeyCountsAndItsLineIsTold) {
-  for (const std::string text : {"a: 1\nb:\n  c: [x]\n  c: {d: 2}\na: 3\n",
-                                 "{\"a\": 1, \"b\": {\"c\":\n [\"x\"],\n \n\"c\": {\"d\": 2}},\n\"a\": 3}"}) {
-    std::vector<std::string> remarks;
-    const auto documents = parse_manifest(text, "f.yaml", remarks);
-    ASSERT_TRUE(documents.ok()) << documents.error().message;
-    EXPECT_EQ(documents->front(), (nlohmann::json{{"a", 3}, {"b", {{"c", {{"d", 2}}}}}}));
-    ASSERT_EQ(remarks.size(), 2U);
-    tests::expect_golden(text, remarks[0] + "\n" + remarks[1]);
-  }
-}
-
-TEST(Manifest, RemarksAreBounded) {
-  std::string text = "{";
-  for (int i = 0; i < 100000; ++i) text += "\"a\": 1,\n";
-  std::vector<std::string> remarks;
-  ASSERT_TRUE(parse_manifest(text + "\"a\": 2}", "f.json", remarks).ok());
-  EXPECT_EQ(remarks.size(), 16U);
+  refuses({"{\"a\": 1,\n \"b\": tru}", "{\"a\": \"x\n\"}", "{\"a\": 1,\n\"b\": {"}, "f.json");
 }
 
 }  // namespace

@@ -23,25 +23,17 @@ int line_of_field(const FieldLines& lines, std::string_view path);
 // UTF-8, 64 levels deep; a key that stands twice in one object is refused. A document after the first starts
 // with ---.
 //
-// YAML follows the core schema of version 1.2: `22` is a number and `"22"` a string, and YES, no, on and
-// timestamps are strings; `0644` is decimal. Keys are plain or quoted scalars.
-// Anchors, aliases, merge keys and all tags except !, !!str, !!seq and !!map are refused. So is a scalar, or
-// a list or object in flow style, of more than 512 KiB.
+// YAML is read as kubectl reads it: yes, no, on, off, y and n are true and false, `0644` is octal, `22` is a
+// number and `"22"` a string, and timestamps are strings. Keys are plain or quoted scalars. Anchors, aliases
+// and merge keys are written out, together up to 8 MiB in one text. All tags except !, !!str, !!seq and !!map
+// are refused. So is a scalar, or a list or object in flow style, of more than 512 KiB.
 //
 // A file named *.json is JSON. Any other text that starts with { or [ is tried as JSON first, because JSON
 // has escapes (\ud83d\ude00, \/) that the YAML reader does not know, and then as YAML's flow style.
 //
-// An error is "FILE:LINE:COLUMN: sentence" ("FILE: sentence" for one of the whole text).
-// `lines`, where it is given, has one element for each document.
+// An error is "FILE:LINE: sentence" ("FILE: sentence" where no line is known), in words of ours.
+// `lines`, where it is given, has one element for each document; that of JSON is empty.
 Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name,
                                                     std::vector<FieldLines>* lines = nullptr);
-
-// Does the same for a manifest as kubectl reads it. yes, no, on, off, y and n are true and false, `0644` is
-// octal, and JSON objects may follow each other. If a key stands twice in one object, the last one counts
-// and a remark says so ("FILE:LINE: …"); at most 16 remarks. Anchors, aliases and merge keys are written out,
-// together up to 8 MiB in one text, because users' manifests have them (`Worker: *replica`) and no server
-// reads these files.
-Result<std::vector<nlohmann::json>> parse_manifest(std::string_view text, std::string_view file_name,
-                                                   std::vector<std::string>& remarks);
 
 }  // namespace nccl_env

@@ -40,10 +40,6 @@ inline constexpr std::size_t kMaxInputBytes = 8u << 20;
 
 Result<std::string> read_text(const std::string& file, std::istream& in, std::size_t limit = kMaxInputBytes);
 Result<std::vector<nlohmann::json>> read_documents(const std::string& file, std::istream& in);
-// Does the same for manifests that people write for kubectl: if a key is repeated, its last value counts, and
-// a remark says so. A text that cannot be read and holds {{ is refused as a template.
-Result<std::vector<nlohmann::json>> read_manifests(const std::string& file, std::istream& in,
-                                                   std::vector<std::string>& remarks);
 
 // Every NodeFabric of the files and directories, each node once; a file or directory without one is refused.
 // From a directory, the files that a webhook would read count, and none of them may be refused.

@@ -99,9 +99,8 @@ Result<std::unique_ptr<LivePod>> LivePod::read(const Json& object) {
   return live;
 }
 
-Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& in,
-                                        std::vector<std::string>& remarks) {
-  auto documents = program::read_manifests(file, in, remarks);
+Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& in) {
+  auto documents = program::read_documents(file, in);
   if (!documents) return documents.error();
   std::vector<Json> pods;
   const auto add = [&](Json& object) {

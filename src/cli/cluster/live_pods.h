@@ -45,8 +45,7 @@ Result<JobPods> list_job_pods(kube::ApiServer& client, const std::string& name_s
                               const std::string& name);
 
 // The pods of the file's documents, Lists opened; an object that is not a pod is refused. None for an empty
-// List, as kubectl prints it where a selector finds no pod. `remarks` as in read_manifests.
-Result<std::vector<nlohmann::json>> read_pod_file(const std::string& file, std::istream& in,
-                                                  std::vector<std::string>& remarks);
+// List, as kubectl prints it where a selector finds no pod.
+Result<std::vector<nlohmann::json>> read_pod_file(const std::string& file, std::istream& in);
 
 }  // namespace nccl_env::cli

@@ -156,8 +156,8 @@ void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, C
 }
 
 Result<std::vector<nlohmann::json>> read_pods(const ExplainRequest& request, const Connection& cluster,
-                                              std::istream& in, std::vector<std::string>& remarks) {
-  if (!cluster.client) return read_pod_file(request.arguments.pod, in, remarks);
+                                              std::istream& in) {
+  if (!cluster.client) return read_pod_file(request.arguments.pod, in);
   LookUp found = look_up(*cluster.client, ask_pod(cluster.name_space, request.target.name));
   if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
   return std::vector<nlohmann::json>{std::move(found.object)};
@@ -191,10 +191,8 @@ int explain_pod(const ExplainRequest& request, const Console& terminal) {
   std::optional<ContextReader> context;
   if (const program::Failure failure = find_context(request, terminal.in, cluster, context))
     return stop(terminal, failure);
-  std::vector<std::string> remarks;
-  const auto objects = read_pods(request, cluster, terminal.in, remarks);
+  const auto objects = read_pods(request, cluster, terminal.in);
   if (!objects) return stop(terminal, program::kNotSeen, objects.error().message);
-  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   if (objects->empty()) return stop_without_pods(request, terminal);
   std::vector<AnsweredPod> pods;
   std::vector<Finding> findings;
@@ -237,10 +235,8 @@ Status add_members(const std::vector<nlohmann::json>& pods, ContextReader& conte
 }
 
 Result<Job> read_file(const ExplainRequest& request, ContextReader& context, const Console& terminal) {
-  std::vector<std::string> remarks;
-  const auto pods = read_pod_file(request.arguments.pod, terminal.in, remarks);
+  const auto pods = read_pod_file(request.arguments.pod, terminal.in);
   if (!pods) return pods.error();
-  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   Job job;
   if (const Status added = add_members(*pods, context, job); !added) return added.error();
   if (const auto& members = job.members; !members.empty())

@@ -359,7 +359,7 @@ program::Failure read_preview(const ExplainArguments& arguments, const ChooseRes
   if (!now) return {program::kUsage, now.error().message};
   auto tables = program::read_tables(of_nodes, in);
   if (!tables) return {program::kNotSeen, tables.error().message};
-  auto documents = program::read_manifests(pod, in, into.remarks);
+  auto documents = program::read_documents(pod, in);
   if (!documents) return {program::kNotSeen, documents.error().message};
   into.documents = *std::move(documents);
   if (std::ranges::all_of(into.documents,

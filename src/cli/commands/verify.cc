@@ -180,10 +180,8 @@ program::Failure read_values(const Pod& pod, const std::string& where, const std
 }
 
 program::Failure read_pod_file(const VerifyArguments& arguments, const Console& terminal, Values& into) {
-  std::vector<std::string> remarks;
-  const auto documents = program::read_manifests(arguments.pod, terminal.in, remarks);
+  const auto documents = program::read_documents(arguments.pod, terminal.in);
   if (!documents) return {program::kNotSeen, documents.error().message};
-  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   std::vector<PodTemplate> found;
   for (const nlohmann::json& document : *documents) {
     for (PodTemplate& pod : find_pod_templates(document)) found.push_back(std::move(pod));

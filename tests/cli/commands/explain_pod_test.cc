@@ -149,9 +149,6 @@ TEST_F(ExplainPod, PodsOfAFileNeedNoCluster) {
   EXPECT_THAT(run_cli({"explain", "pod", "-f", other, "--policy", policy, "--table", table}).out,
               StartsWith("1 of 2 pods to act on: pod ml/b: "));
   expect_shown(run_cli({"explain", "pod", "-f", policy}), 4);
-  const std::string twice =
-      "kind: Pod\nmetadata: {uid: u, name: first, name: last}\nspec: {containers: [{name: c}]}\n";
-  expect_shown(run_cli({"explain", "pod", "-f", write("twice.yaml", twice)}));
   const std::string empty = write("l.json", R"({"kind":"List","items":[]})");
   for (const char* target : {"pod", "job"}) expect_shown(run_cli({"explain", target, "-f", empty}), 3);
 }

@@ -228,14 +228,6 @@ TEST_F(CliExplain, ATemplateHasToBeRenderedFirst) {
   expect_shown(explain(), 4);
 }
 
-TEST_F(CliExplain, OfARepeatedKeyTheLastCountsAsForKubectl) {
-  write("pod.yaml",
-        "kind: Pod\nmetadata: {name: t}\nspec:\n  nodeName: gpu-9\n  nodeName: gpu-1\n  containers: [{name: "
-        "c}]\n");
-  EXPECT_EQ(explain_json({"--table", table})["node"], "gpu-1");
-  expect_golden(steady(explain({"--table", table}).err));
-}
-
 TEST_F(CliExplain, APodThatAsksForNothingKnownIsToldWhatItAsksFor) {
   write("pod.yaml", R"(
 kind: Pod
