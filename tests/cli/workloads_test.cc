@@ -95,18 +95,6 @@ TEST_F(Workloads, BaiduPyTorchJobKeepsItsOwnIndexOnThePodNetwork) {
   }
 }
 
-TEST_F(Workloads, BaiduPyTorchJobGetsTheNodesIndexOnTheHostNetwork) {
-  const std::string job =
-      replaced(text_of("baidu-pytorchjob.yaml"), "schedulerName: volcano", "hostNetwork: true");
-  for (const Json& explanation : explain(job, source_file("policies/baidu-roce.yaml"), baidu())) {
-    EXPECT_EQ(explanation["exposure"], "Host");
-    EXPECT_THAT(env_of(explanation),
-                UnorderedElementsAre(Pair("NCCL_IB_HCA", kRails), Pair("NCCL_IB_GID_INDEX", "3"),
-                                     Pair("NCCL_SOCKET_IFNAME", "eth0"), Pair("NCCL_IB_TIMEOUT", "22"),
-                                     Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
-  }
-}
-
 TEST_F(Workloads, EniMpiJobIsNotRdma) {
   const Json all = explain(text_of("eni-mpijob.yaml"), source_file("policies/generic-rdma.yaml"), baidu());
   ASSERT_THAT(all, SizeIs(2));
@@ -114,25 +102,6 @@ TEST_F(Workloads, EniMpiJobIsNotRdma) {
     EXPECT_EQ(explanation["decision"], "skip");
     EXPECT_EQ(explanation["reason"], "NotRdma");
     EXPECT_THAT(explanation["containers"], IsEmpty());
-  }
-}
-
-TEST_F(Workloads, EniMpiJobThatAsksForInjectionGetsTheSocketInterfaceOnly) {
-  const std::string job = replaced(text_of("eni-mpijob.yaml"), "{k8s.aliyun.com/eni: \"true\"}",
-                                   "{k8s.aliyun.com/eni: \"true\", nccl-env.io/inject: \"true\"}");
-  const std::string policy = write("eni.yaml", R"(
-apiVersion: nccl-env.io/v1alpha1
-kind: NcclPolicy
-metadata: {name: eni}
-spec:
-  match: {resources: [{name: "rdma/hca*"}]}
-  hca: Omit
-  gidIndex: Omit
-  socketInterface: eth0
-)");
-  for (const Json& explanation : explain(job, policy, baidu())) {
-    EXPECT_EQ(explanation["decision"], "inject");
-    EXPECT_THAT(env_of(explanation), ElementsAre(Pair("NCCL_SOCKET_IFNAME", "eth0")));
   }
 }
 
@@ -157,16 +126,6 @@ TEST_F(Workloads, ErdmaTfJobIsInjectedWithoutGpus) {
     EXPECT_THAT(env_of(explanation), Contains(Pair("NCCL_IB_HCA", "=rocep26s0")));
     EXPECT_THAT(env_of(explanation), Not(Contains(Pair("NCCL_IB_GID_INDEX", ::testing::_))));
   }
-}
-
-TEST_F(Workloads, ErdmaTfJobTakesTheNodesInterfaceWhereThePolicySaysSo) {
-  std::ifstream file(source_file("policies/alibaba-erdma.yaml"));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::string policy =
-      write("from-node.yaml", replaced(text, "socketInterface: eth0", "socketInterface: FromNode"));
-  const std::string table = import("alibaba-erdma.ibv_devinfo.txt", {"--node-interface", "eth5"});
-  for (const Json& explanation : explain(text_of("erdma-tfjob.yaml"), policy, table))
-    EXPECT_THAT(env_of(explanation), Contains(Pair("NCCL_SOCKET_IFNAME", "=eth5")));
 }
 
 TEST_F(Workloads, TopologyMpiJobLeavesTheLauncherAlone) {
@@ -227,25 +186,6 @@ TEST_F(Workloads, WhatTheUserWroteStaysAsItIs) {
       EXPECT_EQ(after["spec"], before["spec"]) << each.workload << " " << source.path;
     }
   }
-}
-
-// Ranks that sshd starts in the workers have no environment of the pod.
-TEST_F(Workloads, TopologyMpiJobsWorkersGetTheirNodesValuesByFile) {
-  const std::string policy = write("file.yaml", R"(
-apiVersion: nccl-env.io/v1alpha1
-kind: NcclPolicy
-metadata: {name: file}
-spec:
-  match: {resources: [{name: "rdma/*", exposure: Host}]}
-  env: {NCCL_IB_TIMEOUT: "22"}
-)");
-  const Json all = explain(text_of("topology-mpijob.yaml"), policy, baidu());
-  ASSERT_THAT(all, SizeIs(2));
-  EXPECT_EQ(all[0]["reason"], "NotRdma");
-  Words lines;
-  for (const Json& line : all[1]["containers"][0]["conf"]) lines[line["name"]] = line["value"];
-  EXPECT_THAT(lines, UnorderedElementsAre(Pair("NCCL_IB_HCA", kRails), Pair("NCCL_IB_GID_INDEX", "3"),
-                                          Pair("NCCL_IB_TIMEOUT", "22")));
 }
 
 // mpi-operator v2 starts sshd in workers without a command, and an image may start it by itself: sshd's

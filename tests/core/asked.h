@@ -90,12 +90,14 @@ inline Answered ask(const Json& object, const PodSurroundings& around = {}) {
   return ask_as_it_is(equipped(object), around);
 }
 
-// Checks what is decided; what is told stands in the golden.
+// Checks what is decided; what is told of it stands in the golden.
 inline void expect_told(const std::string& title, const Answered& asked, PodState state,
                         bool finding = false) {
   EXPECT_EQ(to_string(asked.answer.state), to_string(state)) << title;
   EXPECT_EQ(!asked.answer.findings.empty(), finding) << title;
-  expect_golden(title, asked.text());
+  std::string told = asked.answer.sentence + "\n" + asked.answer.remedy;
+  for (const std::string& note : asked.answer.notes) told += "\n" + note;
+  expect_golden(title, told);
 }
 
 struct AnsweredJob {

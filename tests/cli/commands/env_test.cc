@@ -94,12 +94,6 @@ TEST_F(TwoRails, WhatKeepsNcclFromThemIsSaidFirst) {
   }
 }
 
-// The version of RoCE decides which row NCCL takes, not which devices.
-TEST_F(TwoRails, TheListDoesNotDependOnTheUsersChoiceOfRows) {
-  const SetHere own("NCCL_IB_ROCE_VERSION_NUM", "2");
-  EXPECT_THAT(env().out, HasSubstr("export NCCL_IB_HCA='mlx5_0,mlx5_1'"));
-}
-
 // Environment beats file in NCCL, so a line of a file there must not be beaten by ours.
 TEST_F(TwoRails, ALineOfTheUsersFileCountsAsSet) {
   const std::string policy =
@@ -152,13 +146,6 @@ TEST_F(Machine, RemediesAreOfAMachine) {
     EXPECT_THAT(told.out, HasSubstr("`rdma link` shows the ports"));
     EXPECT_THAT(told.out, testing::Not(testing::AnyOf(HasSubstr("nodes NAME"), HasSubstr("in the pod"))));
   }
-}
-
-TEST_F(TwoRails, RowsOfRoceV1AloneAreNamed) {
-  for (const char* row : {"mlx5_0/ports/1/gid_attrs/types/0", "mlx5_0/ports/1/gid_attrs/types/1",
-                          "mlx5_1/ports/1/gid_attrs/types/0", "mlx5_1/ports/1/gid_attrs/types/1"})
-    add_file("class/infiniband/" + std::string(row), "IB/RoCE v1");
-  EXPECT_THAT(env().out, HasSubstr("a usable RoCE v2 row, only RoCE v1 (mlx5_0,mlx5_1)"));
 }
 
 TEST_F(Machine, WithoutDevicesThereIsNothingToSay) {

@@ -57,16 +57,6 @@ TEST_F(ExplainPod, ATableThatChangedIsCode1) {
   EXPECT_EQ(json["changes"][0]["now"], "=mlx5_0");
 }
 
-TEST_F(ExplainPod, AClusterWithoutNcclEnvIsToldAsSuch) {
-  Json object = Json::parse(kPod);
-  object["metadata"] = {{"name", "train-0"}, {"namespace", "ml"}, {"resourceVersion", "1"}};
-  serve(kPodPath, object);
-  serve(kSpacePath, {{"kind", "Namespace"}, {"metadata", {{"name", "ml"}}}});
-  serve_none("/apis/nccl-env.io/v1alpha1");
-  const CliResult result = run({"explain", "pod/train-0"});
-  EXPECT_THAT(result.out, ::testing::HasSubstr("not installed in this cluster")) << result.err;
-}
-
 TEST_F(ExplainPod, MissedAtAdmissionNeedsNamespaceAndPolicy) {
   Json object = Json::parse(kPod);
   object["metadata"] = {{"name", "train-0"}, {"namespace", "ml"}};

@@ -7,8 +7,6 @@ namespace nccl_env::installation_check_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using Json = nlohmann::json;
 
 const std::string kDeployment = kAppsPath + "deployments/nccl-env-webhook";

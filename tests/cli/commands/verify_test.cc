@@ -113,13 +113,6 @@ TEST_F(Verify, CarriageReturnsPartALine) {
   EXPECT_EQ(run(windows).out, run(kBad).out);
 }
 
-TEST_F(Verify, AsJson) {
-  const Json json = Json::parse(run(kBad, {"-o", "json"}).out);
-  EXPECT_EQ(json["good"], false);
-  EXPECT_EQ(json["values"][1]["verdict"], "overridden");
-  EXPECT_EQ(json["values"][1]["line"], 4);
-}
-
 TEST_F(Verify, AListOfOnePodServes) {
   const Json list{{"kind", "List"}, {"apiVersion", "v1"}, {"items", Json::array()}};
   EXPECT_EQ(run_cli({"verify", write("l.log", kGood), "-f", write("list.json", list.dump())}).code, 4);

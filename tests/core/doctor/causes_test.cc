@@ -97,24 +97,6 @@ TEST(DoctorsCause, RailsMayBeOfOneFamilyEach) {
   EXPECT_THAT(diagnose(one).findings[0].sentence, HasSubstr("3 (IPv6) on mlx5_1"));
 }
 
-// A second address, of IPv6, changes the index; the IPv4 subnets stay what they are.
-TEST(DoctorsCause, ASecondFamilyIsNoUnitOfItsOwn) {
-  Fleet fleet = fleet_of(8, roce_node);
-  for (std::size_t i = 0; i < 8; ++i) {
-    Port& port = fleet[1].ports[i];
-    GidRow second = port.gids->back();
-    second.index = 3;
-    second.gid = gid("fd00:" + std::to_string(i) + "::1");
-    second.address = second.gid.address();
-    for (std::size_t row : {2, 3}) (*port.gids)[row].index += 2;
-    port.gids->insert(port.gids->begin() + 2, second);
-    (*fleet[1].interfaces)[i].addresses->push_back({second.gid.address(), 64});
-  }
-  const Diagnosis diagnosis = diagnose(fleet);
-  ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
-  EXPECT_EQ(diagnosis.findings[0].sentence, "index 5 here, 3 on most nodes of its pool");
-}
-
 TEST(DoctorsCause, AddressesOfAllNodesAreOneFinding) {
   Fleet fleet = fleet_of(6, roce_node);
   for (NodeFabric& node : fleet) {
@@ -173,12 +155,6 @@ void set_address(NodeFabric& node, std::size_t rail, const std::string& address,
   node.ports[rail].gids = usual_rows(address, netdev);
   (*node.interfaces)[rail] = interface(netdev, address, prefix);
 }
-
-struct Split {
-  int nodes;
-  std::function<void(Fleet&)> plant;
-  std::string told;  // the fault; "": none
-};
 
 TEST(DoctorsCause, AnAddressOfTwoPortsOfANodeIsOneFinding) {
   Fleet fleet = fleet_of(6, roce_node);

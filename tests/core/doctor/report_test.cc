@@ -74,25 +74,6 @@ TEST(FabricReport, OddNodesComeFirstBySeverityThenByName) {
   EXPECT_EQ(whole.port("gpu-2", "mlx5_4").severity, Severity::Warning);
 }
 
-TEST(FabricReport, EveryPortOfAFindingIsMarkedAlsoThoseThatItsTextLeavesOut) {
-  Fleet fleet = fleet_of(6, roce_node);
-  for (int rail = 4; rail <= 8; ++rail)
-    port_of(fleet, 1, "mlx5_" + std::to_string(rail)).gids->back().index = 2 + rail;
-  const Whole whole(fleet);
-  for (const char* hca : {"mlx5_4", "mlx5_8"})
-    EXPECT_EQ(whole.port("gpu-1", hca).severity, Severity::Error) << hca;
-}
-
-TEST(FabricReport, WhatIsOnlyToKnowMakesNoNodeOdd) {
-  Fleet fleet = fleet_of(4, roce_node);
-  fleet[3].ports.clear();  // a node without RDMA hardware
-  fleet[3].name = "login-3";
-  const Whole whole(fleet);
-  EXPECT_EQ(whole.node("login-3").severity, Severity::Info);
-  EXPECT_FALSE(FabricReport::is_odd(whole.node("login-3")));
-  EXPECT_THAT(whole.names(), ElementsAre("gpu-0", "gpu-1", "gpu-2", "login-3"));
-}
-
 TEST(FabricReport, APoolHasItsOwnRails) {
   Fleet fleet = fleet_of(3, lag_node);
   for (const NodeFabric& node : fleet_of(4, roce_node)) {
@@ -235,12 +216,6 @@ TEST(FabricReport, NoNameEndsTheScriptThatHoldsIt) {
   EXPECT_EQ(json["policies"][0], kept);
   const auto& strings = json["strings"];
   EXPECT_NE(std::find(strings.begin(), strings.end(), kept), strings.end());
-}
-
-TEST(FabricReport, AnEmptyClusterIsAReportToo) {
-  const Json json = Whole(Fleet{}).json();
-  EXPECT_THAT(json["nodes"], IsEmpty());
-  EXPECT_THAT(json["pools"], IsEmpty());
 }
 
 }  // namespace

@@ -41,18 +41,6 @@ TEST(EnginesAnswer, AFileOfAnEngineStandsBesideNcclConf) {
   EXPECT_THAT(asked.answer.findings, IsEmpty());
 }
 
-TEST(EnginesAnswer, AChangeOfTheNodeIsAChangeForEachEngine) {
-  const NcclPolicy policy = with_engines();
-  const NodeFabric then = table();
-  NodeFabric now = then;
-  now.ports.pop_back();
-  const Answered asked =
-      ask(bound(admit(pod({container("c")}), policy).pod, policy, &then), all_readable(policy, now));
-  std::vector<std::string> names;
-  for (const Change& change : asked.answer.changes) names.push_back(change.now.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"NCCL_IB_HCA", "UCX_NET_DEVICES"}));
-}
-
 TEST(EnginesAnswer, TheInitContainersMessageTellsTheLines) {
   NcclPolicy policy = with_engines(Exposure::PodOwned);
   policy.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
@@ -138,19 +126,6 @@ TEST(EnginesAnswer, AUsersListOfFewerDevicesIsToldForEachEngine) {
   EXPECT_THAT(found({}), IsEmpty());
   EXPECT_THAT(previewed(container("c", {env_literal("MC_TE_FILTERS", "mlx5_1")})).findings,
               ::testing::ElementsAre(::testing::Field(&Finding::code, Code::UserListShort)));
-}
-
-TEST(EnginesAnswer, AVariableThatDecidesAboutOthersIsNamed) {
-  const NcclPolicy policy = with_engines();
-  const NodeFabric node = table();
-  const Json own = container("c", {env_literal("MC_MS_FILTERS", "x"), env_literal("NCCL_IB_HCA", "=mlx5_1")});
-  const Answered asked = ask(bound(admit(pod({own}), policy).pod, policy, &node), all_readable(policy, node));
-  const auto& decided = asked.record.containers[0].decided;
-  EXPECT_EQ(decided.at("MC_TE_FILTERS"),
-            "The container sets MC_MS_FILTERS, which decides the devices of Mooncake.");
-  EXPECT_EQ(decided.at("NCCL_IB_GID_INDEX"),
-            "The container sets NCCL_IB_HCA, which decides the GID with it.");
-  EXPECT_EQ(decided.count("NCCL_IB_HCA"), 0u) << "its own value is shown";
 }
 
 // The init container had no room for its files, nor for its message.

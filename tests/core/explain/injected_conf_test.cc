@@ -84,48 +84,6 @@ TEST(PodFile, TheEnvBeatsItVariableByVariable) {
   EXPECT_EQ(json["containers"][0]["file"]["lines"][2]["counts"], false);
 }
 
-TEST(PodFile, WithoutANodeItIsKnownLater) {
-  Json object = by_file(file_policy(Exposure::Host));
-  expect_told("no node yet", ask(object), PodState::WaitingForNode);
-  object["spec"]["nodeName"] = "gpu-1";
-  expect_told("no Binding filled it", ask(object), PodState::MissedAtBinding, true);
-}
-
-TEST(PodFile, AFileThatChangedSinceIsTold) {
-  const NodeFabric then = rails_node(2);
-  NodeFabric now = then;
-  now.ports.pop_back();
-  const NcclPolicy policy = file_policy(Exposure::Host);
-  NcclPolicy later = policy;
-  later.env = {{"NCCL_IB_QPS_PER_CONNECTION", "4"}};
-  const Answered asked = ask(bound(by_file(policy), policy, &then), all_readable(later, now));
-  EXPECT_THAT(changes_of(asked), ElementsAre("NCCL_IB_HCA =mlx5_1,mlx5_2 =mlx5_1",
-                                             "NCCL_IB_QPS_PER_CONNECTION - 4", "NCCL_IB_TIMEOUT 22 -"));
-}
-
-TEST(PodFile, AtStartTheMessageTellsTheLines) {
-  const NcclPolicy policy = start_policy();
-  const Answered asked = ask(started(policy, said(kFound)), all_readable(policy, rails_node(2)));
-  expect_told(kFound, asked, PodState::Given);
-  EXPECT_THAT(changes_of(asked), IsEmpty());
-  EXPECT_EQ(asked.record.containers.back().find("NCCL_IB_GID_INDEX")->value, "5");
-}
-
-TEST(PodFile, AMessageInLinesOfJsonSaysTheSameAsAnEarlierReleases) {
-  const Answered then =
-      ask(started(start_policy(), said(kFound)), all_readable(start_policy(), rails_node(2)));
-  const std::string message = render_message(found());
-  const Answered now =
-      ask(started(start_policy(), said(message)), all_readable(start_policy(), rails_node(2)));
-  EXPECT_EQ(now.text(), then.text());
-  EXPECT_EQ(now.record.file->reasons, then.record.file->reasons);
-  EXPECT_EQ(now.record.file->details, then.record.file->details);
-  const Answered cut = ask(started(start_policy(), said(message.substr(0, message.find("NCCL_IB_HCA") + 5))));
-  EXPECT_EQ(cut.record.file->state, GivenFile::State::Known);
-  EXPECT_EQ(cut.record.file->lines.size(), 2u);
-  EXPECT_TRUE(cut.record.file->cut);
-}
-
 TEST(PodFile, AMessageInLinesOfJsonTellsAProblemAsOne) {
   Resolution resolution = found();
   resolution.unread = {"mlx5_2 ports/1/state"};
@@ -137,15 +95,6 @@ TEST(PodFile, AMessageInLinesOfJsonTellsAProblemAsOne) {
   EXPECT_EQ(asked.record.file->state, GivenFile::State::Failed);
   expect_golden(message, asked.answer.sentence);
   EXPECT_THAT(asked.record.file->lines, IsEmpty());
-}
-
-TEST(PodFile, WhatTheBindingWroteIsNotTheValuesOfAPodThatFoundThemItself) {
-  const NodeFabric then = rails_node(2);
-  NodeFabric now = then;
-  now.time = kNow + std::chrono::hours(1);
-  const NcclPolicy policy = start_policy();
-  const Json object = bound(started(policy, said(kFound)), policy, &then);
-  EXPECT_THAT(ask(object, all_readable(policy, now)).answer.notes, IsEmpty());
 }
 
 TEST(PodFile, AtStartAReasonIsToldWithItsSentence) {

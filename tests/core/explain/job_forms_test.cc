@@ -42,29 +42,6 @@ std::vector<std::string> told(const AnsweredJob& asked) {
   return codes;
 }
 
-TEST(JobForms, TheFilesLinesAreTheRanksValues) {
-  const AnsweredJob asked = with_odd(worker(2, said(kLines)));
-  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
-  EXPECT_THAT(asked.answer.ranks[2].hcas, ElementsAre("mlx5_1", "mlx5_2"));
-  EXPECT_EQ(asked.answer.ranks[2].gid_index, "3");
-}
-
-TEST(JobForms, LinesThatABindingWroteAreRanksValuesToo) {
-  NcclPolicy policy = file_policy(Exposure::Host);
-  std::vector<Json> objects;
-  for (int number = 0; number < 3; ++number) {
-    Json object = admit(pod({container("c")}, false), policy).pod;
-    object["metadata"]["name"] = "worker-" + std::to_string(number);
-    object["spec"]["nodeName"] = "gpu-" + std::to_string(number);
-    object["metadata"]["annotations"]["nccl-env.io/node"] =
-        R"({"v":1,"node":"gpu-)" + std::to_string(number) + R"(","policy":"p","generation":1})";
-    object["metadata"]["annotations"]["host.nccl-env.io/nccl.conf"] =
-        number == 1 ? "NCCL_IB_HCA==mlx5_1\n" : kLines;
-    objects.push_back(object);
-  }
-  EXPECT_THAT(told(ask_job(objects)), ElementsAre("error MissingRail worker-1"));
-}
-
 TEST(JobForms, ARankThatDidNotFindWhatOthersDidIsOdd) {
   EXPECT_THAT(told(with_odd(worker(2, said("NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\n")))),
               ElementsAre("error MissingRail worker-2"));
@@ -73,10 +50,6 @@ TEST(JobForms, ARankThatDidNotFindWhatOthersDidIsOdd) {
   EXPECT_THAT(told(with_odd(worker(2, said("", 1)))), ElementsAre("error HeldBack worker-2"));
   EXPECT_THAT(told(with_odd(worker(2, said("PolicyInvalid: none\n")))),
               ElementsAre("warning LookFailed worker-2"));
-}
-
-TEST(JobForms, ARankThatHasNotStartedYetIsNobodysDifference) {
-  EXPECT_THAT(texts_of(with_odd(worker(2, Json{{"running", Json::object()}})).answer.findings), IsEmpty());
 }
 
 TEST(JobForms, ARankOfAnotherFormIsNamed) {

@@ -75,30 +75,8 @@ std::vector<std::string> omitted_of(const Explanation& explanation) {
   return omitted;
 }
 
-std::vector<std::string> hcas_of(const std::optional<NcclSelection>& selection) {
-  std::vector<std::string> names;
-  for (const auto& port : selection.value().ports) names.push_back(port.hca);
-  return names;
-}
-
 const Json kHostPod = pod({container("c")});
 const NcclPolicy kHostPolicy = policy_for("rdma/hca");
-
-TEST(Preview, SaysWhichVariantGivesAConstantAndWhyOthersDoNot) {
-  NcclPolicy policy = policy_for("rdma/hca", Exposure::PodOwned);
-  NodeCondition fast, ethernet;
-  fast.min_rate_gbps = 400;
-  ethernet.link_layer = LinkLayer::Ethernet;
-  policy.variants = {{fast, {{"NCCL_IB_SL", "1"}, {"NCCL_IB_TC", "96"}}},
-                     {ethernet, {{"NCCL_IB_TC", "106"}}}};
-  const NodeFabric table = rails(4);
-  const Explanation explanation = explained(pod({container("c")}, false), policy, &table);
-  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_TC=106 Node"));
-  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_SL ConditionNotMet"));
-  expect_golden(render_text(explanation));
-  EXPECT_THAT(conf_of(explained(pod({container("c")}, false), policy, nullptr)),
-              ElementsAre("NCCL_IB_SL=? Binding", "NCCL_IB_TC=? Binding"));
-}
 
 TEST(Preview, SaysWhichVariantGivesFabricAndInterface) {
   NcclPolicy policy = policy_for("rdma/hca", Exposure::Host);
@@ -122,102 +100,6 @@ TEST(Preview, SaysWhichVariantGivesFabricAndInterface) {
                                    "NCCL_SOCKET_IFNAME ConditionUnknown"));
 }
 
-TEST(Explain, AUsersOwnValueIsShownBesideTheNodesAndJudged) {
-  const NodeFabric table = rails(2);
-  const auto with = [&](const std::vector<Json>& env) {
-    return explained(pod({container("c", env)}), policy_for("rdma/hca", Exposure::Host), &table);
-  };
-  const Explanation wrong =
-      with({env_literal("NCCL_IB_HCA", "=mlx5_9"), env_literal("NCCL_IB_TIMOUT", "22")});
-  ASSERT_EQ(wrong.containers.at(0).own.size(), 2u);
-  EXPECT_THAT(wrong.containers.at(0).own[0].detail, HasSubstr("the node's: =mlx5_"));
-  std::vector<std::string_view> codes;
-  for (const Finding& finding : wrong.findings) codes.push_back(to_string(finding.code));
-  EXPECT_THAT(codes, ElementsAre("NoSuchDevice", "UnknownVariable"));
-  EXPECT_THAT(wrong.warnings, Not(Contains(HasSubstr("TIMOUT")))) << "the finding says it";
-  expect_golden(render_text(wrong));
-  EXPECT_THAT(with({env_literal("NCCL_DEBUG", "INFO")}).findings, IsEmpty());
-}
-
-TEST(Explain, NodeValuesAndConstantsStandWithTheirSource) {
-  NcclPolicy policy = kHostPolicy;
-  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
-  const NodeFabric table = rails(2);
-  const Explanation explanation = explained(kHostPod, policy, &table);
-  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
-                                                "NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_THAT(omitted_of(explanation), ElementsAre("NCCL_SOCKET_IFNAME OmittedByPolicy"));
-}
-
-TEST(Explain, WithoutANodeItsValuesAreKnownAtBinding) {
-  const Explanation explanation = explained(kHostPod, kHostPolicy, nullptr);
-  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA=? Binding", "NCCL_IB_GID_INDEX=? Binding",
-                                                "NCCL_IB_ADDR_FAMILY=? Binding"));
-  EXPECT_FALSE(explanation.nccl_alone);
-  EXPECT_FALSE(explanation.nccl_with_us);
-}
-
-TEST(Explain, WhatTheNodeCannotGiveIsOmittedWithTheNodesReason) {
-  NodeFabric table = rails(2);
-  table.ports[1].gids = {
-      {row(0, gid("fe80::1"), GidType::RoCEv2, "eth2"), row(1, v4("25.11.2.2"), GidType::RoCEv2, "eth2")}};
-  const Explanation explanation = explained(kHostPod, kHostPolicy, &table);
-  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
-  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX GidNotUniform"));
-}
-
-TEST(Explain, AnIndexThatIsLeftToNcclIsNotWrittenAndHasItsReason) {
-  NcclPolicy policy = kHostPolicy;
-  policy.min_nccl = NcclVersion{2, 21, 5};
-  const NodeFabric table = rails(2);
-  const Explanation explanation = explained(kHostPod, policy, &table);
-  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
-  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX OmittedByPolicy"));
-  expect_golden(sentence_of(explanation));
-  EXPECT_EQ(explanation.nccl_with_us->ports[0].gid_index, 3);
-}
-
-TEST(Explain, SeveralSubnetsOfOnePortAreAWarning) {
-  NodeFabric table = rails(1);
-  table.ports[0].gids->push_back(row(5, v4("10.9.1.2"), GidType::RoCEv2, "eth1.9"));
-  const Explanation explanation = explained(kHostPod, kHostPolicy, &table);
-  EXPECT_THAT(conf_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
-  expect_golden(render_text(explanation));
-}
-
-TEST(Explain, AnAddressFamilyThatIsNotNeededIsNoOmission) {
-  const NodeFabric table = rails(2);
-  EXPECT_THAT(omitted_of(explained(kHostPod, kHostPolicy, &table)),
-              Not(Contains(HasSubstr("NCCL_IB_ADDR_FAMILY"))));
-}
-
-TEST(Explain, WhatTheContainerSetsIsOmittedAndCountsForNccl) {
-  const NodeFabric table = rails(2);
-  const Explanation explanation =
-      explained(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_2")})}), kHostPolicy, &table);
-  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_HCA UserSet"));
-  EXPECT_THAT(hcas_of(explanation.nccl_alone), ElementsAre("mlx5_2"));
-  EXPECT_THAT(hcas_of(explanation.nccl_with_us), ElementsAre("mlx5_2"));
-}
-
-TEST(Explain, OurVariablesMakeTheDifferenceBetweenAloneAndWithUs) {
-  NodeFabric table = rails(9);
-  table.node_interface = "eth9";
-  const Explanation explanation = explained(kHostPod, kHostPolicy, &table);
-  EXPECT_EQ(hcas_of(explanation.nccl_alone).size(), 9u);
-  EXPECT_EQ(hcas_of(explanation.nccl_with_us).size(), 8u);
-  EXPECT_EQ(explanation.nccl_with_us->ports[0].gid_index, 3);
-}
-
-TEST(Explain, AValueFromElsewhereCountsAsUnsetWithANote) {
-  const NodeFabric table = rails(2);
-  Json entry{{"name", "NCCL_IB_HCA"}, {"valueFrom", {{"configMapKeyRef", {{"name", "m"}, {"key", "k"}}}}}};
-  const Explanation explanation = explained(pod({container("c", {entry})}), kHostPolicy, &table);
-  EXPECT_EQ(hcas_of(explanation.nccl_alone).size(), 2u);
-  expect_golden(render_text(explanation));
-}
-
 TEST(Explain, ThePodsOwnRowsAreNotGuessedBehindASubInterface) {
   const NodeFabric table = rails(2);
   const Explanation explanation =
@@ -226,33 +108,6 @@ TEST(Explain, ThePodsOwnRowsAreNotGuessedBehindASubInterface) {
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX PodGidUnknown"));
   for (const auto& port : explanation.nccl_with_us->ports) EXPECT_FALSE(port.gid_index) << port.hca;
   expect_golden(render_text(explanation));
-}
-
-TEST(Explain, AFlawOfTheUsersRangeIsToldAlsoWhereThePodsRowsAreNotKnown) {
-  const NodeFabric table = rails(2);
-  const Explanation explanation =
-      explained(pod({container("c", {env_literal("NCCL_IB_ADDR_RANGE", "10.0.0.0/8,11.0.0.0/8")})}, false),
-                policy_for("rdma/hca", Exposure::SubInterface), &table);
-  expect_golden(render_text(explanation));
-}
-
-TEST(Explain, WhatThePodDoesNotHoldHasAReasonAndARemedy) {
-  const NodeFabric table = rails(8);
-  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
-  policy.fabric.expect_ports = 8;
-  Json few = pod({container("c")}, false);
-  few["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "rail-0";
-  const Explanation on_one_rail = explained(few, policy, &table);
-  EXPECT_THAT(env_of(on_one_rail), IsEmpty());
-  EXPECT_EQ(hcas_of(on_one_rail.nccl_with_us), hcas_of(on_one_rail.nccl_alone));
-  expect_golden("one rail", render_text(on_one_rail));
-  EXPECT_EQ(to_json(on_one_rail)["containers"][0]["omitted"][0]["remedy"], remedy(Reason::PodRailsUnknown));
-  Json own = pod({container("c")});
-  own["spec"]["containers"][0]["volumeMounts"] = Json::array({mount("/etc/nccl.conf")});
-  const Explanation own_file = explained(own, policy, &table);
-  EXPECT_THAT(omitted_of(own_file), Contains("NCCL_IB_HCA ConfPresent"));
-  expect_golden("a file of its own", render_text(own_file));
-  EXPECT_EQ(to_json(own_file)["containers"][0]["omitted"][0]["remedy"], remedy(Reason::ConfPresent));
 }
 
 TEST(Explain, NothingIsToldOfNcclWhereThePodOwnsItsDevices) {
@@ -295,23 +150,6 @@ TEST(Explain, RoceWithoutANetworkIsTheAnswer) {
   EXPECT_THAT(texts_of(explanation.findings), ElementsAre(HasSubstr("warning NoRail")));
   EXPECT_THAT(explanation.warnings, IsEmpty()) << "told once";
   EXPECT_THAT(render_text(explanation), StartsWith("  answer    inject, but RoCE behind"));
-}
-
-TEST(Explain, EveryContainerIsJudgedAndMainOnesStandFirst) {
-  const NodeFabric table = rails(2);
-  Json object = equipped(kHostPod);
-  object["spec"]["initContainers"] = Json::array({object["spec"]["containers"][0]});
-  object["spec"]["initContainers"][0]["name"] = "before";
-  Json second = object["spec"]["containers"][0];
-  second["name"] = "second";
-  second["env"] = Json::array({{{"name", "NCCL_IB_GID_INDEX"}, {"value", "9"}}});
-  object["spec"]["containers"].push_back(second);
-  const Explanation explanation = explained(object, kHostPolicy, &table);
-  ASSERT_EQ(explanation.containers.size(), 3U);
-  EXPECT_EQ(explanation.containers[2].name, "before");
-  ASSERT_FALSE(explanation.findings.empty());
-  EXPECT_EQ(explanation.findings[0].code, Code::EmptyGid);
-  EXPECT_THAT(explanation.findings[0].sentence, StartsWith("Container second: "));
 }
 
 TEST(Explain, HcasOfAListOfThePolicysAreThoseThatTheNodeHas) {
@@ -396,56 +234,6 @@ TEST(Explain, TemplatesOfOneJobAreCompared) {
   EXPECT_FALSE(holds_ranks_of_one_job("Deployment"));
 }
 
-TEST(Explain, OfThreeTemplatesTheOddOneIsTold) {
-  const NodeFabric table = rails(2);
-  const auto with = [&](const char* algorithm) {
-    return explained(equipped(pod({container("c", {env_literal("NCCL_ALGO", algorithm)})})), kHostPolicy,
-                     &table);
-  };
-  Explanation first = with("Ring"), odd = with("Tree"), last = with("Ring");
-  const NamedTemplate all[] = {{"a", &first}, {"b", &odd}, {"c", &last}};
-  compare_templates(all);
-  EXPECT_THAT(first.findings, IsEmpty());
-  EXPECT_THAT(last.findings, IsEmpty());
-  EXPECT_THAT(texts_of(odd.findings),
-              ElementsAre("error ValuesDiffer: NCCL_ALGO is Tree here, and Ring in a and 1 "
-                          "more: it has to be equal on all ranks."));
-}
-
-TEST(Explain, APodThatFindsItsDevicesItselfFindsNoneWhereTheNodeHasNone) {
-  NodeFabric table = rails(2);
-  NcclPolicy policy = kHostPolicy;
-  policy.resources = {{"rdma/hca", Exposure::SubInterface}};
-  policy.fabric.hcas = {"ibp*"};
-  PlanOptions options;
-  options.resolver.emplace().image = "example.org/resolver:1";
-  const Json pods = equipped(pod({container("c")}, false));
-  EXPECT_THAT(texts_of(explained(pods, policy, &table, {2, 21, 5}, options).findings),
-              Contains(HasSubstr("No HCA list (NoFabricPort)")));
-  policy.fabric.hcas = {"mlx5_*"};
-  EXPECT_THAT(texts_of(explained(pods, policy, &table, {2, 21, 5}, options).findings),
-              Not(Contains(HasSubstr("NoFabricPort"))));
-}
-
-TEST(Explain, AKubeletThatReadsNoFileKeysIsTheAnswerAsTheBindingHasIt) {
-  NodeFabric table = rails(2);
-  NcclPolicy policy = kHostPolicy;
-  policy.deliver_env_file = true;
-  PlanOptions options;
-  options.resolver.emplace().image = "example.org/resolver:1";
-  const auto told = [&] {
-    return texts_of(explained(equipped(kHostPod), policy, &table, {2, 21, 5}, options).findings);
-  };
-  table.kubelet_version = "v1.35.0";
-  EXPECT_THAT(told(), IsEmpty());
-  table.kubelet_version = "v1.34.2";
-  EXPECT_THAT(told(), Contains(HasSubstr("error NoList: All variables are empty (KubeletTooOld)")));
-  policy.on_unresolved = OnUnresolved::Deny;
-  EXPECT_THAT(told(), ElementsAre(HasSubstr(
-                          "error HeldBack: The policy says onUnresolved: Deny, so this node is refused "
-                          "(KubeletTooOld)")));
-}
-
 TEST(Explain, AShorterListInOneTemplateOfAJobIsAFinding) {
   const NodeFabric table = rails(2);
   const auto with = [&](const std::vector<Json>& env) {
@@ -473,13 +261,6 @@ TEST(Explain, AContainerWithGpusThatGetsNothingIsTheAnswer) {
                   "for by container side."));
   both["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = 1;
   EXPECT_THAT(explained(both, kHostPolicy, &table).findings, IsEmpty());
-}
-
-TEST(Explain, ABlankInAListIsTheCauseOfADeviceThatIsNotThere) {
-  const NodeFabric table = rails(2);
-  const Json blank = equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "=mlx5_1, mlx5_2")})}));
-  EXPECT_THAT(texts_of(explained(blank, kHostPolicy, &table).findings),
-              ElementsAre(HasSubstr("error ValueMisread: NCCL_IB_HCA: \" mlx5_2\" holds a blank")));
 }
 
 TEST(Explain, AVariableOfAPodThatGetsNothingIsJudged) {
@@ -690,10 +471,6 @@ TEST(Explain, EnvLinesNameContainersWhereThereAreSeveral) {
             "# container b\n# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
 }
 
-TEST(Explain, AnUnknownValueIsACommentAmongEnvLines) {
-  expect_golden(render_env(explained(kHostPod, kHostPolicy, nullptr)));
-}
-
 TEST(Explain, TextFitsATerminalAndCarriesNoControlCharacters) {
   NodeFabric table = rails(9);
   table.node_interface = "eth9";
@@ -724,14 +501,6 @@ TEST(Explain, TheFileThatANodeGives) {
   const Explanation unknown = explained(pod({container("c")}, false), policy, nullptr);
   EXPECT_THAT(conf_of(unknown), ElementsAre("NCCL_IB_HCA=? Binding", "NCCL_IB_GID_INDEX=? Binding",
                                             "NCCL_IB_ADDR_FAMILY=? Binding", "NCCL_IB_TIMEOUT=22 Policy"));
-}
-
-TEST(Explain, WhatTheNodeCannotGiveIsMissingFromTheFileToo) {
-  NodeFabric table = rails(1);
-  table.ports[0].gids.reset();
-  const Explanation explanation = explained(pod({container("c")}), file_policy(Exposure::Host), &table);
-  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1 Node", "NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX GidTableUnknown"));
 }
 
 TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
@@ -866,17 +635,6 @@ TEST(Explain, ASlowRailOfTheListIsTold) {
   EXPECT_THAT(told(), IsEmpty()) << "never known";
   table.ports[1].rate_gbps = 400;
   EXPECT_THAT(told(), IsEmpty()) << "back again";
-}
-
-TEST(Explain, TheNodesInterfaceThatIsNotKnownIsTold) {
-  NodeFabric table = rails(2);
-  table.node_interface = "eth0";
-  NcclPolicy policy = kHostPolicy;
-  policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
-  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).findings, IsEmpty());
-  table.node_interface.reset();
-  EXPECT_THAT(texts_of(explained(equipped(kHostPod), policy, &table).findings),
-              ElementsAre(HasSubstr("warning NoInterface: No NCCL_SOCKET_IFNAME (NodeInterfaceUnknown)")));
 }
 
 TEST(Explain, InAPodOfItsOwnNetworkListsAreJudgedToo) {

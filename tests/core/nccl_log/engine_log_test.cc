@@ -36,18 +36,6 @@ const std::string kAbsent = ucx("WARN ",
                                 "network devices 'mlx5_8:1','mlx5_9:1' are not available, please use one or "
                                 "more of: 'eth0'(tcp), 'mlx5_0:1'(ib)");
 
-TEST(UcxLog, TellsItsProcessDevicesAndWhatItLacks) {
-  const NcclLog log =
-      read(ucx("INFO ", "Version 1.19.0 (loaded from /x, git branch y, revision z)") + kLanes + kAbsent +
-           ucx("INFO ", "ucp_context_0 intra-node cfg#2 am(rc_mlx5/mlx5_7:1)"));
-  EXPECT_EQ(log.ucx.lines, 4u);
-  EXPECT_TRUE(log.ucx.versions.contains("1.19.0"));
-  EXPECT_THAT(log.ucx.devices, SizeIs(1));
-  EXPECT_TRUE(log.ucx.lacking.contains("mlx5_8:1") && log.ucx.lacking.contains("mlx5_9:1"));
-  EXPECT_EQ(log.process_names, std::vector<std::string>{"gpu-1:984"});
-  EXPECT_EQ(log.nccl_lines, 0u);
-}
-
 TEST(UcxLog, GivesAVerdictOnTheValuesOfThePod) {
   const std::string name = "UCX_NET_DEVICES";
   EXPECT_EQ(verdict(kLanes, name, "mlx5_0:1").verdict, LogVerdict::Used);
@@ -80,15 +68,6 @@ TEST(NvshmemLog, NamesDevicesByTheirNumbers) {
   const std::string absent = "WARN: cound not find user specified HCA name: mlx5_9 port: 1, skipping\n";
   EXPECT_EQ(verdict(listed + absent, "NVSHMEM_HCA_LIST", "mlx5_1:1,mlx5_9:1").verdict,
             LogVerdict::PartlyUsed);
-}
-
-TEST(NvshmemLog, IsOfItsProcessBehindALoggersPrefix) {
-  const auto names = [](const std::string& prefix) {
-    return read(prefix + "gpu-1:984:984 [0] NVSHMEM INFO NVSHMEM version: 3.2.5\n").process_names;
-  };
-  EXPECT_EQ(names("2026-11-20T08:00:00.123456789Z "), std::vector<std::string>{"gpu-1:984"});
-  EXPECT_EQ(names("[1,0]<stdout>:"), std::vector<std::string>{"gpu-1:984"});
-  EXPECT_EQ(names(""), std::vector<std::string>{"gpu-1:984"});
 }
 
 TEST(EngineLog, OfOtherProgramsIsNone) {

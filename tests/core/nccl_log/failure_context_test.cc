@@ -102,13 +102,5 @@ TEST(FailureContext, OfATransferComparesTheMtuOfQueuePairs) {
   EXPECT_THAT(diagnosis(pair("a", "5") + pair("b", "5") + refused), Not(HasSubstr("The ports differ")));
 }
 
-// NCCL's last warning, which PyTorch repeats, counts once.
-TEST(FailureContext, HasNoSecondTimeFromLastError) {
-  const std::string text = "Error while creating shared memory segment /dev/shm/nccl-a (size 9)";
-  const NcclLog log = read(kWarn + text + "\nncclSystemError: x\nLast error:\n" + text + "\n");
-  ASSERT_FALSE(log.failures.empty());
-  EXPECT_EQ(log.failures[0].times, 1u);
-}
-
 }  // namespace
 }  // namespace nccl_env::failure_context_test

@@ -160,13 +160,6 @@ TEST(Cause, ComesBeforeWhatFollowsWhereverItStands) {
   EXPECT_EQ(first_code(unknown + closed + shm), "SharedMemory");
 }
 
-TEST(FellBack, DoubtsTheListThatNcclReads) {
-  const std::string list = kInfo + "NCCL_IB_HCA set to mlx4_0\n";
-  const std::string socket = kInfo + "Using network Socket\n" + kInfo + "comm 0x1 rank 0 nRanks 2 nNodes 2\n";
-  EXPECT_THAT(verify(list + socket).sentence, HasSubstr("NCCL_IB_HCA=\"mlx4_0\" (line 1): look first"));
-  EXPECT_THAT(verify(socket).sentence, Not(HasSubstr("NCCL_IB_HCA")));
-}
-
 TEST(LinkDown, OfAJobThatEndedCountsUntilThePortComesBack) {
   const auto port = [](const std::string& event) {
     return kWarn + "NET/IB : mlx5_7:1 Got async event: " + event + "\n";
@@ -209,18 +202,6 @@ TEST(UnreachableInterface, CountsUntilRanksHaveMetOverIt) {
   EXPECT_EQ(first_code(kInfo + "Bootstrap : Using eth0:10.0.0.1<0>\n" + start), "InitNotEnded");
   EXPECT_EQ(first_code(kInfo + "Bootstrap : Using eth0:10.0.0.1<0>\n" + start + end), "");
   EXPECT_EQ(first_code(kInfo + "Bootstrap : Using eth0:fe80::1%eth0<0>\n" + start + end), "");
-}
-
-TEST(InitNotEnded, IsToldOfTheCommunicatorsThatHaveNot) {
-  const auto init = [](const std::string& comm, const std::string& what) {
-    return kInfo + "comm " + comm + " rank 0 nranks 2 cudaDev 0 busId 1 - Init " + what + "\n";
-  };
-  std::string log;
-  for (int i = 0; i < 1000; ++i) log += init("0x" + std::to_string(i), "START");
-  EXPECT_EQ(read(log).initialising.size(), 256u);
-  for (int i = 0; i < 1000; ++i) log += init("0x" + std::to_string(i), "COMPLETE");
-  EXPECT_EQ(first_code(log), "");
-  EXPECT_EQ(first_code(log + init("0xa", "START")), "InitNotEnded");
 }
 
 TEST(PartlyUsed, IsTheListThatThePodWasGivenOrThatNcclReads) {
@@ -312,51 +293,6 @@ TEST(PortsEvent, IsFoundAtThePeerOfTheError) {
   tests::expect_golden("by its address", peers);
   EXPECT_THAT(verify(event("mlx5_5", "node-b:7:7") + completion("", "n:1:1", "node-b")).sentence,
               HasSubstr("whose peer node-b<4711> had it"));
-}
-
-const std::string kStatus12 =
-    "n:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4711> with status=12 opcode=0 "
-    "len=0 "
-    "vendor err 129 (Send) hca mlx5_0\n";
-
-TEST(LogVerify, ALogThatEndsBeforeTheInitialisationRunsOverNothing) {
-  const std::string begins = kInfo + "Bootstrap: Using eth0:10.0.0.1<0>\n" + kInfo +
-                             "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
-  EXPECT_TRUE(verify(begins).sentence.starts_with(
-      "NCCL found mlx5_0:1, and its log tells no failure, nor that the initialisation ended. "))
-      << verify(begins).sentence;
-}
-
-TEST(LogVerify, OnlyWhatStandsBehindTheCauseMayFollowFromIt) {
-  const std::string flushed =
-      "n:1:1 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<1> with status=5 opcode=0 len=0 "
-      "vendor err 249 (Recv)\n";
-  const std::string told = verify(flushed + kStatus12).sentence;
-  EXPECT_TRUE(told.starts_with("NoAnswer: ")) << told;
-  EXPECT_THAT(told, Not(HasSubstr("TransferFailed")));
-}
-
-TEST(LogVerify, AClosedConnectionSendsToTheOtherRanksLog) {
-  EXPECT_THAT(verify("n:1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer m<1>\n").sentence,
-              HasSubstr("a consequence, whose cause is in that rank's log."));
-}
-
-TEST(LogVerify, ARankWithoutALineIsNamedWhereTheLogHasSeveralHosts) {
-  const auto start = [](const std::string& host, int rank) {
-    return host + ":1:1 [0] NCCL INFO comm 0x1 rank " + std::to_string(rank) +
-           " nranks 3 cudaDev 0 busId 1 - Init START\n";
-  };
-  EXPECT_THAT(verify(start("a", 0) + start("b", 2)).sentence, HasSubstr("no line is of rank 1 of 3"));
-  EXPECT_THAT(verify(start("a", 0)).sentence, Not(HasSubstr("no line is of"))) << "the others have logs";
-}
-
-TEST(LogVerify, PytorchsLastErrorIsOfItsRank) {
-  const std::string error =
-      "torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled system error\n";
-  EXPECT_EQ(first_code("[rank0]: " + error +
-                       "[rank0]: Last error:\n[rank1]: loading\n[rank0]: Error: failed to "
-                       "extend /dev/shm/nccl-x to 9 bytes, error: No space left on device (28)\n"),
-            "SharedMemory");
 }
 
 }  // namespace

@@ -17,11 +17,8 @@
 namespace nccl_env::nccl_log_test {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 const std::vector<Value> kGiven{{"NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
                                 {"NCCL_IB_GID_INDEX", "3", Source::Node},
@@ -225,12 +222,8 @@ TEST(NcclLog, WhatNcclDoesMayContradictTheValue) {
                "a:1:1 [0] NCCL INFO Invalid value abc for NCCL_IB_TIMEOUT, using default 20.\n"),
       ElementsAre("NCCL_IB_HCA contradicted", "NCCL_IB_GID_INDEX contradicted",
                   "NCCL_SOCKET_IFNAME contradicted", "NCCL_IB_TIMEOUT contradicted"));
-}
-
-TEST(NcclLog, IntegersAreComparedAsNcclReadsThem) {
-  EXPECT_THAT(verdicts("a:1:1 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 18.\n",
-                       {{"NCCL_IB_TIMEOUT", "022", Source::Policy}}),
-              ElementsAre("NCCL_IB_TIMEOUT used"));
+  const auto found = verify("a:1:1 [0] NCCL INFO NET/IB: Dev 0 Port 1 qpn 1 mtu 5 GID 1 (0/1)\n").findings;
+  EXPECT_NE(std::ranges::find(found, Code::ValueContradicted, &Finding::code), found.end());
 }
 
 TEST(NcclLog, ASilentFallBackToSocketsIsTold) {
@@ -256,19 +249,6 @@ TEST(NcclLog, SocketsThatTheUserAskedForAreNoFallBack) {
     EXPECT_FALSE(verification.fell_back) << wish;
     tests::expect_golden(wish, verification.notes.at(0));
   }
-}
-
-TEST(NcclLog, OneRankOfEightIsFoundAmongThem) {
-  std::string log;
-  for (int rank = 0; rank < 8; ++rank) {
-    const std::string prefix =
-        "gpu-1:10" + std::to_string(rank) + ":200 [" + std::to_string(rank) + "] NCCL INFO ";
-    log += prefix + "NCCL_IB_TIMEOUT set by environment to " + (rank == 5 ? "14" : "22") + ".\n";
-  }
-  const LogVerification verification = verify(log);
-  EXPECT_EQ(verification.values[3].verdict, LogVerdict::Overridden);
-  tests::expect_golden(verification.values[3].evidence);
-  EXPECT_EQ(verification.values[3].line, 6u);
 }
 
 TEST(NcclLog, RanksThatWriteIntoOneLineAreToldApart) {
@@ -297,13 +277,6 @@ TEST(NcclLog, AListOf32HcasIsCutByNcclItself) {
               ElementsAre("NCCL_IB_HCA overridden"));
 }
 
-TEST(NcclLog, AnHcaThatIsLeftOutIsNamed) {
-  const LogVerification verification =
-      verify("a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n");
-  EXPECT_EQ(verification.values[0].verdict, LogVerdict::PartlyUsed);
-  tests::expect_golden(verification.values[0].evidence);
-}
-
 TEST(NcclLog, MemoryIsBounded) {
   NcclLogReader reader;
   for (int i = 0; i < 20000; ++i) {
@@ -328,14 +301,6 @@ TEST(NcclLog, ALineOfSlashesIsReadInOnePass) {
   for (int i = 0; i < 5000; ++i) devices += "[0]d" + std::to_string(i) + ":1/RoCE ";
   EXPECT_EQ(read(devices).log().devices.size(), 256u);
   EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC);
-}
-
-TEST(NcclLog, JunkIsNotNccls) {
-  std::string junk;
-  for (int i = 0; i < 4096; ++i) junk += static_cast<char>((i * 7919) % 256);
-  EXPECT_EQ(read(junk).log().nccl_lines, 0u);
-  EXPECT_THAT(render_text(verify(junk), read(junk).log()),
-              AllOf(HasSubstr("not seen"), Not(HasSubstr("\x01"))));
 }
 
 class GivenValues : public ::testing::Test {

@@ -73,14 +73,6 @@ TEST(RankLogs, TheCauseStandsBeforeItsConsequencesInWhateverOrder) {
   EXPECT_EQ(first_of(ranks), "r2");
 }
 
-TEST(RankLogs, OfTwoCausesTheEarlierIsFirst) {
-  const auto lost = [](const std::string& name, const std::string& time) {
-    return rank_of(name, healthy(name) + "[2026-03-01 " + time + "] " + name +
-                             ":1:1 [0] x.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error\n");
-  };
-  EXPECT_EQ(first_of({lost("r0", "10:00:09"), lost("r1", "10:00:01"), rank_of("r2", healthy("r2"))}), "r1");
-}
-
 TEST(RankLogs, APortsEventIsTheCauseOfErrorsThatNameItsRankAsPeer) {
   const auto at = [](const std::string& name, int number) {
     return healthy(name, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE", number);
@@ -155,16 +147,6 @@ TEST(RankLogs, AVersionWithoutItsBuildIsTheSame) {
   EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("NcclVersionsDiffer"));
 }
 
-TEST(RankLogs, WithDifferencesDoNotAgree) {
-  const auto index = [](const std::string& name, const std::string& number) {
-    return rank_of(name,
-                   healthy(name) + line(name, "NET/IB: Dev 0 Port 1 qpn 47 mtu 5 GID " + number + " (0/1)"));
-  };
-  const RanksVerification verification = verify_ranks({index("r0", "3"), index("r1", "1"), index("r2", "3")});
-  EXPECT_TRUE(is_good(verification.findings));
-  EXPECT_EQ(verification.sentence, "The logs of 3 ranks tell no failure.");
-}
-
 TEST(RankLogs, WithValuesThatHaveToBeEqualDoNotAgree) {
   std::vector<RankLog> ranks;
   for (const std::string name : {"r0", "r1", "r2"}) {
@@ -215,17 +197,6 @@ TEST(RankLogs, AnotherVersionIsToldAndAnotherIndexIsOnlyShown) {
   EXPECT_EQ(first_of(ranks), "r0");
 }
 
-TEST(RankLogs, OfAnotherNetworkThanTheFabricAreTold) {
-  std::vector<RankLog> ranks{
-      rank_of("r0", healthy("r0")),
-      rank_of("r1", line("r1", "NET/IB : No device found.") + line("r1", "Using network Socket"))};
-  const RanksVerification verification = verify_ranks(ranks);
-  EXPECT_FALSE(is_good(verification.findings));
-  EXPECT_EQ(first_of(ranks), "r1");
-  EXPECT_THAT(verification.sentence,
-              HasSubstr("network Socket instead of IB: NET/IB found no device there."));
-}
-
 TEST(RankLogs, WhoseBootstrapsAreOfUnlikeNetworksDoNotAgree) {
   const auto rank = [](const std::string& name, const std::string& interface, const std::string& state) {
     return rank_of(name, line(name, "Bootstrap : Using " + interface + "<0>") +
@@ -264,12 +235,6 @@ TEST(RankLogs, AFileWithoutALineIsToldWhereOthersWait) {
   ranks[1].by_hand = true;
   EXPECT_THAT(render_text(verify_ranks(ranks), ranks),
               HasSubstr("r2: no line of NCCL's, though others wait"));
-}
-
-std::string member(const std::string& name, int rank, int ranks, const std::string& state,
-                   const std::string& id = "0x5ea1") {
-  return line(name, "ncclCommInitRank comm 0x1 rank " + std::to_string(rank) + " nranks " +
-                        std::to_string(ranks) + " cudaDev 0 busId 1 commId " + id + " - Init " + state);
 }
 
 TEST(RankLogs, OnInfiniBandBesideRoceCannotConnect) {
@@ -329,14 +294,6 @@ TEST(RankLogs, ALogThatCannotBeReadIsNamedInItsRow) {
   EXPECT_EQ(json["ranks"].size(), 3u);
   EXPECT_EQ(json["ranks"][0]["problem"], "get pods/log ml/r0: 403");
   EXPECT_EQ(json["ranks"][1]["log"]["networks"][0], "IB");
-}
-
-TEST(RankLogs, ThatWaitForARankWithoutALogNameItsNumber) {
-  const auto rank = [](const std::string& name, int number) {
-    return rank_of(name, healthy(name) + member(name, number, 4, "START"));
-  };
-  EXPECT_THAT(verify_ranks({rank("r0", 0), rank("r1", 1), rank("r3", 3)}).sentence,
-              HasSubstr("no log here is of rank 2 of 4"));
 }
 
 }  // namespace
