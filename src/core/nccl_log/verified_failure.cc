@@ -170,7 +170,16 @@ std::optional<std::size_t> find_cause(const std::vector<VerifiedFailure>& failur
     if (!failures[i].counts) continue;
     if (!cause || failures[i].failure.nearness() < failures[*cause].failure.nearness()) cause = i;
   }
-  if (!cause || !failures[*cause].failure.is_port_event()) return cause;
+  if (!cause) return cause;
+  // A rank that ended for what an unknown line says is silent, too, and refuses connections.
+  if (failures[*cause].failure.may_follow_end()) {
+    const auto unknown = std::ranges::find_if(failures, [&](const VerifiedFailure& each) {
+      return each.counts && each.failure.code == Code::UnknownWarning &&
+             each.failure.line < failures[*cause].failure.line;
+    });
+    if (unknown != failures.end()) return static_cast<std::size_t>(unknown - failures.begin());
+  }
+  if (!failures[*cause].failure.is_port_event()) return cause;
   for (std::size_t i = *cause; i < failures.size(); ++i) {
     const auto belongs = [&](const VerifiedFailure& error) {
       return bond_of(failures[i].failure, error.failure, log) != Bond::None;
