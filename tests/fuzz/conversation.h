@@ -108,6 +108,7 @@ inline void check_conversation(net::ServerOptions options, const net::ServerHand
   for (auto* deadline : {&options.header_timeout, &options.body_timeout, &options.write_timeout,
                          &options.linger_timeout, &options.idle_timeout})
     *deadline = std::chrono::hours(1);
+  options.turn = std::chrono::milliseconds(0);
   const std::size_t step = take_byte(input) + 1U;
   std::string whole = converse(options, handlers, input, input.size());
   std::string cut = converse(options, handlers, input, step);

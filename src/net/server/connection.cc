@@ -22,9 +22,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-// Between pipelined requests, which no API server sends: of 1024 connections that send nothing else, small
-// ones take one CPU.
-constexpr std::chrono::milliseconds kTurn{10};
 constexpr int kFairReads = 32;  // 0.5 MiB of full records
 // TLS records in a row that bring no byte of a request: as BoringSSL allows (Go: 16). No honest client sends
 // two.
@@ -164,12 +161,12 @@ bool Connection::has_heard() const {
   return ssl_ && BIO_number_read(SSL_get_rbio(ssl_.get())) > 0;
 }
 
-asio::awaitable<bool> Connection::wait_input(bool here) {
+asio::awaitable<bool> Connection::wait_input(bool here, std::chrono::milliseconds turn) {
   // Pending may be a first request, which came with the end of the handshake.
   const bool pending = ssl_ && SSL_has_pending(ssl_.get());
   if (!here && !pending) co_return co_await ready(Io::WantRead);
-  asio::steady_timer turn(socket_.get_executor(), here ? kTurn : std::chrono::milliseconds(0));
-  co_await turn.async_wait(kAsTuple);
+  asio::steady_timer timer(socket_.get_executor(), here ? turn : std::chrono::milliseconds(0));
+  co_await timer.async_wait(kAsTuple);
   co_return !aborted_;
 }
 

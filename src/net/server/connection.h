@@ -5,6 +5,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -34,7 +35,7 @@ class Connection {
 
   // True when there may be something to read; false after abort(). `here`: some input has been read already;
   // that is pipelined, and waits while other connections have their turn.
-  boost::asio::awaitable<bool> wait_input(bool here);
+  boost::asio::awaitable<bool> wait_input(bool here, std::chrono::milliseconds turn);
   // How many bytes came, at least one; 0: the client sends no more, or the connection is broken.
   boost::asio::awaitable<std::size_t> read_some(char* data, std::size_t size);
   // False: the connection is broken.

@@ -156,7 +156,7 @@ asio::awaitable<bool> Session::read_head(std::optional<HttpResponse>& refused) {
   head_ = RequestHead{};
   // A connection's first request has the idle time, too: clients open connections in reserve.
   enter(Stage::Idle);
-  const bool input = co_await connection_.wait_input(buffers_ != nullptr);
+  const bool input = co_await connection_.wait_input(buffers_ != nullptr, worker_.shared.options.turn);
   if (!input) co_return false;
   if (!buffers_) buffers_ = worker_.take_buffers();
   const std::size_t limit = worker_.shared.options.max_header;
