@@ -18,14 +18,9 @@ Subject Facts::subject_at(int line) const {
   return subject;
 }
 
-void Facts::problem(int line, std::string message, Code code) {
+void Facts::problem(int line, std::string message) {
   if (++problem_count > kMostProblems) return;
-  problems.push_back({code, Severity::Error, subject_at(line), std::move(message)});
-}
-
-void Facts::note(int line, std::string message, Code code) {
-  if (notes.size() == kMostProblems) return;
-  notes.push_back({code, Severity::Warning, subject_at(line), std::move(message)});
+  problems.push_back({Code::ListingLine, Severity::Error, subject_at(line), std::move(message)});
 }
 
 PortFacts* Facts::find(std::string_view hca, int number) {

@@ -4,15 +4,11 @@
 // each port its valid GID rows: "GID[  1]:   ::ffff:10.22.116.221, RoCE v2" (older ones: no type).
 #include <algorithm>
 
-#include "nccl_env/core/text/join.h"
 #include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {
 namespace {
-
-// A PCI device id, printed as a decimal number.
-constexpr int kMostDeviceType = 65535;
 
 bool is_plain_key(std::string_view key) {  // fw_ver, max_mr_size, …
   return std::all_of(key.begin(), key.end(),
@@ -66,7 +62,6 @@ class IbvDevinfoReader : public Reader {
  private:
   void open(const Line& line, std::string_view hca, Facts& facts);
   void end_port();
-  void leave_cut_rows(Facts& facts);
   bool read_field(const Line& line, const KeyValue& field, Facts& facts);
   void read_port(const Line& line, std::string_view value, Facts& facts);
   bool read_port_field(const Line& line, const KeyValue& field, Facts& facts);
@@ -75,7 +70,6 @@ class IbvDevinfoReader : public Reader {
   void read_state(const Line& line, std::string_view value, Facts& facts);
   void read_row(const Line& line, const KeyValue& field, Facts& facts);
   void set_transport(Port& port) const;
-  static void check_types(const PortFacts& told, Facts& facts);
   // Reports that the block ends without `what`.
   void missing(const std::string& what, Facts& facts) const;
   void check(Facts& facts) const;
@@ -91,17 +85,13 @@ class IbvDevinfoReader : public Reader {
   std::optional<std::string> guid_;  // of the system image
   std::optional<int> count_;         // of ports, as announced
   int counted_at_ = 0;
-  std::optional<int> device_type_;
   std::optional<double> lanes_;  // of the port at hand
   bool verbose_ = false;         // the port at hand shows lines of -v …
   bool has_speed_ = false;       // … and active_speed, the last one before its GIDs
-  std::size_t fewest_rows_ = 0;  // that a port before has, of those that have any
 };
 
 void IbvDevinfoReader::open(const Line& line, std::string_view hca, Facts& facts) {
-  const std::size_t fewest = fewest_rows_;
   *this = IbvDevinfoReader();
-  fewest_rows_ = fewest;
   open_ = true;
   hca_ = hca;
   last_ = line.number;
@@ -113,30 +103,15 @@ void IbvDevinfoReader::open(const Line& line, std::string_view hca, Facts& facts
 // Another port or device follows: the lines of the port at hand are complete.
 void IbvDevinfoReader::end_port() {
   PortFacts* told = port();
-  if (told == nullptr || !verbose_ || !has_speed_) return;
-  const std::size_t rows = told->rows.size();
-  if (rows == 0) told->no_gid = true;
-  if (rows > 0) fewest_rows_ = fewest_rows_ == 0 ? rows : std::min(fewest_rows_, rows);
-}
-
-// The last port of a listing may have been cut within its rows, which stand last.
-void IbvDevinfoReader::leave_cut_rows(Facts& facts) {
-  PortFacts* told = port();
-  if (told == nullptr || told->no_gid || told->rows.size() >= fewest_rows_) return;
-  facts.note(last_, "the listing ends here with " + count_of(told->rows.size(), "row") + " of " +
-                        printable(hca_, 60) +
-                        ", where each port before has more: its rows count as not known");
-  told->rows.clear();
+  if (told != nullptr && verbose_ && has_speed_ && told->rows.empty()) told->no_gid = true;
 }
 
 bool IbvDevinfoReader::read_field(const Line& line, const KeyValue& field, Facts& facts) {
   if (field.key == "transport") {
     read_transport(line, field.value, facts);
-  } else if (field.key == "vendor_part_id") {
-    device_type_ = read_number(field.value, kMostDeviceType);
   } else if (field.key == "sys_image_guid") {
     const auto guid = parse_guid(field.value);
-    if (!guid) facts.note(line.number, "expected a GUID of 16 hex digits, not " + quote(field.value));
+    if (!guid) facts.problem(line.number, "expected a GUID of 16 hex digits, not " + quote(field.value));
     const bool is_zero = field.value.find_first_not_of("0:") == field.value.npos;
     if (guid && !is_zero) state(guid_, *guid, line, facts);
   } else if (field.key == "board_id") {
@@ -197,7 +172,7 @@ bool IbvDevinfoReader::read_port_field(const Line& line, const KeyValue& field, 
     verbose_ = true;
   } else if (field.key == "gid_tbl_len") {
     const auto length = read_number(field.value, kMaxGidIndex + 1);
-    if (!length) facts.note(line.number, "expected a GID table length, not " + quote(field.value));
+    if (!length) facts.problem(line.number, "expected a GID table length, not " + quote(field.value));
     if (length) state(told->port.gid_table_length, *length, line, facts);
   } else if (field.key == "active_width") {
     lanes_ = lanes_of(field.value);
@@ -249,7 +224,7 @@ void IbvDevinfoReader::read_state(const Line& line, std::string_view value, Fact
 void IbvDevinfoReader::read_row(const Line& line, const KeyValue& field, Facts& facts) {
   PortFacts& told = *port();
   const auto refuse = [&](const std::string& what) {
-    if (!told.unread) told.unread = {line.number, "expected GID[INDEX]: GID[, RoCE v1|RoCE v2]: " + what};
+    facts.problem(line.number, "expected GID[INDEX]: GID[, RoCE v1|RoCE v2]: " + what);
   };
   const auto bracket = field.key.find(']');
   const auto inner = bracket == field.key.npos ? "" : trim(field.key.substr(4, bracket - 4));
@@ -290,25 +265,6 @@ void IbvDevinfoReader::set_transport(Port& port) const {
   if (port.link_layer == LinkLayer::InfiniBand) port.transport = Transport::InfiniBand;
 }
 
-// ibv_devinfo prints the type of all rows of a port, or, in older versions, of none. A row outside of the
-// table has lost a digit, or won one.
-void IbvDevinfoReader::check_types(const PortFacts& told, Facts& facts) {
-  const RowFacts* typed = nullptr;
-  const RowFacts* untyped = nullptr;
-  for (const auto& [index, row] : told.rows) {
-    (row.row.type ? typed : untyped) = &row;
-    if (told.port.gid_table_length && index >= *told.port.gid_table_length) {
-      facts.problem(row.line, "row " + std::to_string(index) + " of " + name_of(told.port) +
-                                  " is outside the table of " + std::to_string(*told.port.gid_table_length) +
-                                  " rows");
-    }
-  }
-  if (typed != nullptr && untyped != nullptr) {
-    facts.problem(untyped->line, "the row ends without its type, which that of index " +
-                                     std::to_string(typed->row.index) + " has");
-  }
-}
-
 void IbvDevinfoReader::missing(const std::string& what, Facts& facts) const {
   if (facts.problem_count != problems_before_) return;  // what is missing may be in the line that was refused
   facts.problem(last_, "the block of " + quote(hca_) + " ends here without " + what);
@@ -323,7 +279,6 @@ void IbvDevinfoReader::check(Facts& facts) const {
     const std::string name = " of port " + std::to_string(told.port.number);
     if (!told.port.state) return missing("the state" + name, facts);
     if (!told.port.link_layer) return missing("the link layer" + name, facts);
-    check_types(told, facts);
   }
   if (*count_ != static_cast<int>(ports_.size())) {
     facts.problem(last_, "the block of " + quote(hca_) + " ends here with " + std::to_string(ports_.size()) +
@@ -338,12 +293,10 @@ void IbvDevinfoReader::finish(Facts& facts) {
   open_ = false;
   check(facts);
   if (facts.problem_count != problems_before_) return;
-  leave_cut_rows(facts);
   for (PortFacts& told : ports_) {
     set_transport(told.port);
     told.port.sys_image_guid = guid_;
     told.port.board_id = board_;
-    told.device_type = device_type_;
     facts.add(std::move(told));
   }
 }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "answers.h"
 #include "nccl_env/core/text/strict.h"
 #include "ports.h"
 #include "reader.h"
@@ -18,8 +17,15 @@ namespace {
 // The 4096 rows of a table take 400 kB in the widest format.
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20U;
 constexpr std::size_t kMaxLineBytes = 4096;
-constexpr std::size_t kMaxSamples = 5;
-constexpr std::size_t kSampleBytes = 100;
+
+// True where libibverbs or ibv_devinfo says that it found nothing, or cannot use what it found: what follows
+// is not the whole node.
+bool is_failure(const Line& line) {
+  const std::string_view text = line.text;
+  return text.starts_with("No IB devices found") || text.starts_with("Failed to get IB devices list") ||
+         text.starts_with("Failed to open device") ||
+         (text.starts_with("libibverbs") && text.find(" does not support the kernel ABI of ") != text.npos);
+}
 
 // Finds the tool whose listing the file is, and hands each line to its reader.
 class FileReader {
@@ -35,7 +41,6 @@ class FileReader {
  private:
   void read_line(const Line& line);
   bool offer(const Line& line);
-  void skip(const Line& line);
 
   Facts& facts_;
   ImportReport& report_;
@@ -59,7 +64,7 @@ void FileReader::read(std::string_view text) {
     }
   }
   if (open_ != nullptr) open_->finish(facts_);
-  if (facts_.ports.empty() && facts_.problem_count == 0 && facts_.answers.count == 0)
+  if (facts_.ports.empty() && facts_.problem_count == 0)
     facts_.problem(0, "expected a listing with at least one port");
 }
 
@@ -69,7 +74,9 @@ void FileReader::read_line(const Line& line) {
     ++report_.skipped_lines;
     return;
   }
-  if (take_answer(line, facts_) || offer(line)) return;
+  if (is_failure(line))
+    return facts_.problem(line.number, "the tool could not read what is there: " + quote(line.text));
+  if (offer(line)) return;
   if (looks_like_listing(line)) {
     facts_.problem(
         line.number,
@@ -77,7 +84,7 @@ void FileReader::read_line(const Line& line) {
         "or is mangled: " +
             quote(line.text));
   } else {
-    skip(line);
+    ++report_.skipped_lines;
   }
 }
 
@@ -91,12 +98,6 @@ bool FileReader::offer(const Line& line) {
   facts_.problem(line.number,
                  "another tool's listing: a file holds that of one. It begins with " + quote(line.text));
   return true;
-}
-
-void FileReader::skip(const Line& line) {
-  ++report_.skipped_lines;
-  if (report_.samples.size() < kMaxSamples)
-    report_.samples.push_back({line.number, printable(line.text, kSampleBytes)});
 }
 
 }  // namespace
@@ -119,12 +120,10 @@ ImportOutcome import_listing(const ListingFile& file, const ImportOptions& optio
   report.table.name = options.node;
   report.table.node_interface = options.node_interface;
   report.table.ports = listing::make_ports(facts);
-  listing::tell_answers(facts);
   if (facts.problem_count > 0) {
     const std::size_t more = facts.problem_count - facts.problems.size();
     return {std::nullopt, std::move(facts.problems), more};
   }
-  report.notes = std::move(facts.notes);
   return {std::move(report), {}, 0};
 }
 

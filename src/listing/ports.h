@@ -7,7 +7,7 @@
 
 namespace nccl_env::listing {
 
-// Returns the ports in the order in which the listing names them. Tells of rows that could not be read.
-std::vector<Port> make_ports(Facts& facts);
+// Returns the ports in the order in which the listing names them.
+std::vector<Port> make_ports(const Facts& facts);
 
 }  // namespace nccl_env::listing

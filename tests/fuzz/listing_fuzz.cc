@@ -32,10 +32,6 @@ FUZZ_TARGET(listing) {
     require(!problem.sentence.empty() && is_printable(sentence), "a problem is a printable sentence");
   }
   if (!outcome.report) return;
-  for (const SkippedLine& line : outcome.report->samples)
-    require(is_printable(line.text), "printable samples");
-  for (const Finding& note : outcome.report->notes)
-    require(is_printable(line_of(note)), "a note is a printable sentence");
   const auto written = to_json(outcome.report->table);
   const auto again = parse_node_fabric(unordered(written));
   require(again && to_json(*again) == written, "an imported table can be read");

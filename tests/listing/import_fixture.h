@@ -24,13 +24,6 @@ inline std::vector<std::string> problems_of(const ImportOutcome& outcome) {
   return problems;
 }
 
-inline std::vector<std::string> notes_of(const ImportOutcome& outcome) {
-  std::vector<std::string> notes;
-  if (!outcome.report) return {"refused"};
-  for (const auto& note : outcome.report->notes) notes.push_back(line_of(note));
-  return notes;
-}
-
 // The table of a text that must be accepted; an empty one where it isn't.
 inline NodeFabric table_of(std::string text) {
   const auto outcome = import_text(std::move(text));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Import of a listing: the text of show_gids, ibv_devinfo or rdma link as people paste it into tickets
-// becomes a NodeFabric (docs/reference/node-fabric.md). A half-read listing would give a wrong table: what
-// depends on a line that should have been understood and is not, stays unknown, with a note. If ports
-// themselves depend on it, or a tool says that nothing can be used here, there is no table.
+// becomes a NodeFabric (docs/reference/node-fabric.md). A half-read listing would give a wrong table: where a
+// line should have been understood and is not, or a tool says that it could not use what is there, there is
+// no table.
 //
 //   text ----> [ Line ]* ----> [ Reader ], that of its tool ----> [ Facts ] of ports, with their lines
 //                                                                    |
@@ -32,23 +32,14 @@ struct ImportOptions {
   std::optional<std::string> node_interface;  // listings don't say it
 };
 
-struct SkippedLine {
-  int line = 0;
-  std::string text;  // cut, printable ASCII
-};
-
 struct ImportReport {
-  NodeFabric table;                  // without a time: never stale
-  int skipped_lines = 0;             // not blank and not of the listing: prompts, notes, comments
-  std::vector<SkippedLine> samples;  // the first few of them, comments left out
-  // Warnings, the first 99: what was read in part (ListingLine), and what a tool says cannot be used.
-  std::vector<Finding> notes;
+  NodeFabric table;       // without a time: never stale
+  int skipped_lines = 0;  // not blank and not of the listing: prompts, notes, comments
 };
 
 struct ImportOutcome {
   std::optional<ImportReport> report;  // absent if there is a finding
-  // ListingLine: the first 99, in reading order; rows of unknown ports last. NoGidHere, NoDevices and
-  // LibraryTooOld where a tool's answer is that. The subject is the file, its path the line, from 1; about an
+  // ListingLine: the first 99, in reading order. The subject is the file, its path the line, from 1; about an
   // option there is neither. The sentence, which is printable ASCII, says what was expected.
   std::vector<Finding> findings;
   std::size_t more = 0;  // further ones, which are only counted

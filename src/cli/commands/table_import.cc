@@ -43,20 +43,10 @@ bool is_table(std::string_view text) {
   return text.starts_with(kOfTable) || text.find("\n" + std::string(kOfTable)) != text.npos;
 }
 
-void tell_skipped(const std::string& file, const ImportReport& report, std::ostream& err) {
+void tell_skipped(const ImportReport& report, std::ostream& err) {
   if (report.skipped_lines == 0) return;
   err << "nccl-env: skipped " << count_of(report.skipped_lines, "line")
       << (report.skipped_lines == 1 ? " that belongs" : " that belong") << " to no listing\n";
-  for (const SkippedLine& line : report.samples)
-    err << "  " << printable(file) << ':' << line.line << ": " << printable(line.text) << '\n';
-}
-
-void tell_notes(const ImportReport& report, std::ostream& err) {
-  std::size_t told = 0;
-  for (const Finding& note : report.notes) {
-    if (told++ < kMostTold) err << printable(line_of(note)) << '\n';
-  }
-  if (told > kMostTold) err << "and " << told - kMostTold << " more\n";
 }
 
 // Says where no port has the interface that is given as the node's own: it may be misspelt.
@@ -86,9 +76,8 @@ int import_tables(const ImportArguments& arguments, const Console& terminal) {
   }
   if (told > kMostTold) terminal.err << "and " << told - kMostTold + outcome.more << " more\n";
   if (!outcome.report) return program::code_of(outcome.findings);
-  tell_notes(*outcome.report, terminal.err);
   tell_strange(node_interface, outcome.report->table, terminal.err);
-  tell_skipped(name, *outcome.report, terminal.err);
+  tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
   terminal.out << (terminal.form == "json" ? table.dump(2, ' ', true) + "\n" : to_yaml(table));
   return program::kDone;
@@ -101,8 +90,7 @@ void add_table_import(CommandLine& line, CLI::App& parent) {
       parent,
       {"import",
        "Turn what show_gids, ibv_devinfo or rdma link printed on a node into a NodeFabric. A listing of no "
-       "known form is refused, FILE:LINE, exit 1; of a row that cannot be read a note tells what stays "
-       "unknown.",
+       "known form, or with a row that cannot be read, is refused, FILE:LINE, exit 1.",
        "nccl-env table import --node gpu-1 --node-interface eth0 gids.txt",
        {"yaml"}},
       import_tables);
