@@ -98,23 +98,6 @@ void merge_ports(std::vector<Finding>& findings) {
   findings = std::move(merged);
 }
 
-// Slow ports of a whole node, or of half a pool, have one cause, which is hardly a cable.
-void judge_slow_nodes(const std::vector<NodeView>& views, std::vector<Finding>& findings) {
-  std::map<std::string_view, const NodeView*> by_name;
-  for (const NodeView& view : views) by_name.emplace(view.table->name, &view);
-  for (Finding& finding : findings) {
-    if (finding.code != Code::RateLow) continue;
-    const auto node = by_name.find(finding.subject.name);
-    const std::size_t ports = finding.subject.parts.size();
-    const bool whole = finding.subject.kind == "Pool" ||
-                       (node != by_name.end() && ports > 1 && ports >= node->second->fabric.size());
-    if (whole)
-      finding.remedy =
-          "Ports that are slow alike are hardly so by their cables: compare driver, firmware and settings "
-          "(mlxlink, ethtool) and the speed of the switch's ports with those of good ones.";
-  }
-}
-
 bool is_cause(const Finding& finding) {
   const Code code = finding.code;
   return finding.severity != Severity::Info && (code == Code::PortDown || code == Code::HcaMissing ||
@@ -238,7 +221,6 @@ Diagnosis diagnose(const DoctorInput& input) {
   doctor::check_bare(views, findings);
   merge_ports(findings);
   drop_consequences(findings);
-  judge_slow_nodes(views, findings);
   const std::set<const NodeView*> told = fold_into_causes(views, findings);
   for (const PoolView& pool : pools) {
     doctor::Report report(pool, input, findings);

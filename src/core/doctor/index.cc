@@ -15,22 +15,10 @@ struct Rows {
   std::vector<int> usable;      // indexes
   bool known = false;           // false: nothing may be concluded from their absence
   bool only_v1 = true;          // all that are filled
-  bool foreign = false;         // a row's netdev is up with another address than the row's
   bool v4 = false, v6 = false;  // of the usable ones
   bool v1_address = false;      // a row of RoCE v1 has an address
   std::string why;              // where none is usable: why the last row is not
 };
-
-bool is_foreign(const NodeView& node, const GidRow& row) {
-  const Interface* interface = row.netdev ? node.interfaces.find(*row.netdev) : nullptr;
-  if (!interface || interface->up == false || !interface->addresses || row.type != GidType::RoCEv2 ||
-      row.gid.is_zero() || row.gid.is_link_local() ||
-      node.interfaces.carries(*interface, row.address.value_or(row.gid.address())))
-    return false;
-  // An IPv6 address may be no more than the link's own.
-  return std::ranges::any_of(*interface->addresses,
-                             [](const InterfaceAddress& each) { return each.address.is_v4(); });
-}
 
 Rows rows_of(const NodeView& node, const Port& port) {
   Rows rows;
@@ -45,7 +33,6 @@ Rows rows_of(const NodeView& node, const Port& port) {
     if (verdict.usable) (row.gid.is_v4_mapped() ? rows.v4 : rows.v6) = true;
     rows.v1_address = rows.v1_address || (row.type == GidType::RoCEv1 && row.gid.is_v4_mapped());
     rows.only_v1 = rows.only_v1 && (row.gid.is_zero() || row.type == GidType::RoCEv1);
-    rows.foreign = rows.foreign || (!verdict.usable && is_foreign(node, row));
     if (!verdict.usable && !row.gid.is_zero())
       rows.why = "row " + std::to_string(row.index) + ": " + verdict.why;
   }
@@ -56,14 +43,9 @@ constexpr const char* kOnlyV1 =
     "The port has rows of RoCE v1 alone, as a card or driver without v2 has: compare firmware and driver "
     "with a good node's (ibv_devinfo, modinfo).";
 
-constexpr const char* kStaleRow =
-    "The netdev is up and has an address; the GID row holds another. Compare `ip addr` with `show_gids`, set "
-    "the netdev down and up, which fills its rows anew, else reload the driver.";
-
 // "": the code's.
 std::string remedy_for(const Port& port, const Rows& rows) {
-  if (rows.only_v1 && !port.gids->empty()) return kOnlyV1;
-  return rows.foreign ? kStaleRow : "";
+  return rows.only_v1 && !port.gids->empty() ? kOnlyV1 : "";
 }
 
 using Served = std::pair<std::size_t, std::size_t>;  // usable, known

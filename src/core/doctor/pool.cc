@@ -8,12 +8,10 @@
 #include <tuple>
 
 #include "choose/card.h"
-#include "choose/node_traffic.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
-#include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::doctor {
@@ -290,31 +288,6 @@ void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
   if (!left.empty()) pool.extra[&node] = left;
 }
 
-// True for a node with the model's hardware under other names: a name stands there for another kind of part.
-bool is_misnamed(const NodeView& node, const NodeView& model) {
-  if (node.shape != model.shape) return false;
-  std::map<std::string, std::string> kinds;
-  for (const Port* port : model.parts) kinds[port_name(*model.table, *port)] = kind_of(*port);
-  return std::ranges::any_of(node.parts, [&](const Port* port) {
-    const auto found = kinds.find(port_name(*node.table, *port));
-    return found != kinds.end() && found->second != kind_of(*port);
-  });
-}
-
-// The parts of each kind in their order.
-void match_by_kind(const NodeView& node, const NodeView& model, std::size_t position, PoolView& pool) {
-  std::map<std::string, std::vector<const Port*>> left;
-  for (const Port* port : sorted_parts(node, false)) left[kind_of(*port)].push_back(port);
-  for (const Port* port : sorted_parts(model, false)) {
-    std::vector<const Port*>& alike = left[kind_of(*port)];
-    const std::string name = port_name(*model.table, *port);
-    const Port* own = alike.front();
-    std::ranges::find(pool.rails, name, &Rail::name)->ports[position] = own;
-    if (port_name(*node.table, *own) != name) pool.renamed.push_back({&node, {name, own}});
-    alike.erase(alike.begin());
-  }
-}
-
 void match_by_position(const NodeView& node, std::size_t position, PoolView& pool) {
   const std::vector<const Port*> parts = sorted_parts(node, false);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -350,60 +323,31 @@ bool has_address(const NodeView& node, const Port& port) {
                              [&](const GidRow& row) { return judge_row(node.interfaces, row, {}).usable; });
 }
 
-// The policy wants more ports than are up, or names the port by more than a glob that takes all.
-bool is_wanted(const NodeView& node, const Port& port) {
-  if (node.reason == Reason::TooFewPorts) return true;
-  const FabricRule* rule = fabric_rule(*node.policy, *node.table).rule;
-  return rule && std::ranges::any_of(rule->hcas, [&](const std::string& glob) {
-           return glob.find_first_of("*?") == glob.npos && glob_matches(glob, port.hca);
-         });
-}
-
 // Ports without a cable are no fault on most nodes of a pool: nothing tells that they were ever up, and they
 // have no address, or are the second ports of their cards.
-struct Spares {
-  std::size_t first = 0, second = 0;  // on how many nodes
-};
-
-Spares count_spares(const PoolView& pool, const Rail& rail, Timestamp now) {
-  Spares spares;
-  for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-    const NodeView& node = *pool.nodes[i];
-    const Port* port = rail.ports[i];
-    if (!port || !is_down(*port) || (port->state_since && now - *port->state_since < kLately) ||
-        is_wanted(node, *port))
-      continue;
-    if (is_second_port(node, *port)) {
-      ++spares.second;
-    } else if (!has_address(node, *port)) {
-      ++spares.first;
-    }
-  }
-  return spares;
+bool is_spare(const NodeView& node, const Port& port, Timestamp now) {
+  const bool lately = port.state_since && now - *port.state_since < kLately;
+  return is_down(port) && !lately && (is_second_port(node, port) || !has_address(node, port));
 }
 
 // Marks the rails that are fabric on most nodes that have them; of one or two nodes, on any. A rail of spare
-// ports is none, unless it makes the others a usual number of rails, or the whole fabric has no cable.
+// ports is none, unless the whole fabric has no cable.
 void mark_fabric(PoolView& pool, Timestamp now) {
-  std::vector<Rail*> fabric, cabled, odd;
+  std::vector<Rail*> fabric, cabled;
   for (Rail& rail : pool.rails) {
-    std::size_t count = 0, there = 0;
+    std::size_t count = 0, there = 0, spare = 0;
     for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-      if (!rail.ports[i] || pool.nodes[i]->fabric.empty()) continue;  // where nothing tells the fabric
+      const NodeView& node = *pool.nodes[i];
+      if (!rail.ports[i]) continue;
+      spare += is_spare(node, *rail.ports[i], now) ? 1 : 0;
+      if (node.fabric.empty()) continue;  // where nothing tells the fabric
       ++there;
-      count += has(pool.nodes[i]->fabric, rail.ports[i]) ? 1 : 0;
+      count += has(node.fabric, rail.ports[i]) ? 1 : 0;
     }
     if (pool.small() ? count == 0 : there < 2 || count * 2 <= there) continue;
     fabric.push_back(&rail);
-    const Spares spares = count_spares(pool, rail, now);
-    if ((spares.first + spares.second) * 2 <= count) {
-      cabled.push_back(&rail);
-    } else if (spares.second == 0) {
-      odd.push_back(&rail);
-    }
+    if (spare * 2 <= count) cabled.push_back(&rail);
   }
-  if (!is_usual_count(cabled.size()) && is_usual_count(cabled.size() + odd.size()))
-    cabled.insert(cabled.end(), odd.begin(), odd.end());
   for (Rail* rail : cabled.empty() ? fabric : cabled) rail->fabric = true;
 }
 
@@ -421,8 +365,6 @@ void match_rails(PoolView& pool, Timestamp now) {
     const NodeView& node = *pool.nodes[i];
     if (!pool.by_name) {
       match_by_position(node, i, pool);
-    } else if (is_misnamed(node, *model)) {
-      match_by_kind(node, *model, i, pool);
     } else {
       match_by_name(node, i, pool);
     }

@@ -170,42 +170,15 @@ struct Standing {
   void add(const Port& port) { ++(is_down(port) ? down : up); }
 };
 
-// A port that is down, among the others.
-struct DownPort {
-  const Port& port;
-  bool netdev_set_down;
-  const Standing& node;  // the fabric's ports of its node
-  const Standing& rail;
-  bool small;  // a pool too small to judge the rail
-};
-
-// First what may be seen, then what several ports share; a port that no row takes has the finding's remedy.
-struct DownRemedy {
-  bool (*is_for)(const DownPort& down);
-  std::string_view words;
-};
-
-constexpr DownRemedy kDownRemedies[] = {
-    {[](const DownPort& down) { return down.netdev_set_down; },
-     "Bring the netdev up (`nccl-env nodes NAME` names it; `ip link set NETDEV up`), and find what set it "
-     "down: netplan, a network operator, a person."},
-    {[](const DownPort& down) {
-       return link_layer_of(down.port) == LinkLayer::InfiniBand && down.port.state != PortState::Down;
-     },
-     "The link is up, and the port waits for the subnet manager: see that one runs and reaches the node."},
-    {[](const DownPort& down) { return down.node.down > 1 && down.node.down > 3 * down.node.up; },
-     "All fabric ports of the node are down, or most: look first at what they share, the switch, driver and "
-     "firmware "
-     "(dmesg) and the link type (ibv_devinfo). Until they are up, cordon the node."},
-    // Nodes are hardly to blame for a rail that is down on half of them or more.
-    {[](const DownPort& down) { return !down.small && down.rail.down >= down.rail.up; },
-     "Look at the rail's switch first, on InfiniBand at the subnet manager, then at cables."},
-};
-
-std::string remedy_for(const DownPort& down) {
-  for (const DownRemedy& each : kDownRemedies) {
-    if (each.is_for(down)) return std::string(each.words);
-  }
+// "": the code's.
+std::string remedy_for(const Port& port, bool netdev_set_down) {
+  if (netdev_set_down)
+    return "Bring the netdev up (`nccl-env nodes NAME` names it; `ip link set NETDEV up`), and find what set "
+           "it "
+           "down: netplan, a network operator, a person.";
+  if (link_layer_of(port) == LinkLayer::InfiniBand && port.state != PortState::Down)
+    return "The link is up, and the port waits for the subnet manager: see that one runs and reaches the "
+           "node.";
   return {};
 }
 
@@ -220,22 +193,20 @@ bool is_netdev_set_down(const NodeView& node, const Port& port) {
 
 void check_down(Report& report, const Ports& told) {
   std::map<const Rail*, Standing> by_rail;
-  std::map<const NodeView*, Standing> by_node;
   Standing all;
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    for (Standing* each : {&by_rail[&rail], &by_node[&node], &all}) each->add(port);
+  each_fabric_port(report.pool, [&](const NodeView&, const Rail& rail, const Port& port) {
+    for (Standing* each : {&by_rail[&rail], &all}) each->add(port);
   });
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     if (!is_down(port) || told.contains(&port)) return;
     const Standing& count = report.pool.small() ? all : by_rail[&rail];
-    const DownPort down{port, is_netdev_set_down(node, port), by_node[&node], by_rail[&rail],
-                        report.pool.small()};
+    const bool set_down = is_netdev_set_down(node, port);
     const std::string evidence =
-        state_text(port) + (down.netdev_set_down ? ", and its netdev is set down" : "") + "; Active on " +
+        state_text(port) + (set_down ? ", and its netdev is set down" : "") + "; Active on " +
         std::to_string(count.up) + " of " +
         count_of(count.up + count.down, report.pool.small() ? "fabric port" : "node") + " of its pool";
     report.add(Code::PortDown, Severity::Error, &node, {port_name(*node.table, port)}, evidence,
-               remedy_for(down));
+               remedy_for(port, set_down));
   });
 }
 

@@ -100,36 +100,6 @@ void compare(Report& report, const Quantity& quantity, std::set<const Port*>& to
   }
 }
 
-// Reports a rail that differs from the others on most nodes: a plan, or a switch that was forgotten.
-void compare_rails(Report& report, const Quantity& quantity) {
-  std::map<std::string, std::vector<std::pair<const Rail*, double>>> by_kind;
-  std::map<const Rail*, const Port*> example;
-  for (const Rail& rail : report.pool.rails) {
-    if (!rail.fabric) continue;
-    std::vector<Sample> samples;
-    for (std::size_t i = 0; i < report.pool.nodes.size(); ++i) {
-      if (!rail.ports[i]) continue;
-      if (const auto value = quantity.of(*report.pool.nodes[i], *rail.ports[i]))
-        samples.push_back({report.pool.nodes[i], rail.ports[i], *value});
-    }
-    if (const auto value = usual(samples)) by_kind[rail.kind].emplace_back(&rail, *value);
-    if (!samples.empty()) example.emplace(&rail, samples.front().port);
-  }
-  for (const auto& [kind, rails] : by_kind) {
-    std::vector<double> values;
-    values.reserve(rails.size());
-    for (const auto& [rail, value] : rails) values.push_back(value);
-    const auto most = majority(values);
-    for (const auto& [rail, value] : rails) {
-      if (!most || value == *most || (quantity.only_low && value > *most)) continue;
-      report.add(quantity.code, quantity.severity, nullptr, {rail->name},
-                 text_of(value, quantity.unit) + " on most nodes; the other rails have " +
-                     text_of(*most, quantity.unit),
-                 remedy_for(quantity, *example.at(rail)));
-    }
-  }
-}
-
 // `told`: ports that are known to be slow.
 void check_fallen(Report& report, const std::set<const Port*>& told) {
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail&, const Port& port) {
@@ -149,8 +119,6 @@ void check_speed(Report& report) {
   // Queue pairs take the smaller MTU of the two sides, but traffic hangs if the fabric drops larger packets.
   compare(report, {Code::MtuDiffers, Severity::Error, " bytes of active MTU", false, active_mtu}, told);
   compare(report, {Code::MtuDiffers, Severity::Warning, " bytes of netdev MTU", false, netdev_mtu}, told);
-  compare_rails(report, {Code::MtuDiffers, Severity::Warning, " bytes", false, active_mtu});
-  compare_rails(report, {Code::RateLow, Severity::Info, " Gb/s", true, active_rate});
 }
 
 }  // namespace nccl_env::doctor

@@ -135,12 +135,6 @@ std::vector<Planted> planted_faults() {
       {"Renamed",
        [](NodeFabric& node) { node.ports[2].hca = "mlx5_12"; },
        {"warning HcasDiffer gpu-17 mlx5_12"}},
-      {"RenamedByOne",
-       [](NodeFabric& node) {
-         for (std::size_t i = 0; i < 8; ++i) node.ports[i].hca = "mlx5_" + std::to_string(i);
-         node.ports[8].hca = "mlx5_8";
-       },
-       {"warning HcasDiffer gpu-17 mlx5_0", "warning HcasDiffer gpu-17 mlx5_7"}},
       {"NoAddressOnLag",
        [](NodeFabric& node) { node.ports[1].gids->resize(2); },
        {"error NoAddress gpu-17 mlx5_bond_1"},
