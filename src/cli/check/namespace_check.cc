@@ -12,6 +12,7 @@
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/glob.h"
@@ -465,36 +466,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The pattern with its special characters taken for plain ones: "rdma/hca_?" → "rdma/hca_a".
-std::string plain(const std::string& pattern, const std::string& star) {
-  std::string name;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] == '*') {
-      name += star;
-    } else if (pattern[i] == '?') {
-      name += 'a';
-    } else if (pattern[i] == '[' && i + 1 < pattern.size()) {
-      name += pattern[i + 1];
-      i = std::min(pattern.find(']', i + 2), pattern.size());
-    } else {
-      name += pattern[i];
-    }
-  }
-  return name;
-}
-
+// The pattern without its star: "rdma/hca*" -> "rdma/hca".
 std::optional<std::string> name_for(const std::string& pattern, const NcclPolicy& policy) {
-  for (const std::string star : {"", "a", "hca", "rdma/hca"}) {
-    const std::string name = plain(pattern, star);
-    const auto takes = [&](const std::string& glob) { return glob_matches(glob, name); };
-    const bool skipped = std::ranges::any_of(policy.skip_resources, takes);
-    const std::size_t slash = name.find('/');
-    const bool whole =
-        slash != name.npos && slash > 0 && slash + 1 < name.size() && name.find('/', slash + 1) == name.npos;
-    if (whole && is_alphanumeric(name.back()) && is_alphanumeric(name.front()) && takes(pattern) && !skipped)
-      return name;
-  }
-  return std::nullopt;
+  std::string name = pattern;
+  std::erase(name, '*');
+  const auto takes = [&](const std::string& glob) { return glob_matches(glob, name); };
+  const bool plain =
+      is_extended_resource(name) && is_alphanumeric(name.back()) && name.find_first_of("?[") == name.npos;
+  return plain && std::ranges::none_of(policy.skip_resources, takes) ? std::optional(name) : std::nullopt;
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ nlohmann::json sample_pod(const std::string& resource, const SampleSize& size);
 // A pod that needs the host's network and /sys, as the agent's pods do.
 nlohmann::json sample_agent_pod();
 
-// Returns an example name for each resource pattern of the policy: only the cluster knows the real names.
-// Names that the policy skips, and patterns for which no name is found, are left out.
+// Returns the resource names of the policy, those with a star without it: only the cluster knows the real
+// names. Names that the policy skips, and other patterns, are left out.
 std::vector<std::string> sample_resources(const NcclPolicy& policy);
 
 // The fate of one sample pod.

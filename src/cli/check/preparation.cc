@@ -14,7 +14,6 @@ namespace {
 using Json = nlohmann::json;
 using Outcome = LookUp::Outcome;
 
-constexpr std::size_t kMostSpacesNamed = 5;
 constexpr const char* kPrivileged = "pod-security.kubernetes.io/enforce";
 
 Judged judge_rights(const std::vector<CreateRight>& rights) {
@@ -94,30 +93,6 @@ std::optional<Judged> judge_agent_pod(const Preparation& facts) {
       "Allow pods of namespace " + facts.name_space + " the host's network and the hostPath /sys."};
 }
 
-// EnvFile is chosen by a person, because a pod that refers to a file that nobody writes does not start.
-Judged judge_env_files(const Preparation& facts) {
-  if (!facts.env_files) return {Sight::NotSeen, facts.env_files.error().message};
-  if (facts.env_files->problem.find(" cannot create resource ") != std::string::npos)
-    return {Severity::Info,
-            "whether the API server has fileKeyRef was not seen: " + facts.env_files->problem};
-  if (!facts.env_files->kept)
-    return {
-        Severity::Info,
-        "the API server has no fileKeyRef (" + facts.env_files->problem + "): values reach pods by nccl.conf",
-        "Nothing to do; from Kubernetes 1.35 on pods can have them as environment variables."};
-  return {
-      Severity::Info, "the API server has fileKeyRef: pods can have values as environment variables",
-      "kubectl -n " + facts.name_space +
-          " set env deployment/nccl-env-webhook NCCL_ENV_CARRIER=EnvFile (Helm: webhook.carrier=EnvFile)"};
-}
-
-Judged judge_opted_in(const Result<std::vector<std::string>>& spaces) {
-  if (!spaces) return {Sight::NotSeen, spaces.error().message};
-  if (spaces->empty()) return {Sight::Good, "no namespace: installing changes no pod"};
-  return {Severity::Info,
-          "new pods get values once it is installed in " + join_some(*spaces, kMostSpacesNamed)};
-}
-
 // `kind` may stand for all kinds: "*".
 std::optional<bool> may_create(kube::ApiServer& client, const InstalledKind& kind,
                                const std::string& name_space) {
@@ -188,8 +163,6 @@ Result<Preparation> survey_preparation(kube::ApiServer& client, const std::strin
   facts.validating = look_up(client, ask_hooks("validatingwebhookconfigurations"));
   facts.space = look_up(client, ask_namespace(name_space));
   if (facts.space.outcome == Outcome::Found) facts.agent = try_create(client, name_space, sample_agent_pod());
-  facts.env_files = kube::ask_for_env_files(client);
-  facts.opted_in = list_opted_in(client);
   return facts;
 }
 
@@ -199,8 +172,6 @@ Checks judge_preparation(const Preparation& facts) {
                {Code::Names, judge_names(facts)},
                {Code::Namespace, judge_space(facts)}};
   if (auto line = judge_agent_pod(facts)) lines.push_back({Code::AgentPod, *std::move(line)});
-  lines.push_back({Code::EnvFiles, judge_env_files(facts)});
-  lines.push_back({Code::OptedIn, judge_opted_in(facts.opted_in)});
   return lines;
 }
 

@@ -9,7 +9,6 @@
 #include "check/checked.h"
 #include "cluster/objects.h"
 #include "nccl_env/kube/client.h"
-#include "nccl_env/kube/env_files.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::cli {
@@ -37,11 +36,9 @@ struct Preparation {
   LookUp space;
   // The answer to a sample of the agent's pod; nothing if the namespace does not exist yet.
   std::optional<Result<DryRun>> agent;
-  Result<kube::EnvFiles> env_files = Error{"not asked"};
-  Result<std::vector<std::string>> opted_in = Error{"not asked"};  // namespaces
 };
 
-// As survey_parts() does. Needs get of the objects, list of namespaces, and create of pods in `name_space`,
+// As survey_parts() does. Needs get of the objects, and create of pods in `name_space`,
 // for a dry run.
 Result<Preparation> survey_preparation(kube::ApiServer& client, const std::string& name_space);
 

@@ -2,7 +2,6 @@
 #include "cluster/kept_fields.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -21,7 +20,7 @@ using Json = nlohmann::json;
 // the form of its items; "@part" stands for a part. Leaves say how a value is kept:
 //   keep   as it is, with all below it
 //   set    only that it is there
-//   own    only if its key is nccl-env's or tells a pod's role in its job, or its value is a number
+//   own    only if its key is nccl-env's, or its value is a number
 //   path   only if it begins with /etc or /dev, or is / or nccl.conf; else only that it is there
 //   image  only nccl-env's own, without its registry
 constexpr const char* kForms = R"({
@@ -83,11 +82,6 @@ constexpr const char* kForms = R"({
 })";
 
 constexpr int kMaxLevels = 24;  // of a form with its parts put in
-
-// Labels that tell a pod's role in its job; explain names ranks by them. Other labels of jobs hold names.
-constexpr std::array<std::string_view, 4> kRoles{
-    "training.kubeflow.org/replica-type", "training.kubeflow.org/job-role",
-    "jobset.sigs.k8s.io/replicatedjob-name", "volcano.sh/task-spec"};
 
 const Json& form_of(std::string_view part) {
   static const Json kTree = Json::parse(kForms);
@@ -168,22 +162,15 @@ class Keeper {
 
   static Json keep_own(const std::string& text, const std::string& key) {
     const bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-    const bool role = std::ranges::find(kRoles, key) != kRoles.end();
-    return is_own(key) || number || role ? Json(text) : Json();
+    return is_own(key) || number ? Json(text) : Json();
   }
 
   static Json keep_path(const std::string& path) {
     for (const char* place : {"/etc", "/dev"}) {
       if (path.starts_with(place)) return path;
     }
-    const bool ours =
-        path == conf_file::kName || path.starts_with(conf_file::kFolder) || is_engine_file(path);
+    const bool ours = path == conf_file::kName || path.starts_with(conf_file::kFolder);
     return path == "/" || ours ? path : "/left-out";
-  }
-
-  static bool is_engine_file(std::string_view name) {
-    return std::ranges::any_of(
-        other_engines(), [&](const Engine* engine) { return !engine->file.empty() && engine->file == name; });
   }
 
   static Json keep_image(const std::string& image) {

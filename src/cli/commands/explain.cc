@@ -12,7 +12,6 @@
 #include "cluster/objects.h"
 #include "commands/commands.h"
 #include "nccl_env/core/explain/job.h"
-#include "nccl_env/core/explain/meant_choice.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -288,58 +287,18 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
 
 }  // namespace
 
-namespace {
-
-// Tells a user's choice that may be meant, as fewer HCAs; "" if there is none. "All 8 pods: …" where all
-// have it.
-std::string choice_of_a_user(const std::vector<JudgedPod>& pods) {
-  std::string name, sentence;
-  std::size_t alike = 0;
-  for (const auto& [pod, findings] : pods) {
-    const auto found = std::ranges::find_if(findings, is_meant_choice);
-    if (found == findings.end()) continue;
-    if (alike == 0) name = pod;
-    if (alike == 0) sentence = found->sentence;
-    alike += found->sentence == sentence ? 1 : 0;
-  }
-  if (alike == 0) return {};
-  if (alike == pods.size()) name = alike == 2 ? "Both pods" : "All " + count_of(alike, "pod");
-  if (alike < pods.size() && alike > 1)
-    name = std::to_string(alike) + " of " + count_of(pods.size(), "pod") + ", first " + name;
-  return paragraph(name + ": " + sentence) + "\n";
-}
-
-}  // namespace
-
 std::string summary_of(const std::vector<JudgedPod>& pods) {
-  constexpr std::size_t kMostNames = 4;  // each has its own block
-  std::vector<std::string> others;
-  const Finding* worst = nullptr;
-  std::string first;
-  bool shared = true;
-  for (const auto& [name, findings] : pods) {
-    if (is_good(findings)) continue;
-    shared = shared && (!worst || findings.front().sentence == worst->sentence);
-    if (worst && !more_urgent(findings.front(), *worst)) {
-      others.push_back(name);
-      continue;
-    }
-    if (worst) others.push_back(first);
-    worst = &findings.front();
-    first = name;
+  const JudgedPod* worst = nullptr;
+  std::size_t bad = 0;
+  for (const JudgedPod& pod : pods) {
+    if (is_good(pod.findings)) continue;
+    ++bad;
+    if (!worst || more_urgent(pod.findings.front(), worst->findings.front())) worst = &pod;
   }
-  if (pods.size() == 1) return {};
-  if (!worst) return choice_of_a_user(pods);
-  std::string text =
-      std::to_string(others.size() + 1) + " of " + count_of(pods.size(), "pod") + " to act on" +
-      (shared && !others.empty() ? ": " : (others.empty() ? ": " : ", first ") + first + ": ") +
-      worst->sentence;
-  if (shared && !others.empty()) others.insert(others.begin(), first);
-  if (!others.empty()) {
-    if (text.ends_with('.')) text.pop_back();
-    text += (shared ? " (" : "; then ") + join_some(others, kMostNames) + (shared ? ")." : ".");
-  }
-  return paragraph(text) + "\n";
+  if (pods.size() == 1 || !worst) return {};
+  return paragraph(std::to_string(bad) + " of " + count_of(pods.size(), "pod") + " to act on" +
+                   (bad > 1 ? ", first " : ": ") + worst->name + ": " + worst->findings.front().sentence) +
+         "\n";
 }
 
 Choices choices_of(const std::string& form, const ExplainArguments& arguments) {

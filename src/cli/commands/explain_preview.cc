@@ -57,79 +57,25 @@ std::string some_of(const std::vector<std::string>& names) {
   return printable(join_some(names, kMostNames));
 }
 
-// "All 64 pods: inject, 3 variables: ….", and where they get different things, the first two of these, as a
-// paragraph with a blank line.
+// "All 64 pods get values.", with a blank line.
 std::string summary_of_good(const std::vector<ExplainedPod>& pods) {
-  const auto gets = [](const ExplainedPod& pod) { return pod.explanation.inject; };
-  const auto got = std::ranges::count_if(pods, gets);
+  const auto got =
+      std::ranges::count_if(pods, [](const ExplainedPod& pod) { return pod.explanation.inject; });
   const std::string all = count_of(pods.size(), "pod");
   if (got == 0)
     return paragraph("None of " + all + " gets values: " + sentence_of(pods.front().explanation)) + "\n";
-  const bool whole = got == static_cast<std::ptrdiff_t>(pods.size());
-  const std::string head =
-      (whole && got == 2 ? "Both pods" : (whole ? "All " : std::to_string(got) + " of ") + all) +
-      (got == 1 ? " gets values" : " get values");
-  const auto first = std::ranges::find_if(pods, gets);
-  const std::string text = sentence_of(first->explanation);
-  const auto anywhere = [](Explanation explanation) {
-    explanation.node.clear();
-    return sentence_of(explanation);
-  };
-  const auto other = std::ranges::find_if(pods, [&](const ExplainedPod& pod) {
-    return whole ? anywhere(pod.explanation) != anywhere(first->explanation) : !gets(pod);
-  });
-  if (other == pods.end()) return paragraph(head + ": " + text + ".") + "\n";
-  std::string others = title_of(other->source) + ": " + sentence_of(other->explanation);
-  if (!others.ends_with('.')) others += '.';
-  const bool alike = std::ranges::all_of(pods, [&](const ExplainedPod& pod) {
-    return !gets(pod) || anywhere(pod.explanation) == anywhere(first->explanation);
-  });
-  return paragraph(head + (alike ? ": " : ", and not all the same: ") + title_of(first->source) + ": " +
-                   text + "; " + others) +
-         "\n";
+  return std::to_string(got) + " of " + all + (got == 1 ? " gets values.\n\n" : " get values.\n\n");
 }
 
-// Pods that get the same, but for their nodes' names.
-struct Alike {
-  Explanation explanation;
-  std::vector<std::string> titles;
-  std::vector<std::string> nodes;
-};
-
-std::vector<Alike> alike_pods(const std::vector<ExplainedPod>& pods, Choices choices) {
-  std::vector<Alike> all;
-  std::map<std::string, std::size_t> places;
-  for (const ExplainedPod& pod : pods) {
-    Explanation anywhere = pod.explanation;
-    anywhere.node.clear();
-    const auto [place, added] = places.try_emplace(render_text(anywhere, choices), all.size());
-    if (added) all.push_back({pod.explanation, {}, {}});
-    Alike& same = all[place->second];
-    same.titles.push_back(title_of(pod.source));
-    if (std::ranges::find(same.nodes, pod.explanation.node) == same.nodes.end())
-      same.nodes.push_back(pod.explanation.node);
-  }
-  std::stable_partition(all.begin(), all.end(),
-                        [](const Alike& same) { return !is_good(same.explanation.findings); });
-  return all;
-}
-
-// Those to act on come first. Pods that get the same, as master and workers of a job often do, share one text
-// below their titles.
 void print_text(const std::vector<ExplainedPod>& pods, Choices choices, std::ostream& out) {
   std::vector<JudgedPod> judged;
   judged.reserve(pods.size());
   for (const ExplainedPod& pod : pods) judged.push_back({title_of(pod.source), pod.explanation.findings});
   const std::string summary = summary_of(judged);
   out << (summary.empty() && pods.size() > 1 ? summary_of_good(pods) : summary);
-  bool first = true;
-  for (Alike& same : alike_pods(pods, choices)) {
-    if (!std::exchange(first, false)) out << '\n';
-    for (std::size_t i = 0; i < std::min(same.titles.size(), kMostNames); ++i)
-      out << printable(same.titles[i]) << '\n';
-    if (same.titles.size() > kMostNames) out << "and " << same.titles.size() - kMostNames << " more\n";
-    same.explanation.node = join_some(same.nodes, kMostNames);
-    out << render_text(same.explanation, choices);
+  for (const ExplainedPod& pod : pods) {
+    out << (&pod == &pods.front() ? "" : "\n") << printable(title_of(pod.source)) << '\n'
+        << render_text(pod.explanation, choices);
   }
 }
 

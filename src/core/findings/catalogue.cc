@@ -107,16 +107,6 @@ constexpr std::array kRows{
             "A field of a policy is refused, or has a side effect."),
     of_file(Code::ListingLine, "ListingLine", Impact::None,
             "A line of a listing should be understood, and is not."),
-    of_file(Code::NoGidHere, "NoGidHere", Impact::PodAnew,
-            "No port has a GID in the network namespace that was looked at.",
-            "Attach the rails' networks to the pod, or look on the node itself."),
-    of_file(Code::NoDevices, "NoDevices", Impact::PodAnew, "The verbs library finds no device.",
-            "Request the RDMA resource, and install ibverbs-providers (rdma-core) in the image."),
-    of_file(Code::LibraryTooOld, "LibraryTooOld", Impact::PodAnew,
-            "The image's verbs library does not fit the host's driver, and opens no device of it.",
-            "Take an image whose rdma-core and provider are as new as the host's driver."),
-    of_file(Code::NotOpened, "NotOpened", Impact::PodAnew, "A device is there that cannot be opened here.",
-            "Request the RDMA resource of each device that the pod shall use."),
     of_pod(Code::MissedAtAdmission, "MissedAtAdmission", Impact::PodAnew,
            "The policy matches the pod, and nothing was injected: no webhook answered when it was created, "
            "or the policy came later.",
@@ -415,14 +405,10 @@ constexpr std::array kRows{
              "The namespace to install into is not there, is going, or refuses the agent."),
     of_check(Code::AgentPod, "AgentPod", Impact::None,
              "The cluster refuses a pod with the host's network and /sys."),
-    of_check(Code::EnvFiles, "EnvFiles", Impact::None,
-             "Whether the API server has fileKeyRef, for real environment variables (--carrier EnvFile)."),
-    of_check(Code::OptedIn, "OptedIn", Impact::None,
-             "Namespaces have the label that makes nccl-env responsible for their pods."),
 };
 
 static_assert(in_order(kRows, &Row::code));
-static_assert(static_cast<std::size_t>(Code::OptedIn) + 1 == kRows.size());
+static_assert(static_cast<std::size_t>(Code::AgentPod) + 1 == kRows.size());
 
 constexpr auto kCodes = [] {
   std::array<Code, kRows.size()> all{};

@@ -33,8 +33,6 @@ Preparation empty_cluster() {
   facts.version = seen({{"major", "1"}, {"minor", "30"}, {"gitVersion", "v1.30.0"}});
   facts.rights = {{"namespaces", true}, {"roles.rbac.authorization.k8s.io", true}};
   facts.policy_crd = facts.table_crd = facts.mutating = facts.validating = facts.space = kAbsent;
-  facts.env_files = kube::EnvFiles{true, {}};
-  facts.opted_in = std::vector<std::string>();
   return facts;
 }
 
@@ -54,19 +52,6 @@ TEST(Preparation, AnEmptyClusterIsGood) {
   EXPECT_TRUE(is_good(findings_of(judge_preparation(empty_cluster()))))
       << render_text(judge_preparation(empty_cluster()));
   expect_line(empty_cluster(), "Namespace", kNote);
-  expect_line(empty_cluster(), "OptedIn", kGood);
-}
-
-TEST(Preparation, TheCarrierThatTheClusterCanHaveIsToldWithTheLineThatSetsIt) {
-  Preparation facts = empty_cluster();
-  expect_line(facts, "EnvFiles", kNote);
-  facts.env_files = Error{"no answer"};
-  expect_line(facts, "EnvFiles", kNotSeen);
-  facts.env_files = kube::EnvFiles{false, "it drops the field"};
-  expect_line(facts, "EnvFiles", kNote);
-  facts.env_files =
-      kube::EnvFiles{false, "podtemplates is forbidden: u cannot create resource \"podtemplates\""};
-  expect_line(facts, "EnvFiles", kNote);
 }
 
 TEST(Preparation, MissingRightsAreNamed) {
@@ -114,14 +99,6 @@ TEST(Preparation, ADryRunTellsWhoRefusesTheAgent) {
   expect_line(facts, "AgentPod", kNotSeen);
   facts.agent = Error{"HTTP 503"};
   expect_line(facts, "AgentPod", kNotSeen);
-}
-
-TEST(Preparation, NamespacesThatAreOptedInAlreadyAreTold) {
-  Preparation facts = empty_cluster();
-  facts.opted_in = std::vector<std::string>{"ml"};
-  expect_line(facts, "OptedIn", kNote);
-  facts.opted_in = Error{"HTTP 403"};
-  expect_line(facts, "OptedIn", kNotSeen);
 }
 
 // A kind that is added to the manifests is added here.

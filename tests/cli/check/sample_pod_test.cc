@@ -8,13 +8,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(SampleResources, HaveNamesThatThePatternsTake) {
+TEST(SampleResources, AreThePatternsWithoutTheirStar) {
   NcclPolicy policy;
   for (const char* glob : {"rdma/hca", "rdma/hca_[a-c]*", "rdma/*", "*", "example.com/vf?",
                            "vpc.amazonaws.com/efa", "vpc.amazonaws.com/ef*", "rdma/-[!a]"})
     policy.resources.push_back({glob, {}});
   EXPECT_THAT(cli::sample_resources(policy),
-              ElementsAre("rdma/hca", "rdma/hca_a", "rdma/a", "example.com/vfa", "vpc.amazonaws.com/ef"));
+              ElementsAre("rdma/hca", "vpc.amazonaws.com/efa", "vpc.amazonaws.com/ef"));
 }
 
 }  // namespace

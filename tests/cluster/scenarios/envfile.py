@@ -155,7 +155,6 @@ def no_gate(session):
     process = session.run(pod("envfile", "file"))
     expect("without the gate", ({name: process.has()[name] for name in VALUES}, process.variables()),
            ({**VALUES, "NCCL_IB_HCA": "=" + VALUES["NCCL_IB_HCA"]}, CONSTANTS))
-    expect("check --pre", "has no fileKeyRef" in session.command("nccl-env", "check", "--pre"), True)
 
 
 def run(session):
@@ -164,7 +163,6 @@ def run(session):
         {"kube-apiserver": no_gate, "kubelet": old_kubelet}[gate_off](session)
         return
     opt_in(session, "envfile")
-    expect("check --pre", "NCCL_ENV_CARRIER=EnvFile" in session.command("nccl-env", "check", "--pre"), True)
     values(session)
     absent(session)
     not_bound(session)

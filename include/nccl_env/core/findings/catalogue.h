@@ -15,7 +15,7 @@ enum class Code {
   ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
   DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable, ManagementInFabric, NamespaceModeDiffers,
   // a policy, a listing
-  PolicyField, ListingLine, NoGidHere, NoDevices, LibraryTooOld, NotOpened,
+  PolicyField, ListingLine,
   // a pod, and the ranks of a job
   MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, RailDown, NoSuchDevice, MissingRail,
   NoList, NoRail, UserListShort, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
@@ -50,7 +50,7 @@ enum class Code {
   // nccl-env check: an installation, before it
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
   AgentVersions, Answers, PullSecrets,
-  Rights, Names, Namespace, AgentPod, EnvFiles, OptedIn,
+  Rights, Names, Namespace, AgentPod,
 };
 // clang-format on
 
