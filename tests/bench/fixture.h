@@ -27,7 +27,7 @@ inline std::string read_input(const std::string& name) {
 inline Snapshot make_snapshot(std::int64_t tables, bool all_engines = false) {
   store::Objects objects;
   auto policy = nlohmann::json::parse(read_input("policy.json"));
-  if (all_engines) policy["spec"]["engines"] = {"NCCL", "UCX", "NVSHMEM", "Gloo", "Mooncake", "Neutral"};
+  if (all_engines) policy["spec"]["engines"] = {"NCCL", "UCX", "NVSHMEM", "Gloo"};
   add_object(policy, {}, objects);
   add_object(nlohmann::json::parse(read_input("namespace.json")), {}, objects);
   auto table = nlohmann::json::parse(read_input("node-00000.json"));

@@ -26,7 +26,7 @@ POLICIES = {
     "nothing": {"fabric": {"hcas": ["nothing_*"]}},
     "newer": {"nccl": {"minVersion": "2.23.4"}},
     "look": {},
-    "engines": {"engines": ["NCCL", "UCX", "NVSHMEM", "Gloo", "Mooncake"], "env": {"NCCL_IB_TC": "96", "NCCL_IB_SL": "3"}},
+    "engines": {"engines": ["NCCL", "UCX", "NVSHMEM", "Gloo"], "env": {"NCCL_IB_TC": "96", "NCCL_IB_SL": "3"}},
 }
 
 

@@ -149,8 +149,8 @@ def ours(node, interface="eth1"):
     """Our values on the node, by a policy with a traffic class and a service level, where this is its own interface."""
     given = {"UCX_NET_DEVICES": f"{joined(node, ':1')},{interface}", "UCX_IB_TRAFFIC_CLASS": "96", "UCX_IB_SL": "3",
              "NVSHMEM_HCA_LIST": joined(node, ":1"), "NVSHMEM_IB_TRAFFIC_CLASS": "96", "NVSHMEM_IB_SL": "3",
-             "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": f"={interface}", "MC_TE_FILTERS": joined(node), "MC_IB_TC": "96",
-             "MC_IB_SL": "3", "GLOO_SOCKET_IFNAME": interface, "TP_SOCKET_IFNAME": interface}
+             "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": f"={interface}", "GLOO_SOCKET_IFNAME": interface,
+             "TP_SOCKET_IFNAME": interface}
     return given | ({"NVSHMEM_HCA_PREFIX": "roce_"} if node == "renamed" else {})
 
 
@@ -177,19 +177,6 @@ def of_nvshmem():
     yield Question(eight, "copied with the mapping", "rails", {**copied, **mapped}, left)
     yield Question(eight, "none", "renamed", {}, everything("renamed"))
     yield Question(eight, "ours", "renamed", only("NVSHMEM_", "renamed"), fabric("renamed"))
-
-
-def of_mooncake():
-    name, listed = "Mooncake 0.3.13.post1", only("MC_", "rails")
-    left = {name: row for name, row in fabric("rails").items() if name != "mlx5_0"}
-    yield Question(name, "none", "rails", {}, everything("rails"))
-    yield Question(name, "ours", "rails", listed, fabric("rails"))
-    yield Question(name, "ours, by a policy with an index", "rails", {**listed, "MC_GID_INDEX": "3"}, fabric("rails"))
-    yield Question(name, "ours", "uneven", only("MC_", "uneven"), fabric("uneven"))
-    yield Question(name, "copied", "rails", {"MC_TE_FILTERS": "=" + joined("rails")}, left)
-    yield Question(name, "with ports", "rails", {"MC_TE_FILTERS": joined("rails", ":1")})  # nothing is left: TCP
-    yield Question(name, "of another node", "rails", {"MC_TE_FILTERS": "mlx5_7"})
-    yield Question(name, "beside a user's device_name", "rails", {**listed, "device_name": "mlx5_4"})
 
 
 def conf(names):
@@ -244,7 +231,7 @@ def given_wrongly(program, tree, folder):
         tree.show(node)
         world.lay_out({"eth1": ["10.2.2.2/24"]} | {f"rail{device.number}": [f"25.11.{device.number}.2/24"]
                                                    for some in devices.NODES[node] for device in some})
-        done = subprocess.run([program, "env", "--engines", "UCX,NVSHMEM,Gloo,Mooncake", "--ignore-environment", "--address",
+        done = subprocess.run([program, "env", "--engines", "UCX,NVSHMEM,Gloo", "--ignore-environment", "--address",
                                "10.2.2.2", "--policy", policy, "-o", "json"], capture_output=True, text=True, check=False)
         values = json.loads(done.stdout)["env"] if done.stdout else {}
         given = {name: value for name, value in values.items() if not name.startswith("NCCL_")}
@@ -276,7 +263,6 @@ def delivered_wrongly(cluster):
         ("EnvFile", containers.State("rails", policy="engines", table="none"), {}, constants),
         ("EnvFile", containers.State("rails", policy="engines", bound=False), {}, literals),
         ("File", well, {}, {**constants, "UCX_NET_DEVICES": rails["UCX_NET_DEVICES"]}),
-        ("EnvFile", well, {"MOONCAKE_DEVICE": "mlx5_4"}, less("MC_TE_FILTERS", MOONCAKE_DEVICE="mlx5_4")),
         ("EnvFile", well, {"GLOO_SOCKET_IFNAME": "eth1"}, less(GLOO_SOCKET_IFNAME="eth1")),
         ("EnvFile", well, {"UCX_CONFIG_DIR": "/mine"}, less(*(name for name in rails if name.startswith("UCX_")))),
     ]
@@ -289,7 +275,7 @@ def delivered_wrongly(cluster):
 
 
 def questions():
-    return [*of_nvshmem(), *of_mooncake(), *of_ucx("UCX", True), *of_ucx("UCX 1.22.0", False), *of_torch()]
+    return [*of_nvshmem(), *of_ucx("UCX", True), *of_ucx("UCX 1.22.0", False), *of_torch()]
 
 
 def wrong(ask):

@@ -35,8 +35,6 @@ HAZARDS = (
     Hazard(2, "an empty index is row 0", ("Mooncake", "NVSHMEM ?.?.? by *", "NCCLX's index"), "plain", harms=("link-local *",)),
     Hazard(3, "the = of a list is copied", COPIES, "plain", "values*", harms=("lost *", "fails *")),
     Hazard(4, "a copied list ends the choice by distance", ("PyTorch, NICs by distance*",), "plain", "values*"),
-    Hazard(3, "the same, where TORCH_SYMMMEM says NVSHMEM", COPIES[:1], "TORCH_*", "values*", harms=("lost *", "fails *")),
-    Hazard(4, "the same, where TORCH_SYMMMEM says NVSHMEM", ("PyTorch, NICs by distance*",), "TORCH_*", "values*"),
     Hazard(5, "a driver's values reach other nodes", ("worker *",), "plain"),
     Hazard(6, "an entrypoint's default is not taken", ("entrypoint: setdefault",), "plain"),
     Hazard(7, "-1 is no index for UCX", ("UCX *",), "plain", once="references, -1"),
@@ -82,8 +80,6 @@ KNOWN = (
     Known("a list in env ends the choice by distance", "*File", ("PyTorch, NICs by distance*",), states="*",
           unless="NVSHMEM_HCA_LIST"),
     Known("a pinned index holds for all of Mooncake's devices", "*File", ("Mooncake, all devices*",)),
-    Known("NVSHMEM 3.8 heeds its list only with a mapping: a pinned index holds for all of its devices", "*File",
-          ("NVSHMEM 3.8.0 by PyTorch*",), "TORCH_SYMMMEM=NVSHMEM", harms=("link-local *",), shown=False),
     Known("launchers copy what a driver has in env", "EnvFile", ("worker *",)),
 )
 

@@ -38,7 +38,6 @@ IMAGES = {
     "image's nccl.conf": containers.Image(conf="NCCL_SOCKET_IFNAME=lo\n"),
     "user's NVSHMEM_HCA_PE_MAPPING": containers.Image(pod=(
         ("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1"), ("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:1"))),
-    "TORCH_SYMMMEM=NVSHMEM": containers.Image(pod=(("TORCH_SYMMMEM", "NVSHMEM"),)),
     "user's MC_GID_INDEX": containers.Image(pod=(("MC_GID_INDEX", "3"),)),
     "VLLM_NIC_SELECTION_VARS": containers.Image(pod=(("VLLM_NIC_SELECTION_VARS", "NCCL_IB_HCA"),)),
 }

@@ -42,8 +42,7 @@ constexpr std::size_t kMaxConf = 1u << 20;
 
 // Variables that decide about ours, of other programs than NCCL and its kin.
 bool is_related(std::string_view name) {
-  return has_known_prefix(name) || name.starts_with("VLLM_") || name.starts_with("MC_") ||
-         name == "TORCH_SYMMMEM";
+  return has_known_prefix(name) || name.starts_with("VLLM_") || name.starts_with("MC_");
 }
 
 void add_entry(std::string_view entry, Json& into) {

@@ -36,13 +36,6 @@ bool is_own_field(const EnvEntry& entry) {
   return keys && keys->has_variables() && key.substr(keys->prefix.size()) == entry.name;
 }
 
-// The backend's name as PyTorch registers it (torch/csrc/distributed/c10d/symm_mem, TORCH_SYMMMEM).
-bool asks_for_nvshmem(const Container& container) {
-  const auto found = std::find_if(container.env.rbegin(), container.env.rend(),
-                                  [](const EnvEntry& entry) { return entry.name == "TORCH_SYMMMEM"; });
-  return found != container.env.rend() && !found->has_source && found->value == "NVSHMEM";
-}
-
 bool decides_nvshmem(std::string_view variable) {
   static const EngineGroup& group = *group_of(variable::kNvshmemHcaList);
   return is_member(group, variable, std::nullopt);

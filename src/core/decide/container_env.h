@@ -40,8 +40,6 @@ bool is_own_field(const EnvEntry& entry);
 // True for a fileKeyRef to our file.
 bool is_own_reference(const EnvEntry& entry);
 
-// True if the container says that PyTorch's symmetric memory goes by NVSHMEM.
-bool asks_for_nvshmem(const Container& container);
 // True for a variable by which a user decides NVSHMEM's devices.
 bool decides_nvshmem(std::string_view variable);
 

@@ -29,8 +29,6 @@ std::string interface_of(const NcclPolicy& policy, const NodeValues& values, boo
 EngineChoice choice_of(const NcclPolicy& policy, const NodeValues& values, bool host_network) {
   EngineChoice choice;
   if (policy.hca.kind == HcaRule::Kind::FromNode) choice.ports = values.ports;
-  if (policy.gid_index.kind == GidIndexRule::Kind::Literal)
-    choice.index = std::to_string(policy.gid_index.literal);
   choice.interface = choice.tcp_interface = interface_of(policy, values, host_network);
   if (choice.tcp_interface.empty() && !host_network) choice.tcp_interface = kPodInterface;
   choice.traffic_class = constant_of(policy, values, variable::kIbTc);
@@ -76,12 +74,9 @@ void find_engine_values(const NcclPolicy& policy, bool host_network, NodeValues&
   std::erase_if(values.omitted,
                 [](const Value& omission) { return omission.reason == Reason::EngineCannotSay; });
   const EngineChoice choice = choice_of(policy, values, host_network);
-  // A container may ask for this one by itself.
-  static const EngineVariable* const hca_list = find_engine_variable(variable::kNvshmemHcaList);
-  if (!choice.ports.empty() && is_ours(policy, *hca_list)) find_value(*hca_list, choice, values);
   for (const Engine* engine : policy.engines) {
     for (const EngineVariable& variable : engine->variables) {
-      if (&variable != hca_list && is_ours(policy, variable)) find_value(variable, choice, values);
+      if (is_ours(policy, variable)) find_value(variable, choice, values);
     }
   }
 }

@@ -19,9 +19,6 @@ namespace {
 // How many names NCCL reads from NCCL_SOCKET_IFNAME (MAX_IFS).
 constexpr int kMaxInterfaces = 16;
 
-// How many names NVSHMEM reads from NVSHMEM_HCA_LIST (MAX_NUM_HCAS).
-constexpr std::size_t kMaxNvshmemHcas = 16;
-
 class ValueFinder {
  public:
   // `fabric_unknown`: as in SettledPolicy.
@@ -97,18 +94,6 @@ class ValueFinder {
     }
     if (wants_gid()) find_gid(choice.ports);
     if (wants_partition()) find_partition(choice.ports);
-  }
-
-  // Names each port by its number, since NVSHMEM takes a name alone for all ports of the device.
-  void find_nvshmem_list(const std::vector<const Port*>& ports) {
-    if (ports.size() > kMaxNvshmemHcas) {
-      values_.omitted.push_back(left_out(variable::kNvshmemHcaList, Reason::TooManyHcas,
-                                         values_.node + ": NVSHMEM reads no more than 16 names."));
-      return;
-    }
-    std::string& list = values_.engines[std::string(variable::kNvshmemHcaList)];
-    for (const Port* port : ports)
-      list.append(list.empty() ? "" : ",").append(port->hca).append(":").append(std::to_string(port->number));
   }
 
   // Where the policy does not take the HCA list from the node, the ports that NCCL itself would take count.

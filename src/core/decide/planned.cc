@@ -29,8 +29,6 @@ std::string_view followed(std::string_view variable) {
   switch (known ? known->follows : Follows::Nothing) {
     case Follows::Ports:
       return variable::kIbHca;
-    case Follows::Index:
-      return variable::kIbGidIndex;
     case Follows::Interface:
       return variable::kSocketIfname;
     case Follows::TrafficClass:

@@ -83,11 +83,6 @@ void PodPlanner::run() {
   plan_carriers();
 }
 
-bool PodPlanner::wants_nvshmem(const Container& container) const {
-  static const Engine& nvshmem = *engine_of_variable(variable::kNvshmemHcaList);
-  return asks_for_nvshmem(container) || policy_.serves(nvshmem);
-}
-
 // All containers of a pod read one nccl.conf, so that its line for NVSHMEM has to suit each of them.
 void PodPlanner::look_for_nvshmem() {
   const auto any_in_scope = [&](const auto& holds) {
@@ -96,7 +91,8 @@ void PodPlanner::look_for_nvshmem() {
     }
     return false;
   };
-  if (!any_in_scope([&](const Container& container) { return wants_nvshmem(container); })) return;
+  static const Engine& nvshmem = *engine_of_variable(variable::kNvshmemHcaList);
+  if (!policy_.serves(nvshmem)) return;
   const std::vector<std::string_view> varying = policy_.varying();
   nvshmem_ = std::none_of(varying.begin(), varying.end(), decides_nvshmem) &&
              std::none_of(policy_.env.begin(), policy_.env.end(),
@@ -377,7 +373,7 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
     } else if (wish.in_engine_file) {
       add_to_engine_file(wish, user, without, plan);
     } else {
-      add(wish, container, user, no_file, plan);
+      add(wish, user, no_file, plan);
     }
   }
   if (plan.names_conf) {
@@ -459,9 +455,8 @@ void PodPlanner::add_to_engine_file(const Value& wish, const UserEnv& user, cons
   }
 }
 
-void PodPlanner::add(const Value& wish, const Container& container, const UserEnv& user,
-                     const std::optional<Value>& no_file, ContainerPlan& plan) {
-  if (wish.name == variable::kNvshmemHcaList && !wants_nvshmem(container)) return;
+void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
+                     ContainerPlan& plan) {
   auto objection = user.objection(wish.name, is_policys(wish));
   const bool open = objection && UserEnv::leaves_room_for_file(*objection->reason);
   const bool wanted = wish.state != State::LeftOut;

@@ -33,7 +33,6 @@ class PodPlanner {
 
  private:
   void look_for_nvshmem();
-  [[nodiscard]] bool wants_nvshmem(const Container& container) const;
   [[nodiscard]] std::vector<Value> wishes_for(Finder finder, const Rails& rails,
                                               bool by_env_file = false) const;
   void prepare(const std::optional<Resolver>& resolver);
@@ -67,8 +66,7 @@ class PodPlanner {
   void fill(const Container& container, ContainerPlan& plan);
   // True also for a constant that differs by kind of node.
   [[nodiscard]] bool is_policys(const Value& wish) const;
-  void add(const Value& wish, const Container& container, const UserEnv& user,
-           const std::optional<Value>& no_file, ContainerPlan& plan);
+  void add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file, ContainerPlan& plan);
   void warn(NoResolver why) { add_warnings(Moment::Resolver, {pod_, &policy_, match_, why}, plan_.warnings); }
   void warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan);
   void plan_carriers();

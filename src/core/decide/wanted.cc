@@ -74,10 +74,6 @@ class WishList {
     switch (follows) {
       case Follows::Ports:
         return add_hca(name);
-      case Follows::Index:
-        if (policy_.gid_index.kind == GidIndexRule::Kind::Literal)
-          add_literal(name, std::to_string(policy_.gid_index.literal));
-        return;
       case Follows::Interface:
         return add_engine_interface(name);
       case Follows::TrafficClass:

@@ -8,10 +8,8 @@
 
 #include "engines/gloo/gloo.h"
 #include "engines/mooncake/mooncake.h"
-#include "engines/neutral/neutral.h"
 #include "engines/nvshmem/nvshmem.h"
 #include "engines/ucx/ucx.h"
-#include "engines/vllm/vllm.h"
 #include "nccl_env/core/engines/nccl/variable_names.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"
@@ -27,9 +25,8 @@ const Engine& nccl_engine() {
 }
 
 std::span<const Engine* const> other_engines() {
-  static const std::array<const Engine*, 6> kEngines{
-      &engines::ucx::engine(),      &engines::nvshmem::engine(), &engines::gloo::engine(),
-      &engines::mooncake::engine(), &engines::neutral::engine(), &engines::vllm::engine()};
+  static const std::array<const Engine*, 4> kEngines{&engines::ucx::engine(), &engines::nvshmem::engine(),
+                                                     &engines::gloo::engine(), &engines::mooncake::engine()};
   return kEngines;
 }
 
@@ -116,13 +113,9 @@ bool has_engine_prefix(std::string_view name) {
     case 'G':
       return begins("GLOO_");
     case 'M':
-      return begins("MC_") || begins("MOONCAKE_");
-    case 'F':
-      return begins("FABRIC_");
+      return begins("MC_");
     case 'T':
       return begins("TP_");
-    case 'V':
-      return begins("VLLM_");
     default:
       return false;
   }
@@ -131,7 +124,7 @@ bool has_engine_prefix(std::string_view name) {
 // Other programs have names with some of the beginnings (TP_SIZE): there each variable counts by itself.
 bool has_known_prefix(std::string_view name) {
   if (!has_engine_prefix(name)) return name_problem(name).has_value();  // misspelt
-  const bool shared = std::string_view("MFTV").find(name.front()) != std::string_view::npos;
+  const bool shared = std::string_view("MT").find(name.front()) != std::string_view::npos;
   return !shared || find_engine_variable(name);
 }
 

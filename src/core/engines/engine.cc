@@ -25,17 +25,6 @@ std::string join_ports(const EngineChoice& choice) {
   return out;
 }
 
-std::string join_devices(const EngineChoice& choice) {
-  std::string out;
-  std::vector<std::string_view> seen;
-  for (const EnginePort& port : choice.ports) {
-    if (std::find(seen.begin(), seen.end(), port.hca) != seen.end()) continue;
-    seen.push_back(port.hca);
-    out.append(out.empty() ? "" : ",").append(port.hca);
-  }
-  return out;
-}
-
 bool is_member(const EngineGroup& group, std::string_view variable, std::optional<std::string_view> value) {
   return std::any_of(group.members.begin(), group.members.end(), [&](const EngineMember& member) {
     if (!variable.starts_with(member.name.front())) return false;  // nearly every variable of a container

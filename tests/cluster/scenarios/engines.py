@@ -10,21 +10,20 @@ from process import eventually
 from scenarios.full import Filling, why_unwritten
 from session import expect, pod
 
-NAME = "engines: UCX, NVSHMEM, Gloo, Mooncake and shells in public pairs of prefill and decode, without us and with us"
+NAME = "engines: UCX, NVSHMEM and Gloo in public pairs of prefill and decode, without us and with us"
 PAIRS = pathlib.Path(__file__).parent / "pairs"
 IMAGE = "nccl-env.test/serving:1"
 # vllm and python3 wait, whatever their arguments; what starts them is real.
 SERVES = b"#!/bin/sh\ntrap 'exit 0' TERM; while :; do sleep 1 & wait; done\n"
-PREFIXES = ("NCCL_", "UCX_", "NVSHMEM_", "GLOO_", "TP_", "MC_", "MOONCAKE_", "FABRIC_")
-POLICY = {"engines": ["NCCL", "UCX", "NVSHMEM", "Gloo", "Mooncake", "Neutral"], "socketInterface": "FromNode",
+PREFIXES = ("NCCL_", "UCX_", "NVSHMEM_", "GLOO_", "TP_", "MC_", "MOONCAKE_")
+POLICY = {"engines": ["NCCL", "UCX", "NVSHMEM", "Gloo"], "socketInterface": "FromNode",
           "env": {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_TC": "106"}}
-CONSTANTS = {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_TC": "106", "NVSHMEM_IB_TRAFFIC_CLASS": "106", "MC_IB_TC": "106"}
-FOLDER = {"UCX_CONFIG_DIR": "/nccl-env", "FABRIC_ENV_DIR": "/nccl-env"}
+CONSTANTS = {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_TC": "106", "NVSHMEM_IB_TRAFFIC_CLASS": "106"}
+FOLDER = {"UCX_CONFIG_DIR": "/nccl-env"}
 CLASS_LINE = {"UCX_IB_TRAFFIC_CLASS": "106"}
-NEUTRAL_CLASS = {"FABRIC_TRAFFIC_CLASS": "106"}
-# SGLang's pods: the devices of NCCL and of NVSHMEM in env, those of Mooncake among the arguments.
+# SGLang's pods: the devices of NCCL and of NVSHMEM in env.
 SGLANG = {"NCCL_IB_HCA": "UserSet", "NCCL_IB_TC": "UserSet", "NCCL_IB_GID_INDEX": "UserSetGroup",
-          "NVSHMEM_HCA_LIST": "UserSetGroup", "MC_TE_FILTERS": "UserSetGroup"}
+          "NVSHMEM_HCA_LIST": "UserSetGroup"}
 # By pod: of what the node or the policy has a value, and the pod gets none. ucx.conf is one for all containers: it keeps its
 # line beside a user's own variable, which beats it.
 LEFT = {
@@ -78,18 +77,13 @@ class Given:
         self.ports = ",".join(f"{port['hca']}:{port['port']}" for port in observed["ports"])
 
     def env(self, host_network):
-        found = {"NCCL_IB_HCA": self.devices, "NCCL_IB_GID_INDEX": "3", "NVSHMEM_HCA_LIST": self.ports,
-                 "MC_TE_FILTERS": self.devices}
+        found = {"NCCL_IB_HCA": self.devices, "NCCL_IB_GID_INDEX": "3", "NVSHMEM_HCA_LIST": self.ports}
         exact = {"GLOO_SOCKET_IFNAME": self.interface, "TP_SOCKET_IFNAME": self.interface}
         grammar = dict.fromkeys(("NCCL_SOCKET_IFNAME", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"), f"={self.interface}")
         return found | exact | grammar if host_network else found
 
     def ucx(self, host_network):
         return {"UCX_NET_DEVICES": f"{self.ports},{self.interface if host_network else 'eth0'}", **CLASS_LINE}
-
-    def neutral(self, host_network):
-        interface = {"FABRIC_INTERFACE": self.interface} if host_network else {}
-        return {"FABRIC_HCAS": self.devices, "FABRIC_PORTS": self.ports, **interface, **NEUTRAL_CLASS}
 
 
 def without(values, left):
@@ -134,15 +128,14 @@ def blocks(session, pods, given):
         lines = {line["name"]: line["value"] for one in told["containers"] for line in one.get("engineFiles", [])}
         host = on_host(pods[name])
         expect(f"{name}: explain's lines of the files", lines,
-               without(given.ucx(host), LEFT[name]) | given.neutral(host))
-        expect(f"{name}: explain's blocks", list(found), POLICY["engines"][1:-1])  # nothing is Neutral by itself
+               without(given.ucx(host), LEFT[name]))
+        expect(f"{name}: explain's blocks", list(found), POLICY["engines"][1:])
         ucx = given.ports.split(",")
         expect(f"{name}: UCX with us", found["UCX"]["withUs"]["devices"], ucx[:1] if "pinned" in name else ucx)
         users = {engine: (one["usersChoice"] or "").split(" decides")[0] for engine, one in found.items()}
         wanted = dict.fromkeys(users, "")
         if "sglang" in name:
-            wanted |= {"NVSHMEM": f"The container's NVSHMEM_{'HCA_PE' if 'prefill' in name else 'ENABLE_NIC_PE'}_MAPPING",
-                       "Mooncake": "The container's argument --disaggregation-ib-device"}
+            wanted |= {"NVSHMEM": f"The container's NVSHMEM_{'HCA_PE' if 'prefill' in name else 'ENABLE_NIC_PE'}_MAPPING"}
         expect(f"{name}: engines whose devices the user has decided", users, wanted)
 
 
@@ -167,7 +160,6 @@ def by_env_file(session, pods, before, given):
         expect(f"{name} by EnvFile", has, wanted)
         expect_full(name, has)
         expect(f"{name}: ucx.conf", process.file("/nccl-env/ucx.conf"), given.ucx(host))
-        expect(f"{name}: fabric.env", process.file("/nccl-env/fabric.env"), given.neutral(host))
         told = reasons(session, "engines", name)
         expect(f"{name}: reasons", {variable: told.get(variable) for variable in left}, left)
     blocks(session, pods, given)
@@ -176,8 +168,7 @@ def by_env_file(session, pods, before, given):
 def by_file(session, pods, before, given):
     """The engines without a file of their own get constants alone, and the status says why."""
     opt_in(session, "engines-file", ["File"])
-    unavailable = {name: "EnginesUnavailable" for name in ("MC_TE_FILTERS",)}
-    of_host = unavailable | {name: "EnginesUnavailable" for name in (
+    of_host = {name: "EnginesUnavailable" for name in (
         "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME")}
     for name, process in started(session, "engines-file", pods).items():
         left, host = LEFT[name], on_host(pods[name])
@@ -185,14 +176,13 @@ def by_file(session, pods, before, given):
         expect(f"{name} by File", has, {**FOLDER, **without(CONSTANTS, left), **before[name]})
         expect_full(name, has)
         expect(f"{name} by File: ucx.conf", process.file("/nccl-env/ucx.conf"), given.ucx(host))
-        expect(f"{name} by File: fabric.env", process.file("/nccl-env/fabric.env"), given.neutral(host))
         lines = process.conf() or {}  # none where the user has decided about all of it
         others = [line for line in lines if not line.startswith("NCCL_") and line != "NVSHMEM_HCA_LIST"]
         expect(f"{name}: lines of other engines in nccl.conf", others, [])
         expect(f"{name}: NVSHMEM's list in nccl.conf", lines.get("NVSHMEM_HCA_LIST"),
                None if "NVSHMEM_HCA_LIST" in left else given.ports)
         told = reasons(session, "engines-file", name)
-        wanted = {**(of_host if host else unavailable), **left}
+        wanted = {**(of_host if host else {}), **left}
         expect(f"{name} by File: reasons", {variable: told.get(variable) for variable in wanted}, wanted)
 
 
@@ -201,13 +191,12 @@ def without_table(session, pods, before):
     name = "vllm-nixl-prefill"
     opt_in(session, "engines-bare", ["EnvFile", "File"], env={"NCCL_IB_TIMEOUT": "22"})
     session.api.delete("NodeFabric", None, NODE)
-    for namespace, constants, lines, neutral in (("engines", CONSTANTS, CLASS_LINE, NEUTRAL_CLASS),
-                                                 ("engines-bare", {"NCCL_IB_TIMEOUT": "22"}, {}, {})):
-        process = bound(session, namespace, pods[name], "MC_TE_FILTERS", None)
+    for namespace, constants, lines in (("engines", CONSTANTS, CLASS_LINE),
+                                        ("engines-bare", {"NCCL_IB_TIMEOUT": "22"}, {})):
+        process = bound(session, namespace, pods[name], "NVSHMEM_HCA_LIST", None)
         has = process.variables(PREFIXES)
         expect(f"{namespace} without a table", has, {**FOLDER, **constants, **before[name]})
         expect(f"{namespace} without a table: ucx.conf", process.file("/nccl-env/ucx.conf"), lines)
-        expect(f"{namespace} without a table: fabric.env", process.file("/nccl-env/fabric.env"), neutral)
 
 
 def bound(session, namespace, template, variable, wanted):
@@ -232,7 +221,7 @@ def unwritten(session, pods, before):
     why, code = why_unwritten(session, "engines", "unwritten")
     expect("not written: explain", why in told["sentence"], True)
     if code == 0:
-        expect("not written: choices with us", [told["ncclWithUs"], *(one["withUs"] for one in found.values())], [None] * 5)
+        expect("not written: choices with us", [told["ncclWithUs"], *(one["withUs"] for one in found.values())], [None] * 4)
 
 
 def run(session):

@@ -81,19 +81,17 @@ TEST(BindingPlan, HasEveryKeyThatAPodMounts) {
         const BindingPlan plan =
             plan_binding(std::make_shared<const NcclPolicy>(policy), "n", nullptr, {kNow});
         for (const bool host_network : {true, false}) {
-          for (const char* backend : {"CUDA", "NVSHMEM"}) {
-            Json before = pod({container("c", {env_literal("TORCH_SYMMMEM", backend)})}, host_network);
-            before["spec"]["containers"][0]["command"] = {"sshd"};  // reads constants by file, too
-            for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
-              const Json made = admit(before, policy, nullptr, options).pod;
-              EXPECT_THAT(keys_mounted(made), IsSubsetOf(keys_of(plan))) << policy.name;
-              mounted += keys_mounted(made).size();
-            }
+          Json before = pod({container("c")}, host_network);
+          before["spec"]["containers"][0]["command"] = {"sshd"};  // reads constants by file, too
+          for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
+            const Json made = admit(before, policy, nullptr, options).pod;
+            EXPECT_THAT(keys_mounted(made), IsSubsetOf(keys_of(plan))) << policy.name;
+            mounted += keys_mounted(made).size();
           }
         }
       }
     }
-    EXPECT_GT(mounted, 20U) << policy.name;
+    EXPECT_GT(mounted, 10U) << policy.name;
   }
 }
 

@@ -23,7 +23,7 @@ using ::testing::Not;
 NcclPolicy all_engines(Exposure exposure = Exposure::Host, bool env_file = false) {
   NcclPolicy policy = file_policy(exposure);
   policy.deliver_env_file = policy.says_delivery = env_file;
-  for (const char* name : {"UCX", "NVSHMEM", "Gloo", "Mooncake"}) policy.engines.push_back(find_engine(name));
+  for (const char* name : {"UCX", "NVSHMEM", "Gloo"}) policy.engines.push_back(find_engine(name));
   policy.env["NCCL_IB_TC"] = "106";
   policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
   return policy;
@@ -72,7 +72,6 @@ TEST(EngineValues, AreThoseOfTheNodeInTheirOwnWords) {
             "UCX_NET_DEVICES=mlx5_1:1,mlx5_2:1,eth0\nUCX_IB_TRAFFIC_CLASS=106\n");
   EXPECT_EQ(annotation(plan, "podowned.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
   EXPECT_EQ(annotation(plan, "host.nccl-env.io/GLOO_SOCKET_IFNAME"), "bond0");
-  EXPECT_EQ(annotation(plan, "host.nccl-env.io/MC_TE_FILTERS"), "mlx5_1,mlx5_2");
   EXPECT_EQ(annotation(plan, "host.nccl-env.io/UCX_NET_DEVICES"), "absent") << "by its file alone";
 }
 
@@ -92,24 +91,23 @@ TEST(EngineValues, NcclsFileHasNvshmemsListAlone) {
 TEST(EngineValues, WithoutATableThereIsNone) {
   const BindingPlan plan = bound(all_engines(Exposure::Host, true), nullptr);
   EXPECT_EQ(annotation(plan, "host.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
-  EXPECT_EQ(annotation(plan, "host.nccl-env.io/MC_TE_FILTERS"), "absent");
-  EXPECT_EQ(plan.host.omission("MC_TE_FILTERS")->reason, Reason::NoTable);
+  EXPECT_EQ(annotation(plan, "host.nccl-env.io/GLOO_SOCKET_IFNAME"), "absent");
+  EXPECT_EQ(plan.host.omission("GLOO_SOCKET_IFNAME")->reason, Reason::NoTable);
 }
 
 TEST(EngineValues, ConstantsOfThePolicyAreLiterals) {
   const Json made = admit(pod({container("c")}), all_engines()).pod;
   const Json& env = made["spec"]["containers"][0]["env"];
-  for (const char* name : {"NVSHMEM_IB_TRAFFIC_CLASS", "MC_IB_TC"})
-    EXPECT_THAT(env, Contains(env_literal(name, "106")));
+  EXPECT_THAT(env, Contains(env_literal("NVSHMEM_IB_TRAFFIC_CLASS", "106")));
   NcclPolicy own = all_engines();
-  own.env["MC_IB_TC"] = "96";
+  own.env["NVSHMEM_IB_TRAFFIC_CLASS"] = "96";
   EXPECT_THAT(admit(pod({container("c")}), own).pod["spec"]["containers"][0]["env"],
-              Contains(env_literal("MC_IB_TC", "96")));
+              Contains(env_literal("NVSHMEM_IB_TRAFFIC_CLASS", "96")));
 }
 
 TEST(EngineValues, WithoutEnvFileOnlyTheFilesAreFilled) {
   const Json made = admit(pod({container("c")}), all_engines()).pod;
-  for (const char* name : {"GLOO_SOCKET_IFNAME", "MC_TE_FILTERS", "NVSHMEM_HCA_PREFIX"})
+  for (const char* name : {"GLOO_SOCKET_IFNAME", "NVSHMEM_HCA_PREFIX"})
     EXPECT_EQ(told(made, "c", name), "EnginesUnavailable") << name;
   EXPECT_EQ(told(made, "c", "NVSHMEM_HCA_LIST"), "File") << "NCCL puts it into the environment";
 }
@@ -123,7 +121,7 @@ TEST(EngineValues, ByEnvFileTheInitContainerWritesAllOfThem) {
   EXPECT_THAT(resolver["args"].dump(), Not(HasSubstr("UCX_NET_DEVICES")));
   EXPECT_THAT(resolver["env"].dump(), HasSubstr("NCCL_ENV_FILE_ucx.conf"));
   EXPECT_THAT(resolver["env"].dump(), HasSubstr("hostnetwork.nccl-env.io/ucx.conf"));
-  EXPECT_EQ(told(admitted.pod, "c", "MC_TE_FILTERS"), "EnvFile");
+  EXPECT_EQ(told(admitted.pod, "c", "GLOO_SOCKET_IFNAME"), "EnvFile");
   EXPECT_EQ(told(admitted.pod, "c", "UCX_NET_DEVICES"), "File");
   EXPECT_THAT(admitted.pod["spec"]["containers"][0]["volumeMounts"], Contains(kUcxMount));
 }
@@ -140,8 +138,7 @@ TEST(EngineValues, ASecondReviewChangesNothing) {
       return alone;
     }();
     const std::string cleaned = admit(once, nccl, nullptr, with_resolver()).pod["spec"].dump();
-    for (const char* trace : {"GLOO_", "MC_TE_FILTERS", "ucx.conf"})
-      EXPECT_THAT(cleaned, Not(HasSubstr(trace))) << env_file;
+    for (const char* trace : {"GLOO_", "ucx.conf"}) EXPECT_THAT(cleaned, Not(HasSubstr(trace))) << env_file;
   }
 }
 
@@ -158,12 +155,9 @@ TEST(EngineValues, WhatUsersChoseStays) {
   EXPECT_EQ(reason(with_env("UCX_TLS", "rc_gda,cuda"), "UCX_NET_DEVICES"), "UserSetGroup");
   EXPECT_EQ(reason(with_env("UCX_TLS", "rc,tcp"), "UCX_NET_DEVICES"), "File");
   EXPECT_EQ(reason(with_env("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:2"), "NVSHMEM_HCA_PREFIX"), "UserSetGroup");
-  EXPECT_EQ(reason(with_env("MOONCAKE_DEVICE", "mlx5_9"), "MC_TE_FILTERS"), "UserSetGroup");
-  EXPECT_EQ(reason(with_env("MC_GID_INDEX", "3"), "MC_TE_FILTERS"), "EnvFile");
-  Json sglang = container("c");
-  sglang["args"] = {"--disaggregation-ib-device", "mlx5_9"};
-  EXPECT_EQ(reason(sglang, "MC_TE_FILTERS"), "UserSetGroup");
-  EXPECT_EQ(reason(sglang, "UCX_NET_DEVICES"), "File");
+  Json nixl = container("c");
+  nixl["args"] = {"--all2all-backend", "nixl_ep"};
+  EXPECT_EQ(reason(nixl, "UCX_NET_DEVICES"), "UserSetGroup");
   Json mounted = container("c");
   mounted["volumeMounts"] = Json::array({mount("/nccl-env")});
   EXPECT_EQ(reason(mounted, "UCX_NET_DEVICES"), "ConfOccupied");
@@ -186,41 +180,14 @@ TEST(EngineValues, AChoiceForTheGroupKeepsTheWholeFileAway) {
       << "its own variable beats the line";
 }
 
-// Two files in one folder: what a user decides about the one says nothing of the other.
-TEST(EngineValues, NeutralNamesHaveAFileForShells) {
-  NcclPolicy policy = all_engines();
-  policy.engines.push_back(find_engine("Neutral"));
-  const NodeFabric table = two_rails();
-  EXPECT_EQ(annotation(bound(policy, &table), "host.nccl-env.io/fabric.env"),
-            "FABRIC_HCAS=mlx5_1,mlx5_2\nFABRIC_PORTS=mlx5_1:1,mlx5_2:1\nFABRIC_TRAFFIC_CLASS=106\n");
-  EXPECT_THAT(annotation(bound(policy, &table), "hostnetwork.nccl-env.io/fabric.env"),
-              HasSubstr("\nFABRIC_INTERFACE=bond0\n"));
-  EXPECT_EQ(annotation(bound(policy, nullptr), "podowned.nccl-env.io/fabric.env"),
-            "FABRIC_TRAFFIC_CLASS=106\n");
-  const Json own = container("c", {env_literal("UCX_TLS", "rc_gda")});
-  const Json made = admit(pod({own, container("d", {env_literal("FABRIC_ENV_DIR", "/mine")})}), policy).pod;
-  EXPECT_EQ(told(made, "c", "UCX_NET_DEVICES"), "UserSetGroup");
-  EXPECT_EQ(told(made, "c", "FABRIC_HCAS"), "File");
-  EXPECT_EQ(told(made, "d", "UCX_NET_DEVICES"), "File");
-  EXPECT_EQ(told(made, "d", "FABRIC_HCAS"), "UserSetGroup");
-  Json mount = kUcxMount;
-  mount["mountPath"] = "/nccl-env/fabric.env";
-  mount["subPath"] = "fabric.env";
-  EXPECT_THAT(made["spec"]["containers"][0]["volumeMounts"], Contains(mount));
-  EXPECT_THAT(made["spec"]["containers"][0]["env"], Contains(env_literal("FABRIC_ENV_DIR", "/nccl-env")));
-  EXPECT_THAT(made["spec"]["containers"][1]["volumeMounts"], Contains(kUcxMount));
-  EXPECT_EQ(made["spec"]["volumes"][0]["downwardAPI"]["items"].size(), 3u);
-}
-
 TEST(EngineValues, InsideThePodTheyFollowWhatThePodShows) {
   NodeFabric seen = rails(2);
   seen.name = "pod";
   NcclPolicy policy = all_engines(Exposure::PodOwned, true);
   const Resolution found = resolve_in_pod(policy, seen, false, kNow, {}, true);
   EXPECT_EQ(found.files.at("ucx.conf"), "UCX_NET_DEVICES=mlx5_1:1,mlx5_2:1,eth0\nUCX_IB_TRAFFIC_CLASS=106\n");
-  EXPECT_EQ(found.env.at("MC_TE_FILTERS"), "mlx5_1,mlx5_2");
   EXPECT_EQ(found.env.count("UCX_NET_DEVICES"), 0u);
-  EXPECT_EQ(found.values.count("MC_TE_FILTERS"), 0u) << "nccl.conf is NCCL's";
+  EXPECT_EQ(found.values.count("NVSHMEM_IB_TRAFFIC_CLASS"), 0u) << "nccl.conf is NCCL's";
   seen.ports.clear();
   EXPECT_EQ(resolve_in_pod(policy, seen, false, kNow).files.at("ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
 }
@@ -253,7 +220,7 @@ TEST(EngineValues, ForNcclAloneNothingChanges) {
   NcclPolicy policy = file_policy(Exposure::Host);
   for (const auto& [key, text] : bound(policy, &table).annotations) {
     EXPECT_THAT(key, Not(HasSubstr("ucx")));
-    EXPECT_THAT(key, Not(HasSubstr("MC_")));
+    EXPECT_THAT(key, Not(HasSubstr("GLOO_")));
   }
 }
 

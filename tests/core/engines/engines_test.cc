@@ -39,35 +39,11 @@ TEST(Engines, SayOneChoiceInTheirOwnWords) {
   EXPECT_EQ(value_of("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", choice).text, "=eth0");
   EXPECT_EQ(value_of("GLOO_SOCKET_IFNAME", choice).text, "eth0");
   EXPECT_EQ(value_of("TP_SOCKET_IFNAME", choice).text, "eth0");
-  EXPECT_EQ(value_of("MC_TE_FILTERS", choice).text, "mlx5_0,mlx5_1");
-  EXPECT_EQ(value_of("MC_IB_SL", choice).text, "3");
-  EXPECT_EQ(value_of("MC_GID_INDEX", choice).text, "");
-  EXPECT_EQ(value_of("FABRIC_HCAS", choice).text, "mlx5_0,mlx5_1");
-}
-
-TEST(Engines, NeutralNamesAreNothingToAShell) {
-  EngineChoice choice;
-  for (const char* name : {"$(id)", "a;b", "a b", "`a`", "a\nb", "~", "a|b", "a'b"}) {
-    choice.ports = {{name, 1}};
-    choice.interface = name;
-    for (const char* variable : {"FABRIC_HCAS", "FABRIC_PORTS", "FABRIC_INTERFACE"}) {
-      EXPECT_EQ(value_of(variable, choice).text, "") << name;
-      EXPECT_THAT(value_of(variable, choice).refusal, HasSubstr("shell")) << name;
-    }
-  }
-}
-
-TEST(Engines, NeutralListsEndWithTheirLine) {
-  EngineChoice choice;
-  for (int i = 10; i < 50; ++i) choice.ports.push_back({"rocep" + std::to_string(i) + "s0f0", 1});
-  EXPECT_EQ(value_of("FABRIC_HCAS", choice).refusal, "");
-  EXPECT_THAT(value_of("FABRIC_PORTS", choice).refusal, HasSubstr("512"));
 }
 
 // A value of ours is one that the engine takes as it stands.
 TEST(Engines, GiveNoValueThatTheirOwnCatalogueRefuses) {
   EngineChoice choice = two_rails();
-  choice.index = "3";
   for (const std::string name : {"mlx5_0", "ibp12s0", "rocep140s0f1"}) {
     choice.ports.front().hca = name;
     for (const Engine* engine : other_engines()) {
@@ -116,12 +92,6 @@ TEST(Engines, NvshmemNeedsWhatOtherNamesShare) {
   EXPECT_THAT(value_of("NVSHMEM_HCA_LIST", choice).refusal, HasSubstr("16"));
 }
 
-TEST(Engines, MooncakeCannotNameASecondPort) {
-  EngineChoice choice;
-  choice.ports = {{"mlx5_0", 1}, {"mlx5_0", 2}};
-  EXPECT_THAT(value_of("MC_TE_FILTERS", choice).refusal, HasSubstr("port 1"));
-}
-
 TEST(Engines, KnowTheirGrammar) {
   for (const auto& [name, value] :
        std::vector<std::pair<std::string_view, std::string_view>>{{"UCX_NET_DEVICES", "mlx5_0:1,eth0"},
@@ -131,7 +101,7 @@ TEST(Engines, KnowTheirGrammar) {
                                                                   {"NVSHMEM_HCA_LIST", "mlx5_0"},
                                                                   {"NVSHMEM_IB_GID_INDEX", "-1"},
                                                                   {"GLOO_SOCKET_IFNAME", "eth0,eth1"},
-                                                                  {"MC_IB_SL", "15"}})
+                                                                  {"MC_GID_INDEX", "15"}})
     EXPECT_EQ(value_problem(name, value), std::nullopt) << name;
   for (const auto& [name, value] :
        std::vector<std::pair<std::string_view, std::string_view>>{{"UCX_NET_DEVICES", "=mlx5_0:1"},
@@ -144,7 +114,7 @@ TEST(Engines, KnowTheirGrammar) {
                                                                   {"GLOO_SOCKET_IFNAME", "^docker0"},
                                                                   {"TP_SOCKET_IFNAME", "interface-name-16"},
                                                                   {"MC_TE_FILTERS", "mlx5_0 ,mlx5_1"},
-                                                                  {"MC_IB_SL", "16"}})
+                                                                  {"MC_GID_INDEX", "256"}})
     EXPECT_NE(value_problem(name, value), std::nullopt) << name << "=" << value;
 }
 
@@ -183,7 +153,6 @@ TEST(Engines, TakeByThemselvesWhatTheyKnow) {
   EXPECT_THAT(taken("NVSHMEM", {}, ports).notes, ElementsAre(HasSubstr("IBGDA skips 1 port without mlx5")));
   EXPECT_THAT(taken("NVSHMEM", {{"NVSHMEM_HCA_PREFIX", "r"}}, ports).notes,
               ElementsAre(HasSubstr("3.8 on, skip 1 port without r")));
-  EXPECT_THAT(taken("Mooncake", {}, ports).devices, ElementsAre("mlx5_0", "rocep1s0"));
   EXPECT_THAT(taken("Gloo", {}, ports).interfaces, IsEmpty());
 }
 
@@ -203,8 +172,6 @@ TEST(Engines, TakeWhatTheirVariablesSay) {
               ElementsAre("mlx5_0:1", "mlx5_10:1"));
   EXPECT_THAT(taken("NVSHMEM", {{"NVSHMEM_HCA_LIST", "=mlx5_1"}}, ports).notes,
               ElementsAre(HasSubstr("no device")));
-  EXPECT_THAT(taken("Mooncake", {{"MC_TE_FILTERS", "mlx5_10"}}, ports).devices, ElementsAre("mlx5_10"));
-  EXPECT_THAT(taken("Mooncake", {{"NCCL_IB_GID_INDEX", ""}}, ports).notes, ElementsAre(HasSubstr("row 0")));
   EXPECT_THAT(taken("Gloo", {{"GLOO_SOCKET_IFNAME", "eth9"}}, ports).notes, ElementsAre(HasSubstr("eth9")));
 }
 

@@ -19,7 +19,7 @@ using ::testing::Not;
 
 NcclPolicy with_engines(Exposure exposure = Exposure::Host) {
   NcclPolicy policy = file_policy(exposure);
-  policy.engines = {&nccl_engine(), find_engine("UCX"), find_engine("Mooncake")};
+  policy.engines = {&nccl_engine(), find_engine("UCX"), find_engine("NVSHMEM")};
   policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
   return policy;
 }
@@ -92,18 +92,6 @@ TEST(EnginesAnswer, APreviewHasABlockForEachEngine) {
   EXPECT_EQ(json["engines"][0]["withUs"]["devices"][0], "mlx5_1:1");
 }
 
-TEST(EnginesAnswer, AChoiceThatNoModelReadsIsNamed) {
-  Json sglang = container("c");
-  sglang["command"] = {"bash", "-c", "exec python3 -m x --disaggregation-ib-device=mlx5_9 --port 1"};
-  const Explanation explanation = previewed(sglang);
-  EXPECT_THAT(render_text(explanation), HasSubstr("user's  The container's argument --disaggregation"));
-  const auto json = to_json(explanation)["engines"];
-  EXPECT_TRUE(json[1]["alone"].is_null() && json[1]["withUs"].is_null()) << json;
-  EXPECT_TRUE(json[0]["usersChoice"].is_null());
-  EXPECT_EQ(json[1]["usersChoice"],
-            "The container's argument --disaggregation-ib-device decides the devices of Mooncake.");
-}
-
 // UserListShort is of each engine's list that the user wrote; a list in which nothing is missing is no
 // finding.
 TEST(EnginesAnswer, AUsersListOfFewerDevicesIsToldForEachEngine) {
@@ -120,12 +108,8 @@ TEST(EnginesAnswer, AUsersListOfFewerDevicesIsToldForEachEngine) {
   EXPECT_THAT(found({env_literal("UCX_NET_DEVICES", "mlx5_1:1,bond0")}),
               ::testing::ElementsAre("UserListShort UCX_NET_DEVICES is the user's own and takes 1 of the "
                                      "node's 2 HCAs: without mlx5_2:1."));
-  EXPECT_THAT(found({env_literal("MC_TE_FILTERS", "mlx5_2")}),
-              ::testing::ElementsAre(HasSubstr("UserListShort MC_TE_FILTERS")));
   EXPECT_THAT(found({env_literal("UCX_NET_DEVICES", "mlx5_2:1,mlx5_1:1,bond0")}), IsEmpty());
   EXPECT_THAT(found({}), IsEmpty());
-  EXPECT_THAT(previewed(container("c", {env_literal("MC_TE_FILTERS", "mlx5_1")})).findings,
-              ::testing::ElementsAre(::testing::Field(&Finding::code, Code::UserListShort)));
 }
 
 // The init container had no room for its files, nor for its message.

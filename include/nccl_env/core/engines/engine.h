@@ -31,7 +31,6 @@ struct EnginePort {
 // The fabric as it was chosen for NCCL. A part that is empty is not known, or left to the engine.
 struct EngineChoice {
   std::vector<EnginePort> ports;
-  std::string index;          // of the GID table, where the policy itself names it
   std::string interface;      // one exact name, of the policy or the node
   std::string tcp_interface;  // the same; else the one that every runtime gives to a pod's own network
   std::string traffic_class;
@@ -39,7 +38,7 @@ struct EngineChoice {
 };
 
 // The part of the choice from which a value is made.
-enum class Follows { Nothing, Ports, Index, Interface, TrafficClass, ServiceLevel };
+enum class Follows { Nothing, Ports, Interface, TrafficClass, ServiceLevel };
 
 // Neither text nor refusal: the engine needs no value.
 struct EngineValue {
@@ -114,8 +113,6 @@ constexpr EngineVariable service_level_row(std::string_view name,
 bool gives_values(const Engine& engine);
 // "mlx5_0:1,mlx5_1:1", the form of UCX and NVSHMEM.
 std::string join_ports(const EngineChoice& choice);
-// "mlx5_0,mlx5_1": each device once.
-std::string join_devices(const EngineChoice& choice);
 // The group that has the variable, as it may be set by a user; null for none.
 const EngineGroup* group_of(const Engine& engine, std::string_view variable);
 // `value`: nullopt where it is not known.

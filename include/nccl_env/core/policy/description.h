@@ -91,8 +91,8 @@ inline constexpr Texts<std::string> kHcaGlobs{{parse_hca_glob, same, 1, 320, "[!
 inline constexpr Texts<std::string> kNetdevGlobs{
     {parse_netdev_glob, same, 1, 320, "[!-~]+", "eth*", "A glob."}, kMostItems};
 // A test compares the words with the catalogue's.
-inline constexpr Text<const Engine*> kEngine{
-    parse_engine, format_engine, 3, 16, "(NCCL|UCX|NVSHMEM|Gloo|Mooncake|Neutral)", "UCX", "A name."};
+inline constexpr Text<const Engine*> kEngine{parse_engine, format_engine, 3, 16, "(NCCL|UCX|NVSHMEM|Gloo)",
+                                             "UCX",        "A name."};
 
 inline constexpr OneOf<std::optional<LinkLayer>, 3> kLinkLayer{
     {{{"Any", std::nullopt}, {"Ethernet", LinkLayer::Ethernet}, {"InfiniBand", LinkLayer::InfiniBand}}}};
@@ -231,10 +231,10 @@ inline constexpr auto fields_of<NcclPolicy> = std::tuple{
                          "/etc/nccl.conf of an image in its place."}},
         "What is known of the NCCL in the images of the pods."},
     Field{
-        "engines", &NcclPolicy::engines, Texts<const Engine*>{policy::kEngine, 6, 1},
-        "Who gets values: NCCL, which is always among them and stands for RCCL as well, and UCX, NVSHMEM, "
-        "Gloo or Mooncake, in the words of each. UCX reads ucx.conf; node values of the others go by EnvFile "
-        "alone. Neutral: fabric.env, a file that a shell sources for names in arguments. Absent: NCCL."},
+        "engines", &NcclPolicy::engines, Texts<const Engine*>{policy::kEngine, 4, 1},
+        "Who gets values: NCCL, which is always among them and stands for RCCL as well, and UCX, NVSHMEM or "
+        "Gloo, in the words of each. UCX reads ucx.conf; node values of the others go by EnvFile alone. "
+        "Absent: NCCL."},
     Field{
         "env", &NcclPolicy::env, Constants{policy::kMostItems},
         "Constants that every container gets which does not set them itself. Numbers are quoted; bounds are "
