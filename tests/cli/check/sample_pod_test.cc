@@ -13,8 +13,7 @@ TEST(SampleResources, AreThePatternsWithoutTheirStar) {
   for (const char* glob : {"rdma/hca", "rdma/hca_[a-c]*", "rdma/*", "*", "example.com/vf?",
                            "vpc.amazonaws.com/efa", "vpc.amazonaws.com/ef*", "rdma/-[!a]"})
     policy.resources.push_back({glob, {}});
-  EXPECT_THAT(cli::sample_resources(policy),
-              ElementsAre("rdma/hca", "vpc.amazonaws.com/efa", "vpc.amazonaws.com/ef"));
+  EXPECT_THAT(cli::sample_resources(policy), ElementsAre("rdma/hca", "vpc.amazonaws.com/ef"));
 }
 
 }  // namespace

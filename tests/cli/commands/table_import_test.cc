@@ -139,15 +139,6 @@ TEST_F(TableImport, ARefusedNamesFileAndLineAndPrintsNoTable) {
   EXPECT_THAT(result.err, ::testing::StartsWith(file + ":4: "));
 }
 
-TEST_F(TableImport, ABadRowOfAKnownPortIsNotedAndTheTablePrinted) {
-  const std::string file = write("n.txt", kListing + "mlx5_1\t1\t4\tnot-a-gid\t\tv2\teth1\n");
-  const CliResult result = run_cli({"table", "import", "-o", "json", file});
-  EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.err, ::testing::StartsWith(file + ":4: "));
-  EXPECT_THAT(result.err, ::testing::HasSubstr("the GID rows of mlx5_1 port 1 count as not known"));
-  EXPECT_FALSE(Json::parse(result.out)["observed"]["ports"][0].contains("gidRows"));
-}
-
 TEST_F(TableImport, ProblemsOfOneCauseAreNotAllTold) {
   std::string rows;
   for (int i = 0; i < 36; ++i) rows += "mlx5_1\t1\t" + std::to_string(i) + "\tfe80::1\t\tv2\teth1\n";

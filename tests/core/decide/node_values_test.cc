@@ -182,7 +182,6 @@ TEST(Binding, WritesTheValuesOfBothExposures) {
   const NodeFabric table = rails(2);
   const BindingPlan plan =
       plan_binding(std::make_shared<const NcclPolicy>(policy_for("rdma/*")), "node-a", &table, {kNow});
-  const std::string list = "mlx5_1:1,mlx5_2:1";
   EXPECT_THAT(
       plan.annotations,
       UnorderedElementsAre(
@@ -195,14 +194,12 @@ TEST(Binding, WritesTheValuesOfBothExposures) {
           Pair("podowned.nccl-env.io/nccl.conf", ""),
           Pair("subinterface.nccl-env.io/nccl.conf", "NCCL_IB_HCA==mlx5_1,mlx5_2\n"),
           Pair("subinterface.nccl-env.io/NCCL_IB_HCA", "=mlx5_1,mlx5_2"),
-          Pair("host.nccl-env.io/NVSHMEM_HCA_LIST", list),
-          Pair("subinterface.nccl-env.io/NVSHMEM_HCA_LIST", list),
-          Pair("host.nccl-env.io/nvshmem-nccl.conf",
-               "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNVSHMEM_HCA_LIST=" + list + "\n"),
+          Pair("host.nccl-env.io/NVSHMEM_HCA_LIST", ""),
+          Pair("subinterface.nccl-env.io/NVSHMEM_HCA_LIST", ""),
+          Pair("host.nccl-env.io/nvshmem-nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"),
           Pair("hostnetwork.nccl-env.io/nvshmem-nccl.conf",
-               "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNVSHMEM_HCA_LIST=" + list + "\n"),
-          Pair("subinterface.nccl-env.io/nvshmem-nccl.conf",
-               "NCCL_IB_HCA==mlx5_1,mlx5_2\nNVSHMEM_HCA_LIST=" + list + "\n"),
+               "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"),
+          Pair("subinterface.nccl-env.io/nvshmem-nccl.conf", "NCCL_IB_HCA==mlx5_1,mlx5_2\n"),
           Pair("nccl-env.io/node", R"({"v":1,"node":"node-a","policy":"p","generation":1})")));
 }
 
