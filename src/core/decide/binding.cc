@@ -44,6 +44,13 @@ void add_values(const NodeKeys& keys, const NodeValues& values, BindingPlan& int
   }
   // The readers take each of these variables for unset if it is empty.
   for (const std::string_view name : keys.variables) add(name, {});
+  if (!into.policy) return;
+  // So does the init container, which reads these.
+  for (const Engine* engine : into.policy->engines) {
+    if (has_file(*engine)) continue;
+    for (const EngineVariable& variable : engine->variables)
+      if (variable.render) add(variable.row.name, {});
+  }
 }
 
 // Adds an empty text where the node has none, so that a text that was there before is not read in its place.
