@@ -12,6 +12,7 @@
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::doctor {
@@ -323,11 +324,21 @@ bool has_address(const NodeView& node, const Port& port) {
                              [&](const GidRow& row) { return judge_row(node.interfaces, row, {}).usable; });
 }
 
-// Ports without a cable are no fault on most nodes of a pool: nothing tells that they were ever up, and they
-// have no address, or are the second ports of their cards.
+// The policy wants more ports than are up, or names the port by more than a glob that takes all.
+bool is_wanted(const NodeView& node, const Port& port) {
+  if (node.reason == Reason::TooFewPorts) return true;
+  const FabricRule* rule = fabric_rule(*node.policy, *node.table).rule;
+  return rule && std::ranges::any_of(rule->hcas, [&](const std::string& glob) {
+           return glob.find_first_of("*?") == glob.npos && glob_matches(glob, port.hca);
+         });
+}
+
+// Ports without a cable are no fault on most nodes of a pool: nothing tells that they were ever up, no policy
+// wants them, and they have no address, or are the second ports of their cards.
 bool is_spare(const NodeView& node, const Port& port, Timestamp now) {
   const bool lately = port.state_since && now - *port.state_since < kLately;
-  return is_down(port) && !lately && (is_second_port(node, port) || !has_address(node, port));
+  return is_down(port) && !lately && !is_wanted(node, port) &&
+         (is_second_port(node, port) || !has_address(node, port));
 }
 
 // Marks the rails that are fabric on most nodes that have them; of one or two nodes, on any. A rail of spare

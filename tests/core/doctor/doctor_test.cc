@@ -253,6 +253,21 @@ TEST(Doctor, TooFewPortsForAPolicyIsTold) {
   EXPECT_THAT(diagnose(fleet, {policy}).findings[0].sentence, HasSubstr("no HCA list (TooFewPorts)"));
 }
 
+// Half of a pool's ports may have no cable; the policy says that they have one.
+TEST(Doctor, PortsThatAPolicyWantsAreNotDownOnPurpose) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  Fleet fleet = fleet_of(2, ib_node);
+  for (NodeFabric& node : fleet) {
+    for (std::size_t port = 0; port < 4; ++port) node.ports[port].state = PortState::Down;
+  }
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
+  NcclPolicy named = policy;
+  named.fabric.hcas = {"mlx5_[0-7]"};
+  EXPECT_THAT(faults(diagnose(fleet, {named})), Contains("error PortDown gpu-1 mlx5_0"));
+  policy.fabric.expect_ports = 8;
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), Contains("error PortDown gpu-1 mlx5_0"));
+}
+
 struct Outage {
   int nodes, down, of;  // `down` nodes of `nodes` have the first `of` rails down
   std::optional<std::chrono::hours> since;
