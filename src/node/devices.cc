@@ -15,7 +15,7 @@ constexpr int kMaxNodeType = 255;
 constexpr int kMaxDevPort = 65535;
 constexpr std::size_t kMostProblems = 100;  // nobody reads more
 
-// What may still be read.
+// Bounds what may still be read.
 struct Room {
   std::size_t ports, rows;
 };

@@ -12,7 +12,7 @@
 
 namespace nccl_env::kube {
 
-// Of a list, before it counts as one without end. A million objects: clusters have up to 150 000 pods.
+// Ends a list that has more. A million objects: clusters have up to 150 000 pods.
 inline constexpr int kMostPages = 2000;
 
 struct ListPage {

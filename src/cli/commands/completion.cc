@@ -32,7 +32,7 @@ void add_completed(const CLI::App& app, const std::string& path, std::vector<Com
   for (const CLI::App* command : commands) add_completed(*command, path + " " + command->get_name(), into);
 }
 
-// Of bash, and by its own compatibility of zsh. Where nothing fits, files do.
+// Prints bash's script, which zsh runs, too, by bashcompinit. Where nothing fits, files do.
 void print_bash(const std::vector<Completed>& all, std::ostream& out) {
   out << "_nccl_env() {\n  local path= word commands= options=\n"
          "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$path $word\" in\n";

@@ -27,7 +27,7 @@ constexpr string_view kForms[] = {"ut of memory",
                                   "NVRM: Xid",
                                   "undefined symbol: "};
 
-// Of lines that tell another process's end, a person's wish, or NCCL's own error.
+// Mark a line that tells another process's end, a person's wish, or NCCL's own error.
 constexpr string_view kEchoes[] = {
     "NCCL",          "nccl",          "onnect",     "imed out",    "imeout",        "peer",
     "ocket",         "gloo",          "Gloo",       "Dist",        "Broken pipe",   "UCX",

@@ -71,7 +71,7 @@ constexpr Words kWords[] = {
 };
 // clang-format on
 
-// What else a failure's own words tell of its cause.
+// Name the cause more closely, by a failure's own words.
 constexpr NetworkLine kRefined[] = {
     {Code::NoInterface, "interface found in the same subnet as remote address",
      "NCCL_COMM_ID is set, and its address is in no subnet of an interface that this process may use: NCCL "

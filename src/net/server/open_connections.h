@@ -47,9 +47,9 @@ class OpenConnections {
 
     [[nodiscard]] std::uint64_t id() const { return entry_->id; }
     [[nodiscard]] const boost::asio::ip::address& peer() const { return entry_->peer->first; }
-    // What all connections of this address hold of the room for large bodies.
+    // Bytes of the room for large bodies that all connections of this address hold.
     [[nodiscard]] std::atomic<std::int64_t>& large_bytes() { return entry_->peer->second.large_bytes; }
-    // How many requests of this address wait for what comes by itself.
+    // Requests of this address that wait for the part that comes by itself.
     [[nodiscard]] std::atomic<int>& patient() { return entry_->peer->second.patient; }
     [[nodiscard]] bool given_up() const { return entry_->state == State::GivenUp; }
     [[nodiscard]] bool used() const { return entry_->used; }

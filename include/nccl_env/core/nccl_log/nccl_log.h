@@ -23,7 +23,7 @@ struct LogFact {
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
 };
 inline constexpr std::size_t kMaxProcesses = 4096;
-// Of a program that an error ended the other ranks still print some lines; one that went on prints more.
+// Lines behind an error that ended its program: the other ranks print some. Behind more the program went on.
 inline constexpr std::uint64_t kMostBehindEnd = 20;
 
 struct NcclLog {

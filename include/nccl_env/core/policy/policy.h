@@ -134,9 +134,8 @@ struct NcclPolicy {
   std::vector<const Engine*> engines{&nccl_engine()};
   ConstantMap env;  // as read, with NCCL_IB_PKEY_VALUE where names_partition_by_value()
   std::vector<PolicyVariant> variants;
-  // What a node gives comes as lines of nccl.conf; with this as fileKeyRefs in env: not set where a node has
-  // no value. nccl.conf takes its place where that cannot be. Constants always stand in env, and in the file
-  // too.
+  // Delivers a node's values as fileKeyRefs in env, not set where a node has none; nccl.conf takes its place
+  // where that cannot be, and without it. Constants always stand in env, and in the file, too.
   bool deliver_env_file = false;
   bool says_delivery = false;  // else the installation's --carrier decides
   OnUnresolved on_unresolved = OnUnresolved::Allow;

@@ -55,7 +55,7 @@ struct HttpHead {
   [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
 };
 
-// What a handler answers at once. No response: handle_later gives it. With `comes`, what the answer lacks may
+// Holds a handler's response. None: handle_later gives it. With `comes`, the part that the answer lacks may
 // come by itself: the handler is asked once more when `comes` says so, or after kPatience.
 struct Handled {
   Handled(HttpResponse at_once) : response(std::move(at_once)) {}
