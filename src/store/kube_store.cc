@@ -117,7 +117,7 @@ struct KubernetesStore::Body {
   Body(std::shared_ptr<kube::Client> to, PolicyOptions policy_options, const std::shared_ptr<Logger>& logger)
       : log(logger),
         client(std::move(to)),
-        options(std::move(policy_options)),
+        options(policy_options),
         claims(*client),
         writer({2, [this] { return contact(); }, [this] { check_version(); }}, logger),
         policies(policy_rules(options), writer, logger),
