@@ -34,8 +34,10 @@ Result<Element> parse(simdjson::dom::parser& parser, std::string_view text, bool
   Element root;
   const auto error = parser.parse(text.data(), text.size(), !padded).get(root);
   // In our own words: simdjson's differ between its versions.
-  if (error == simdjson::DEPTH_ERROR) return Error{"not JSON of a few levels: lists and objects nest too deep"};
-  if (error != simdjson::SUCCESS) return Error{"not JSON: it is empty, cut, or lacks a comma, bracket or key"};
+  if (error == simdjson::DEPTH_ERROR)
+    return Error{"not JSON of a few levels: lists and objects nest too deep"};
+  if (error != simdjson::SUCCESS)
+    return Error{"not JSON: it is empty, cut, or lacks a comma, bracket or key"};
   return root;
 }
 
