@@ -80,12 +80,13 @@ def policy(interface):
 # A pod that was given =eth1.
 GIVEN = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": {
     "nccl-env.io/status": '{"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding","containers":'
-                          '{"c":{"set":{"NCCL_SOCKET_IFNAME":"Node"}}}}',
+                          '{"c":{"set":{"NCCL_SOCKET_IFNAME":"File","nccl.conf":"Node"}}}}',
     "nccl-env.io/node": '{"v":1,"node":"here","policy":"p","generation":1}',
-    "host.nccl-env.io/NCCL_SOCKET_IFNAME": "=eth1"}},
-    "spec": {"nodeName": "here", "hostNetwork": True, "containers": [{"name": "c", "image": "i", "env": [
-        {"name": "NCCL_SOCKET_IFNAME", "valueFrom": {"fieldRef": {
-            "fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_SOCKET_IFNAME']"}}}]}]}}
+    "hostnetwork.nccl-env.io/nccl.conf": "NCCL_SOCKET_IFNAME==eth1\n"}},
+    "spec": {"nodeName": "here", "hostNetwork": True, "containers": [{"name": "c", "image": "i", "volumeMounts": [
+        {"name": "nccl-env-conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf", "readOnly": True}]}],
+        "volumes": [{"name": "nccl-env-conf", "downwardAPI": {"items": [{"path": "nccl.conf", "fieldRef": {
+            "fieldPath": "metadata.annotations['hostnetwork.nccl-env.io/nccl.conf']"}}]}}]}}
 
 # Texts of the newest library that verify reads, and that only hardware would bring out.
 LINES = [
