@@ -180,7 +180,7 @@ def run(cluster):
     cluster.put_policy(policy("files", delivery=["File"], socketInterface="eth0"))
     cluster.opt_in("files", "files")
     for node, (hcas, _) in RAILS.items():
-        cluster.follows("files", node, "host.nccl-env.io/NCCL_IB_HCA", ",".join(hcas))
+        cluster.follows("files", node, "host.nccl-env.io/NCCL_IB_HCA", hca_list(hcas))
     check_mpijob(cluster)
     check_own_values(cluster)
     check_own_files(cluster)
