@@ -162,15 +162,12 @@ TEST(Table, InAPodOnlyItsOwnAddressCounts) {
   EXPECT_EQ(table.ports[0].gids->at(0).netdev, "net1");
 }
 
-TEST(Table, WithoutInterfacesRowsAreNotKnown) {
-  const Made made = TableOf({roce("mlx5_1", kUsual)}, {}).make();
+TEST(Table, WithoutInterfacesRowsAreNotKnownExceptOfACopy) {
+  TableOf maker({roce("mlx5_1", kUsual)}, {});
+  const Made made = maker.make();
   EXPECT_FALSE(made.table.ports.at(0).gids);
   EXPECT_FALSE(made.table.interfaces);
   EXPECT_THAT(made.problems, ElementsAre(HasSubstr("mlx5_1")));
-}
-
-TEST(Table, ACopyOfSysfsKeepsAllReadableRows) {
-  TableOf maker({roce("mlx5_1", kUsual)}, {});
   maker.netdevs().live = false;
   EXPECT_EQ(indexes(maker.table().ports.at(0)), (std::vector{0, 1, 2, 3}));
 }
@@ -208,46 +205,46 @@ TEST(Table, InfiniBandAndIWarpRowsBelongToNoInterface) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(indexes(table.ports[i]), (std::vector{0})) << i;
 }
 
-TEST(Table, ALagIsTheDeviceWhoseRowsAreTheBonds) {
-  const std::vector<GidEntry> rows = {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0")};
-  TableOf maker({roce("mlx5_bond_0", rows, {"eth1"})}, {netdev("eth1", 3, {}, 9), netdev("eth2", 4, {}, 9),
-                                                        netdev("bond0", 9, {"10.1.0.2/24"}, 0, "bond")});
-  maker.speeds = {{"bond0", 200}, {"eth1", 100}};
-  const NodeFabric table = maker.table();
-  EXPECT_EQ(table.ports.at(0).lag, "bond0");
-  EXPECT_EQ(table.ports.at(0).netdev, "eth1");
-  EXPECT_EQ(table.ports.at(0).rate_gbps, 200);
-}
-
-TEST(Table, ALagWithoutAnAddressIsKnownByItsName) {
-  const NodeFabric table = TableOf({roce("mlx5_bond_0", {}, {"eth1"})},
-                                   {netdev("eth1", 3, {}, 9), netdev("bond0", 9, {}, 0, "bond")})
-                               .table();
-  EXPECT_EQ(table.ports.at(0).lag, "bond0");
-}
-
-TEST(Table, TwoDevicesOnTheLegsOfOneBondAreNoLag) {
-  TableOf maker(
-      {roce("mlx5_0", {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0")}, {"eth1"}),
-       roce("mlx5_1", {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0")}, {"eth2"})},
-      {netdev("eth1", 3, {}, 9), netdev("eth2", 4, {}, 9), netdev("bond0", 9, {"10.1.0.2/24"}, 0, "bond")});
-  maker.speeds = {{"bond0", 200}, {"eth1", 100}, {"eth2", 100}};
-  const NodeFabric table = maker.table();
-  for (const Port& port : table.ports) {
-    EXPECT_EQ(port.lag, "");
-    EXPECT_EQ(port.rate_gbps, 100);
+TEST(Table, ALagIsTheOneDeviceWhoseRowsAreTheBonds) {
+  const GidEntry of_bond = entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0");
+  const GidEntry of_leg = entry(2, "::ffff:10.9.0.2", GidType::RoCEv2, "eth1");
+  const std::string address = "10.1.0.2/24", leg_address = "10.9.0.2/24";
+  struct Case {
+    const char* name;
+    std::vector<RdmaDevice> devices;
+    std::vector<std::string> leg, bond;  // addresses
+    const char* lag;
+    double rate;
+  };
+  const Case cases[] = {
+      {"rows of the bond", {roce("mlx5_bond_0", {of_bond}, {"eth1"})}, {}, {address}, "bond0", 200},
+      {"no address: by its name", {roce("mlx5_bond_0", {}, {"eth1"})}, {}, {}, "bond0", 200},
+      {"two devices on its legs",
+       {roce("mlx5_0", {of_bond}, {"eth1"}), roce("mlx5_1", {of_bond}, {"eth2"})},
+       {},
+       {address},
+       "",
+       100},
+      // rdma-lab, "Bond": it has the bond's rows, and what is left of its own.
+      {"a soft device on one leg",
+       {roce("rxe1", {of_bond, of_leg}, {"eth1"})},
+       {leg_address},
+       {address},
+       "",
+       100},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.name);
+    TableOf maker(each.devices, {netdev("eth1", 3, each.leg, 9), netdev("eth2", 4, {}, 9),
+                                 netdev("bond0", 9, each.bond, 0, "bond")});
+    maker.speeds = {{"bond0", 200}, {"eth1", 100}, {"eth2", 100}};
+    const NodeFabric table = maker.table();
+    EXPECT_EQ(table.ports.at(0).netdev, "eth1");
+    for (const Port& port : table.ports) {
+      EXPECT_EQ(port.lag, each.lag);
+      EXPECT_EQ(port.rate_gbps, each.rate);
+    }
   }
-}
-
-// rdma-lab, "Bond": a soft device on one leg has the bond's rows, and what is left of its own.
-TEST(Table, ASoftDeviceOnALegOfABondIsNoLag) {
-  const std::vector<GidEntry> rows = {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0"),
-                                      entry(2, "::ffff:10.9.0.2", GidType::RoCEv2, "eth1")};
-  const NodeFabric table =
-      TableOf({roce("rxe1", rows, {"eth1"})},
-              {netdev("eth1", 3, {"10.9.0.2/24"}, 9), netdev("bond0", 9, {"10.1.0.2/24"}, 0, "bond")})
-          .table();
-  EXPECT_EQ(table.ports.at(0).lag, "");
 }
 
 TEST(Table, PortsOfOneFunctionHaveTheirOwnInterfaces) {
@@ -270,16 +267,6 @@ TEST(Table, BesideRepresentorsTheRowsNameTheInterface) {
   const NodeFabric without =
       TableOf({roce("mlx5_1", {}, {"eth1", "eth1_0"})}, {netdev("eth1", 3), netdev("eth1_0", 4)}).table();
   EXPECT_EQ(without.ports.at(0).netdev, std::nullopt);
-}
-
-TEST(Table, AVfKeepsItsPf) {
-  RdmaDevice vf = roce("mlx5_2", {});
-  vf.shared.pci_address = "0000:53:00.2";
-  vf.shared.pf_pci_address = "0000:53:00.0";
-  RdmaDevice pf = roce("mlx5_1", kUsual);
-  pf.shared.pci_address = "0000:53:00.0";
-  const NodeFabric table = TableOf({pf, vf}, {netdev("eth1", 3, {"10.1.0.2/24"})}).table();
-  EXPECT_EQ(table.ports[1].pf_pci_address, "0000:53:00.0");
 }
 
 TEST(Table, OnEthernetTheInterfacesSpeedBeatsTheRate) {
