@@ -194,22 +194,20 @@ class OpenConnectionsTest : public ServerTest {
   ~OpenConnectionsTest() override { open_gate(); }
 
   void start_gated() {
-    auto started = Server::start(options, {[](const HttpRequest& request) -> std::optional<HttpResponse> {
-                                             if (request.path() == "/wait") return std::nullopt;
-                                             return echo(request);
-                                           },
-                                           check,
-                                           [this](const HttpRequest&) {
-                                             std::unique_lock lock(mutex_);
-                                             ++waiting_;
-                                             changed_.wait(lock, [this] { return open_; });
-                                             return HttpResponse{200, "text/plain", "late", {}, false};
-                                           },
-                                           [](const HttpRequest&) {
-                                             return HttpResponse{200, "text/plain", "overload", {}, false};
-                                           }});
-    ASSERT_TRUE(started.ok()) << started.error().message;
-    server = std::move(started).value();
+    start({[](const HttpRequest& request) -> std::optional<HttpResponse> {
+             if (request.path() == "/wait") return std::nullopt;
+             return echo(request);
+           },
+           check,
+           [this](const HttpRequest&) {
+             std::unique_lock lock(mutex_);
+             ++waiting_;
+             changed_.wait(lock, [this] { return open_; });
+             return HttpResponse{200, "text/plain", "late", {}, false};
+           },
+           [](const HttpRequest&) {
+             return HttpResponse{200, "text/plain", "overload", {}, false};
+           }});
   }
   void open_gate() {
     const std::lock_guard lock(mutex_);
@@ -299,8 +297,7 @@ TEST_F(OpenConnectionsTest, ThenThoseThatAreIdleLongest) {
 TEST_F(OpenConnectionsTest, ARefusedRequestIsNotAFinishedOne) {
   start();
   TestClient& refused = connect();
-  ASSERT_TRUE(refused.send("GET /nowhere HTTP/1.1\r\nHost: t\r\n\r\n"));
-  EXPECT_EQ(refused.read_reply().status, 404);
+  EXPECT_EQ(refused.ask("GET /nowhere HTTP/1.1\r\nHost: t\r\n\r\n").status, 404);
   for (int i = 1; i < options.max_connections; ++i) connect_used();
   EXPECT_TRUE(asks(connect()));
   EXPECT_TRUE(refused.at_end());
@@ -333,8 +330,7 @@ TEST_F(OpenConnectionsTest, AUsedConnectionThatSendsItsNextRequestStays) {
   ASSERT_TRUE(eventually([&] { return server->stats().bytes_received > received; }));
   EXPECT_TRUE(asks(connect()));
   EXPECT_TRUE(other.at_end());
-  ASSERT_TRUE(sending.send(post("/echo", "y").substr(8)));
-  EXPECT_EQ(sending.read_reply().body, "y");
+  EXPECT_EQ(sending.ask(post("/echo", "y").substr(8)).body, "y");
 }
 
 TEST_F(OpenConnectionsTest, AFloodOfSilentConnectionsFromManyAddressesLetsGoodOnesThrough) {
@@ -355,14 +351,11 @@ TEST_F(OpenConnectionsTest, PipelinedRequestsWaitTheirTurn) {
   std::mutex gate;
   std::unique_lock closed(gate);
   std::atomic<int> pipelined{0}, before_the_other{-1};
-  auto started = Server::start(options, {[&](const HttpRequest& request) {
-                                 if (request.path() == "/other") before_the_other = pipelined.load();
-                                 if (request.path() == "/many" && ++pipelined == 1)
-                                   const std::lock_guard passed(gate);
-                                 return echo(request);
-                               }});
-  ASSERT_TRUE(started.ok());
-  server = std::move(started).value();
+  start({[&](const HttpRequest& request) {
+    if (request.path() == "/other") before_the_other = pipelined.load();
+    if (request.path() == "/many" && ++pipelined == 1) const std::lock_guard passed(gate);
+    return echo(request);
+  }});
   TestClient& other = connect_used();
   TestClient& many = connect();
   std::string requests;
@@ -391,8 +384,7 @@ TEST_F(OpenConnectionsTest, AReplyThatIsReadLeavesTheConnectionIdle) {
   options.idle_timeout = 500ms;
   start();
   TestClient& client = connect();
-  ASSERT_TRUE(client.send(post("/echo", std::string(50'000, 'x'))));
-  EXPECT_EQ(client.read_reply().body.size(), 50'000u);
+  EXPECT_EQ(client.ask(post("/echo", std::string(50'000, 'x'))).body.size(), 50'000u);
   EXPECT_TRUE(client.at_end());  // at the end of its idle time
   EXPECT_EQ(evicted(Eviction::Unread), 0u);
 }
@@ -410,12 +402,10 @@ TEST_F(OpenConnectionsTest, TheKernelHoldsLittleOfWhatIsNotRead) {
 TEST_F(OpenConnectionsTest, AnEventLoopThatIsHeldUpIsNamed) {
   std::mutex gate;
   std::unique_lock closed(gate);
-  auto started = Server::start(options, {[&](const HttpRequest& request) {
-                                 if (request.path() == "/block") const std::lock_guard passed(gate);
-                                 return echo(request);
-                               }});
-  ASSERT_TRUE(started.ok());
-  server = std::move(started).value();
+  start({[&](const HttpRequest& request) {
+    if (request.path() == "/block") const std::lock_guard passed(gate);
+    return echo(request);
+  }});
   EXPECT_EQ(server->held_up(10s), "");
   TestClient& client = connect();
   ASSERT_TRUE(client.send(post("/block", "x")));
