@@ -163,19 +163,6 @@ TEST(Devices, WhatTheKernelRefusesOfARowIsNotKnown) {
   EXPECT_FALSE(read_devices(empty, problems)[0].ports[0].entries.has_value());
 }
 
-TEST(Devices, SparseTablesKeepTheirIndexes) {
-  SysfsTree tree;
-  tests::add_hca(
-      tree, {.name = "mlx5_0",
-             .rows = {{200, "::ffff:10.0.0.1", "RoCE v2", "eth0"}, {7, "::ffff:10.0.0.2", "RoCE v2", "eth0"}},
-             .table_length = 255});
-  const auto port = read(tree)[0].ports[0];
-  EXPECT_EQ(port.gid_table_length, 255);
-  ASSERT_EQ(port.entries->size(), 2u);
-  EXPECT_EQ((*port.entries)[0].index, 7);
-  EXPECT_EQ((*port.entries)[1].index, 200);
-}
-
 TEST(Devices, OneBrokenDeviceHidesNoOther) {
   SysfsTree tree = one_hca();
   tests::add_hca(

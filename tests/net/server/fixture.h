@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -38,6 +40,31 @@ inline std::optional<HttpResponse> check(const HttpHead& head) {
     return error_response(415, "send application/json");
   return std::nullopt;
 }
+
+// Holds up who passes until it is opened.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++came_;
+    changed_.wait(lock, [this] { return open_; });
+  }
+  int came() {
+    const std::lock_guard lock(mutex_);
+    return came_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  int came_ = 0;
+};
 
 class ServerTest : public ::testing::Test {
  protected:

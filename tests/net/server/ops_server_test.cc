@@ -6,7 +6,6 @@
 
 #include <list>
 #include <mutex>
-#include <thread>
 
 #include "net/server/fixture.h"
 

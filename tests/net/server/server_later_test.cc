@@ -2,7 +2,6 @@
 // Requests whose answers wait for others: "/wait" does until the test opens the gate.
 #include <gmock/gmock.h>
 
-#include <condition_variable>
 #include <list>
 #include <thread>
 #include <vector>
@@ -14,31 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Gate {
- public:
-  void open() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  void pass() {
-    std::unique_lock lock(mutex_);
-    ++came_;
-    changed_.wait(lock, [this] { return open_; });
-  }
-  int came() {
-    const std::lock_guard lock(mutex_);
-    return came_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool open_ = false;
-  int came_ = 0;
-};
-
-class ServerLaterTest : public TlsServerTest {
+class ServerLaterTest : public ServerTest {
  protected:
   Gate gate;
   std::atomic<int> overloaded{0};
@@ -104,19 +79,6 @@ TEST_F(ServerLaterTest, PipelinedRequestsStayInOrder) {
   EXPECT_EQ(client.read_reply().body.substr(1), " b");
   EXPECT_EQ(client.read_reply().body, "c");
   EXPECT_EQ(client.read_reply().body.substr(1), " d");
-  opener.join();
-}
-
-TEST_F(ServerLaterTest, WorksOverTls) {
-  start_tls();
-  start_later();
-  TestClient client(server->port(), true);
-  std::thread opener([&] {
-    eventually([&] { return gate.came() > 0; });
-    gate.open();
-  });
-  const std::string body(100'000, 'x');
-  EXPECT_EQ(client.ask(post("/wait", body)).body.substr(2), body);
   opener.join();
 }
 

@@ -103,50 +103,32 @@ TEST_F(ServerTest, RefusesSmugglingShapes) {
   start();
   const std::string post_line = "POST /echo HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
   const std::string chunk = "5\r\nhello\r\n0\r\n\r\n";
-  const std::pair<std::string, int> cases[] = {
+  std::vector<std::pair<std::string, int>> cases = {
       {post_line + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk, 400},
       {post_line + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n" + chunk, 400},
-      {post_line + "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", 400},
-      {post_line + "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", 400},
-      {post_line + "Content-Length: 5, 5\r\n\r\nhello", 400},
-      {post_line + "Content-Length: +5\r\n\r\nhello", 400},
-      {post_line + "Content-Length: -1\r\n\r\nhello", 400},
-      {post_line + "Content-Length: 0x5\r\n\r\nhello", 400},
-      {post_line + "Content-Length: 5 5\r\n\r\nhello", 400},
-      {post_line + "Content-Length:\r\n\r\nhello", 400},
-      {post_line + "Content-Length: 18446744073709551621\r\n\r\nhello", 400},
-      {post_line + "Content-Length : 5\r\n\r\nhello", 400},
-      {post_line + " Content-Length: 5\r\n\r\nhello", 400},
-      {post_line + "X: a\r\n b\r\nContent-Length: 5\r\n\r\nhello", 400},
-      {post_line + "X: a\nContent-Length: 5\r\n\r\nhello", 400},
-      {post_line + "X: a\rContent-Length: 5\r\n\r\nhello", 400},
       {post_line + std::string("X: a\0b\r\n\r\n", 10), 400},
       {post_line + "Transfer-Encoding: identity\r\n\r\n", 501},
-      {post_line + "Transfer-Encoding: gzip, chunked\r\n\r\n" + chunk, 501},
-      {post_line + "Transfer-Encoding: chunked, identity\r\n\r\n" + chunk, 501},
       {post_line + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk, 400},
-      {post_line + "Transfer-Encoding: xchunked\r\n\r\n" + chunk, 501},
-      {post_line +
-           "Transfer-Encoding: \x0b"
-           "chunked\r\n\r\n" +
-           chunk,
-       400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n;x\r\nhello\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n10000000000000005\r\nhello\r\n0\r\n\r\n", 400},
       {post_line + "Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n", 400},
+      {post_line + "Transfer-Encoding: \x0b" + "chunked\r\n\r\n" + chunk, 400},
       {"POST /echo HTTP/1.0\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk, 400},
-      {"GET / HTTP/1.1\r\n\r\n", 400},
-      {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
-      {"GET http://other/ HTTP/1.1\r\nHost: t\r\n\r\n", 400},
-      {"GET  / HTTP/1.1\r\nHost: t\r\n\r\n", 400},
-      {"GET /\r\n\r\n", 400},
-      {"\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n", 400},
-      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
-  };
+      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505}};
+  for (const char* fields :
+       {"Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5\r\nContent-Length: 5",
+        "Content-Length: 5, 5", "Content-Length: +5", "Content-Length: -1", "Content-Length: 0x5",
+        "Content-Length: 5 5", "Content-Length:", "Content-Length: 18446744073709551621",
+        "Content-Length : 5", " Content-Length: 5", "X: a\r\n b\r\nContent-Length: 5",
+        "X: a\nContent-Length: 5", "X: a\rContent-Length: 5"})
+    cases.emplace_back(post_line + fields + "\r\n\r\nhello!", 400);
+  for (const char* coding : {"gzip, chunked", "chunked, identity", "xchunked"})
+    cases.emplace_back(post_line + "Transfer-Encoding: " + coding + "\r\n\r\n" + chunk, 501);
+  for (const char* bad : {"5\nhello", "5\r\nhelloX", "0x5\r\nhello", "-5\r\nhello", ";x\r\nhello",
+                          "10000000000000005\r\nhello"})
+    cases.emplace_back(post_line + "Transfer-Encoding: chunked\r\n\r\n" + bad + "\r\n0\r\n\r\n", 400);
+  for (const char* get :
+       {"GET / HTTP/1.1", "GET / HTTP/1.1\r\nHost: a\r\nHost: b", "GET http://other/ HTTP/1.1\r\nHost: t",
+        "GET  / HTTP/1.1\r\nHost: t", "GET /", "\r\nGET / HTTP/1.1\r\nHost: t"})
+    cases.emplace_back(get + std::string("\r\n\r\n"), 400);
   for (const auto& [text, status] : cases) {
     TestClient client(server->port());
     client.send(text);
