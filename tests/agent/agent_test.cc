@@ -109,12 +109,13 @@ TEST_F(Agent, HelpNamesTheExitCodesThatThereAre) {
     EXPECT_EQ(run({command, "--help"}).code, 0);
     EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr(code));
   }
+  // A file that is missing would keep the container from starting: the kubelet has to try again.
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"resolve", "--out", path("absent/nccl.conf")},
         {"resolve", "--out", path("nccl.conf"), "--table", path("absent.yaml")}}) {
     const CliResult result = run(arguments);
     EXPECT_EQ(result.code, 4);
-    EXPECT_THAT(result.err, StartsWith("nccl-env-agent: "));
+    EXPECT_THAT(result.err, AllOf(StartsWith("nccl-env-agent: "), HasSubstr(path("absent"))));
   }
 }
 
@@ -212,6 +213,7 @@ TEST_F(Agent, ResolveTakesTheConstantsOfItsNodeFromItsEnvironment) {
   ::setenv("NCCL_IB_TC", "96", 1);
   resolve({});
   EXPECT_THAT(text("nccl.conf"), HasSubstr("NCCL_IB_TC=96\n"));
+  EXPECT_EQ(text("message"), "absent") << "only the kubelet makes it";
   ::setenv("NCCL_IB_TC", "", 1);  // the node has none
   resolve({});
   EXPECT_THAT(text("nccl.conf"), Not(HasSubstr("NCCL_IB_TC")));
@@ -261,38 +263,29 @@ TEST_F(Agent, ResolveWithoutAUsablePolicy) {
   EXPECT_THAT(resolve().out, HasSubstr("NCCL_ENV_POLICY is not set"));
 }
 
-// A file that is missing would keep the container from starting: the kubelet has to try again.
-TEST_F(Agent, ResolveEndsWhereItCannotMakeItsFiles) {
-  ::setenv("NCCL_ENV_POLICY", kFilePolicy.c_str(), 1);
-  const CliResult result = run({"resolve", "--sysfs", path("sys"), "--out", path("absent/nccl.conf")});
-  EXPECT_EQ(result.code, 4);
-  EXPECT_THAT(result.err, HasSubstr("absent/nccl.conf"));
-}
-
 TEST_F(Agent, ResolveWritesTheFileOfAnEngineBeside) {
   ::setenv("NCCL_ENV_NODE", "{}", 1);
-  const auto write = [&] {
-    return run({"resolve", "--given", "NCCL_IB_HCA", "--out", path("nccl.conf"), "--engine-files", path("")});
+  const auto write = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"resolve", "--out", path("nccl.conf"), "--engine-files", path("")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
   };
   ::setenv("NCCL_ENV_FILE_ucx.conf", "UCX_NET_DEVICES=mlx5_1:1,eth0\n", 1);
-  const CliResult given = write();
+  const CliResult given = write({"--given", "NCCL_IB_HCA"});
   ::unsetenv("NCCL_ENV_FILE_ucx.conf");
   ::unsetenv("NCCL_ENV_NODE");
   EXPECT_EQ(given.code, 0) << given.err;
   EXPECT_THAT(given.out, HasSubstr("UCX_NET_DEVICES=mlx5_1:1,eth0"));
   EXPECT_EQ(text("ucx.conf"), "UCX_NET_DEVICES=mlx5_1:1,eth0\n");
-  EXPECT_EQ(write().code, 0) << "nothing was bound";
+  EXPECT_EQ(write({"--given", "NCCL_IB_HCA"}).code, 0) << "nothing was bound";
   EXPECT_EQ(text("ucx.conf"), "");
-}
 
-TEST_F(Agent, ResolveFindsTheValuesOfEngines) {
   auto policy = nlohmann::json::parse(kFilePolicy);
   policy["spec"]["engines"] = {"NCCL", "UCX"};
   ::setenv("NCCL_ENV_POLICY", policy.dump().c_str(), 1);
-  run({"resolve", "--sysfs", path("sys"), "--out", path("nccl.conf"), "--engine-files", path("")});
-  ::unsetenv("NCCL_ENV_POLICY");
-  EXPECT_THAT(text("ucx.conf"), HasSubstr("UCX_NET_DEVICES="));
-  EXPECT_THAT(text("ucx.conf"), HasSubstr(",eth0\n"));
+  write({"--sysfs", path("sys")});
+  EXPECT_THAT(text("ucx.conf"), AllOf(HasSubstr("UCX_NET_DEVICES="), HasSubstr(",eth0\n")))
+      << "found by itself";
 }
 
 // As on a full disk, which takes a file and not its content.
@@ -317,12 +310,6 @@ TEST_F(Agent, ResolveLeavesAllFilesEmptyWhereTheDiskIsFull) {
   EXPECT_EQ(text("nccl.conf"), "");
   EXPECT_EQ(text("env"), "");
   EXPECT_EQ(text("ucx.conf"), "");
-}
-
-TEST_F(Agent, ATerminationMessageIsNeverMade) {
-  ::setenv("NCCL_ENV_POLICY", kFilePolicy.c_str(), 1);
-  resolve();
-  EXPECT_EQ(text("message"), "absent");  // only the kubelet makes it
 }
 
 }  // namespace

@@ -5,10 +5,9 @@
 
 #include <csignal>
 #include <list>
-#include <mutex>
 
 #include "cli/cli_run.h"
-#include "kube/scripted_server.h"
+#include "kube/fake_api.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "node/sysfs_tree.h"
@@ -112,18 +111,6 @@ TEST_F(AgentRun, KeepsAFileTrue) {
               AllOf(HasSubstr("nccl_env_agent_problems 0\n"), HasSubstr("nccl_env_agent_verbs 0\n"),
                     HasSubstr("nccl_env_agent_gid_index_moved 0\n")));
   EXPECT_THAT(ops("/nope"), HasSubstr("404"));
-
-  set_state("1: DOWN");
-  ASSERT_TRUE(eventually([&] { return state() == PortState::Down; })) << log();
-  EXPECT_TRUE(table()->ports[0].state_since);
-  EXPECT_EQ(stop(), 0) << log();
-  EXPECT_THAT(log(), HasSubstr("\"msg\":\"stopped\""));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path("store")), {}), 1);  // no rest of a write
-}
-
-TEST_F(AgentRun, AnUnchangedTableIsNotWrittenAgain) {
-  start({"--store", "dir:" + path("store")});
-  ASSERT_TRUE(eventually([&] { return log().find("table written") != std::string::npos; }));
   const auto looks = [&] {
     const std::string text = ops("/metrics");
     const auto at = text.find("nccl_env_agent_look_duration_seconds_count ");
@@ -131,7 +118,13 @@ TEST_F(AgentRun, AnUnchangedTableIsNotWrittenAgain) {
   };
   ASSERT_TRUE(eventually([&] { return looks() >= 3; }));
   EXPECT_THAT(ops("/metrics"), HasSubstr("nccl_env_agent_publishes_total{outcome=\"succeeded\"} 1\n"));
-  EXPECT_EQ(stop(), 0);
+
+  set_state("1: DOWN");
+  ASSERT_TRUE(eventually([&] { return state() == PortState::Down; })) << log();
+  EXPECT_TRUE(table()->ports[0].state_since);
+  EXPECT_EQ(stop(), 0) << log();
+  EXPECT_THAT(log(), HasSubstr("\"msg\":\"stopped\""));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path("store")), {}), 1);  // no rest of a write
 }
 
 // As a release that has only the older form wrote it.
@@ -174,14 +167,6 @@ TEST_F(AgentRun, SilentConnectionsDoNotFailTheProbe) {
   EXPECT_EQ(stop(), 0);
 }
 
-TEST_F(AgentRun, ADirectoryThatIsNotThereIsRefused) {
-  start({"--store", "dir:" + path("absent")});
-  EXPECT_EQ(agent_->wait(), 1);
-  const Json line = Json::parse(log(), nullptr, false);
-  EXPECT_EQ(line["msg"], "could not start") << log();
-  EXPECT_THAT(line["problem"], AllOf(HasSubstr("--store: "), HasSubstr("absent: no such directory")));
-}
-
 TEST_F(AgentRun, EveryLineOfAStartThatFailedIsJson) {
   const std::string store = "dir:" + path("store");
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
@@ -190,6 +175,7 @@ TEST_F(AgentRun, EveryLineOfAStartThatFailedIsJson) {
       {{"run", "--node-name", "a", "--store", store, "--ops-listen", "localhost:1"}, "'localhost:1' is not"},
       {{"run", "--node-name", "a", "--store", store, "--ops-listen", "192.0.2.1:1"}, "--ops-listen: can't"},
       {{"run", "--node-name", "a", "--store", "kubernetes", "--kubeconfig", path("no")}, "--kubeconfig: "},
+      {{"run", "--node-name", "a", "--store", "dir:" + path("absent")}, "absent: no such directory"},
       {{"run", "--node-name", "a"}, "--store is required"}};
   for (auto [command, part] : wrong) {
     command.insert(command.begin(), tests::in_build("/bin/nccl-env-agent"));
@@ -197,128 +183,45 @@ TEST_F(AgentRun, EveryLineOfAStartThatFailedIsJson) {
     EXPECT_NE(agent_->wait(), 0) << part;
     const Json line = Json::parse(log(), nullptr, false);
     EXPECT_EQ(line.value("level", ""), "error") << log();
+    EXPECT_EQ(line.value("msg", ""), "could not start") << log();
     EXPECT_THAT(line.value("problem", ""), HasSubstr(part));
   }
 }
 
-// A cluster of one node that remembers what was sent.
+const std::string kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
+const std::string kNodes = "/api/v1/nodes";
+
+// A cluster of one node.
 class ClusterAgentRun : public AgentRun {
  protected:
-  void serve(std::uint16_t port = 0) {
-    server_ = std::make_unique<ScriptedServer>(
-        [this](ScriptedConnection& connection, const ScriptedRequest& request) {
-          answer(connection, request);
-        },
-        test_certificate({"127.0.0.1"}), "", port);
+  ClusterAgentRun() {
+    set_node();
+    api_.serve(kTables);
   }
-  void answer(ScriptedConnection& connection, const ScriptedRequest& request) {
-    std::unique_lock lock(mutex_);
-    if (request.target.starts_with("/api/v1/nodes/gpu-1")) {
-      connection.reply(200,
-                       Json{{"metadata",
-                             {{"name", "gpu-1"},
-                              {"uid", uid_},
-                              {"creationTimestamp", "2026-01-01T00:00:00Z"},
-                              {"labels", labels_}}},
-                            {"status", {{"addresses", {{{"type", "InternalIP"}, {"address", "127.0.0.1"}}}}}}}
-                           .dump());
-    } else if (request.target.find("watch=1") != std::string::npos) {
-      watch(connection, lock);
-    } else if (request.target.find("limit=") != std::string::npos) {
-      Json list{{"items", Json::array()}, {"metadata", {{"resourceVersion", std::to_string(version_)}}}};
-      if (!stored_.is_null()) list["items"].push_back(stored_);
-      connection.reply(200, list.dump());
-    } else if (request.method == "GET") {
-      connection.reply(stored_.is_null() ? 404 : 200, stored_.is_null() ? "{}" : stored_.dump());
-    } else if (refusal_ != 0) {
-      connection.reply(refusal_, R"({"kind": "Status", "message": "gpu-1 is forbidden"})");
-    } else {
-      store(Json::parse(request.body));
-      patches_.push_back(request);
-      connection.reply(200, stored_.dump());
-    }
-  }
-  void store(Json object) {
-    stored_ = std::move(object);
-    stored_["metadata"]["resourceVersion"] = std::to_string(++version_);
-    events_.push_back(Json{{"type", "MODIFIED"}, {"object", stored_}}.dump() + "\n");
-  }
-  // Every event there ever was, until the client goes.
-  void watch(ScriptedConnection& connection, std::unique_lock<std::mutex>& lock) {
-    std::size_t sent = 0;
-    bool alive = connection.begin_chunks();
-    ++watches_;
-    while (alive) {
-      const std::string line = sent < events_.size() ? events_[sent++] : "";
-      lock.unlock();
-      if (line.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      alive = line.empty() ? connection.peer_is_there() : connection.chunk(line);
-      lock.lock();
-    }
-    connection.close();
-  }
-  // As somebody with the right to does.
-  void take_away() {
-    const std::lock_guard lock(mutex_);
-    stored_["metadata"]["resourceVersion"] = std::to_string(++version_);
-    events_.push_back(Json{{"type", "DELETED"}, {"object", stored_}}.dump() + "\n");
-    stored_ = nullptr;
-  }
-  void edit(const std::string& hca) {
-    const std::lock_guard lock(mutex_);
-    Json edited = stored_;
-    edited["observed"]["ports"][0]["hca"] = hca;
-    store(std::move(edited));
-  }
-  int watches() {
-    const std::lock_guard lock(mutex_);
-    return watches_;
+  void set_node(const std::string& uid = "uid-1", const Json& labels = Json::object()) {
+    api_.put(kNodes, "gpu-1",
+             {{"metadata", {{"uid", uid}, {"creationTimestamp", "2026-01-01T00:00:00Z"}, {"labels", labels}}},
+              {"status", {{"addresses", {{{"type", "InternalIP"}, {"address", "127.0.0.1"}}}}}}});
   }
   void start_in_cluster(std::vector<std::string> more = {}) {
-    const Json config{{"apiVersion", "v1"},
-                      {"kind", "Config"},
-                      {"current-context", "c"},
-                      {"contexts", {{{"name", "c"}, {"context", {{"cluster", "c"}, {"user", "u"}}}}}},
-                      {"clusters",
-                       {{{"name", "c"},
-                         {"cluster",
-                          {{"server", "https://127.0.0.1:" + std::to_string(server_->port())},
-                           {"certificate-authority", write("ca.crt", test_ca().certificate)}}}}}},
-                      {"users", {{{"name", "u"}, {"user", {{"token", "secret"}}}}}}};
-    more.insert(more.end(), {"--store", "kubernetes", "--kubeconfig", write("kubeconfig", config.dump())});
+    more.insert(more.end(), {"--store", "kubernetes", "--kubeconfig",
+                             write("kubeconfig", kubeconfig_of(api_.port()).dump())});
     start(more);
   }
-  [[nodiscard]] std::vector<ScriptedRequest> patches() {
-    const std::lock_guard lock(mutex_);
-    return patches_;
-  }
+  [[nodiscard]] std::vector<ScriptedRequest> patches() { return api_.patches(); }
   [[nodiscard]] Json last() {
-    const std::lock_guard lock(mutex_);
-    return patches_.empty() ? Json() : Json::parse(patches_.back().body);
+    const auto all = patches();
+    return all.empty() ? Json() : Json::parse(all.back().body);
   }
   std::string state() {
     const Json table = last();
     return table.is_null() ? "" : table["observed"]["ports"][0]["state"].get<std::string>();
   }
-  template <class Value>
-  void set(Value& value, const Value& to) {
-    const std::lock_guard lock(mutex_);
-    value = to;
-  }
 
-  std::mutex mutex_;  // guards all below but the server
-  int version_ = 100, watches_ = 0;
-  std::vector<std::string> events_;
-  std::string uid_ = "uid-1";
-  Json labels_ = Json::object();
-  int refusal_ = 0;
-  Json stored_;
-  std::vector<ScriptedRequest> patches_;
-  std::unique_ptr<ScriptedServer> server_;
+  FakeApi api_;
 };
 
 TEST_F(ClusterAgentRun, AppliesItsOwnTableOwnedByItsNode) {
-  serve();
   start_in_cluster();
   ASSERT_TRUE(eventually([&] { return !patches().empty(); })) << log();
   const ScriptedRequest patch = patches().front();
@@ -336,8 +239,7 @@ TEST_F(ClusterAgentRun, AppliesItsOwnTableOwnedByItsNode) {
 }
 
 TEST_F(ClusterAgentRun, RowsInTheirOlderFormKeepItAtFirst) {
-  serve();
-  store(older_table());
+  api_.put(kTables, "gpu-1", older_table());
   start_in_cluster();
   ASSERT_TRUE(eventually([&] { return state() == "Active"; })) << log();
   EXPECT_TRUE(has_row_objects(last()));
@@ -349,51 +251,36 @@ TEST_F(ClusterAgentRun, RowsInTheirOlderFormKeepItAtFirst) {
 }
 
 TEST_F(ClusterAgentRun, AServerThatIsAwayGetsTheNewestStateWhenItReturns) {
-  serve();
   start_in_cluster();
   ASSERT_TRUE(eventually([&] { return state() == "Active"; })) << log();
-  const std::uint16_t port = server_->port();
-  server_->stop();
+  api_.stop();
   set_state("1: DOWN");
   ASSERT_TRUE(eventually([&] { return log().find("tried again") != std::string::npos; })) << log();
   set_state("2: INIT");
   ASSERT_TRUE(eventually([&] { return count(log(), "table changed") == 3; })) << log();
-  serve(port);
+  api_.restart();
   ASSERT_TRUE(eventually([&] { return state() == "Init"; })) << log();
   EXPECT_EQ(patches().size(), 2u);
   EXPECT_EQ(stop(), 0);
 }
 
 TEST_F(ClusterAgentRun, ARefusalIsLoggedAndTriedAgain) {
-  serve();
-  set(refusal_, 403);
+  api_.refuse_writes(403);
   start_in_cluster();
-  ASSERT_TRUE(eventually([&] { return log().find("HTTP 403: gpu-1 is forbidden") != std::string::npos; }))
+  ASSERT_TRUE(eventually([&] { return log().find("HTTP 403: refused by the test") != std::string::npos; }))
       << log();
   EXPECT_THAT(ops("/readyz"), HasSubstr("503"));
   ASSERT_TRUE(eventually([&] {
     return log().find(R"("attempt":2,"next_in_seconds":)") != std::string::npos;
   })) << log();
-  set(refusal_, 0);
+  api_.refuse_writes(0);
   ASSERT_TRUE(eventually([&] { return !patches().empty(); })) << log();
-  EXPECT_EQ(stop(), 0);
-}
-
-TEST_F(ClusterAgentRun, ANodeThatWasMadeAgainOwnsTheNextTable) {
-  serve();
-  start_in_cluster();
-  ASSERT_TRUE(eventually([&] { return !patches().empty(); })) << log();
-  set(uid_, std::string("uid-2"));
-  set_state("1: DOWN");
-  ASSERT_TRUE(eventually([&] { return state() == "Down"; })) << log();
-  EXPECT_EQ(last()["metadata"]["ownerReferences"][0]["uid"], "uid-2");
   EXPECT_EQ(stop(), 0);
 }
 
 // A label is read with the next write, whatever that is for, and one that is new takes one write more.
 TEST_F(ClusterAgentRun, TheTableHasTheLabelsThatAreAskedFor) {
-  serve();
-  set(labels_, Json{{"zone", "a"}, {"other", "x"}});
+  set_node("uid-1", Json{{"zone", "a"}, {"other", "x"}});
   start_in_cluster({"--node-labels", "zone,example.com/shape,zone"});
   ASSERT_TRUE(eventually([&] { return !patches().empty(); })) << log();
   EXPECT_EQ(last()["observed"]["nodeLabels"],
@@ -403,7 +290,7 @@ TEST_F(ClusterAgentRun, TheTableHasTheLabelsThatAreAskedFor) {
   const auto value = [&] { return last()["observed"]["nodeLabels"][0].value("value", "none"); };
   const auto change = [&](const Json& labels, const char* state) {
     const auto before = patches().size();
-    set(labels_, labels);
+    set_node("uid-1", labels);
     set_state(state);
     const std::string wanted = labels.value("zone", "none");
     EXPECT_TRUE(eventually([&] { return value() == wanted; })) << log();
@@ -415,7 +302,7 @@ TEST_F(ClusterAgentRun, TheTableHasTheLabelsThatAreAskedFor) {
   EXPECT_EQ(stop(), 0);
 
   // An agent that starts again reads the Node before its first table.
-  set(labels_, Json{{"zone", "c"}});
+  set_node("uid-1", Json{{"zone", "c"}});
   const auto before = patches().size();
   start_in_cluster({"--node-labels=zone"});
   ASSERT_TRUE(eventually([&] { return patches().size() > before; })) << log();
@@ -430,19 +317,18 @@ TEST_F(ClusterAgentRun, TheTableHasTheLabelsThatAreAskedFor) {
 }
 
 TEST_F(ClusterAgentRun, ATableThatIsTakenAwayComesBackAndIsMissedUntilThen) {
-  serve();
   start_in_cluster();
-  ASSERT_TRUE(eventually([&] { return watches() > 0 && ops("/readyz") == "ok\n200"; })) << log();
+  ASSERT_TRUE(eventually([&] { return api_.watches() > 0 && ops("/readyz") == "ok\n200"; })) << log();
   EXPECT_THAT(ops("/metrics"), HasSubstr("nccl_env_agent_table_present 1\n"));
-  set(uid_, std::string("uid-2"));
-  set(refusal_, 404);  // its CRD is gone, too
-  take_away();
+  set_node("uid-2");
+  api_.refuse_writes(404);  // its CRD is gone, too
+  api_.erase(kTables, "gpu-1");
   ASSERT_TRUE(eventually([&] { return ops("/readyz") == "the table is not written yet, or lost\n503"; }))
       << log();
   EXPECT_THAT(ops("/metrics"), AllOf(HasSubstr("nccl_env_agent_table_present 0\n"),
                                      HasSubstr("nccl_env_agent_tables_lost_total 1\n")));
   EXPECT_THAT(log(), HasSubstr("it is gone"));
-  set(refusal_, 0);
+  api_.refuse_writes(0);
   ASSERT_TRUE(eventually([&] { return last()["metadata"]["ownerReferences"][0]["uid"] == "uid-2"; }))
       << log();
   EXPECT_TRUE(eventually([&] { return ops("/readyz") == "ok\n200"; }));
@@ -450,10 +336,11 @@ TEST_F(ClusterAgentRun, ATableThatIsTakenAwayComesBackAndIsMissedUntilThen) {
 }
 
 TEST_F(ClusterAgentRun, ATableThatSomebodyEditedIsWrittenAgain) {
-  serve();
   start_in_cluster();
-  ASSERT_TRUE(eventually([&] { return watches() > 0 && !patches().empty(); })) << log();
-  edit("mlx5_9");
+  ASSERT_TRUE(eventually([&] { return api_.watches() > 0 && !patches().empty(); })) << log();
+  Json edited = api_.get(kTables, "gpu-1");
+  edited["observed"]["ports"][0]["hca"] = "mlx5_9";
+  api_.put(kTables, "gpu-1", edited);
   ASSERT_TRUE(eventually([&] { return patches().size() == 2; })) << log();
   EXPECT_THAT(log(), HasSubstr("somebody changed it"));
   EXPECT_EQ(last()["observed"]["ports"][0]["hca"], "mlx5_1");
@@ -461,13 +348,9 @@ TEST_F(ClusterAgentRun, ATableThatSomebodyEditedIsWrittenAgain) {
 }
 
 TEST_F(ClusterAgentRun, SigtermEndsACallThatGetsNoAnswer) {
-  std::atomic<bool> asked{false};
-  server_ = std::make_unique<ScriptedServer>([&](ScriptedConnection& connection, const ScriptedRequest&) {
-    asked = true;
-    connection.wait_closed();
-  });
+  api_.hang(kNodes + "/gpu-1");
   start_in_cluster();
-  ASSERT_TRUE(eventually([&] { return asked.load(); })) << log();
+  ASSERT_TRUE(eventually([&] { return api_.asked(kNodes + "/gpu-1") > 0; })) << log();
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(stop(), 0) << log();
   EXPECT_LT(std::chrono::steady_clock::now() - begin,

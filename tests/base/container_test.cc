@@ -21,12 +21,9 @@ class ContainerTest : public ::testing::Test {
   const std::filesystem::path root = directory.path();
 };
 
-TEST_F(ContainerTest, NothingToReadIsNoLimit) {
-  EXPECT_EQ(container_limits(root).memory, std::nullopt);
-  EXPECT_EQ(container_limits(root).cpus, std::nullopt);
-}
-
 TEST_F(ContainerTest, TheSmallestLimitOfAGroupAndThoseAboveItCounts) {
+  EXPECT_EQ(container_limits(root).memory, std::nullopt) << "nothing to read is no limit";
+  EXPECT_EQ(container_limits(root).cpus, std::nullopt);
   write("proc/self/cgroup", "0::/pods/one\n");
   write("sys/fs/cgroup/pods/one/memory.max", "max\n");
   write("sys/fs/cgroup/pods/one/cpu.max", "max 100000\n");
@@ -35,6 +32,13 @@ TEST_F(ContainerTest, TheSmallestLimitOfAGroupAndThoseAboveItCounts) {
   write("sys/fs/cgroup/memory.max", "1073741824\n");
   EXPECT_EQ(container_limits(root).memory, 512u << 20);
   EXPECT_EQ(container_limits(root).cpus, 1.5);
+  for (const char* group : {"pods/one/", "pods/", ""}) {
+    write(std::string("sys/fs/cgroup/") + group + "memory.max", "12 apples of 3 MiB\n");
+    write(std::string("sys/fs/cgroup/") + group + "cpu.max", "1x 0\n");
+  }
+  write("proc/self/cgroup", "no colons\n0::/pods/one\n");
+  EXPECT_EQ(container_limits(root).memory, std::nullopt) << "what is not a number is no limit";
+  EXPECT_EQ(container_limits(root).cpus, std::nullopt);
 }
 
 TEST_F(ContainerTest, AGroupOfTheHostThatTheContainerDoesNotSeeIsItsTopFolder) {
@@ -44,20 +48,8 @@ TEST_F(ContainerTest, AGroupOfTheHostThatTheContainerDoesNotSeeIsItsTopFolder) {
   write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(container_limits(root).memory, 256u << 20);
   EXPECT_EQ(container_limits(root).cpus, std::nullopt);
-}
-
-TEST_F(ContainerTest, VersionOneWritesNoLimitAsAHugeOne) {
-  write("proc/self/cgroup", "4:memory:/\n");
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  EXPECT_EQ(container_limits(root).memory, std::nullopt);
-}
-
-TEST_F(ContainerTest, WhatIsNotANumberIsNoLimit) {
-  write("proc/self/cgroup", "no colons\n0::/\n");
-  write("sys/fs/cgroup/memory.max", "12 apples of 3 MiB\n");
-  write("sys/fs/cgroup/cpu.max", "1x 0\n");
-  EXPECT_EQ(container_limits(root).memory, std::nullopt);
-  EXPECT_EQ(container_limits(root).cpus, std::nullopt);
+  EXPECT_EQ(container_limits(root).memory, std::nullopt) << "version one writes no limit as a huge one";
 }
 
 TEST(DefaultThreads, AreAtMostEightHoweverManyCpusThereAre) {

@@ -98,59 +98,25 @@ TEST(Yaml, EscapesThatWouldNotBeUtf8AreRefused) {
 // Compared with the output of `kubectl label --local`, 1.33.
 TEST(Yaml, PlainScalarsAreThoseOfKubectl) {
   EXPECT_EQ(read("NCCL_IB_TIMEOUT: 22")["NCCL_IB_TIMEOUT"].type(), json::value_t::number_unsigned);
-  const std::pair<const char*, json> cases[] = {{"22", 22},
-                                                {"\"22\"", "22"},
-                                                {"'22'", "22"},
-                                                {"-7", -7},
-                                                {"+7", 7},
-                                                {"0x1F", 31},
-                                                {"0o17", 15},
-                                                {"0644", 420},
-                                                {"08", 8.0},
-                                                {"-0b11", -3},
-                                                {"0X1f", 31},
-                                                {"1_0.5", 10.5},
-                                                {"1.5", 1.5},
-                                                {"1e3", 1000.0},
-                                                {".5", 0.5},
-                                                {"-1.", -1.0},
-                                                {"true", true},
-                                                {"False", false},
-                                                {"~", nullptr},
-                                                {"NULL", nullptr},
-                                                {"", nullptr},
-                                                {"y", true},
-                                                {"Yes", true},
-                                                {"ON", true},
-                                                {"n", false},
-                                                {"NO", false},
-                                                {"off", false},
-                                                {"'no'", "no"},
-                                                {"yEs", "yEs"},
-                                                {"tRue", "tRue"},
-                                                {"0x", "0x"},
-                                                {"1_000", 1000},
-                                                {"_1", "_1"},
-                                                {"1_x", "1_x"},
-                                                {"1:20", "1:20"},
-                                                {"1.2.3", "1.2.3"},
-                                                {"2026-11-20", "2026-11-20"},
-                                                {"2026-11-20T08:00:00Z", "2026-11-20T08:00:00Z"},
-                                                {"'true'", "true"},
-                                                {"\"~\"", "~"},
-                                                {"!!str 22", "22"},
-                                                {"! 22", "22"},
-                                                {"18446744073709551615", 18446744073709551615ULL},
-                                                {"-9223372036854775808", INT64_MIN},
-                                                {"18446744073709551616", 18446744073709551616.0},
-                                                {"0xfffffffffffffffff", "0xfffffffffffffffff"},
-                                                {"1e", "1e"},
-                                                {".", "."},
-                                                {"+", "+"},
-                                                {"e3", "e3"}};
-  for (const auto& [text, value] : cases) {
-    EXPECT_EQ(read(std::string("a: ") + text)["a"], value) << text;
-  }
+  const auto expect = [](const json& value, const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) EXPECT_EQ(read("a: " + text)["a"], value) << text;
+  };
+  expect(true, {"true", "y", "Yes", "ON"});
+  expect(false, {"False", "n", "NO", "off"});
+  expect(nullptr, {"~", "NULL", ""});
+  expect("22", {"\"22\"", "'22'", "!!str 22", "! 22"});
+  expect("no", {"'no'"});
+  expect("true", {"'true'"});
+  expect("~", {"\"~\""});
+  for (const char* text : {"yEs", "tRue", "0x", "_1", "1_x", "1:20", "1.2.3", "2026-11-20",
+                           "2026-11-20T08:00:00Z", "0xfffffffffffffffff", "1e", ".", "+", "e3"})
+    expect(text, {text});
+  const json numbers =
+      json::parse(R"({"22": 22, "-7": -7, "+7": 7, "0x1F": 31, "0X1f": 31, "0o17": 15, "0644": 420,
+      "08": 8.0, "-0b11": -3, "1_0.5": 10.5, "1_000": 1000, "1.5": 1.5, "1e3": 1000.0, ".5": 0.5, "-1.": -1.0,
+      "18446744073709551615": 18446744073709551615, "-9223372036854775808": -9223372036854775808,
+      "18446744073709551616": 18446744073709551616.0})");
+  for (const auto& [text, value] : numbers.items()) expect(value, {text});
 }
 
 TEST(Yaml, NumbersThatJsonLacksAreRefusedWithTheirPlace) {

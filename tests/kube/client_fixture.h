@@ -51,6 +51,10 @@ class KubeClient : public ::testing::Test {
   Result<Reply> get(const std::string& target, std::chrono::milliseconds deadline = 20s) {
     return client->call({"GET", target, "", "", deadline});
   }
+  // The body, or why there is none.
+  static std::string body(const Result<Reply>& reply) {
+    return reply ? reply->body : "no answer: " + reply.error().message;
+  }
   std::string problem(const Result<Reply>& reply) {
     return reply ? "answered " + std::to_string(reply->status) : reply.error().message;
   }

@@ -3,6 +3,7 @@
 // asks for. Behaves as kube-apiserver does where clients can tell.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -22,13 +23,7 @@ class FakeApi {
   // `path` is that of the collection.
   void put(const std::string& path, const std::string& name, Json object) {
     const std::lock_guard lock(mutex_);
-    auto& objects = collections_[path];
-    const bool known = objects.contains(name);
-    object["metadata"]["name"] = name;
-    object["metadata"]["resourceVersion"] = std::to_string(++version_);
-    events_.push_back({version_, path, known ? "MODIFIED" : "ADDED", object});
-    objects[name] = std::move(object);
-    changed_.notify_all();
+    store(path, name, std::move(object));
   }
   void erase(const std::string& path, const std::string& name) {
     const std::lock_guard lock(mutex_);
@@ -66,10 +61,48 @@ class FakeApi {
     const std::lock_guard lock(mutex_);
     refused_watches_ = status;
   }
-  // Watches send no events from now on.
-  void mute_watches() {
+  // Watches send no events from now on, of this collection or of all.
+  void mute_watches(const std::string& path = "") {
     const std::lock_guard lock(mutex_);
     muted_ = true;
+    muted_path_ = path;
+  }
+  // Lists of this collection are answered once no collection is held.
+  void hold(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    held_ = path;
+    changed_.notify_all();
+  }
+  // Each single object that is read from now on takes so long.
+  void delay(std::chrono::milliseconds time) {
+    const std::lock_guard lock(mutex_);
+    delay_ = time;
+  }
+  // Writes get this status.
+  void refuse_writes(int status) {
+    const std::lock_guard lock(mutex_);
+    refused_writes_ = status;
+  }
+  // Has the collection, of no objects yet.
+  void serve(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    collections_[path];
+  }
+  [[nodiscard]] std::vector<ScriptedRequest> patches() {
+    const std::lock_guard lock(mutex_);
+    return patches_;
+  }
+  // The object, null if there is none.
+  [[nodiscard]] Json get(const std::string& path, const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto& objects = collections_[path];
+    return objects.contains(name) ? objects.at(name) : Json();
+  }
+  // How often the path, or what lies below it, was asked for.
+  [[nodiscard]] std::ptrdiff_t asked(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    return std::count_if(asked_.begin(), asked_.end(),
+                         [&](const std::string& each) { return (each + "/").starts_with(path + "/"); });
   }
   // Requests of this path are never answered.
   void hang(const std::string& path) {
@@ -148,6 +181,35 @@ class FakeApi {
     return Json{{"kind", "Status"}, {"code", code}, {"message", message}}.dump();
   }
 
+  void store(const std::string& path, const std::string& name, Json object) {
+    auto& objects = collections_[path];
+    const bool known = objects.contains(name);
+    object["metadata"]["name"] = name;
+    object["metadata"]["resourceVersion"] = std::to_string(++version_);
+    events_.push_back({version_, path, known ? "MODIFIED" : "ADDED", object});
+    objects[name] = std::move(object);
+    changed_.notify_all();
+  }
+  // A server-side apply: to COLLECTION/NAME/status it replaces the status, to COLLECTION/NAME the object.
+  void apply(ScriptedConnection& connection, const ScriptedRequest& request, const std::string& path) {
+    if (refused_writes_ != 0)
+      return static_cast<void>(
+          connection.reply(refused_writes_, status(refused_writes_, "refused by the test")));
+    patches_.push_back(request);
+    Json object = Json::parse(request.body);
+    const bool of_status = path.ends_with("/status");
+    const std::string whole = of_status ? path.substr(0, path.rfind('/')) : path;
+    const std::string collection = whole.substr(0, whole.rfind('/')),
+                      name = whole.substr(collection.size() + 1);
+    if (of_status) {
+      Json changed = collections_[collection].at(name);
+      changed["status"] = object["status"];
+      object = std::move(changed);
+    }
+    store(collection, name, std::move(object));
+    connection.reply(200, collections_[collection].at(name).dump());
+  }
+
   // As the server words it where it serves the collection.
   static std::string missing(const std::string& name) {
     return Json{{"kind", "Status"}, {"code", 404}, {"message", "not found"}, {"details", {{"name", name}}}}
@@ -159,6 +221,7 @@ class FakeApi {
     std::unique_lock lock(mutex_);
     if (!token_.empty() && request.field("Authorization") != "Bearer " + token_)
       return static_cast<void>(connection.reply(401, status(401, "Unauthorized")));
+    asked_.push_back(path);
     if (path == "/version") return static_cast<void>(connection.reply(200, server_version_));
     if (refusal_ != 0)
       return static_cast<void>(connection.reply(refusal_, status(refusal_, "refused by the test")));
@@ -167,6 +230,12 @@ class FakeApi {
       lock.unlock();
       if (code == kHang) return connection.wait_closed();
       return static_cast<void>(connection.reply(code, status(code, "refused by the test")));
+    }
+    if (request.method == "PATCH") return apply(connection, request, path);
+    if (const auto time = delay_; time.count() > 0 && !collections_.contains(path)) {
+      lock.unlock();
+      std::this_thread::sleep_for(time);
+      lock.lock();
     }
     const std::string name = path.substr(path.rfind('/') + 1);
     if (const auto found = collections_.find(path.substr(0, path.rfind('/'))); found != collections_.end()) {
@@ -181,6 +250,7 @@ class FakeApi {
       return static_cast<void>(
           connection.reply(refused_watches_, status(refused_watches_, "refused by the test")));
     }
+    changed_.wait(lock, [&] { return stopping_ || path != held_; });
     list(connection, request, path);
   }
 
@@ -223,7 +293,8 @@ class FakeApi {
     while (alive && !stopping_ && refusal_ == 0) {
       std::string lines;
       for (const Event& event : events_) {
-        if (muted_ || event.version <= seen || event.path != path) continue;
+        const bool muted = muted_ && (muted_path_.empty() || muted_path_ == path);
+        if (muted || event.version <= seen || event.path != path) continue;
         if (!own.empty() && !event.object.is_null() && event.object["metadata"]["name"] != own) continue;
         lines += (event.object.is_null() ? event.type
                                          : Json{{"type", event.type}, {"object", event.object}}.dump()) +
@@ -250,8 +321,12 @@ class FakeApi {
   std::map<std::string, std::map<std::string, Json>> collections_;
   std::vector<Event> events_;
   std::uint64_t version_ = 100, compacted_ = 0;
-  int refusal_ = 0, refused_watches_ = 0;
+  int refusal_ = 0, refused_watches_ = 0, refused_writes_ = 0;
   bool refuse_later_pages_ = false, muted_ = false;
+  std::string muted_path_, held_;
+  std::chrono::milliseconds delay_{0};
+  std::vector<std::string> asked_;
+  std::vector<ScriptedRequest> patches_;
   std::map<std::string, int> refused_paths_;
   std::string server_version_ = R"({"major":"1","minor":"36","gitVersion":"v1.36.2"})";
   std::string token_;

@@ -13,7 +13,6 @@ namespace nccl_env::kube::informer_test {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tests::eventually;
 using tests::FakeApi;
@@ -141,16 +140,6 @@ TEST_F(KubeInformer, StartsWhileTheServerIsAwayAndStopsAtOnce) {
   api.refuse_with(503);
   EXPECT_TRUE(eventually([&] { return informer->health().problem.find("503") != std::string::npos; }));
   EXPECT_TRUE(informer->health().synced);
-}
-
-TEST_F(KubeInformer, GarbageInAWatchMeansANewList) {
-  api.put(kPath, "a", {});
-  start();
-  ASSERT_TRUE(eventually([&] { return api.open_watches() == 1; }));
-  api.send_line(kPath, "{\"type\":\"ADD");
-  api.put(kPath, "b", {});
-  EXPECT_TRUE(becomes({"a", "b"}));
-  EXPECT_TRUE(eventually([&] { return informer->health().relists == 1; }));
 }
 
 }  // namespace

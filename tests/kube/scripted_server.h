@@ -19,11 +19,13 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "nccl_env/kube/base64.h"
 #include "nccl_env/net/tls/pki.h"
 #include "nccl_env/net/tls/tls.h"
 
@@ -36,6 +38,18 @@ inline const net::KeyPair& test_ca() {
 }
 inline net::KeyPair test_certificate(const std::vector<std::string>& names) {
   return net::issue_server_certificate(test_ca(), names, std::chrono::system_clock::now()).value();
+}
+
+// The kubeconfig of a server on loopback with such a certificate.
+inline nlohmann::json kubeconfig_of(std::uint16_t port, const nlohmann::json& user = {{"token", "secret"}}) {
+  const nlohmann::json cluster = {{"server", "https://127.0.0.1:" + std::to_string(port)},
+                                  {"certificate-authority-data", kube::encode_base64(test_ca().certificate)}};
+  return {{"apiVersion", "v1"},
+          {"kind", "Config"},
+          {"current-context", "test"},
+          {"contexts", {{{"name", "test"}, {"context", {{"cluster", "c"}, {"user", "u"}}}}}},
+          {"clusters", {{{"name", "c"}, {"cluster", cluster}}}},
+          {"users", {{{"name", "u"}, {"user", user}}}}};
 }
 
 struct ScriptedRequest {

@@ -96,13 +96,6 @@ TEST_F(WatchMachine, ListsPageByPageThenWatchesFromTheListsVersion) {
   EXPECT_EQ(watch.lists(), 1u);
 }
 
-TEST_F(WatchMachine, WatchesOfOtherSeedsEndAtOtherTimes) {
-  Watch other({"/api/v1/namespaces", "", 2}, 12345);
-  other.page(list("", 7), sink, now);
-  list_all();
-  EXPECT_NE(watch.next().length, other.next().length);
-}
-
 TEST_F(WatchMachine, EventsReachTheSinkAndMoveTheVersion) {
   open();
   EXPECT_TRUE(line(event("ADDED", object("b", 8))));
@@ -115,6 +108,9 @@ TEST_F(WatchMachine, EventsReachTheSinkAndMoveTheVersion) {
   const auto step = watch.next();
   EXPECT_THAT(step.target, HasSubstr("resourceVersion=42&"));
   EXPECT_EQ(step.delay, 0ms);
+  Watch other({"/api/v1/namespaces", "", 2}, 12345);
+  other.page(list("", 7), sink, now);
+  EXPECT_NE(step.length, other.next().length) << "of another seed";
 }
 
 TEST_F(WatchMachine, AContinueThatExpiredBeginsTheListAnew) {
@@ -162,7 +158,9 @@ TEST_F(WatchMachine, AnErrorThatPassesKeepsTheVersion) {
   EXPECT_THAT(watch.next().target, HasSubstr("resourceVersion=7&"));
   EXPECT_GT(watch.next().delay, 0ms);
   for (const int status : {401, 403, 429, 503}) {
+    EXPECT_NE(watch.problem(), "");
     watch.opened(now);
+    EXPECT_EQ(watch.problem(), "") << "over once a watch is open";
     watch.refused({status, ""}, now);
     EXPECT_EQ(watch.state(), Watch::State::Watching) << status;
   }
@@ -183,14 +181,22 @@ TEST_F(WatchMachine, AVersionThatIsRefusedFiveTimesIsGivenUp) {
 }
 
 TEST_F(WatchMachine, WhatIsNoEventMeansANewListAndNeverACrash) {
-  for (const std::string& bad :
-       {std::string("garbage"), std::string("{}"), std::string("[]"), std::string("3"), std::string("\"\""),
-        event("ADDED", "3"), event("ADDED", "{}"), event("ADDED", R"({"metadata":[]})"),
-        event("ADDED", R"({"metadata":{"name":"a"}})"),
-        event("ADDED", R"({"metadata":{"resourceVersion":"3"}})"), event("BOOKMARK", "{}"),
-        event("LATER", object("a", 1)), event("ERROR", "null"), event("ERROR", R"({"code":"x"})"),
-        std::string(R"({"type":"ADDED"})"), std::string(R"({"type":3,"object":{}})"),
-        std::string("{\"type\":\"\xff\"}")}) {
+  std::vector<std::string> texts{"garbage",
+                                 "{}",
+                                 "[]",
+                                 "3",
+                                 "\"\"",
+                                 R"({"type":"ADDED"})",
+                                 R"({"type":3,"object":{}})",
+                                 "{\"type\":\"\xff\"}",
+                                 event("BOOKMARK", "{}"),
+                                 event("LATER", object("a", 1)),
+                                 event("ERROR", "null"),
+                                 event("ERROR", R"({"code":"x"})")};
+  for (const char* added : {"3", "{}", R"({"metadata":[]})", R"({"metadata":{"name":"a"}})",
+                            R"({"metadata":{"resourceVersion":"3"}})"})
+    texts.push_back(event("ADDED", added));
+  for (const std::string& bad : texts) {
     open();
     EXPECT_FALSE(line(bad)) << bad;
     EXPECT_EQ(watch.state(), Watch::State::Empty) << bad;
@@ -202,23 +208,19 @@ TEST_F(WatchMachine, WhatIsNoEventMeansANewListAndNeverACrash) {
 }
 
 TEST_F(WatchMachine, AListThatIsNoneIsNotTakenForAnEmptyOne) {
-  for (const std::string& bad :
-       {std::string(""), std::string("{}"), std::string("[]"), std::string("null"),
-        std::string(R"({"items":[]})"), std::string(R"({"metadata":{"resourceVersion":"7"}})"),
-        std::string(R"({"items":[3],"metadata":{"resourceVersion":"7"}})"),
-        std::string(R"({"items":[{}],"metadata":{"resourceVersion":"7"}})"),
-        std::string(R"({"items":[[]],"metadata":{"resourceVersion":"7"}})"),
-        list(object("a", 1), 7).body.substr(0, 60)}) {
+  const std::string cut = list(object("a", 1), 7).body.substr(0, 60);
+  for (const char* bad :
+       {"", "{}", "[]", "null", R"({"items":[]})", R"({"metadata":{"resourceVersion":"7"}})",
+        R"({"items":[3],"metadata":{"resourceVersion":"7"}})",
+        R"({"items":[{}],"metadata":{"resourceVersion":"7"}})",
+        R"({"items":[[]],"metadata":{"resourceVersion":"7"}})", cut.c_str()}) {
     watch.page({200, bad}, sink, now);
     EXPECT_EQ(watch.state(), Watch::State::Empty) << bad;
     EXPECT_THAT(watch.problem(), HasSubstr("list")) << bad;
   }
   EXPECT_THAT(sink.seen, Not(::testing::Contains("complete")));
-}
-
-TEST_F(WatchMachine, NullItemsAreAnEmptyList) {
   watch.page({200, R"({"items":null,"metadata":{"resourceVersion":"7"}})"}, sink, now);
-  EXPECT_EQ(watch.state(), Watch::State::Watching);
+  EXPECT_EQ(watch.state(), Watch::State::Watching) << "null items are an empty list";
 }
 
 TEST_F(WatchMachine, DelaysGrowToThirtySecondsForRefusalsAndToFourForSilence) {
@@ -320,14 +322,6 @@ TEST_F(WatchMachine, AServerThatEndsWatchesAtOnceIsNotAskedInALoop) {
   EXPECT_TRUE(line(event("ADDED", object("b", 8))));
   watch.ended(now);
   EXPECT_EQ(watch.next().delay, 0ms);
-}
-
-TEST_F(WatchMachine, AProblemIsOverOnceAWatchIsOpen) {
-  open();
-  watch.failed("watch: reset", now);
-  EXPECT_EQ(watch.problem(), "watch: reset");
-  watch.opened(now);
-  EXPECT_EQ(watch.problem(), "");
 }
 
 }  // namespace

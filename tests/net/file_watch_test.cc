@@ -39,89 +39,82 @@ class Changes {
   int count_ = 0, seen_ = 0;
 };
 
-TEST(FileWatch, SeesWriteRenameAndRemoval) {
-  tests::TemporaryDirectory directory;
+class FileWatchTest : public ::testing::Test {
+ protected:
+  const tests::TemporaryDirectory directory;
+  const fs::path path = directory.path();
   Changes changes;
-  FileWatch watch({directory.path()}, [&] { changes.happened(); }, {5ms, 5000ms});
-  write_text(directory.path() / "a", "x");
+};
+
+TEST_F(FileWatchTest, SeesWriteRenameAndRemoval) {
+  FileWatch watch({path}, [&] { changes.happened(); }, {5ms, 5000ms});
+  write_text(path / "a", "x");
   EXPECT_TRUE(changes.next());
-  fs::rename(directory.path() / "a", directory.path() / "b");
+  fs::rename(path / "a", path / "b");
   EXPECT_TRUE(changes.next());
-  fs::remove(directory.path() / "b");
+  fs::remove(path / "b");
   EXPECT_TRUE(changes.next());
 }
 
-TEST(FileWatch, SeesTheKubeletSwapItsDataLink) {
-  tests::TemporaryDirectory directory;
-  const auto& path = directory.path();
+TEST_F(FileWatchTest, SeesTheKubeletSwapItsDataLink) {
   for (const char* version : {"..1", "..2"}) {
     fs::create_directory(path / version);
     write_text(path / version / "tls.crt", version);
   }
   fs::create_symlink("..1", path / "..data");
   fs::create_symlink("..data/tls.crt", path / "tls.crt");
-  Changes changes;
   FileWatch watch({path}, [&] { changes.happened(); }, {5ms, 5000ms});
   fs::create_symlink("..2", path / "..data_tmp");
   fs::rename(path / "..data_tmp", path / "..data");
   EXPECT_TRUE(changes.next());
 }
 
-TEST(FileWatch, ManyEventsAreOneChange) {
-  tests::TemporaryDirectory directory;
-  Changes changes;
+TEST_F(FileWatchTest, ManyEventsAreOneChange) {
   const auto begin = std::chrono::steady_clock::now();
   {
-    FileWatch watch({directory.path()}, [&] { changes.happened(); }, {200ms, 5000ms});
-    for (int i = 0; i < 100; ++i) write_text(directory.path() / std::to_string(i), "x");
+    FileWatch watch({path}, [&] { changes.happened(); }, {200ms, 5000ms});
+    for (int i = 0; i < 100; ++i) write_text(path / std::to_string(i), "x");
     EXPECT_TRUE(changes.next());
   }
   // Two where this thread was held up between two writes, more where it was held up again.
   EXPECT_LE(changes.count(), (std::chrono::steady_clock::now() - begin) / 200ms + 1);
 }
 
-TEST(FileWatch, ADirectoryThatComesBackIsWatchedAgain) {
-  tests::TemporaryDirectory base;
-  const auto path = base.path() / "store";
-  fs::create_directory(path);
-  Changes changes;
-  FileWatch watch({path}, [&] { changes.happened(); }, {5ms, 20ms});
-  fs::remove_all(path);
+TEST_F(FileWatchTest, ADirectoryThatComesBackIsWatchedAgain) {
+  const auto store = path / "store";
+  fs::create_directory(store);
+  FileWatch watch({store}, [&] { changes.happened(); }, {5ms, 20ms});
+  fs::remove_all(store);
   EXPECT_TRUE(changes.next());
-  fs::create_directory(path);
+  fs::create_directory(store);
   EXPECT_TRUE(changes.next());
-  write_text(path / "a", "x");
+  write_text(store / "a", "x");
   EXPECT_TRUE(changes.next());
 }
 
-TEST(FileWatch, AMovedDirectoryIsNotFollowed) {
-  tests::TemporaryDirectory base;
-  fs::create_directory(base.path() / "store");
-  fs::create_directory(base.path() / "next");
-  Changes changes;
-  FileWatch watch({base.path() / "store"}, [&] { changes.happened(); }, {5ms, 5000ms});
-  fs::rename(base.path() / "store", base.path() / "old");
-  fs::rename(base.path() / "next", base.path() / "store");
+TEST_F(FileWatchTest, AMovedDirectoryIsNotFollowed) {
+  fs::create_directory(path / "store");
+  fs::create_directory(path / "next");
+  FileWatch watch({path / "store"}, [&] { changes.happened(); }, {5ms, 5000ms});
+  fs::rename(path / "store", path / "old");
+  fs::rename(path / "next", path / "store");
   EXPECT_TRUE(changes.next());
-  write_text(base.path() / "store" / "a", "x");
+  write_text(path / "store" / "a", "x");
   EXPECT_TRUE(changes.next());
 }
 
-TEST(FileWatch, AMissingDirectoryIsPolled) {
-  tests::TemporaryDirectory base;
-  Changes changes;
-  FileWatch watch({base.path() / "missing"}, [&] { changes.happened(); }, {1ms, 5ms});
+TEST_F(FileWatchTest, AMissingDirectoryIsPolled) {
+  FileWatch watch({path / "missing"}, [&] { changes.happened(); }, {1ms, 5ms});
   EXPECT_TRUE(changes.next());
   EXPECT_TRUE(changes.next());
 }
 
-TEST(FileWatch, TheSetCanBeReplacedFromTheCallback) {
-  tests::TemporaryDirectory first, second;
-  Changes changes;
+TEST_F(FileWatchTest, TheSetCanBeReplacedFromTheCallback) {
+  const tests::TemporaryDirectory second;
   FileWatch* self = nullptr;
   std::mutex mutex;
   bool replaced = false;
-  FileWatch watch({first.path()},
+  FileWatch watch({path},
                   [&] {
                     {
                       std::lock_guard lock(mutex);
@@ -135,18 +128,17 @@ TEST(FileWatch, TheSetCanBeReplacedFromTheCallback) {
     std::lock_guard lock(mutex);
     self = &watch;
   }
-  write_text(first.path() / "a", "x");
+  write_text(path / "a", "x");
   EXPECT_TRUE(changes.next());
   while (changes.count() < 2) ASSERT_TRUE(changes.next());  // the call after the replacement
   write_text(second.path() / "a", "x");
   EXPECT_TRUE(changes.next());
 }
 
-TEST(FileWatch, StopsPromptlyWhileWaiting) {
-  tests::TemporaryDirectory directory;
+TEST_F(FileWatchTest, StopsPromptlyWhileWaiting) {
   const auto begin = std::chrono::steady_clock::now();
   {
-    FileWatch watch({directory.path()}, [] {}, {50ms, 60000ms});
+    FileWatch watch({path}, [] {}, {50ms, 60000ms});
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
 }

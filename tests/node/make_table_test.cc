@@ -118,10 +118,11 @@ const std::vector<GidEntry> kUsual = {entry(0, "fe80::ff:fe00:3", GidType::RoCEv
                                       entry(2, "::ffff:10.1.0.2", GidType::RoCEv1, "eth1"),
                                       entry(3, "::ffff:10.1.0.2", GidType::RoCEv2, "eth1")};
 
+const RdmaDevice kHca = roce("mlx5_1", kUsual, {"eth1"});
+
 TEST(Table, ThePlainCase) {
-  const NodeFabric table = TableOf({roce("mlx5_1", kUsual, {"eth1"})},
-                                   {netdev("eth0", 2, {"10.0.0.2/24"}), netdev("eth1", 3, {"10.1.0.2/24"})})
-                               .table();
+  const NodeFabric table =
+      TableOf({kHca}, {netdev("eth0", 2, {"10.0.0.2/24"}), netdev("eth1", 3, {"10.1.0.2/24"})}).table();
   const Port& port = table.ports.at(0);
   EXPECT_EQ(port.transport, Transport::RoCE);
   EXPECT_EQ(port.netdev, "eth1");
@@ -162,15 +163,12 @@ TEST(Table, InAPodOnlyItsOwnAddressCounts) {
   EXPECT_EQ(table.ports[0].gids->at(0).netdev, "net1");
 }
 
-TEST(Table, WithoutInterfacesRowsAreNotKnown) {
-  const Made made = TableOf({roce("mlx5_1", kUsual)}, {}).make();
+TEST(Table, WithoutInterfacesRowsAreNotKnownExceptOfACopy) {
+  TableOf maker({roce("mlx5_1", kUsual)}, {});
+  const Made made = maker.make();
   EXPECT_FALSE(made.table.ports.at(0).gids);
   EXPECT_FALSE(made.table.interfaces);
   EXPECT_THAT(made.problems, ElementsAre(HasSubstr("mlx5_1")));
-}
-
-TEST(Table, ACopyOfSysfsKeepsAllReadableRows) {
-  TableOf maker({roce("mlx5_1", kUsual)}, {});
   maker.netdevs().live = false;
   EXPECT_EQ(indexes(maker.table().ports.at(0)), (std::vector{0, 1, 2, 3}));
 }
@@ -208,46 +206,46 @@ TEST(Table, InfiniBandAndIWarpRowsBelongToNoInterface) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(indexes(table.ports[i]), (std::vector{0})) << i;
 }
 
-TEST(Table, ALagIsTheDeviceWhoseRowsAreTheBonds) {
-  const std::vector<GidEntry> rows = {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0")};
-  TableOf maker({roce("mlx5_bond_0", rows, {"eth1"})}, {netdev("eth1", 3, {}, 9), netdev("eth2", 4, {}, 9),
-                                                        netdev("bond0", 9, {"10.1.0.2/24"}, 0, "bond")});
-  maker.speeds = {{"bond0", 200}, {"eth1", 100}};
-  const NodeFabric table = maker.table();
-  EXPECT_EQ(table.ports.at(0).lag, "bond0");
-  EXPECT_EQ(table.ports.at(0).netdev, "eth1");
-  EXPECT_EQ(table.ports.at(0).rate_gbps, 200);
-}
-
-TEST(Table, ALagWithoutAnAddressIsKnownByItsName) {
-  const NodeFabric table = TableOf({roce("mlx5_bond_0", {}, {"eth1"})},
-                                   {netdev("eth1", 3, {}, 9), netdev("bond0", 9, {}, 0, "bond")})
-                               .table();
-  EXPECT_EQ(table.ports.at(0).lag, "bond0");
-}
-
-TEST(Table, TwoDevicesOnTheLegsOfOneBondAreNoLag) {
-  TableOf maker(
-      {roce("mlx5_0", {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0")}, {"eth1"}),
-       roce("mlx5_1", {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0")}, {"eth2"})},
-      {netdev("eth1", 3, {}, 9), netdev("eth2", 4, {}, 9), netdev("bond0", 9, {"10.1.0.2/24"}, 0, "bond")});
-  maker.speeds = {{"bond0", 200}, {"eth1", 100}, {"eth2", 100}};
-  const NodeFabric table = maker.table();
-  for (const Port& port : table.ports) {
-    EXPECT_EQ(port.lag, "");
-    EXPECT_EQ(port.rate_gbps, 100);
+TEST(Table, ALagIsTheOneDeviceWhoseRowsAreTheBonds) {
+  const GidEntry of_bond = entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0");
+  const GidEntry of_leg = entry(2, "::ffff:10.9.0.2", GidType::RoCEv2, "eth1");
+  const std::string address = "10.1.0.2/24", leg_address = "10.9.0.2/24";
+  struct Case {
+    const char* name;
+    std::vector<RdmaDevice> devices;
+    std::vector<std::string> leg, bond;  // addresses
+    const char* lag;
+    double rate;
+  };
+  const Case cases[] = {
+      {"rows of the bond", {roce("mlx5_bond_0", {of_bond}, {"eth1"})}, {}, {address}, "bond0", 200},
+      {"no address: by its name", {roce("mlx5_bond_0", {}, {"eth1"})}, {}, {}, "bond0", 200},
+      {"two devices on its legs",
+       {roce("mlx5_0", {of_bond}, {"eth1"}), roce("mlx5_1", {of_bond}, {"eth2"})},
+       {},
+       {address},
+       "",
+       100},
+      // rdma-lab, "Bond": it has the bond's rows, and what is left of its own.
+      {"a soft device on one leg",
+       {roce("rxe1", {of_bond, of_leg}, {"eth1"})},
+       {leg_address},
+       {address},
+       "",
+       100},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.name);
+    TableOf maker(each.devices, {netdev("eth1", 3, each.leg, 9), netdev("eth2", 4, {}, 9),
+                                 netdev("bond0", 9, each.bond, 0, "bond")});
+    maker.speeds = {{"bond0", 200}, {"eth1", 100}, {"eth2", 100}};
+    const NodeFabric table = maker.table();
+    EXPECT_EQ(table.ports.at(0).netdev, "eth1");
+    for (const Port& port : table.ports) {
+      EXPECT_EQ(port.lag, each.lag);
+      EXPECT_EQ(port.rate_gbps, each.rate);
+    }
   }
-}
-
-// rdma-lab, "Bond": a soft device on one leg has the bond's rows, and what is left of its own.
-TEST(Table, ASoftDeviceOnALegOfABondIsNoLag) {
-  const std::vector<GidEntry> rows = {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0"),
-                                      entry(2, "::ffff:10.9.0.2", GidType::RoCEv2, "eth1")};
-  const NodeFabric table =
-      TableOf({roce("rxe1", rows, {"eth1"})},
-              {netdev("eth1", 3, {"10.9.0.2/24"}, 9), netdev("bond0", 9, {"10.1.0.2/24"}, 0, "bond")})
-          .table();
-  EXPECT_EQ(table.ports.at(0).lag, "");
 }
 
 TEST(Table, PortsOfOneFunctionHaveTheirOwnInterfaces) {
@@ -272,16 +270,6 @@ TEST(Table, BesideRepresentorsTheRowsNameTheInterface) {
   EXPECT_EQ(without.ports.at(0).netdev, std::nullopt);
 }
 
-TEST(Table, AVfKeepsItsPf) {
-  RdmaDevice vf = roce("mlx5_2", {});
-  vf.shared.pci_address = "0000:53:00.2";
-  vf.shared.pf_pci_address = "0000:53:00.0";
-  RdmaDevice pf = roce("mlx5_1", kUsual);
-  pf.shared.pci_address = "0000:53:00.0";
-  const NodeFabric table = TableOf({pf, vf}, {netdev("eth1", 3, {"10.1.0.2/24"})}).table();
-  EXPECT_EQ(table.ports[1].pf_pci_address, "0000:53:00.0");
-}
-
 TEST(Table, OnEthernetTheInterfacesSpeedBeatsTheRate) {
   TableOf maker({roce("bnxt_re0", kUsual, {"eth1"})}, {netdev("eth1", 3, {"10.1.0.2/24"})});
   EXPECT_EQ(maker.table().ports.at(0).rate_gbps, 100);
@@ -303,12 +291,11 @@ TEST(Table, TheNodeInterfaceCarriesTheNodesAddress) {
 
 // In the kernel's order, which is the one that NCCL meets them in.
 TEST(Table, InterfacesAreThoseOfPortsTheirMastersTheNodesAndThoseThatNcclCouldTake) {
-  TableOf maker({roce("mlx5_1", kUsual, {"eth1"})},
-                {netdev("lo", 1, {"127.0.0.1/8"}), netdev("eth0", 2, {"10.0.0.2/24"}, 7),
-                 netdev("eth1", 3, {"10.1.0.2/24"}, 8), netdev("br0", 7), netdev("vrf1", 8),
-                 netdev("cni0", 9, {"10.244.0.1/24"}), netdev("spare", 10),
-                 netdev("veth12345678", 20, {"fe80::1/64"}, 0, "veth"),
-                 netdev("cilium_host", 21, {"10.0.1.1/32"}, 0, "veth")});
+  TableOf maker({kHca}, {netdev("lo", 1, {"127.0.0.1/8"}), netdev("eth0", 2, {"10.0.0.2/24"}, 7),
+                         netdev("eth1", 3, {"10.1.0.2/24"}, 8), netdev("br0", 7), netdev("vrf1", 8),
+                         netdev("cni0", 9, {"10.244.0.1/24"}), netdev("spare", 10),
+                         netdev("veth12345678", 20, {"fe80::1/64"}, 0, "veth"),
+                         netdev("cilium_host", 21, {"10.0.1.1/32"}, 0, "veth")});
   maker.node_address = *parse_ip("10.0.0.2");
   std::vector<std::string> names;
   const NodeFabric table = maker.table();
@@ -323,7 +310,7 @@ TEST(Table, NcclsOwnSearchTakesABridgeThatComesFirst) {
   std::vector<Netdev> netdevs = {netdev("lo", 1, {"127.0.0.1/8"}), netdev("cni0", 2, {"10.244.0.1/24"}),
                                  netdev("eth0", 3, {"10.0.0.2/24"}), netdev("eth1", 4, {"10.1.0.2/24"})};
   const auto first = [&](const char* version) {
-    const NodeFabric table = TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).table();
+    const NodeFabric table = TableOf({kHca}, netdevs).table();
     return nccl_select(table, {}, *parse_nccl_version(version)).interfaces.front();
   };
   EXPECT_EQ(first("2.27.3"), "cni0");
@@ -333,8 +320,7 @@ TEST(Table, NcclsOwnSearchTakesABridgeThatComesFirst) {
 }
 
 TEST(Table, OfOtherInterfacesUpSaysThatTheyRun) {
-  TableOf maker({roce("mlx5_1", kUsual, {"eth1"})},
-                {netdev("eth1", 3, {"10.1.0.2/24"}), netdev("docker0", 4, {"172.17.0.1/16"})});
+  TableOf maker({kHca}, {netdev("eth1", 3, {"10.1.0.2/24"}), netdev("docker0", 4, {"172.17.0.1/16"})});
   for (Netdev& each : maker.netdevs().all) each.running = false;
   const NodeFabric table = maker.table();
   EXPECT_EQ(table.interfaces->at(0).up, true);  // a cable that flaps does not change it
@@ -346,9 +332,7 @@ TEST(Table, ManyAddressesOfAnotherInterfaceAreNotKept) {
   std::vector<std::string> many;
   for (int i = 1; i <= 17; ++i) many.push_back("10.96.0." + std::to_string(i) + "/32");
   const NodeFabric table =
-      TableOf({roce("mlx5_1", kUsual, {"eth1"})}, {netdev("eth1", 3, many), netdev("kube-ipvs0", 4, many)})
-          .make()
-          .table;
+      TableOf({kHca}, {netdev("eth1", 3, many), netdev("kube-ipvs0", 4, many)}).make().table;
   EXPECT_EQ(table.interfaces->at(0).addresses->size(), 17u);
   EXPECT_FALSE(table.interfaces->at(1).addresses);
 }
@@ -357,18 +341,17 @@ TEST(Table, OtherInterfacesThatDoNotFitAreLeftOutTogether) {
   std::vector<Netdev> netdevs = {netdev("eth1", 1, {"10.1.0.2/24"})};
   for (unsigned i = 2; i <= 1025; ++i)
     netdevs.push_back(netdev("br" + std::to_string(i), i, {"10.2.0.1/24"}));
-  const Made made = TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).make();
+  const Made made = TableOf({kHca}, netdevs).make();
   EXPECT_EQ(made.table.interfaces->size(), 1u);
   EXPECT_THAT(made.problems,
               ElementsAre(HasSubstr("1024 interfaces that belong to no HCA: beyond what a table")));
   netdevs.pop_back();
-  EXPECT_EQ(TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).table().interfaces->size(), 1024u);
+  EXPECT_EQ(TableOf({kHca}, netdevs).table().interfaces->size(), 1024u);
 }
 
 TEST(Table, ALoopOfMastersEnds) {
-  const NodeFabric table = TableOf({roce("mlx5_1", kUsual, {"eth1"})},
-                                   {netdev("eth1", 3, {"10.1.0.2/24"}, 4), netdev("x", 4, {}, 3)})
-                               .table();
+  const NodeFabric table =
+      TableOf({kHca}, {netdev("eth1", 3, {"10.1.0.2/24"}, 4), netdev("x", 4, {}, 3)}).table();
   EXPECT_EQ(table.interfaces->size(), 2u);
 }
 
@@ -407,11 +390,11 @@ TEST(Table, APortWhoseRowsDoNotFitHasUnknownRows) {
 TEST(Table, MoreInterfacesThanATableHoldsAreUnknown) {
   std::vector<Netdev> netdevs = {netdev("eth1", 1, {"10.1.0.2/24"})};
   for (unsigned i = 2; i <= 1100; ++i) netdevs.push_back(netdev("m" + std::to_string(i), i));
-  TableOf maker({roce("mlx5_1", kUsual, {"eth1"})}, netdevs);
+  TableOf maker({kHca}, netdevs);
   maker.all_interfaces = true;  // falls back to those that somebody needs
   EXPECT_EQ(maker.table().interfaces->size(), 1u);
   for (std::size_t i = 0; i + 1 < netdevs.size(); ++i) netdevs[i].master = netdevs[i + 1].index;
-  const Made made = TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).make();
+  const Made made = TableOf({kHca}, netdevs).make();
   EXPECT_FALSE(made.table.interfaces);
   EXPECT_THAT(made.problems, ElementsAre("1100 interfaces: beyond the 1024 that a table holds"));
 }

@@ -54,12 +54,15 @@ TEST(PortHistory, APortThatWasGoneBeginsAnew) {
 TEST(PortHistory, ARestartOfTheAgentLosesNothing) {
   NodeFabric earlier = table(PortState::Down);
   earlier.ports[0].state_since = kStart;
-  PortHistory history;
-  history.resume(earlier, "b");
-  EXPECT_EQ(noted(history, PortState::Down, 600), kStart);
-  PortHistory changed;
-  changed.resume(earlier, "b");
-  EXPECT_EQ(noted(changed, PortState::Active, 600), kStart + std::chrono::seconds(600));
+  const auto resumed = [&](const std::optional<std::string>& boot, PortState state) {
+    PortHistory history;
+    history.resume(earlier, boot);
+    return noted(history, state, 600);
+  };
+  EXPECT_EQ(resumed("b", PortState::Down), kStart);
+  EXPECT_EQ(resumed("b", PortState::Active), kStart + std::chrono::seconds(600));
+  EXPECT_EQ(resumed("other", PortState::Down), std::nullopt) << "what was before the last boot";
+  EXPECT_EQ(resumed(std::nullopt, PortState::Down), std::nullopt);
 }
 
 std::optional<double> most(PortHistory& history, PortState state, std::optional<double> rate,
@@ -171,19 +174,14 @@ TEST(PortHistory, AnAddressThatWasGoneHasMovedIfItComesBackElsewhere) {
   EXPECT_EQ(look(history, addressed(5), 50), (Rows{"50", 2}));
 }
 
-TEST(PortHistory, AnotherAddressHasNotMoved) {
-  PortHistory history;
-  look(history, addressed(3), 0);
-  EXPECT_EQ(look(history, addressed(5, "10.0.0.2"), 10), (Rows{{}, 1}));
-}
-
-TEST(PortHistory, RowsThatCouldNotBeReadChangeNothing) {
+TEST(PortHistory, AnotherAddressAndRowsThatCouldNotBeReadHaveNotMoved) {
   PortHistory history;
   look(history, addressed(3), 0);
   NodeFabric unread = addressed(3);
   unread.ports[0].gids.reset();
   EXPECT_EQ(look(history, unread, 10), (Rows{{}, {}}));
   EXPECT_EQ(look(history, addressed(3), 20), (Rows{{}, 0}));
+  EXPECT_EQ(look(history, addressed(5, "10.0.0.2"), 30), (Rows{{}, 1})) << "the first is gone";
 }
 
 TEST(PortHistory, ARestartOfTheAgentKeepsWhatItsTableSays) {
@@ -211,17 +209,6 @@ TEST(PortHistory, AddressesThatComeAndGoForeverAreForgotten) {
   }
   EXPECT_EQ(look(history, addressed(5, "10.0.1.0"), 300), (Rows{{}, 200})) << "forgotten";
   EXPECT_EQ(look(history, addressed(5, "10.0.1.199"), 301).since, "301") << "known";
-}
-
-TEST(PortHistory, WhatWasBeforeTheLastBootDoesNotCount) {
-  NodeFabric earlier = table(PortState::Down);
-  earlier.ports[0].state_since = kStart;
-  for (const std::optional<std::string>& boot :
-       {std::optional<std::string>("other"), std::optional<std::string>()}) {
-    PortHistory history;
-    history.resume(earlier, boot);
-    EXPECT_EQ(noted(history, PortState::Down, 600), std::nullopt);
-  }
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST(VerbsEvents, ADeviceJustOpenedHasToBeLookedAtAgain) {
   EXPECT_TRUE(events.follow({"mlx5_0"}));
 }
 
-TEST(VerbsEvents, AllEventsAreTaken) {
+TEST(VerbsEvents, AllEventsAreTakenAndAFatalOneClosesTheDevice) {
   ScriptedVerbs verbs;
   verbs.devices["mlx5_0"].events = {{"port active", false}, {"GID change", false}};
   VerbsEvents events(verbs);
@@ -53,13 +53,7 @@ TEST(VerbsEvents, AllEventsAreTaken) {
   EXPECT_EQ(events.take(), 2);
   EXPECT_EQ(events.take(), 0);
   EXPECT_EQ(events.descriptors().size(), 1u);
-}
-
-TEST(VerbsEvents, AFatalEventClosesTheDevice) {
-  ScriptedVerbs verbs;
   verbs.devices["mlx5_0"].events = {{"device fatal", true}, {"GID change", false}};
-  VerbsEvents events(verbs);
-  events.follow({"mlx5_0"});
   EXPECT_EQ(events.take(), 1);
   EXPECT_EQ(verbs.devices["mlx5_0"].closed, 1);
   EXPECT_TRUE(events.descriptors().empty());

@@ -31,19 +31,16 @@ TEST(Ending, AProgramThatRanLeavesNoLine) {
   EXPECT_EQ(GetCapturedStderr(), "");
 }
 
-TEST(Ending, AFailureIsALineOfTheLog) {
+TEST(Ending, AFailureIsALineOfTheLogAndSoIsAUsageErrorWhereNoTerminalIs) {
   CaptureStderr();
   EXPECT_EQ(end_logged(at_option("--listen", {"a \"quoted\"\nproblem"})), 1);
-  const nlohmann::json told = line();
+  nlohmann::json told = line();
   EXPECT_EQ(told["level"], "error");
   EXPECT_EQ(told["msg"], "could not start");
   EXPECT_EQ(told["problem"], "--listen: a \"quoted\"\nproblem");
-}
-
-TEST(Ending, AUsageErrorIsALineWhereNoTerminalIs) {
   CaptureStderr();
   EXPECT_EQ(refuse_usage({"--store is required", "p run --help"}, Reader::Log), 2);
-  const nlohmann::json told = line();
+  told = line();
   EXPECT_EQ(told["msg"], "could not start");
   EXPECT_EQ(told["problem"], "--store is required");
   EXPECT_EQ(told["help"], "p run --help");

@@ -163,32 +163,14 @@ TEST_F(DirStore, ALinkThatLeadsNowhereIsRefusedUntilItLeadsToAFile) {
   EXPECT_EQ(store_->stats().files_refused, 0u);
 }
 
-TEST_F(DirStore, WhatIsNoRegularFileIsRefusedAndNotWaitedFor) {
+TEST_F(DirStore, WhatIsNoRegularFileOrOverEightMebibytesIsRefusedUnread) {
   ASSERT_EQ(::mkfifo(path("a.yaml").c_str(), 0600), 0);
   write("b.yaml", table_yaml());
+  write("c.yaml", table_yaml("node-c") + std::string(8u << 20, '#'));
   open();
-  EXPECT_EQ(store_->stats().files_refused, 1u);
-  EXPECT_TRUE(now()->tables.contains("node-a"));
-}
-
-TEST_F(DirStore, AFileOverEightMebibytesIsRefusedUnread) {
-  write("a.yaml", table_yaml() + std::string(8u << 20, '#'));
-  open();
-  EXPECT_EQ(store_->stats().files_refused, 1u);
-  EXPECT_THAT(now()->tables, IsEmpty());
+  EXPECT_EQ(store_->stats().files_refused, 2u);
+  EXPECT_THAT(now()->tables, ElementsAre(Key("node-a")));
   EXPECT_THAT(log(), HasSubstr("larger than 8388608 bytes"));
-}
-
-TEST_F(DirStore, FollowsDataLinksAsTheKubeletSwapsThem) {
-  write("v1/a.yaml", table_yaml("node-1"));
-  write("v2/a.yaml", table_yaml("node-2"));
-  fs::create_directory_symlink("v1", path("..data"));
-  fs::create_symlink("..data/a.yaml", path("a.yaml"));
-  open();
-  EXPECT_TRUE(now()->tables.contains("node-1"));
-  fs::create_directory_symlink("v2", path("..new"));
-  fs::rename(path("..new"), path("..data"));
-  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-2") && s.tables.size() == 1; }));
 }
 
 TEST_F(DirStore, PoliciesThatLoadCodeNeedTheOption) {

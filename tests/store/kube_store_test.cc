@@ -115,12 +115,17 @@ class KubeStore : public ::testing::Test {
     }
     return {};
   }
+  bool becomes_hca(const std::string& node, const std::string& hca) {
+    return becomes([&](const Snapshot& s) {
+      const auto found = s.tables.find(node);
+      return found != s.tables.end() && found->second->unpack().ports[0].hca == hca;
+    });
+  }
   static std::string timeout_of(const Snapshot& snapshot) {
     const auto found = snapshot.policies.find("p");
     if (found == snapshot.policies.end() || !found->second.policy) return "";
     return found->second.policy->env.at("NCCL_IB_TIMEOUT");
   }
-  bool log_has(const std::string& words) { return log_.text().find(words) != std::string::npos; }
 };
 
 TEST_F(KubeStore, LoadsEverythingThereIs) {
@@ -139,10 +144,9 @@ TEST_F(KubeStore, LoadsEverythingThereIs) {
 TEST_F(KubeStore, FollowsWhatComesChangesAndGoes) {
   start_ready();
   api.put(kTables, "node-b", table("node-b"));
-  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-b"); }));
+  EXPECT_TRUE(becomes_hca("node-b", "mlx5_1"));
   api.put(kTables, "node-b", table("node-b", "mlx5_7"));
-  EXPECT_TRUE(becomes(
-      [](const Snapshot& s) { return s.tables.find("node-b")->second->unpack().ports[0].hca == "mlx5_7"; }));
+  EXPECT_TRUE(becomes_hca("node-b", "mlx5_7"));
   api.erase(kTables, "node-a");
   EXPECT_TRUE(becomes([](const Snapshot& s) { return !s.tables.contains("node-a"); }));
   api.put(kPolicies, "p", policy("18"));
@@ -289,15 +293,6 @@ TEST_F(KubeStore, TablesAreThereWhileTheRestIsListed) {
   EXPECT_EQ(now()->tables.size(), 601u);
 }
 
-TEST_F(KubeStore, StartsWithoutAServerAndIsReadyOnceThereIsOne) {
-  api.stop();
-  start();
-  EXPECT_TRUE(eventually([&] { return log_has("Connection refused"); }));
-  EXPECT_FALSE(store->ready());
-  api.restart();
-  EXPECT_TRUE(eventually([&] { return store->ready(); }));
-}
-
 TEST_F(KubeStore, AnswersOnFromWhatItHasWhileTheServerIsAway) {
   start_ready();
   api.stop();
@@ -370,8 +365,7 @@ TEST_F(KubeStore, ANewListKeepsTheObjectsThatDidNotChange) {
   const auto before = now()->tables.find("node-a")->second;
   api.send_line(kTables, "garbage");
   api.put(kTables, "node-b", table("node-b", "mlx5_3"));
-  EXPECT_TRUE(becomes(
-      [](const Snapshot& s) { return s.tables.find("node-b")->second->unpack().ports[0].hca == "mlx5_3"; }));
+  EXPECT_TRUE(becomes_hca("node-b", "mlx5_3"));
   EXPECT_TRUE(eventually([&] { return watch("NodeFabric").relists == 1; }));
   EXPECT_EQ(now()->tables.find("node-a")->second, before);
 }
@@ -403,30 +397,25 @@ TEST_F(KubeStore, ReadsAPodByName) {
   }
   api.refuse_with(403);
   EXPECT_THAT(read_pod("ml", "w-0").error().message, HasSubstr("HTTP 403: refused by the test"));
-}
-
-TEST_F(KubeStore, APodThatDoesNotComeIsGivenUp) {
-  start_ready();
+  api.refuse_with(0);
   api.hang("/api/v1/namespaces/ml/pods/w-0");
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_THAT(store->read_pod("ml", "w-0").error().message, HasSubstr("the deadline is over"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }
 
-Json claim_template(const std::string& device_class) {
-  Json made{{"kind", "ResourceClaimTemplate"}};
-  made["spec"]["spec"]["devices"]["requests"] = {
-      {{"name", "nic"}, {"exactly", {{"deviceClassName", device_class}}}}};
-  return made;
-}
-
 const ClaimRef kNics{ClaimRef::Kind::Template, "ml", "nics"};
 
-TEST_F(KubeStore, ReadsAClaimOnceAndOnlyWhereItMayWait) {
+TEST_F(KubeStore, ReadsAClaimOnceAndOnlyWhereItMayWaitAndAMissingOneAgain) {
   const std::string templates = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaimtemplates";
-  api.put(templates, "nics", claim_template("rdma"));
+  api.put(templates, "other", object_of(tests::claim_template_yaml()));
   start_ready();
   EXPECT_TRUE(store->read_claim(kNics, false).postponed());
+  EXPECT_EQ(read_claim(kNics).error().message, "ResourceClaimTemplate ml/nics does not exist");
+  EXPECT_TRUE(store->read_claim(kNics, false).postponed());
+  const auto hostile = read_claim({ClaimRef::Kind::Claim, "ml", "../pods/x"});
+  EXPECT_THAT(hostile.error().message, HasSubstr("with an impossible name does not exist"));
+  api.put(templates, "nics", object_of(tests::claim_template_yaml()));
   const auto read = read_claim(kNics);
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ((*read)->at(0).classes.at(0), "rdma");
@@ -438,19 +427,10 @@ TEST_F(KubeStore, ReadsAClaimOnceAndOnlyWhereItMayWait) {
   EXPECT_THAT(refused.error().message, HasSubstr("ResourceClaim ml/nics could not be read: HTTP 403"));
 }
 
-TEST_F(KubeStore, AMissingClaimIsAskedForAgain) {
-  const std::string templates = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaimtemplates";
-  api.put(templates, "other", claim_template("rdma"));
+TEST_F(KubeStore, AnOlderServerIsAskedInItsOwnVersionAndOneWithoutClaimsSaysSo) {
   start_ready();
-  EXPECT_EQ(read_claim(kNics).error().message, "ResourceClaimTemplate ml/nics does not exist");
-  EXPECT_TRUE(store->read_claim(kNics, false).postponed());
-  api.put(templates, "nics", claim_template("rdma"));
-  EXPECT_TRUE(read_claim(kNics).ok());
-  const auto hostile = read_claim({ClaimRef::Kind::Claim, "ml", "../pods/x"});
-  EXPECT_THAT(hostile.error().message, HasSubstr("with an impossible name does not exist"));
-}
-
-TEST_F(KubeStore, AnOlderServerIsAskedInItsOwnVersion) {
+  EXPECT_THAT(read_claim(kNics).error().message, HasSubstr("does not serve resource.k8s.io"));
+  store.reset();
   Json old{{"kind", "ResourceClaimTemplate"}};
   old["spec"]["spec"]["devices"]["requests"] = {{{"name", "nic"}, {"deviceClassName", "rdma"}}};
   api.put("/apis/resource.k8s.io/v1beta1/namespaces/ml/resourceclaimtemplates", "nics", old);
@@ -458,17 +438,6 @@ TEST_F(KubeStore, AnOlderServerIsAskedInItsOwnVersion) {
   const auto read = read_claim(kNics);
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ((*read)->at(0).classes.at(0), "rdma");
-}
-
-TEST_F(KubeStore, AServerWithoutClaimsSaysSo) {
-  start_ready();
-  EXPECT_THAT(read_claim(kNics).error().message, HasSubstr("does not serve resource.k8s.io"));
-}
-
-TEST_F(KubeStore, AnOldServerIsWarnedOf) {
-  api.set_version(R"({"major":"1","minor":"29+","gitVersion":"v1.29.1"})");
-  start_ready();
-  EXPECT_TRUE(eventually([&] { return log_has("Kubernetes is older than 1.30"); }));
 }
 
 // The first watch's thread went on calling what the constructor had already taken down.

@@ -2,6 +2,7 @@
 #include "support/openssl_client.h"
 
 #include <arpa/inet.h>
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/x509.h>
@@ -79,9 +80,9 @@ void TestClient::half_close() {
   ::shutdown(fd_, SHUT_WR);
 }
 
-void TestClient::shrink_receive_buffer() {
-  const int size = 4096;
-  ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+TestReply TestClient::ask(std::string_view request) {
+  EXPECT_TRUE(send(request)) << "the server closed";
+  return read_reply();
 }
 
 bool TestClient::ended() const {

@@ -33,11 +33,12 @@ class TestClient {
   bool send(std::string_view bytes);  // false: the server closed
   bool update_key();                  // one record of TLS 1.3 without data
   void half_close();
-  void shrink_receive_buffer();
   // Whether the server has closed (or reset) it; what came before is kept for reads.
   [[nodiscard]] bool ended() const;
   // The next reply. A 100 is returned like any other.
   TestReply read_reply(bool head_only = false);
+  // Sends what is left of a request, which the server has to take, and reads the reply.
+  TestReply ask(std::string_view request);
   // True if the server closes (or resets) before it sends another byte.
   bool at_end();
   [[nodiscard]] std::string peer_fingerprint() const;  // SHA-256, lower-case hex

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include "core/builders.h"
-#include "core/pods.h"
 #include "webhook/reviews.h"
 
 namespace nccl_env::webhook::admission_test {
@@ -208,75 +207,6 @@ TEST_F(AdmissionTest, NeverDeniesForWhatNeedsNoPort) {
   EXPECT_EQ(reads_, 0);
 }
 
-TEST_F(AdmissionTest, ReadsThePodOnlyBeforeARefusal) {
-  create(pod_review());
-  set(rails(2));
-  EXPECT_EQ(bind(), "annotate");
-  EXPECT_EQ(reads_, 0);
-  EXPECT_EQ(bind("node-b"), "deny NoTable");
-  EXPECT_EQ(reads_, 1);
-}
-
-// One namespace, one policy, nodes of three fabrics: each pod has its own node's constants.
-TEST_F(AdmissionTest, OnePolicyServesNodesOfThreeFabrics) {
-  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
-  NodeCondition infiniband, sixth, ethernet;
-  infiniband.link_layer = LinkLayer::InfiniBand;
-  sixth.boards = {"MT_0000001070"};
-  ethernet.link_layer = LinkLayer::Ethernet;
-  policy.variants = {{infiniband, {{"NCCL_IB_QPS_PER_CONNECTION", "4"}}},
-                     {sixth, {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_TC", "96"}}},
-                     {ethernet, {{"NCCL_IB_QPS_PER_CONNECTION", "8"}, {"NCCL_IB_TC", "106"}}}};
-  set(policy);
-  NodeFabric v4 = rails(4), v6 = rails(4), ib = rails(0);
-  v4.name = "v4", v6.name = "v6", ib.name = "ib";
-  for (Port& port : v6.ports) {
-    port.board_id = "MT_0000001070";
-    port.gids = {{row(1, gid("fd02::" + port.hca.substr(5)), GidType::RoCEv2, "eth0")}};
-  }
-  for (int i = 0; i < 4; ++i) ib.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
-  for (const NodeFabric& table : {v4, v6, ib}) set(table);
-
-  const Json created = patched(pod_review(), answer(pod_review()));
-  const auto env_on = [&](const std::string& node) {
-    const Json binding = patched(binding_review(node), answer(binding_review(node)));
-    Json bound = created;
-    bound["metadata"]["annotations"].update(binding["metadata"]["annotations"]);
-    return nccl_environment(bound, 0);
-  };
-  using Env = std::map<std::string, std::string>;
-  EXPECT_EQ(env_on("v4"), (Env{{"NCCL_IB_GID_INDEX", "3"},
-                               {"NCCL_IB_HCA", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"},
-                               {"NCCL_IB_QPS_PER_CONNECTION", "8"},
-                               {"NCCL_IB_TC", "106"}}));
-  EXPECT_EQ(env_on("v6"), (Env{{"NCCL_IB_ADDR_FAMILY", "AF_INET6"},
-                               {"NCCL_IB_GID_INDEX", "1"},
-                               {"NCCL_IB_HCA", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"},
-                               {"NCCL_IB_QPS_PER_CONNECTION", "8"},
-                               {"NCCL_IB_TC", "96"}}));
-  EXPECT_EQ(env_on("ib"),
-            (Env{{"NCCL_IB_HCA", "=mlx5_0,mlx5_1,mlx5_2,mlx5_3"}, {"NCCL_IB_QPS_PER_CONNECTION", "4"}}));
-}
-
-TEST_F(AdmissionTest, APodThatReadsNothingButAConstantWaitsForIt) {
-  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
-  policy.on_unresolved = OnUnresolved::Deny;
-  policy.hca.kind = HcaRule::Kind::Omit;
-  policy.gid_index.kind = GidIndexRule::Kind::Omit;
-  policy.variants.emplace_back().when.min_rate_gbps = 100;
-  policy.variants.back().env = {{"NCCL_IB_QPS_PER_CONNECTION", "8"}};
-  set(policy);
-  create(pod_review());
-  EXPECT_EQ(bind(), "deny NoTable");
-  NodeFabric table = rails(2);
-  for (Port& port : table.ports) port.rate_gbps.reset();
-  set(table);
-  EXPECT_EQ(bind(), "deny ConditionUnknown");
-  for (Port& port : table.ports) port.rate_gbps = 25;
-  set(table);
-  EXPECT_EQ(bind(), "annotate") << "such a node is to have none";
-}
-
 TEST_F(AdmissionTest, WhatIsPromisedIsKeptThoughThePolicyNowSaysDryRun) {
   NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
   set(policy);
@@ -427,19 +357,6 @@ TEST_F(AdmissionTest, WithoutAPolicyOtherPodsBindingsAreLeftAlone) {
   EXPECT_EQ(answer(binding_review(), PodLookup::Unavailable)["allowed"], true);
 }
 
-TEST_F(AdmissionTest, AReviewThatIsLeftAloneLosesOurAnnotationsToo) {
-  Json review = pod_review();
-  Json& object = review["request"]["object"];
-  object["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"] = "=another";
-  for (int i = 0; i < 200; ++i) {
-    object["spec"]["containers"].push_back(object["spec"]["containers"][0]);
-    object["spec"]["containers"].back()["name"] = "c" + std::to_string(i);
-  }
-  const Json response = answer(review);
-  EXPECT_EQ(record_.reason, Reason::BudgetExceeded);
-  EXPECT_FALSE(patched(review, response)["metadata"]["annotations"].contains("host.nccl-env.io/NCCL_IB_HCA"));
-}
-
 // Names are validated after admission: a terminal must not obey them before.
 TEST_F(AdmissionTest, WarningsAndAuditAnnotationsSteerNoTerminal) {
   Json review = pod_review();
@@ -455,13 +372,6 @@ TEST_F(AdmissionTest, WarningsAndAuditAnnotationsSteerNoTerminal) {
   }
   EXPECT_THAT(warnings, Not(AnyOf(HasSubstr("\\n"), HasSubstr("\\u001b"))));
   EXPECT_THAT(audit, HasSubstr("[31m??"));
-}
-
-TEST_F(AdmissionTest, AllowIsTheDefault) {
-  set(policy_for("rdma/hca", Exposure::SubInterface));
-  create(pod_review());
-  EXPECT_EQ(bind(), "annotate");
-  EXPECT_EQ(reads_, 0);
 }
 
 TEST_F(AdmissionTest, HoldsBackNoPodThatIsNotOurs) {
@@ -482,6 +392,11 @@ TEST_F(AdmissionTest, HoldsBackNoPodThatItCannotRead) {
   read_error_ = Error{"the disk is gone"};
   EXPECT_EQ(bind(), "annotate PodLookupFailed");
   EXPECT_EQ(record_.detail, "the disk is gone");
+  reads_ = 0;
+  EXPECT_TRUE(answer(binding_review(), PodLookup::Unavailable)["allowed"]) << "too many are being read";
+  EXPECT_EQ(record_.outcome, Outcome::Annotate);
+  EXPECT_EQ(record_.reason, Reason::PodLookupFailed);
+  EXPECT_EQ(reads_, 0);
 }
 
 TEST_F(AdmissionTest, PostponesOnlyWhatNeedsThePod) {
@@ -519,26 +434,21 @@ NcclPolicy for_class(const std::string& device_class) {
   return policy;
 }
 
-TEST_F(AdmissionTest, APodWithClaimsWaitsForTheirObjects) {
-  set(for_class("rdma"));
+TEST_F(AdmissionTest, APodWithClaimsWaitsForTheirObjectsWhereThePolicyNamesAClass) {
   add_template("nics", "rdma");
   const Json review = claiming_review({"nics"});
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  EXPECT_FALSE(postpones(review));
+  EXPECT_EQ(record_.reason, Reason::NotRdma);
+  set(for_class("rdma"));
   EXPECT_TRUE(postpones(review));
   EXPECT_EQ(claim_reads_, 0);
-  const Json read = answer(claiming_review({"nics"}));
+  const Json read = answer(review);
   EXPECT_EQ(read["auditAnnotations"]["decision"], "inject");
-  EXPECT_EQ(patched(claiming_review({"nics"}), read)["spec"]["containers"][0]["env"],
+  EXPECT_EQ(patched(review, read)["spec"]["containers"][0]["env"],
             Json({{{"name", "NCCL_IB_TIMEOUT"}, {"value", "22"}}}));
   claims_known_ = true;
   EXPECT_FALSE(postpones(review));
-}
-
-TEST_F(AdmissionTest, APodWithClaimsWaitsForNothingWhereThePolicyNamesNoClass) {
-  set(policy_for("rdma/hca", Exposure::SubInterface));
-  const Json review = claiming_review({"nics"});
-  EXPECT_FALSE(postpones(review));
-  EXPECT_EQ(record_.reason, Reason::NotRdma);
-  EXPECT_EQ(claim_reads_, 0);
 }
 
 TEST_F(AdmissionTest, AClaimThatCannotBeReadIsAllowedAndWarnedOf) {
@@ -639,62 +549,45 @@ TEST_F(AdmissionTest, ABindingWhoseTableCannotBeReadHasNoAnswer) {
   EXPECT_TRUE(std::holds_alternative<Answered>(ask(elsewhere)));
 }
 
-TEST_F(AdmissionTest, OnceTablesAreLoadedNoneIsRead) {
+TEST_F(AdmissionTest, ByDefaultAPodIsAllowedAndNothingIsReadOnceTablesAreLoaded) {
   set(policy_for("rdma/hca", Exposure::SubInterface));
+  create(pod_review());
   EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(reads_, 0);
   EXPECT_EQ(table_reads_, 0);
 }
 
-TEST_F(AdmissionTest, HoldsBackNoPodWhereTooManyAreBeingRead) {
-  create(pod_review());
-  EXPECT_TRUE(answer(binding_review(), PodLookup::Unavailable)["allowed"]);
-  EXPECT_EQ(record_.outcome, Outcome::Annotate);
-  EXPECT_EQ(record_.reason, Reason::PodLookupFailed);
-  EXPECT_EQ(reads_, 0);
-}
-
-TEST_F(AdmissionTest, DenyCountsForTheExposureThatThePodHas) {
+TEST_F(AdmissionTest, DenyCountsForTheExposureThatThePodHasWhichIsReadOnlyBeforeARefusal) {
   NodeFabric table = rails(2);
   table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
-  set(table);
   Json review = pod_review();
   review["request"]["object"]["spec"].erase("hostNetwork");
   create(review);
+  set(rails(2));
   EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(reads_, 0);
   EXPECT_EQ(bind("node-b"), "deny NoTable");
+  EXPECT_EQ(reads_, 1);
+  set(table);
+  EXPECT_EQ(bind(), "annotate");
 }
 
-TEST_F(AdmissionTest, AnswersOtherResourcesAndOperationsWithoutAPatch) {
+TEST_F(AdmissionTest, WhatIsNobodysOfOursIsAnsweredWithoutAPatch) {
   Json deleted = pod_review();
   deleted["request"]["operation"] = "DELETE";
   deleted["request"]["object"] = nullptr;
   Json other = pod_review();
   other["request"]["resource"] = {{"group", "apps"}, {"version", "v1"}, {"resource", "deployments"}};
-  for (const Json& review : {deleted, other}) {
+  Json bound = binding_review();
+  bound["request"]["namespace"] = bound["request"]["object"]["metadata"]["namespace"] = "elsewhere";
+  for (const Json& review : {deleted, other, pod_review("elsewhere"), bound}) {
     const Json response = answer(review);
     EXPECT_EQ(response["allowed"], true);
     EXPECT_FALSE(response.contains("patch"));
     EXPECT_THAT(record_.set, IsEmpty());
+    EXPECT_EQ(record_.reason == Reason::NamespaceNotOptedIn, review["request"]["namespace"] == "elsewhere");
   }
-}
-
-TEST_F(AdmissionTest, ARecordHoldsOneReviewOnly) {
-  set(rails(2));
-  answer(pod_review());
-  EXPECT_EQ(record_.outcome, Outcome::Inject);
-  answer(pod_review("elsewhere"));
-  EXPECT_EQ(record_.reason, Reason::NamespaceNotOptedIn);
   EXPECT_EQ(record_.outcome, Outcome::Skip);
-  EXPECT_THAT(record_.set, IsEmpty());
-  EXPECT_THAT(record_.subject.policy, IsEmpty());
-}
-
-TEST_F(AdmissionTest, AMalformedReviewNamesTheField) {
-  Json review = pod_review();
-  review["request"]["uid"] = 7;
-  const Answer none = ask(review);
-  ASSERT_TRUE(std::holds_alternative<Malformed>(none));
-  EXPECT_THAT(std::get<Malformed>(none).problem, HasSubstr("request.uid"));
 }
 
 }  // namespace

@@ -48,17 +48,6 @@ TEST(Repeating, AWakeDuringACallIsNotLost) {
   EXPECT_TRUE(reaches(calls, 2));
 }
 
-TEST(Repeating, EndsInThePause) {
-  std::atomic<int> calls{0};
-  {
-    const Repeating repeating([&] {
-      ++calls;
-      return 1h;
-    });
-  }
-  EXPECT_LE(calls, 1);
-}
-
 TEST(Pace, StaysNearTheUsualAndBacksOffAfterFailures) {
   Pace pace(30s);
   const auto near = [](std::chrono::milliseconds pause, std::chrono::milliseconds wanted) {

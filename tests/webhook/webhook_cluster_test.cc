@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webhook with --store kubernetes, beside an API server that Python plays.
+// The webhook with --store kubernetes, beside an API server in memory.
 #include <atomic>
 #include <list>
 #include <thread>
 #include <vector>
 
 #include "core/recorded.h"
+#include "kube/fake_api.h"
 #include "nccl_env/base/yaml.h"
 #include "support/openssl_client.h"
-#include "support/places.h"
 #include "webhook/webhook_fixture.h"
 
 namespace nccl_env::webhook_cluster_test {
@@ -30,61 +30,23 @@ Json object_of(const std::string& yaml) {
 
 class WebhookInCluster : public WebhookTest {
  protected:
-  void SetUp() override {
-    const CommandResult made =
-        run_command({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                     "-nodes", "-days", "2", "-subj", "/CN=kube-apiserver", "-addext",
-                     "subjectAltName=IP:127.0.0.1", "-keyout", path("api.key"), "-out", path("api.crt")},
-                    "", path("openssl.err"));
-    ASSERT_EQ(made.code, 0) << read_text(path("openssl.err"));
-    start_api();
-    const Json kubeconfig{
-        {"current-context", "test"},
-        {"contexts", Json::array({{{"name", "test"}, {"context", {{"cluster", "c"}, {"user", "u"}}}}})},
-        {"clusters", Json::array({{{"name", "c"},
-                                   {"cluster",
-                                    {{"server", "https://127.0.0.1:" + std::to_string(api_port_)},
-                                     {"certificate-authority", "api.crt"}}}}})},
-        {"users", Json::array({{{"name", "u"}, {"user", {{"tokenFile", "token"}}}}})}};
-    std::ofstream(path("kubeconfig")) << kubeconfig.dump();
+  WebhookInCluster() {
+    api_.set_token("secret");
+    api_.set_version(R"({"major":"1","minor":"28","gitVersion":"v1.28.0"})");
+    std::ofstream(path("kubeconfig")) << kubeconfig_of(api_.port(), {{"tokenFile", "token"}});
     std::ofstream(path("token")) << "secret\n";
   }
-  void TearDown() override { stop_api(); }
 
-  void start_api() {
-    api_ = std::make_unique<Child>(
-        std::vector<std::string>{"python3", tests::in_source("/tests/webhook/fake_apiserver.py"),
-                                 path("api.crt"), path("api.key"), std::to_string(api_port_), "secret"},
-        path("api.err"));
-    const std::string listening = api_->read_until("\n");
-    ASSERT_THAT(listening, HasSubstr("listening ")) << read_text(path("api.err"));
-    api_port_ = std::stoi(listening.substr(10));
+  void fill(const std::string& more_policy = "") {
+    api_.put(kPolicies, "p", object_of(policy_yaml(more_policy)));
+    api_.put(kTables, "node-a", object_of(table_yaml()));
+    api_.put(kNamespaces, "ml", object_of(namespace_yaml()));
   }
-  void stop_api() {
-    if (api_) api_->signal(SIGKILL);
-    if (api_) api_->wait();
-    api_.reset();
-  }
-  void put(const std::string& collection, const std::string& name, const Json& object) const {
-    api_->write("put " + collection + " " + name + " " + object.dump() + "\n");
-    ASSERT_EQ(api_->read_until("\n"), "done\n") << read_text(path("api.err"));
-  }
-  void tell_api(const std::string& command) const {
-    api_->write(command + "\n");
-    ASSERT_EQ(api_->read_until("\n"), "done\n") << read_text(path("api.err"));
-  }
-  Json get(const std::string& collection, const std::string& name) const {
-    api_->write("get " + collection + " " + name + "\n");
-    return Json::parse(api_->read_until("\n"), nullptr, false);
-  }
-  int asked(const std::string& path) const {
-    api_->write("asked " + path + "\n");
-    return std::stoi(api_->read_until("\n"));
-  }
-  void fill(const std::string& more_policy = "") const {
-    put(kPolicies, "p", object_of(policy_yaml(more_policy)));
-    put(kTables, "node-a", object_of(table_yaml()));
-    put(kNamespaces, "ml", object_of(namespace_yaml()));
+  // With what it has read.
+  void start_filled(const std::string& more_policy = "") {
+    fill(more_policy);
+    start_webhook();
+    ASSERT_TRUE(eventually([&] { return ready(); })) << read_text(path("log"));
   }
   void start_webhook() { start({"--store", "kubernetes", "--kubeconfig", path("kubeconfig")}); }
   bool ready() const { return ops("/readyz").body == "ok\n"; }  // all tables are loaded
@@ -93,18 +55,15 @@ class WebhookInCluster : public WebhookTest {
                                                                                         Json::object());
   }
 
-  std::unique_ptr<Child> api_;
-  int api_port_ = 0;
+  FakeApi api_;
 };
 
 TEST_F(WebhookInCluster, FollowsTablesAndPolicies) {
-  fill();
-  start_webhook();
-  ASSERT_TRUE(eventually([&] { return ready(); })) << read_text(path("log"));
+  start_filled();
   EXPECT_EQ(annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
-  put(kTables, "node-a", object_of(table_yaml("node-a", "mlx5_7")));
+  api_.put(kTables, "node-a", object_of(table_yaml("node-a", "mlx5_7")));
   EXPECT_TRUE(eventually([&] { return annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"] == "=mlx5_7"; }));
-  put(kNamespaces, "ml", object_of(namespace_yaml("other")));
+  api_.put(kNamespaces, "ml", object_of(namespace_yaml("other")));
   EXPECT_TRUE(eventually([&] { return annotations("node-a").empty(); }));
   EXPECT_EQ(metric(R"(nccl_env_watch_synced{kind="NodeFabric"})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_watch_in_contact{kind="NcclPolicy"})"), 1);
@@ -115,7 +74,7 @@ TEST_F(WebhookInCluster, FollowsTablesAndPolicies) {
 }
 
 TEST_F(WebhookInCluster, WithoutAnApiServerItListensIsNotReadyAndPassesNothingAsNotOurs) {
-  stop_api();
+  api_.stop();
   start_webhook();
   EXPECT_EQ(ops("/healthz").status, 200);
   const Reply not_ready = ops("/readyz");
@@ -126,7 +85,7 @@ TEST_F(WebhookInCluster, WithoutAnApiServerItListensIsNotReadyAndPassesNothingAs
   EXPECT_EQ(refused.status, 503);
   EXPECT_THAT(refused.head, Not(HasSubstr("Retry-After"))) << "it would hold every pod up for seconds";
   EXPECT_EQ(post("/validate", "{}").status, 400);  // needs no store
-  start_api();
+  api_.restart();
   fill();
   EXPECT_TRUE(eventually([&] { return ready(); }));
   EXPECT_EQ(metric("nccl_env_ready"), 1);
@@ -134,7 +93,7 @@ TEST_F(WebhookInCluster, WithoutAnApiServerItListensIsNotReadyAndPassesNothingAs
 }
 
 TEST_F(WebhookInCluster, ACheckWithoutAnApiServerNamesTheReason) {
-  stop_api();
+  api_.stop();
   Child check(command({"--check", "--store", "kubernetes", "--kubeconfig", path("kubeconfig")}), path("log"));
   ASSERT_TRUE(eventually([&] { return !log("API server: watch disturbed").empty(); }));
   check.signal(SIGTERM);  // it would wait for 30 s
@@ -145,29 +104,21 @@ TEST_F(WebhookInCluster, ACheckWithoutAnApiServerNamesTheReason) {
 
 // The API server calls the hook because its own store has the label, so each pod must get its values.
 TEST_F(WebhookInCluster, APodRightBehindItsNamespaceGetsItsValues) {
-  fill();
-  start_webhook();
-  ASSERT_TRUE(eventually([&] { return ready(); }));
+  start_filled();
   for (int i = 0; i < 10; ++i) {
     const std::string name = "n" + std::to_string(i);
-    put(kPolicies, name, object_of(policy_yaml()));
-    put(kNamespaces, name, object_of(namespace_yaml(name)));
+    api_.put(kPolicies, name, object_of(policy_yaml()));
+    api_.put(kNamespaces, name, object_of(namespace_yaml(name)));
     EXPECT_TRUE(admit(pod_review(name)).contains("patch")) << name;
   }
-  tell_api("mute " + kNamespaces);
-  put(kNamespaces, "quiet", object_of(namespace_yaml()));
+  api_.mute_watches(kNamespaces);
+  api_.put(kNamespaces, "quiet", object_of(namespace_yaml()));
   EXPECT_TRUE(eventually([&] { return admit(pod_review("quiet")).contains("patch"); })) << "read by itself";
   EXPECT_GE(metric(R"(nccl_env_policy_reads_total{outcome="found"})"), 1);
-  tell_api("delay 1000");
-  put(kNamespaces, "late", object_of(namespace_yaml()));
-  EXPECT_EQ(admit(pod_review("late"))["auditAnnotations"]["reason"], "NamespaceNotOptedIn");
-  EXPECT_GE(metric(R"(nccl_env_policy_reads_total{outcome="failed"})"), 1);
 }
 
 TEST_F(WebhookInCluster, StrangersBindingsReadNoPodAndFewNamespaces) {
-  fill();
-  start_webhook();
-  ASSERT_TRUE(eventually([&] { return ready(); }));
+  start_filled();
   std::list<net::TestClient> clients;
   for (int i = 0; i < 40; ++i)
     clients.emplace_back(static_cast<std::uint16_t>(port_), true, nullptr, 10 + i % 3);
@@ -178,7 +129,8 @@ TEST_F(WebhookInCluster, StrangersBindingsReadNoPodAndFewNamespaces) {
     std::next(clients.begin(), i)->send(net::post("/admit", review.dump()));
   }
   for (auto& client : clients) EXPECT_EQ(client.read_reply().status, 200);
-  for (int i = 0; i < 40; ++i) EXPECT_EQ(asked(kNamespaces + "/stranger-" + std::to_string(i) + "/pods"), 0);
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(api_.asked(kNamespaces + "/stranger-" + std::to_string(i) + "/pods"), 0);
   const double left_out = metric(R"(nccl_env_policy_reads_total{outcome="left_out"})");
   EXPECT_GE(left_out, 40 - 3 * 8) << "eight of an address wait";
   EXPECT_LE(log("decision").size(), 1u) << "once a minute, and those that were left out never";
@@ -186,7 +138,7 @@ TEST_F(WebhookInCluster, StrangersBindingsReadNoPodAndFewNamespaces) {
 
 TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {
   fill();
-  tell_api("hold " + kTables);
+  api_.hold(kTables);
   start_webhook();
   ASSERT_TRUE(eventually([&] { return ops("/readyz").status == 200; })) << read_text(path("log"));
   EXPECT_THAT(ops("/readyz").body, HasSubstr("ok: tables are still being read"));
@@ -203,7 +155,7 @@ TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {
                     bound.json()["response"])["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"],
             "=mlx5_1");
   EXPECT_EQ(metric(R"(nccl_env_table_reads_total{outcome="found"})"), 1);
-  tell_api("delay 1000");
+  api_.delay(std::chrono::seconds(1));
   const Reply late = post("/admit", binding_review("node-b").dump());
   EXPECT_EQ(late.status, 503);
   EXPECT_THAT(late.body, HasSubstr("the table of node node-b could not be read"));
@@ -211,60 +163,20 @@ TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {
   EXPECT_TRUE(late.closes()) << "the next attempt may reach another replica";
   EXPECT_EQ(log("not answered", 1).size(), 1u);
   EXPECT_GE(metric(R"(nccl_env_table_reads_total{outcome="failed"})"), 1);
-  tell_api("hold none");
+  api_.hold("");
   EXPECT_TRUE(eventually([&] { return ready(); }));
   EXPECT_EQ(annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
   EXPECT_EQ(post("/admit", binding_review("node-b").dump()).status, 200) << "not there, and nothing is read";
 }
 
-TEST_F(WebhookInCluster, AnswersOnWhileTheApiServerIsAwayAndIsCurrentSoonAfter) {
-  fill();
-  start_webhook();
-  ASSERT_TRUE(eventually([&] { return ready(); }));
-  stop_api();
-  const std::string in_contact = R"(nccl_env_watch_in_contact{kind="NodeFabric"})";
-  EXPECT_TRUE(eventually([&] { return metric(in_contact) == 0; }));
-  EXPECT_TRUE(ready());
-  EXPECT_EQ(annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
-  start_api();  // with another history: its versions begin anew
-  fill();
-  put(kTables, "node-a", object_of(table_yaml("node-a", "mlx5_3")));
-  EXPECT_TRUE(eventually([&] { return annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"] == "=mlx5_3"; }))
-      << read_text(path("log"));
-}
-
-TEST_F(WebhookInCluster, BeforeARefusalThePodIsReadFromTheApiServer) {
-  fill("  onUnresolved: Deny\n");
-  start_webhook();
-  ASSERT_TRUE(eventually([&] { return ready(); }));
-  Json pod = patched(pod_review(), admit(pod_review()));
-  pod["metadata"]["uid"] = "pod-uid";
-  put(kPods, "p", pod);
-  Json denied;
-  // Reads again where a busy machine misses the deadline of 300 ms, which lets the pod pass.
-  ASSERT_TRUE(eventually([&] {
-    denied = admit(binding_review("node-b"));
-    return denied["allowed"] == false;
-  })) << denied.dump();
-  EXPECT_THAT(denied["status"]["message"].get<std::string>(),
-              AllOf(HasSubstr("NoTable"), HasSubstr("node-b")));
-  EXPECT_EQ(admit(binding_review("node-b", "another-uid"))["allowed"], true);
-  stop_api();
-  const Json passed = admit(binding_review("node-b"));
-  EXPECT_EQ(passed["allowed"], true);
-  EXPECT_EQ(passed["auditAnnotations"]["reason"], "PodLookupFailed");
-}
-
 // Forty connections of twelve addresses ask for other pods all the time, and none of them takes this one's
 // place: it is read each time, and refused unless the fake API server was late.
 TEST_F(WebhookInCluster, AFloodOfLookUpsDoesNotLetAHeldPodPass) {
-  fill("  onUnresolved: Deny\n");
-  start_webhook();
-  ASSERT_TRUE(eventually([&] { return ready(); }));
+  start_filled("  onUnresolved: Deny\n");
   Json pod = patched(pod_review(), admit(pod_review()));
   pod["metadata"]["uid"] = "pod-uid";
-  put(kPods, "p", pod);
-  tell_api("delay 200");
+  api_.put(kPods, "p", pod);
+  api_.delay(std::chrono::milliseconds(200));
   Json other = binding_review("node-b");
   other["request"]["name"] = other["request"]["object"]["metadata"]["name"] = "another";
   const std::string request = net::post("/admit", other.dump());
@@ -303,10 +215,10 @@ TEST_F(WebhookInCluster, AFloodOfLookUpsDoesNotLetAHeldPodPass) {
 
 TEST_F(WebhookInCluster, EachPolicyIsToldWhatBecameOfIt) {
   fill();
-  put(kPolicies, "odd", object_of(policy_yaml("", "99")));
+  api_.put(kPolicies, "odd", object_of(policy_yaml("", "99")));
   start_webhook();
   const auto condition = [&](const std::string& name) {
-    const Json policy = get(kPolicies, name);
+    const Json policy = api_.get(kPolicies, name);
     return policy.contains("status") ? policy["status"]["conditions"][0] : Json::object();
   };
   ASSERT_TRUE(eventually([&] { return !condition("p").empty() && !condition("odd").empty(); }))
@@ -314,7 +226,7 @@ TEST_F(WebhookInCluster, EachPolicyIsToldWhatBecameOfIt) {
   EXPECT_EQ(condition("p")["status"], "True");
   EXPECT_EQ(condition("odd")["status"], "False");
   EXPECT_THAT(condition("odd")["message"].get<std::string>(), HasSubstr("spec.env.NCCL_IB_TIMEOUT"));
-  put(kPolicies, "odd", object_of(policy_yaml()));
+  api_.put(kPolicies, "odd", object_of(policy_yaml()));
   EXPECT_TRUE(eventually([&] { return condition("odd").value("status", "") == "True"; }));
   EXPECT_EQ(metric(R"(nccl_env_policy_condition_writes_total{outcome="failed"})"), 0);
   EXPECT_GE(metric(R"(nccl_env_policy_condition_writes_total{outcome="written"})"), 3);
@@ -326,35 +238,6 @@ TEST_F(WebhookInCluster, AKubeconfigThatIsOfNoUseIsSaidAtTheStart) {
       command({"--store", "kubernetes", "--kubeconfig", path("kubeconfig")}), "", path("run.err"));
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(read_text(path("run.err")), HasSubstr("kubeconfig: contexts: there is no context named 'x'"));
-  const CommandResult wrong = run_command(command({"--kubeconfig", path("kubeconfig")}), "", path("run.err"));
-  EXPECT_EQ(wrong.code, 2);
-  EXPECT_THAT(read_text(path("run.err")), HasSubstr("--kubeconfig is for --store kubernetes"));
-}
-
-TEST_F(WebhookInCluster, ThePluginsDoctorReadsTheSameObjectsPageByPage) {
-  fill();
-  for (int n = 0; n < 600; ++n)
-    put(kTables, "more-" + std::to_string(n), object_of(table_yaml("more-" + std::to_string(n))));
-  const std::string kubectl = "PATH=" + tests::in_build("/tests/programs") + ":" + std::getenv("PATH");
-  const auto plugin = [&](const std::string& command) {
-    return run_command({"env", kubectl, tests::in_build("/bin/kubectl-nccl_env"), command, "--kubeconfig",
-                        path("kubeconfig"), "-o", "json"},
-                       "", path("plugin.err"));
-  };
-  const CommandResult nodes = plugin("nodes");
-  EXPECT_EQ(nodes.code, 0) << read_text(path("plugin.err"));
-  EXPECT_EQ(Json::parse(nodes.output).size(), 601u);
-  // All have the one address that the test's tables have.
-  const CommandResult doctor = plugin("doctor");
-  EXPECT_EQ(doctor.code, 1) << read_text(path("plugin.err"));
-  EXPECT_THAT(doctor.output, HasSubstr("\"code\": \"DuplicateAddress\""));
-  std::ofstream(path("token")) << "wrong\n";
-  EXPECT_EQ(plugin("doctor").code, 4);
-  EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("context test, https://127.0.0.1:"));
-  stop_api();
-  EXPECT_EQ(plugin("doctor").code, 4);
-  EXPECT_THAT(read_text(path("plugin.err")),
-              HasSubstr("context test: The connection to the server 127.0.0.1:"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The webhook's start, its refusals to start, and its end.
 #include "core/recorded.h"
+#include "support/openssl_client.h"
 #include "webhook/webhook_fixture.h"
 
 namespace nccl_env::webhook_life_test {
@@ -9,7 +10,6 @@ namespace {
 using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -40,20 +40,19 @@ class WebhookLife : public WebhookTest {
     const CommandResult result = run_command(arguments, "", path("run.err"));
     return {result.code, read_text(path("run.err")), result.output};
   }
-  [[nodiscard]] std::vector<std::string> s_client() const {
-    return {"openssl", "s_client", "-quiet", "-connect", "127.0.0.1:" + std::to_string(port_)};
+  [[nodiscard]] net::TestClient connect() const {
+    return net::TestClient(static_cast<std::uint16_t>(port_), true);
   }
-  // One request on an open connection; the whole reply.
-  static std::string request(Child& connection) {
-    connection.write("GET /admit HTTP/1.1\r\nHost: x\r\n\r\n");
-    return connection.read_until("}\n");
+  // One request on an open connection; whether its reply says that it is the last.
+  static bool closes(net::TestClient& connection) {
+    return connection.ask("GET /admit HTTP/1.1\r\nHost: x\r\n\r\n").closes();
   }
 };
 
 TEST_F(WebhookLife, SigtermTakesReadinessDownAndAnswersOnUntilConnectionsEnd) {
   start({"--drain-grace", "60s"});
-  Child live(s_client(), path("live.err"));
-  ASSERT_THAT(request(live), Not(HasSubstr("Connection: close")));
+  std::optional<net::TestClient> live(std::in_place, static_cast<std::uint16_t>(port_), true);
+  ASSERT_FALSE(closes(*live));
   webhook_->signal(SIGTERM);
   ASSERT_TRUE(eventually([&] { return log("draining").size() == 1; }));
   EXPECT_EQ(ops("/readyz").status, 503);
@@ -61,8 +60,8 @@ TEST_F(WebhookLife, SigtermTakesReadinessDownAndAnswersOnUntilConnectionsEnd) {
   const Reply fresh = post("/admit", pod_review().dump());
   EXPECT_EQ(fresh.status, 200);
   EXPECT_TRUE(fresh.closes()) << fresh.head;
-  EXPECT_THAT(request(live), HasSubstr("Connection: close"));
-  live.close_input();
+  EXPECT_TRUE(closes(*live));
+  live.reset();
   EXPECT_EQ(webhook_->wait(), 0);  // long before the grace is over
   ASSERT_THAT(log("stopped"), SizeIs(1));
   EXPECT_EQ(log("stopped")[0]["drained"], true);
@@ -71,8 +70,8 @@ TEST_F(WebhookLife, SigtermTakesReadinessDownAndAnswersOnUntilConnectionsEnd) {
 
 TEST_F(WebhookLife, TheGraceEndsTheDrainWhoeverIsStillConnected) {
   start({"--drain-grace", "1s"});
-  Child live(s_client(), path("live.err"));
-  request(live);
+  net::TestClient live = connect();
+  EXPECT_FALSE(closes(live));
   webhook_->signal(SIGTERM);
   EXPECT_EQ(webhook_->wait(), 0);
   EXPECT_EQ(log("stopped").at(0)["drained"], false);
@@ -81,8 +80,8 @@ TEST_F(WebhookLife, TheGraceEndsTheDrainWhoeverIsStillConnected) {
 
 TEST_F(WebhookLife, ASecondSignalStopsAtOnce) {
   start({"--drain-grace", "1h"});
-  Child live(s_client(), path("live.err"));
-  request(live);
+  net::TestClient live = connect();
+  EXPECT_FALSE(closes(live));
   webhook_->signal(SIGTERM);
   ASSERT_TRUE(eventually([&] { return log("draining").size() == 1; }));
   webhook_->signal(SIGINT);
@@ -162,6 +161,7 @@ TEST_F(WebhookLife, UsageErrorsAreTwo) {
       {"--store", store, "--managed-certificates", "a/b", "--webhook-configuration", "a/b"},
       {"--store", store, "--self-signed", path("pki"), "--certificate-lifetime", "90d"},
       {"--store", store, "--tls-cert", "a", "--tls-key", "b", "--tls-name", "x"},
+      {"--store", store, "--self-signed", path("pki"), "--kubeconfig", "x"},
   };
   for (std::vector<std::string> arguments : wrong) {
     arguments.insert(arguments.begin(), program());

@@ -2,14 +2,12 @@
 // Answers of nccl-env-webhook over TLS, with curl as the client.
 
 #include <list>
-#include <set>
 
 #include "core/pods.h"
 #include "core/recorded.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/program/version.h"
 #include "support/openssl_client.h"
-#include "support/places.h"
 #include "webhook/webhook_fixture.h"
 
 namespace nccl_env::webhook_test {
@@ -17,7 +15,6 @@ namespace {
 
 using namespace nccl_env::tests;
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::SizeIs;
@@ -37,21 +34,15 @@ class WebhookAnswers : public WebhookTest {
   }
 };
 
-TEST_F(WebhookAnswers, APodAndItsBindingGiveTheNodesEnvironment) {
+TEST_F(WebhookAnswers, APodAndItsBindingGiveTheNodesEnvironmentAsANodeNameDoesAtOnce) {
   start();
-  EXPECT_THAT(environment_of(pod_review()),
-              UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1"), Pair("NCCL_IB_GID_INDEX", "3"),
-                                   Pair("NCCL_IB_TIMEOUT", "22")));
-}
-
-TEST_F(WebhookAnswers, APodWithANodeNameHasItsValuesAtOnce) {
-  start();
+  const auto expected = UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1"), Pair("NCCL_IB_GID_INDEX", "3"),
+                                             Pair("NCCL_IB_TIMEOUT", "22"));
+  EXPECT_THAT(environment_of(pod_review()), expected);
   Json review = pod_review();
   review["request"]["object"]["spec"]["nodeName"] = "node-a";
   const Json pod = patched(review, admit(review));
-  EXPECT_THAT(nccl_environment(pod, 0),
-              UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1"), Pair("NCCL_IB_GID_INDEX", "3"),
-                                   Pair("NCCL_IB_TIMEOUT", "22")));
+  EXPECT_THAT(nccl_environment(pod, 0), expected);
   EXPECT_EQ(Json::parse(pod["metadata"]["annotations"]["nccl-env.io/node"].get<std::string>())["node"],
             "node-a");
 }
@@ -83,36 +74,6 @@ TEST_F(WebhookAnswers, TheResponseTellsStatusAndAuditAndWarnings) {
   EXPECT_EQ(status["exposure"], "Host");
   EXPECT_EQ(status["containers"]["c"]["set"]["NCCL_IB_HCA"], "File");
   EXPECT_EQ(status["containers"]["c"]["omitted"]["NCCL_SOCKET_IFNAME"], "OmittedByPolicy");
-}
-
-TEST_F(WebhookAnswers, WhatItsOwnPatchMadeIsNotPatchedAgain) {
-  start();
-  Json review = pod_review();
-  review["request"]["object"] = patched(review, admit(review));
-  EXPECT_FALSE(admit(review).contains("patch"));
-}
-
-TEST_F(WebhookAnswers, ANamespaceThatDidNotOptInIsLeftAlone) {
-  start();
-  const Json response = admit(pod_review("elsewhere"));
-  EXPECT_EQ(response["allowed"], true);
-  EXPECT_FALSE(response.contains("patch"));
-  EXPECT_EQ(response["auditAnnotations"]["reason"], "NamespaceNotOptedIn");
-  Json binding = binding_review();
-  binding["request"]["namespace"] = binding["request"]["object"]["metadata"]["namespace"] = "elsewhere";
-  EXPECT_FALSE(admit(binding).contains("patch"));
-}
-
-TEST_F(WebhookAnswers, ADryRunPolicyDecidesAndPatchesNothing) {
-  store("policy.yaml", policy_yaml("  mode: DryRun\n"));
-  start();
-  for (const Json& review : {pod_review(), binding_review()}) {
-    const Json response = admit(review);
-    EXPECT_EQ(response["allowed"], true);
-    EXPECT_FALSE(response.contains("patch"));
-    EXPECT_EQ(response["auditAnnotations"]["reason"], "DryRun");
-  }
-  EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="pod",outcome="skip",reason="DryRun"})"), 1);
 }
 
 TEST_F(WebhookAnswers, EachDecisionIsOneLogLine) {
@@ -158,13 +119,6 @@ TEST_F(WebhookAnswers, WhatIsNotAReviewGetsAJsonErrorThatSaysWhy) {
   EXPECT_THAT(log("malformed review", 1), SizeIs(1)) << "once a minute: strangers may send any number";
 }
 
-TEST_F(WebhookAnswers, ReviewsOfNamespacesThatDoNotAskAreLoggedOnceAMinute) {
-  start();
-  for (int i = 0; i < 5; ++i) admit(pod_review("stranger-" + std::to_string(i)));
-  admit(pod_review());
-  EXPECT_THAT(log("decision", 2), SizeIs(2)) << "the first stranger's, and a real one";
-}
-
 TEST_F(WebhookAnswers, ABodyOverEightMebibytesIsRefused) {
   start();
   Json review = pod_review();
@@ -186,6 +140,25 @@ TEST_F(WebhookAnswers, TheOtherPortTellsHealthAndMetricsOnly) {
   EXPECT_EQ(metric(R"(nccl_env_store_objects{kind="NodeFabric"})"), 1);
   const std::string version = "version=\"" + std::string(program::kVersion) + "\"";
   EXPECT_EQ(metric("nccl_env_build_info{" + version + R"(,nccl_rules="2.18-2.32"})"), 1);
+  EXPECT_THAT(documented_metrics(), ::testing::IsSupersetOf(metric_names()));
+}
+
+TEST_F(WebhookAnswers, ContainerStartHasTheInitContainersOptions) {
+  start({"--resolver-image", "registry.example/agent:1", "--resolver-cpu", "50m", "--resolver-memory", "32Mi",
+         "--resolver-ephemeral-storage", "8Mi"});
+  EXPECT_THAT(
+      log("--resolver-image names no digest: what pods get is what the tag points to when they start"),
+      SizeIs(1));
+  Json review = pod_review();
+  review["request"]["object"]["spec"].erase("hostNetwork");
+  review["request"]["object"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "1";
+  const Reply reply = post("/admit", review.dump());
+  const Json pod = patched(review, reply.json()["response"]);
+  const Json& resolver = pod["spec"]["initContainers"][0];
+  EXPECT_EQ(resolver["image"], "registry.example/agent:1");
+  EXPECT_EQ(resolver["resources"]["limits"],
+            (Json{{"cpu", "50m"}, {"memory", "32Mi"}, {"ephemeral-storage", "8Mi"}}));
+  EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="nccl.conf",reason="none"})"), 1);
 }
 
 TEST_F(WebhookAnswers, SilentConnectionsDoNotFailTheProbe) {
@@ -224,11 +197,6 @@ TEST_F(WebhookAnswers, StaleTablesAreCountedByTheClockOfTheScrape) {
   EXPECT_TRUE(eventually([&] { return metric("nccl_env_tables_stale") == 1; }));
 }
 
-TEST_F(WebhookAnswers, TheMetricsPageNamesWhatIsExported) {
-  start();
-  EXPECT_THAT(documented_metrics(), ::testing::IsSupersetOf(metric_names()));
-}
-
 TEST_F(WebhookAnswers, ValidateNamesEveryFindingOfAPolicy) {
   start();
   const auto validate = [&](const std::string& env) {
@@ -250,20 +218,13 @@ TEST_F(WebhookAnswers, ValidateNamesEveryFindingOfAPolicy) {
   EXPECT_EQ(post("/validate", R"({"kind": "Pod"})").status, 400);
 }
 
-class WebhookDenies : public WebhookAnswers {
- protected:
-  void SetUp() override {
-    WebhookAnswers::SetUp();
-    store("policy.yaml", policy_yaml("  onUnresolved: Deny\n"));
-    start();
-    ours_ = patched(pod_review(), admit(pod_review()));
-    ours_["metadata"]["uid"] = "pod-uid";
-  }
-  Json ours_;
-};
-
-TEST_F(WebhookDenies, APodOfOursOnANodeWithoutATableUntilThatExists) {
-  store("pods/ml/p.json", ours_.dump());
+TEST_F(WebhookAnswers, ADenyHoldsAPodOfOursOnANodeWithoutATableUntilThatExists) {
+  store("policy.yaml", policy_yaml("  onUnresolved: Deny\n"));
+  start();
+  Json ours = patched(pod_review(), admit(pod_review()));
+  ours["metadata"]["uid"] = "pod-uid";
+  EXPECT_EQ(admit(binding_review("node-b"))["auditAnnotations"]["reason"], "PodLookupFailed");
+  store("pods/ml/p.json", ours.dump());
   const Json denied = admit(binding_review("node-b"));
   EXPECT_EQ(denied["allowed"], false);
   EXPECT_EQ(denied["status"]["code"], 403);
@@ -275,23 +236,6 @@ TEST_F(WebhookDenies, APodOfOursOnANodeWithoutATableUntilThatExists) {
   store("node-b.yaml", table_yaml("node-b", "mlx5_7"));
   EXPECT_TRUE(eventually([&] { return admit(binding_review("node-b"))["allowed"] == true; }));
   EXPECT_EQ(bound_annotations(binding_review("node-b"))["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_7");
-}
-
-TEST_F(WebhookDenies, NoPodThatDoesNotWaitForOurValues) {
-  store("pods/ml/p.json", R"({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "uid": "pod-uid"},
-                             "spec": {"containers": [{"name": "c", "image": "x"}]}})");
-  EXPECT_EQ(admit(binding_review("node-b"))["allowed"], true);
-}
-
-TEST_F(WebhookDenies, NoPodThatItCannotRead) {
-  EXPECT_EQ(admit(binding_review("node-b"))["auditAnnotations"]["reason"], "PodLookupFailed");
-  ours_["metadata"]["uid"] = "another";
-  store("pods/ml/p.json", ours_.dump());
-  const Json response = admit(binding_review("node-b"));
-  EXPECT_EQ(response["allowed"], true);
-  EXPECT_EQ(response["auditAnnotations"]["reason"], "PodLookupFailed");
-  store("pods/ml/p.json", "{");
-  EXPECT_EQ(admit(binding_review("node-b"))["auditAnnotations"]["reason"], "PodLookupFailed");
 }
 
 }  // namespace

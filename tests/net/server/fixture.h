@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -39,6 +41,31 @@ inline std::optional<HttpResponse> check(const HttpHead& head) {
   return std::nullopt;
 }
 
+// Holds up who passes until it is opened.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++came_;
+    changed_.wait(lock, [this] { return open_; });
+  }
+  int came() {
+    const std::lock_guard lock(mutex_);
+    return came_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  int came_ = 0;
+};
+
 class ServerTest : public ::testing::Test {
  protected:
   ServerOptions options;
@@ -49,8 +76,8 @@ class ServerTest : public ::testing::Test {
     options.threads = 2;
   }
 
-  void start() {
-    auto started = Server::start(options, {echo, check});
+  void start(const ServerHandlers& handlers = {echo, check}) {
+    auto started = Server::start(options, handlers);
     ASSERT_TRUE(started.ok()) << started.error().message;
     server = std::move(started).value();
   }
@@ -62,6 +89,17 @@ class TlsServerTest : public ServerTest {
   std::shared_ptr<TlsSource> source;
 
   [[nodiscard]] std::string file(const char* name) const { return (directory.path() / name).string(); }
+  // curl asks for a path of the server, and openssl connects to it; with these arguments.
+  [[nodiscard]] CommandResult curl(const std::string& arguments, const std::string& path = "/echo") const {
+    return run_command("curl -sS --noproxy '*' " + arguments +
+                       " https://localhost:" + std::to_string(server->port()) + path);
+  }
+  [[nodiscard]] std::string trusting() const { return "--cacert " + file("ca.crt") + " "; }
+  std::string s_client(const std::string& arguments, const std::string& input = "") const {
+    return run_command("printf '" + input + "' | openssl s_client -connect 127.0.0.1:" +
+                       std::to_string(server->port()) + " " + arguments)
+        .output;
+  }
 
   void start_tls() {
     const auto made =

@@ -5,11 +5,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <list>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "net/server/fixture.h"
@@ -187,40 +185,28 @@ TEST(BodyRoomTest, SoManyAddressesLeaveAnotherItsPart) {
 
 class OpenConnectionsTest : public ServerTest {
  protected:
+  Gate gate;
+
   OpenConnectionsTest() {
     options.threads = 2;
     options.max_connections = 16;
   }
-  ~OpenConnectionsTest() override { open_gate(); }
+  ~OpenConnectionsTest() override { gate.open(); }
 
   void start_gated() {
-    auto started = Server::start(options, {[](const HttpRequest& request) -> std::optional<HttpResponse> {
-                                             if (request.path() == "/wait") return std::nullopt;
-                                             return echo(request);
-                                           },
-                                           check,
-                                           [this](const HttpRequest&) {
-                                             std::unique_lock lock(mutex_);
-                                             ++waiting_;
-                                             changed_.wait(lock, [this] { return open_; });
-                                             return HttpResponse{200, "text/plain", "late", {}, false};
-                                           },
-                                           [](const HttpRequest&) {
-                                             return HttpResponse{200, "text/plain", "overload", {}, false};
-                                           }});
-    ASSERT_TRUE(started.ok()) << started.error().message;
-    server = std::move(started).value();
+    start({[](const HttpRequest& request) -> std::optional<HttpResponse> {
+             if (request.path() == "/wait") return std::nullopt;
+             return echo(request);
+           },
+           check,
+           [this](const HttpRequest&) {
+             gate.pass();
+             return HttpResponse{200, "text/plain", "late", {}, false};
+           },
+           [](const HttpRequest&) {
+             return HttpResponse{200, "text/plain", "overload", {}, false};
+           }});
   }
-  void open_gate() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  int waiting() {
-    const std::lock_guard lock(mutex_);
-    return waiting_;
-  }
-
   // A client that has been accepted, so that the next one is younger.
   TestClient& connect(int from = 1, int receive_buffer = 0) {
     const auto before = server->stats().connections_accepted + server->stats().connections_refused;
@@ -251,10 +237,6 @@ class OpenConnectionsTest : public ServerTest {
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool open_ = false;
-  int waiting_ = 0;
   std::list<TestClient> clients_;
 };
 
@@ -299,8 +281,7 @@ TEST_F(OpenConnectionsTest, ThenThoseThatAreIdleLongest) {
 TEST_F(OpenConnectionsTest, ARefusedRequestIsNotAFinishedOne) {
   start();
   TestClient& refused = connect();
-  ASSERT_TRUE(refused.send("GET /nowhere HTTP/1.1\r\nHost: t\r\n\r\n"));
-  EXPECT_EQ(refused.read_reply().status, 404);
+  EXPECT_EQ(refused.ask("GET /nowhere HTTP/1.1\r\nHost: t\r\n\r\n").status, 404);
   for (int i = 1; i < options.max_connections; ++i) connect_used();
   EXPECT_TRUE(asks(connect()));
   EXPECT_TRUE(refused.at_end());
@@ -314,11 +295,11 @@ TEST_F(OpenConnectionsTest, NeverOneInTheMiddleOfARequest) {
   for (int i = 0; i < 4; ++i) {
     busy.push_back(&connect());
     ASSERT_TRUE(busy.back()->send(post("/wait", "x")));
-    ASSERT_TRUE(eventually([&] { return waiting() == i + 1; }));
+    ASSERT_TRUE(eventually([&] { return gate.came() == i + 1; }));
   }
   EXPECT_TRUE(connect().at_end()) << "there is nobody to go";
   EXPECT_EQ(server->stats().connections_refused, 1u);
-  open_gate();
+  gate.open();
   for (TestClient* client : busy) EXPECT_EQ(client->read_reply().body, "late");
   EXPECT_TRUE(eventually([&] { return asks(connect()); }));
 }
@@ -333,8 +314,7 @@ TEST_F(OpenConnectionsTest, AUsedConnectionThatSendsItsNextRequestStays) {
   ASSERT_TRUE(eventually([&] { return server->stats().bytes_received > received; }));
   EXPECT_TRUE(asks(connect()));
   EXPECT_TRUE(other.at_end());
-  ASSERT_TRUE(sending.send(post("/echo", "y").substr(8)));
-  EXPECT_EQ(sending.read_reply().body, "y");
+  EXPECT_EQ(sending.ask(post("/echo", "y").substr(8)).body, "y");
 }
 
 TEST_F(OpenConnectionsTest, AFloodOfSilentConnectionsFromManyAddressesLetsGoodOnesThrough) {
@@ -352,17 +332,14 @@ TEST_F(OpenConnectionsTest, AFloodOfSilentConnectionsFromManyAddressesLetsGoodOn
 
 TEST_F(OpenConnectionsTest, PipelinedRequestsWaitTheirTurn) {
   options.threads = 1;
-  std::mutex gate;
-  std::unique_lock closed(gate);
+  std::mutex held;
+  std::unique_lock closed(held);
   std::atomic<int> pipelined{0}, before_the_other{-1};
-  auto started = Server::start(options, {[&](const HttpRequest& request) {
-                                 if (request.path() == "/other") before_the_other = pipelined.load();
-                                 if (request.path() == "/many" && ++pipelined == 1)
-                                   const std::lock_guard passed(gate);
-                                 return echo(request);
-                               }});
-  ASSERT_TRUE(started.ok());
-  server = std::move(started).value();
+  start({[&](const HttpRequest& request) {
+    if (request.path() == "/other") before_the_other = pipelined.load();
+    if (request.path() == "/many" && ++pipelined == 1) const std::lock_guard passed(held);
+    return echo(request);
+  }});
   TestClient& other = connect_used();
   TestClient& many = connect();
   std::string requests;
@@ -391,8 +368,7 @@ TEST_F(OpenConnectionsTest, AReplyThatIsReadLeavesTheConnectionIdle) {
   options.idle_timeout = 500ms;
   start();
   TestClient& client = connect();
-  ASSERT_TRUE(client.send(post("/echo", std::string(50'000, 'x'))));
-  EXPECT_EQ(client.read_reply().body.size(), 50'000u);
+  EXPECT_EQ(client.ask(post("/echo", std::string(50'000, 'x'))).body.size(), 50'000u);
   EXPECT_TRUE(client.at_end());  // at the end of its idle time
   EXPECT_EQ(evicted(Eviction::Unread), 0u);
 }
@@ -405,27 +381,6 @@ TEST_F(OpenConnectionsTest, TheKernelHoldsLittleOfWhatIsNotRead) {
   ASSERT_TRUE(client.send(post("/echo", std::string(1 << 20, 'x'))));
   EXPECT_TRUE(eventually([&] { return server->stats().deadline_closes == 1; })) << "the write ended";
   EXPECT_EQ(server->stats().bytes_sent, 0u);
-}
-
-TEST_F(OpenConnectionsTest, AnEventLoopThatIsHeldUpIsNamed) {
-  std::mutex gate;
-  std::unique_lock closed(gate);
-  auto started = Server::start(options, {[&](const HttpRequest& request) {
-                                 if (request.path() == "/block") const std::lock_guard passed(gate);
-                                 return echo(request);
-                               }});
-  ASSERT_TRUE(started.ok());
-  server = std::move(started).value();
-  EXPECT_EQ(server->held_up(10s), "");
-  TestClient& client = connect();
-  ASSERT_TRUE(client.send(post("/block", "x")));
-  ASSERT_TRUE(eventually([&] { return !server->held_up(2s).empty(); }));
-  const std::string said = server->held_up(2s);
-  EXPECT_THAT(said, ::testing::HasSubstr("event loop "));
-  EXPECT_THAT(said, ::testing::HasSubstr(" of 2 on port " + std::to_string(server->port())));
-  closed.unlock();
-  EXPECT_EQ(client.read_reply().status, 200);
-  EXPECT_TRUE(eventually([&] { return server->held_up(2s).empty(); }));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <list>
 #include <mutex>
-#include <thread>
 
 #include "net/server/fixture.h"
 
@@ -49,8 +48,7 @@ TEST_F(OpsServer, TellsHealthReadinessAndMetrics) {
   EXPECT_EQ(get("/healthz").body, not_live + "\n");
   EXPECT_EQ(get("/readyz").body, "draining\n");
   TestClient client(server->port());
-  ASSERT_TRUE(client.send(post("/healthz", "")));
-  EXPECT_THAT(client.read_reply().header, HasSubstr("405"));
+  EXPECT_THAT(client.ask(post("/healthz", "")).header, HasSubstr("405"));
 }
 
 TEST_F(OpsServer, SilentConnectionsOfOneAddressDoNotFailAProbe) {
@@ -93,13 +91,12 @@ TEST_F(OpsServer, AHandlerOfAnotherServerThatBlocksIsNotLive) {
   std::mutex gate;
   std::unique_lock closed(gate);
   options.threads = 1;
-  auto started = Server::start(options, {[&](const HttpRequest& request) {
-                                 const std::lock_guard passed(gate);
-                                 return echo(request);
-                               }});
-  ASSERT_TRUE(started.ok()) << started.error().message;
+  start({[&](const HttpRequest& request) {
+    const std::lock_guard passed(gate);
+    return echo(request);
+  }});
   const auto ops = start_ops_server("127.0.0.1:0", nullptr,
-                                    {[&] { return (*started)->held_up(std::chrono::seconds(2)); },
+                                    {[&] { return server->held_up(std::chrono::seconds(2)); },
                                      [] { return std::string(); }, [] { return std::string(); }});
   ASSERT_TRUE(ops.ok()) << ops.error().message;
   const auto healthz = [&] {
@@ -108,10 +105,10 @@ TEST_F(OpsServer, AHandlerOfAnotherServerThatBlocksIsNotLive) {
     return client.read_reply();
   };
   EXPECT_EQ(healthz().status, 200);
-  TestClient blocked((*started)->port());
+  TestClient blocked(server->port());
   ASSERT_TRUE(blocked.send(post("/echo", "x")));
   EXPECT_TRUE(eventually([&] { return healthz().status == 503; }));
-  EXPECT_THAT(healthz().body, HasSubstr("event loop 1 of 1 on port " + std::to_string((*started)->port())));
+  EXPECT_THAT(healthz().body, HasSubstr("event loop 1 of 1 on port " + std::to_string(server->port())));
   closed.unlock();
   EXPECT_EQ(blocked.read_reply().status, 200);
   EXPECT_TRUE(eventually([&] { return healthz().status == 200; }));

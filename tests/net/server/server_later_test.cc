@@ -2,7 +2,6 @@
 // Requests whose answers wait for others: "/wait" does until the test opens the gate.
 #include <gmock/gmock.h>
 
-#include <condition_variable>
 #include <list>
 #include <thread>
 #include <vector>
@@ -14,31 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Gate {
- public:
-  void open() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  void pass() {
-    std::unique_lock lock(mutex_);
-    ++came_;
-    changed_.wait(lock, [this] { return open_; });
-  }
-  int came() {
-    const std::lock_guard lock(mutex_);
-    return came_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool open_ = false;
-  int came_ = 0;
-};
-
-class ServerLaterTest : public TlsServerTest {
+class ServerLaterTest : public ServerTest {
  protected:
   Gate gate;
   std::atomic<int> overloaded{0};
@@ -67,11 +42,7 @@ class ServerLaterTest : public TlsServerTest {
             }};
   }
 
-  void start_later() {
-    auto started = Server::start(options, handlers());
-    ASSERT_TRUE(started.ok()) << started.error().message;
-    server = std::move(started).value();
-  }
+  void start_later() { start(handlers()); }
   // Sends a request and waits until its handler does.
   void send_waiting(TestClient& client, const std::string& body) {
     const int before = gate.came();
@@ -85,16 +56,14 @@ TEST_F(ServerLaterTest, OthersOfTheThreadAreAnsweredMeanwhile) {
   TestClient slow(server->port()), quick(server->port());
   send_waiting(slow, "one");
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(quick.send(post("/echo", std::to_string(i))));
-    EXPECT_EQ(quick.read_reply().body, std::to_string(i));
+    EXPECT_EQ(quick.ask(post("/echo", std::to_string(i))).body, std::to_string(i));
   }
   gate.open();
   const TestReply reply = slow.read_reply();
   EXPECT_EQ(reply.body.substr(1), " one");
   EXPECT_GE(reply.body[0], '1') << "a thread after the server's";
   EXPECT_FALSE(reply.closes());
-  ASSERT_TRUE(slow.send(post("/echo", "two")));
-  EXPECT_EQ(slow.read_reply().body, "two");
+  EXPECT_EQ(slow.ask(post("/echo", "two")).body, "two");
 }
 
 TEST_F(ServerLaterTest, PipelinedRequestsStayInOrder) {
@@ -104,25 +73,12 @@ TEST_F(ServerLaterTest, PipelinedRequestsStayInOrder) {
     eventually([&] { return gate.came() > 0; });
     gate.open();
   });
-  ASSERT_TRUE(client.send(post("/echo", "a") + post("/wait", "b") + post("/echo", "c") + post("/wait", "d")));
-  EXPECT_EQ(client.read_reply().body, "a");
+  EXPECT_EQ(
+      client.ask(post("/echo", "a") + post("/wait", "b") + post("/echo", "c") + post("/wait", "d")).body,
+      "a");
   EXPECT_EQ(client.read_reply().body.substr(1), " b");
   EXPECT_EQ(client.read_reply().body, "c");
   EXPECT_EQ(client.read_reply().body.substr(1), " d");
-  opener.join();
-}
-
-TEST_F(ServerLaterTest, WorksOverTls) {
-  start_tls();
-  start_later();
-  TestClient client(server->port(), true);
-  std::thread opener([&] {
-    eventually([&] { return gate.came() > 0; });
-    gate.open();
-  });
-  const std::string body(100'000, 'x');
-  ASSERT_TRUE(client.send(post("/wait", body)));
-  EXPECT_EQ(client.read_reply().body.substr(2), body);
   opener.join();
 }
 
@@ -133,8 +89,7 @@ TEST_F(ServerLaterTest, AClientMayLeaveMeanwhile) {
     send_waiting(client, "never read");
   }
   TestClient other(server->port());
-  ASSERT_TRUE(other.send(post("/echo", "still here")));
-  EXPECT_EQ(other.read_reply().body, "still here");
+  EXPECT_EQ(other.ask(post("/echo", "still here")).body, "still here");
   EXPECT_EQ(server->stats().connections_open, 2u);
   gate.open();
   EXPECT_TRUE(eventually([&] { return server->stats().connections_open == 1; }));
@@ -190,9 +145,7 @@ TEST_F(ServerLaterTest, CostlyRequestsAreAnsweredOneAtATimeAndLookUpsDoNotWaitBe
     response.body = std::to_string(request.thread) + " " + std::string(request.body);
     return response;
   };
-  auto started = Server::start(options, all);
-  ASSERT_TRUE(started.ok()) << started.error().message;
-  server = std::move(started).value();
+  start(all);
 
   TestClient first(server->port()), second(server->port()), third(server->port()), look(server->port());
   ASSERT_TRUE(first.send(post("/costly", "one")));
@@ -201,8 +154,7 @@ TEST_F(ServerLaterTest, CostlyRequestsAreAnsweredOneAtATimeAndLookUpsDoNotWaitBe
   ASSERT_TRUE(third.send(post("/costly", "three")));
   ASSERT_TRUE(eventually([&] { return overloaded == 1; }));  // one runs, one waits, and one is too many
   gate.open();
-  ASSERT_TRUE(look.send(post("/wait", "look-up")));
-  EXPECT_EQ(look.read_reply().body, "1 look-up");
+  EXPECT_EQ(look.ask(post("/wait", "look-up")).body, "1 look-up");
   costly.open();
   EXPECT_EQ(first.read_reply().body, "2 one") << "on the thread behind those that look something up";
   second.read_reply();
@@ -230,9 +182,7 @@ class ServerPatienceTest : public ServerLaterTest {
                 return came.load();
               }};
     };
-    auto started = Server::start(options, all);
-    ASSERT_TRUE(started.ok()) << started.error().message;
-    server = std::move(started).value();
+    start(all);
   }
 };
 
@@ -241,8 +191,7 @@ TEST_F(ServerPatienceTest, WhatComesByItselfIsAnsweredAtOnceThen) {
   TestClient slow(server->port()), quick(server->port());
   ASSERT_TRUE(slow.send(post("/comes", "x")));
   ASSERT_TRUE(eventually([&] { return looks > 0; }));
-  ASSERT_TRUE(quick.send(post("/echo", "meanwhile")));
-  EXPECT_EQ(quick.read_reply().body, "meanwhile");
+  EXPECT_EQ(quick.ask(post("/echo", "meanwhile")).body, "meanwhile");
   came = true;
   EXPECT_EQ(slow.read_reply().body, gate.came() == 0 ? "came" : "1 x");
 }
@@ -252,8 +201,7 @@ TEST_F(ServerPatienceTest, WhatDoesNotComeIsLookedUpOnAThreadThatMayWait) {
   start_patient();
   TestClient client(server->port());
   const auto begin = std::chrono::steady_clock::now();
-  ASSERT_TRUE(client.send(post("/comes", "x")));
-  const std::string body = client.read_reply().body;
+  const std::string body = client.ask(post("/comes", "x")).body;
   EXPECT_TRUE(body.ends_with(" x")) << body;
   EXPECT_NE(body, "0 x");  // of the event loop
   EXPECT_GE(std::chrono::steady_clock::now() - begin, kPatience);
@@ -288,11 +236,9 @@ TEST_F(ServerPatienceTest, AStopDoesNotWaitForWhatMayCome) {
 TEST_F(ServerLaterTest, AnExceptionIsA500) {
   start_later();
   TestClient client(server->port());
-  ASSERT_TRUE(client.send(post("/throw-later", "{}")));
-  EXPECT_EQ(client.read_reply().status, 500);
+  EXPECT_EQ(client.ask(post("/throw-later", "{}")).status, 500);
   EXPECT_EQ(server->stats().handler_exceptions, 1u);
-  ASSERT_TRUE(client.send(post("/echo", "on")));
-  EXPECT_EQ(client.read_reply().body, "on");
+  EXPECT_EQ(client.ask(post("/echo", "on")).body, "on");
 }
 
 TEST_F(ServerLaterTest, ADrainWaitsForTheAnswer) {

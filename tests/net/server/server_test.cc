@@ -20,8 +20,7 @@ TEST_F(ServerTest, KeepsAConnectionForManyRequests) {
   start();
   TestClient client(server->port());
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(client.send(post("/echo?timeout=10s", "body " + std::to_string(i))));
-    const TestReply reply = client.read_reply();
+    const TestReply reply = client.ask(post("/echo?timeout=10s", "body " + std::to_string(i)));
     EXPECT_EQ(reply.status, 200);
     EXPECT_EQ(reply.body, "body " + std::to_string(i));
     EXPECT_FALSE(reply.closes());
@@ -52,8 +51,7 @@ TEST_F(ServerTest, TakesARequestThatComesByteByByte) {
     EXPECT_EQ(client.read_reply().body, body);
     for (std::size_t cut = 1; cut < text.size(); ++cut) {
       ASSERT_TRUE(client.send(std::string_view(text).substr(0, cut)));
-      ASSERT_TRUE(client.send(std::string_view(text).substr(cut)));
-      ASSERT_EQ(client.read_reply().body, body) << cut;
+      ASSERT_EQ(client.ask(std::string_view(text).substr(cut)).body, body) << cut;
     }
   }
 }
@@ -61,8 +59,8 @@ TEST_F(ServerTest, TakesARequestThatComesByteByByte) {
 TEST_F(ServerTest, TakesABodyOfExactlyTheLimitAndRefusesOneByteMore) {
   start();
   TestClient client(server->port());
-  ASSERT_TRUE(client.send(post("/size", std::string(options.max_body, ' '))));
-  EXPECT_EQ(client.read_reply().body, std::to_string(options.max_body));
+  EXPECT_EQ(client.ask(post("/size", std::string(options.max_body, ' '))).body,
+            std::to_string(options.max_body));
   ASSERT_TRUE(
       client.send(post("/size", std::string(options.max_body + 1, ' '))));  // the reply isn't reset away
   const TestReply reply = client.read_reply();
@@ -81,30 +79,23 @@ TEST_F(ServerTest, RefusesAChunkedBodyOverTheLimit) {
   for (int i = 0; i < 1001; ++i) by_ones += "1\r\nx\r\n";
   for (const std::string& text : {head + "3e9\r\n", head + "ffffffffffffffff\r\n", by_ones}) {
     TestClient client(server->port());
-    ASSERT_TRUE(client.send(text));
-    EXPECT_EQ(client.read_reply().status, 413);
+    EXPECT_EQ(client.ask(text).status, 413);
     EXPECT_TRUE(client.at_end());
   }
   TestClient client(server->port());
-  ASSERT_TRUE(client.send(head + "3e8\r\n" + std::string(1000, 'x') + "\r\n0\r\n\r\n"));
-  EXPECT_EQ(client.read_reply().body, "1000");
+  EXPECT_EQ(client.ask(head + "3e8\r\n" + std::string(1000, 'x') + "\r\n0\r\n\r\n").body, "1000");
 }
 
-TEST_F(ServerTest, RefusesAHeaderOverTheLimit) {
+TEST_F(ServerTest, RefusesAHeaderOverTheLimitAlsoFieldByField) {
   start();
-  TestClient client(server->port());
-  ASSERT_TRUE(client.send("GET / HTTP/1.1\r\nHost: t\r\nX: " + std::string(options.max_header, 'x')));
-  EXPECT_EQ(client.read_reply().status, 431);
+  TestClient client(server->port()), slow(server->port());
+  EXPECT_EQ(client.ask("GET / HTTP/1.1\r\nHost: t\r\nX: " + std::string(options.max_header, 'x')).status,
+            431);
   EXPECT_TRUE(client.at_end());
-}
-
-TEST_F(ServerTest, HeaderLimitCountsFieldsThatComeOneByOne) {
-  start();
-  TestClient client(server->port());
-  ASSERT_TRUE(client.send("GET / HTTP/1.1\r\nHost: t\r\n"));
+  ASSERT_TRUE(slow.send("GET / HTTP/1.1\r\nHost: t\r\n"));
   const std::string field = "X-Field: " + std::string(1000, 'x') + "\r\n";
-  for (int i = 0; i < 17; ++i) client.send(field);
-  EXPECT_EQ(client.read_reply().status, 431);
+  for (int i = 0; i < 17; ++i) slow.send(field);
+  EXPECT_EQ(slow.read_reply().status, 431);
 }
 
 // Shapes that one parser may read as another request than the next does.
@@ -112,50 +103,32 @@ TEST_F(ServerTest, RefusesSmugglingShapes) {
   start();
   const std::string post_line = "POST /echo HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
   const std::string chunk = "5\r\nhello\r\n0\r\n\r\n";
-  const std::pair<std::string, int> cases[] = {
+  std::vector<std::pair<std::string, int>> cases = {
       {post_line + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk, 400},
       {post_line + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n" + chunk, 400},
-      {post_line + "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", 400},
-      {post_line + "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", 400},
-      {post_line + "Content-Length: 5, 5\r\n\r\nhello", 400},
-      {post_line + "Content-Length: +5\r\n\r\nhello", 400},
-      {post_line + "Content-Length: -1\r\n\r\nhello", 400},
-      {post_line + "Content-Length: 0x5\r\n\r\nhello", 400},
-      {post_line + "Content-Length: 5 5\r\n\r\nhello", 400},
-      {post_line + "Content-Length:\r\n\r\nhello", 400},
-      {post_line + "Content-Length: 18446744073709551621\r\n\r\nhello", 400},
-      {post_line + "Content-Length : 5\r\n\r\nhello", 400},
-      {post_line + " Content-Length: 5\r\n\r\nhello", 400},
-      {post_line + "X: a\r\n b\r\nContent-Length: 5\r\n\r\nhello", 400},
-      {post_line + "X: a\nContent-Length: 5\r\n\r\nhello", 400},
-      {post_line + "X: a\rContent-Length: 5\r\n\r\nhello", 400},
       {post_line + std::string("X: a\0b\r\n\r\n", 10), 400},
       {post_line + "Transfer-Encoding: identity\r\n\r\n", 501},
-      {post_line + "Transfer-Encoding: gzip, chunked\r\n\r\n" + chunk, 501},
-      {post_line + "Transfer-Encoding: chunked, identity\r\n\r\n" + chunk, 501},
       {post_line + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk, 400},
-      {post_line + "Transfer-Encoding: xchunked\r\n\r\n" + chunk, 501},
-      {post_line +
-           "Transfer-Encoding: \x0b"
-           "chunked\r\n\r\n" +
-           chunk,
-       400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n;x\r\nhello\r\n0\r\n\r\n", 400},
-      {post_line + "Transfer-Encoding: chunked\r\n\r\n10000000000000005\r\nhello\r\n0\r\n\r\n", 400},
       {post_line + "Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n", 400},
+      {post_line + "Transfer-Encoding: \x0b" + "chunked\r\n\r\n" + chunk, 400},
       {"POST /echo HTTP/1.0\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk, 400},
-      {"GET / HTTP/1.1\r\n\r\n", 400},
-      {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
-      {"GET http://other/ HTTP/1.1\r\nHost: t\r\n\r\n", 400},
-      {"GET  / HTTP/1.1\r\nHost: t\r\n\r\n", 400},
-      {"GET /\r\n\r\n", 400},
-      {"\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n", 400},
-      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
-  };
+      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505}};
+  for (const char* fields :
+       {"Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5\r\nContent-Length: 5",
+        "Content-Length: 5, 5", "Content-Length: +5", "Content-Length: -1", "Content-Length: 0x5",
+        "Content-Length: 5 5", "Content-Length:", "Content-Length: 18446744073709551621",
+        "Content-Length : 5", " Content-Length: 5", "X: a\r\n b\r\nContent-Length: 5",
+        "X: a\nContent-Length: 5", "X: a\rContent-Length: 5"})
+    cases.emplace_back(post_line + fields + "\r\n\r\nhello!", 400);
+  for (const char* coding : {"gzip, chunked", "chunked, identity", "xchunked"})
+    cases.emplace_back(post_line + "Transfer-Encoding: " + coding + "\r\n\r\n" + chunk, 501);
+  for (const char* bad : {"5\nhello", "5\r\nhelloX", "0x5\r\nhello", "-5\r\nhello", ";x\r\nhello",
+                          "10000000000000005\r\nhello"})
+    cases.emplace_back(post_line + "Transfer-Encoding: chunked\r\n\r\n" + bad + "\r\n0\r\n\r\n", 400);
+  for (const char* get :
+       {"GET / HTTP/1.1", "GET / HTTP/1.1\r\nHost: a\r\nHost: b", "GET http://other/ HTTP/1.1\r\nHost: t",
+        "GET  / HTTP/1.1\r\nHost: t", "GET /", "\r\nGET / HTTP/1.1\r\nHost: t"})
+    cases.emplace_back(get + std::string("\r\n\r\n"), 400);
   for (const auto& [text, status] : cases) {
     TestClient client(server->port());
     client.send(text);
@@ -170,12 +143,9 @@ TEST_F(ServerTest, AsksForTheBodyOnExpect) {
   start();
   TestClient client(server->port());
   const std::string text = post("/echo", "hello", "Expect: 100-continue\r\n");
-  ASSERT_TRUE(client.send(text.substr(0, text.size() - 5)));
-  EXPECT_EQ(client.read_reply().status, 100);
-  ASSERT_TRUE(client.send("hello"));
-  EXPECT_EQ(client.read_reply().body, "hello");
-  ASSERT_TRUE(client.send(post("/echo", "hello", "Expect: magic\r\n")));
-  EXPECT_EQ(client.read_reply().status, 417);
+  EXPECT_EQ(client.ask(text.substr(0, text.size() - 5)).status, 100);
+  EXPECT_EQ(client.ask("hello").body, "hello");
+  EXPECT_EQ(client.ask(post("/echo", "hello", "Expect: magic\r\n")).status, 417);
 }
 
 TEST_F(ServerTest, RefusesBeforeTheBodyIsRead) {
@@ -186,8 +156,7 @@ TEST_F(ServerTest, RefusesBeforeTheBodyIsRead) {
                   "Expect: 100-continue\r\n\r\n",
                   415}}) {
     TestClient client(server->port());
-    ASSERT_TRUE(client.send(text));
-    const TestReply reply = client.read_reply();
+    const TestReply reply = client.ask(text);
     EXPECT_EQ(reply.status, status);
     EXPECT_TRUE(reply.closes());
     EXPECT_TRUE(client.at_end());
@@ -197,21 +166,17 @@ TEST_F(ServerTest, RefusesBeforeTheBodyIsRead) {
 TEST_F(ServerTest, KeepsTheConnectionAfterRefusingARequestWithoutBody) {
   start();
   TestClient client(server->port());
-  ASSERT_TRUE(client.send("GET /nowhere HTTP/1.1\r\nHost: t\r\n\r\n"));
-  EXPECT_EQ(client.read_reply().status, 404);
-  ASSERT_TRUE(client.send(post("/echo", "x")));
-  EXPECT_EQ(client.read_reply().body, "x");
+  EXPECT_EQ(client.ask("GET /nowhere HTTP/1.1\r\nHost: t\r\n\r\n").status, 404);
+  EXPECT_EQ(client.ask(post("/echo", "x")).body, "x");
 }
 
 TEST_F(ServerTest, HandlerExceptionIsA500AndTheConnectionGoesOn) {
   start();
   TestClient client(server->port());
-  ASSERT_TRUE(client.send(post("/throw", "x")));
-  const TestReply reply = client.read_reply();
+  const TestReply reply = client.ask(post("/throw", "x"));
   EXPECT_EQ(reply.status, 500);
   EXPECT_EQ(reply.body, "{\"error\":\"internal error\"}\n");
-  ASSERT_TRUE(client.send(post("/echo", "x")));
-  EXPECT_EQ(client.read_reply().body, "x");
+  EXPECT_EQ(client.ask(post("/echo", "x")).body, "x");
   EXPECT_EQ(server->stats().handler_exceptions, 1u);
 }
 
@@ -222,14 +187,11 @@ TEST_F(ServerTest, ALoopThatIsHeldUpKeepsNoNewConnectionFromTheOthers) {
     if (request.path() == "/hold") released.wait();
     return echo(request);
   };
-  auto started = Server::start(options, {hold, check});
-  ASSERT_TRUE(started.ok()) << started.error().message;
-  server = std::move(started).value();
+  start({hold, check});
   TestClient held(server->port());  // of the first loop
   ASSERT_TRUE(held.send("GET /hold HTTP/1.1\r\nHost: t\r\n\r\n"));
   TestClient other(server->port());
-  ASSERT_TRUE(other.send(post("/echo", "here")));
-  EXPECT_EQ(other.read_reply().body, "here");
+  EXPECT_EQ(other.ask(post("/echo", "here")).body, "here");
   release.set_value();
   EXPECT_EQ(held.read_reply().status, 200);
 }
@@ -237,13 +199,12 @@ TEST_F(ServerTest, ALoopThatIsHeldUpKeepsNoNewConnectionFromTheOthers) {
 TEST_F(ServerTest, Http10ClosesUnlessAskedToKeep) {
   start();
   TestClient closing(server->port());
-  ASSERT_TRUE(closing.send("GET /size HTTP/1.0\r\n\r\n"));
-  EXPECT_TRUE(closing.read_reply().closes());
+  EXPECT_TRUE(closing.ask("GET /size HTTP/1.0\r\n\r\n").closes());
   EXPECT_TRUE(closing.at_end());
   TestClient keeping(server->port());
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(keeping.send("GET /size HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
-    EXPECT_THAT(keeping.read_reply().header, HasSubstr("Connection: keep-alive"));
+    EXPECT_THAT(keeping.ask("GET /size HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").header,
+                HasSubstr("Connection: keep-alive"));
   }
 }
 
@@ -252,8 +213,7 @@ TEST_F(ServerTest, ReplyToHeadHasNoBody) {
   TestClient client(server->port());
   ASSERT_TRUE(client.send("HEAD /size HTTP/1.1\r\nHost: t\r\n\r\n"));
   EXPECT_THAT(client.read_reply(true).header, HasSubstr("Content-Length: 1\r\n"));
-  ASSERT_TRUE(client.send(post("/echo", "next")));
-  EXPECT_EQ(client.read_reply().body, "next");
+  EXPECT_EQ(client.ask(post("/echo", "next")).body, "next");
 }
 
 TEST_F(ServerTest, AnswersAHalfClosedClient) {
@@ -312,22 +272,11 @@ TEST_F(ServerTest, IdleTimeIsCountedFromTheLastReply) {
   EXPECT_EQ(server->stats().deadline_closes, before);
 }
 
-TEST_F(ServerTest, AClientThatNeverReadsIsDropped) {
-  options.write_timeout = 100ms;
-  start();
-  TestClient client(server->port());
-  client.shrink_receive_buffer();
-  ASSERT_TRUE(client.send(post("/huge", "")));
-  EXPECT_TRUE(eventually([&] { return server->stats().deadline_closes == 1; }));
-  EXPECT_TRUE(eventually([&] { return server->stats().connections_open == 0; }));
-}
-
 TEST_F(ServerTest, LargeBodiesShareABoundAndSmallOnesDoNotNeedIt) {
   options.max_large_bodies = 400 << 10;
   start();
   TestClient large(server->port());
-  ASSERT_TRUE(large.send(post("/size", std::string(1 << 20, 'x'))));
-  EXPECT_EQ(large.read_reply().status, 503);
+  EXPECT_EQ(large.ask(post("/size", std::string(1 << 20, 'x'))).status, 503);
   // The room comes back once the refused connection has ended, which its client may see earlier.
   std::optional<TestClient> again;
   ASSERT_TRUE(eventually([&] {
@@ -335,33 +284,28 @@ TEST_F(ServerTest, LargeBodiesShareABoundAndSmallOnesDoNotNeedIt) {
     return again->send(post("/size", std::string(200 << 10, 'x'))) &&
            again->read_reply().body == std::to_string(200 << 10);
   }));
-  ASSERT_TRUE(again->send(post("/size", std::string(64 << 10, 'x'))));
-  EXPECT_EQ(again->read_reply().status, 200);
+  EXPECT_EQ(again->ask(post("/size", std::string(64 << 10, 'x'))).status, 200);
 }
 
 TEST_F(ServerTest, DrainSaysCloseLeavesIdleOnesAndTakesNewOnes) {
   start();
   TestClient idle(server->port());
-  ASSERT_TRUE(idle.send(post("/echo", "x")));
-  EXPECT_FALSE(idle.read_reply().closes());
+  EXPECT_FALSE(idle.ask(post("/echo", "x")).closes());
   server->begin_drain();
   EXPECT_FALSE(server->wait_drained(50ms));  // the idle one is left alone
   TestClient late(server->port());
-  ASSERT_TRUE(late.send(post("/echo", "late")));
-  const TestReply reply = late.read_reply();
+  const TestReply reply = late.ask(post("/echo", "late"));
   EXPECT_EQ(reply.body, "late");
   EXPECT_TRUE(reply.closes());
   EXPECT_TRUE(late.at_end());
-  ASSERT_TRUE(idle.send(post("/echo", "still")));
-  EXPECT_TRUE(idle.read_reply().closes());
+  EXPECT_TRUE(idle.ask(post("/echo", "still")).closes());
   EXPECT_TRUE(idle.at_end());
 }
 
 TEST_F(ServerTest, StopEndsTheWaitForADrain) {
   start();
   TestClient idle(server->port());
-  ASSERT_TRUE(idle.send(post("/echo", "x")));
-  EXPECT_EQ(idle.read_reply().status, 200);
+  EXPECT_EQ(idle.ask(post("/echo", "x")).status, 200);
   server->begin_drain();
   const auto begin = std::chrono::steady_clock::now();
   std::thread stopping([&] { server->stop(); });
@@ -373,8 +317,7 @@ TEST_F(ServerTest, StopEndsTheWaitForADrain) {
 TEST_F(ServerTest, DrainEndsEarlyWhenTheLastConnectionIsGone) {
   start();
   auto client = std::make_unique<TestClient>(server->port());
-  ASSERT_TRUE(client->send(post("/echo", "x")));
-  EXPECT_EQ(client->read_reply().status, 200);
+  EXPECT_EQ(client->ask(post("/echo", "x")).status, 200);
   server->begin_drain();
   const auto begin = std::chrono::steady_clock::now();
   std::thread leaving([&] { client.reset(); });
@@ -402,26 +345,6 @@ TEST_F(ServerTest, StopEndsOpenConnectionsInEveryState) {
   server->stop();  // once more does nothing
 }
 
-TEST_F(ServerTest, StopWhileClientsComeAndSend) {
-  start();
-  std::atomic<bool> stopped{false};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
-      while (!stopped) {
-        TestClient client(server->port());
-        const bool answered =
-            client.connected() && client.send(post("/echo", "x")) && client.read_reply().status == 200;
-        EXPECT_TRUE(answered || client.ended()) << "left waiting";
-      }
-    });
-  }
-  EXPECT_TRUE(eventually([&] { return server->stats().responses[2] > 50; }));
-  server->stop();
-  stopped = true;
-  for (auto& thread : threads) thread.join();
-}
-
 TEST(ServerListen, AddressIsNumericWithAPort) {
   for (const char* bad : {"", "8443", "localhost:1", "127.0.0.1:", "127.0.0.1:70000", "::1:80",
                           "[127.0.0.1]:0", "[::1]", "127.0.0.1:1x"}) {
@@ -438,8 +361,7 @@ TEST(ServerListen, AddressIsNumericWithAPort) {
     const auto started = Server::start(options, {echo, {}});
     ASSERT_TRUE(started.ok()) << started.error().message;
     TestClient client(started.value()->port());
-    ASSERT_TRUE(client.send(post("/echo", "x")));
-    EXPECT_EQ(client.read_reply().body, "x");
+    EXPECT_EQ(client.ask(post("/echo", "x")).body, "x");
   }
 }
 

@@ -20,11 +20,10 @@ using ::testing::HasSubstr;
 
 TEST_F(TlsServerTest, CurlVerifiesTheCertificateAndKeepsTheConnection) {
   start_tls();
+  const std::string as_json = trusting() + "-H 'Content-Type: application/json' ";
   const std::string url = "https://localhost:" + std::to_string(server->port()) + "/echo ";
-  const auto result = run_command("curl -sS -v --noproxy '*' --cacert " + file("ca.crt") +
-                                  " -H 'Content-Type: application/json' -d one " + url +
-                                  "--next -sS --noproxy '*' --cacert " + file("ca.crt") +
-                                  " -H 'Content-Type: application/json' -d two " + url);
+  const auto result =
+      curl("-v " + as_json + "-d one " + url + "--next -sS --noproxy '*' " + as_json + "-d two");
   EXPECT_EQ(result.exit_code, 0) << result.output;
   EXPECT_THAT(result.output, HasSubstr("ALPN: server accepted http/1.1"));
   EXPECT_THAT(result.output, HasSubstr("one"));
@@ -36,16 +35,11 @@ TEST_F(TlsServerTest, ToldByWhoeverDoesNotTrustItsCertificateAndByNobodyElse) {
   start_tls();
   server.reset();
   std::atomic<int> told{0};
-  auto started = Server::start(options, {echo, check, nullptr, nullptr, nullptr, [&] { ++told; }});
-  ASSERT_TRUE(started.ok()) << started.error().message;
-  server = std::move(started).value();
-  const std::string port = std::to_string(server->port());
-  for (const char* version : {"--tls-max 1.2", "--tlsv1.3"}) {
-    run_command("curl -sS --noproxy '*' " + std::string(version) + " https://localhost:" + port + "/echo");
-  }
+  start({echo, check, nullptr, nullptr, nullptr, [&] { ++told; }});
+  for (const char* version : {"--tls-max 1.2", "--tlsv1.3"}) EXPECT_NE(curl(version).exit_code, 0);
   EXPECT_TRUE(eventually([&] { return told == 2; }));
-  run_command("curl -sS --noproxy '*' --cacert " + file("ca.crt") + " https://localhost:" + port + "/echo");
-  run_command("curl -sS --noproxy '*' http://localhost:" + port + "/echo");  // no TLS at all
+  EXPECT_EQ(curl(trusting()).exit_code, 0);
+  run_command("curl -sS --noproxy '*' http://localhost:" + std::to_string(server->port()));  // no TLS at all
   EXPECT_TRUE(eventually([&] { return server->stats().handshakes_failed == 3; }));
   EXPECT_EQ(told, 2);
 }
@@ -55,10 +49,9 @@ TEST_F(TlsServerTest, CurlSendsLargeBodiesWithExpect) {
   write_text(directory.path() / "exact", std::string(options.max_body, ' '));
   write_text(directory.path() / "over", std::string(options.max_body + 1, ' '));
   for (const auto& [name, status] : {std::pair{"exact", "200"}, std::pair{"over", "413"}}) {
-    const auto result =
-        run_command("curl -sS -o /dev/null -w '%{http_code}' --noproxy '*' --cacert " + file("ca.crt") +
-                    " -H 'Content-Type: application/json' --data-binary @" + file(name) +
-                    " https://localhost:" + std::to_string(server->port()) + "/size");
+    const auto result = curl("-o /dev/null -w '%{http_code}' " + trusting() +
+                                 "-H 'Content-Type: application/json' --data-binary @" + file(name),
+                             "/size");
     EXPECT_EQ(result.output, status);
   }
 }
@@ -83,14 +76,11 @@ print(r.status, r.getheader('Connection'))
 
 TEST_F(TlsServerTest, RefusesOldTlsAndClientsThatSpeakOnlyHttp2) {
   start_tls();
-  const std::string client = "openssl s_client -connect 127.0.0.1:" + std::to_string(server->port()) + " ";
-  EXPECT_THAT(run_command(client + "-tls1_1 -cipher DEFAULT@SECLEVEL=0 </dev/null").output,
-              HasSubstr("alert protocol version"));
-  EXPECT_THAT(run_command(client + "-alpn h2 </dev/null").output, HasSubstr("alert no application protocol"));
-  EXPECT_THAT(run_command(client + "-alpn h2,http/1.1 </dev/null").output,
-              HasSubstr("ALPN protocol: http/1.1"));
-  EXPECT_THAT(run_command(client + "-tls1_2 </dev/null").output, HasSubstr("TLSv1.2"));
-  EXPECT_THAT(run_command(client + "-tls1_3 </dev/null").output, HasSubstr("TLSv1.3"));
+  EXPECT_THAT(s_client("-tls1_1 -cipher DEFAULT@SECLEVEL=0"), HasSubstr("alert protocol version"));
+  EXPECT_THAT(s_client("-alpn h2"), HasSubstr("alert no application protocol"));
+  EXPECT_THAT(s_client("-alpn h2,http/1.1"), HasSubstr("ALPN protocol: http/1.1"));
+  EXPECT_THAT(s_client("-tls1_2"), HasSubstr("TLSv1.2"));
+  EXPECT_THAT(s_client("-tls1_3"), HasSubstr("TLSv1.3"));
   EXPECT_TRUE(eventually([&] { return server->stats().handshakes_failed == 2; }));
 }
 
@@ -106,32 +96,21 @@ TEST_F(TlsServerTest, AProbeThatOnlyConnectsIsNoFailedHandshake) {
 
 TEST_F(TlsServerTest, Tls12HasAuthenticatedEncryptionOrNone) {
   start_tls();
-  const std::string client =
-      "openssl s_client -tls1_2 -connect 127.0.0.1:" + std::to_string(server->port()) + " -cipher ";
-  for (const char* old :
-       {"ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384", "ECDHE-ECDSA-AES128-SHA256"}) {
-    EXPECT_THAT(run_command(client + old + " </dev/null").output, HasSubstr("alert handshake failure"))
-        << old;
-  }
-  for (const char* good : {"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"}) {
-    EXPECT_THAT(run_command(client + good + " </dev/null").output,
-                HasSubstr(std::string("Cipher is ") + good));
-  }
+  for (const std::string old :
+       {"ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384", "ECDHE-ECDSA-AES128-SHA256"})
+    EXPECT_THAT(s_client("-tls1_2 -cipher " + old), HasSubstr("alert handshake failure")) << old;
+  for (const std::string good : {"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"})
+    EXPECT_THAT(s_client("-tls1_2 -cipher " + good), HasSubstr("Cipher is " + good));
 }
 
 // Those of TLS 1.2 hold the keys of the connection.
 TEST_F(TlsServerTest, OnlyTls13GivesTickets) {
   start_tls();
-  const std::string client = "openssl s_client -connect 127.0.0.1:" + std::to_string(server->port()) +
-                             " -sess_out " + file("session");
-  const std::string resume = "openssl s_client -connect 127.0.0.1:" + std::to_string(server->port()) +
-                             " -sess_in " + file("session");
-  const std::string request =
-      "printf 'GET /size HTTP/1.1\\r\\nHost: t\\r\\nConnection: close\\r\\n\\r\\n' | ";
-  EXPECT_THAT(run_command(client + " -tls1_2 </dev/null").output,
-              ::testing::Not(HasSubstr("TLS session ticket:")));
-  run_command(request + client + " -tls1_3 -ign_eof");  // the ticket comes with the reply
-  EXPECT_THAT(run_command(resume + " -tls1_3 </dev/null").output, HasSubstr("Reused, TLSv1.3"));
+  const std::string save = "-sess_out " + file("session"), resume = "-sess_in " + file("session");
+  EXPECT_THAT(s_client(save + " -tls1_2"), ::testing::Not(HasSubstr("TLS session ticket:")));
+  // The ticket comes with the reply.
+  s_client(save + " -tls1_3 -ign_eof", "GET /size HTTP/1.1\\r\\nHost: t\\r\\nConnection: close\\r\\n\\r\\n");
+  EXPECT_THAT(s_client(resume + " -tls1_3"), HasSubstr("Reused, TLSv1.3"));
 }
 
 TEST_F(TlsServerTest, SaysWhyAHandshakeFailed) {
@@ -188,8 +167,7 @@ TEST_F(TlsServerTest, RecordsWithoutDataAreCountedAnewAfterEachByte) {
   TestClient client(server->port(), true);
   for (int round = 0; round < 5; ++round) {
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(client.update_key());
-    ASSERT_TRUE(client.send(post("/echo", "here")));
-    ASSERT_EQ(client.read_reply().body, "here");
+    ASSERT_EQ(client.ask(post("/echo", "here")).body, "here");
   }
 }
 
@@ -263,9 +241,10 @@ TEST_F(TlsServerTest, ClientCaRefusesStrangersAndTakesItsOwn) {
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   options.tls = *loaded;
   start();
-  const std::string curl = "curl -sS -o /dev/null -w '%{http_code}' --noproxy '*' --cacert " +
-                           file("ca.crt") + " https://localhost:" + std::to_string(server->port()) + "/size ";
-  EXPECT_NE(run_command(curl).exit_code, 0);
+  const auto get = [&](const std::string& as) {
+    return curl("-o /dev/null -w '%{http_code}' " + trusting() + as, "/size");
+  };
+  EXPECT_NE(get("").exit_code, 0);
   const std::string make_client_certificate =
       "cd " + directory.path().string() +
       " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout client.key -out "
@@ -273,15 +252,12 @@ TEST_F(TlsServerTest, ClientCaRefusesStrangersAndTakesItsOwn) {
       " -subj /CN=apiserver -days 1";
   ASSERT_EQ(run_command(make_client_certificate).exit_code, 0);
   const std::string identity = "--cert " + file("client.crt") + " --key " + file("client.key");
-  EXPECT_NE(run_command(curl + identity).exit_code, 0);
+  EXPECT_NE(get(identity).exit_code, 0);
   auto trusting = TlsSource::load({file("tls.crt"), file("tls.key"), file("client.crt")});
   ASSERT_TRUE(trusting.ok()) << trusting.error().message;
   options.tls = *trusting;
   start();
-  const auto accepted =
-      run_command("curl -sS -o /dev/null -w '%{http_code}' --noproxy '*' --cacert " + file("ca.crt") +
-                  " https://localhost:" + std::to_string(server->port()) + "/size " + identity);
-  EXPECT_EQ(accepted.output, "200");
+  EXPECT_EQ(get(identity).output, "200");
 }
 
 TEST_F(TlsServerTest, AConnectionOfAWithdrawnClientCaEndsWithItsNextReply) {
@@ -292,11 +268,9 @@ TEST_F(TlsServerTest, AConnectionOfAWithdrawnClientCaEndsWithItsNextReply) {
   options.tls = source;
   start();
   TestClient old(server->port(), true);
-  ASSERT_TRUE(old.send(post("/echo", "one")));
-  EXPECT_EQ(old.read_reply().body, "one");
+  EXPECT_EQ(old.ask(post("/echo", "one")).body, "one");
   ASSERT_TRUE(source->swap({leaf->certificate, leaf->key, ca->certificate}).ok());
-  ASSERT_TRUE(old.send(post("/echo", "two")));
-  EXPECT_EQ(old.read_reply().body, "two");
+  EXPECT_EQ(old.ask(post("/echo", "two")).body, "two");
   EXPECT_TRUE(old.at_end());
 }
 
@@ -309,8 +283,7 @@ TEST_F(TlsServerTest, GoesOnAfterRunningOutOfDescriptors) {
   // a bad object.
   const boost::system::error_code none_left(EMFILE, boost::system::system_category());
   ASSERT_FALSE(none_left.message().empty());
-  ASSERT_TRUE(alive.send(post("/echo", "x")));
-  ASSERT_EQ(alive.read_reply().body, "x");
+  ASSERT_EQ(alive.ask(post("/echo", "x")).body, "x");
   std::vector<std::unique_ptr<TestClient>> clients;
   rlimit low = before;
   low.rlim_cur = 40;

@@ -30,18 +30,7 @@ class WebhookCertificates : public WebhookTest {
                  {{"metadata", {{"name", "nccl-env"}}},
                   {"webhooks", {{{"name", "pods.nccl-env.io"}, {"clientConfig", {{"url", "x"}}}}}}});
     serve();
-    const Json kubeconfig{
-        {"apiVersion", "v1"},
-        {"kind", "Config"},
-        {"current-context", "c"},
-        {"contexts", {{{"name", "c"}, {"context", {{"cluster", "c"}, {"user", "c"}}}}}},
-        {"users", {{{"name", "c"}, {"user", {{"token", "secret"}}}}}},
-        {"clusters",
-         {{{"name", "c"},
-           {"cluster",
-            {{"server", "https://127.0.0.1:" + std::to_string(api_->port())},
-             {"certificate-authority-data", kube::encode_base64(test_ca().certificate)}}}}}}};
-    std::ofstream(path("kubeconfig")) << kubeconfig.dump();
+    std::ofstream(path("kubeconfig")) << kubeconfig_of(api_->port());
   }
   ~WebhookCertificates() override {
     if (api_) api_->stop();
@@ -201,22 +190,17 @@ TEST_F(WebhookCertificates, UnderAClientCaStrangersAreRefusedBeforeTheSecretWasR
   EXPECT_THAT(known.body, HasSubstr("no certificate yet"));
 }
 
-TEST_F(WebhookCertificates, AClientCaThatCannotBeReadEndsTheStart) {
-  const CommandResult result =
-      run_command(command({"--kubeconfig", path("kubeconfig"), "--managed-certificates", "infra/webhook-tls",
-                           "--client-ca", path("nowhere.crt")}),
-                  "", path("run.err"));
-  EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(read_text(path("run.err")), HasSubstr("nowhere.crt"));
-}
-
-TEST_F(WebhookCertificates, ABadNameIsSaidAtTheStart) {
-  const CommandResult result =
-      run_command(command({"--kubeconfig", path("kubeconfig"), "--managed-certificates", "infra/webhook-tls",
-                           "--tls-name", "a b"}),
-                  "", path("run.err"));
-  EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(read_text(path("run.err")), HasSubstr("'a b' is neither a DNS name nor an IP address"));
+TEST_F(WebhookCertificates, AClientCaThatCannotBeReadAndABadNameEndTheStart) {
+  const std::pair<std::vector<std::string>, const char*> wrong[] = {
+      {{"--client-ca", path("nowhere.crt")}, "nowhere.crt"},
+      {{"--tls-name", "a b"}, "'a b' is neither a DNS name nor an IP address"}};
+  for (const auto& [more, problem] : wrong) {
+    std::vector<std::string> all{"--kubeconfig", path("kubeconfig"), "--managed-certificates",
+                                 "infra/webhook-tls"};
+    all.insert(all.end(), more.begin(), more.end());
+    EXPECT_EQ(run_command(command(all), "", path("run.err")).code, 1);
+    EXPECT_THAT(read_text(path("run.err")), HasSubstr(problem));
+  }
 }
 
 TEST_F(WebhookCertificates, AServerThatHangsDelaysNoStop) {
