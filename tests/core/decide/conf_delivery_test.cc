@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/conf_pods.h"
-#include "nccl_env/core/decide/binding.h"
+#include "core/decide/decided.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/pod/limits.h"
 
@@ -13,29 +12,27 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 
-BindingPlan bound(const NcclPolicy& policy, const NodeFabric* table) {
-  return plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", table, {kNow});
-}
-
-// The text that the kubelet puts where the container reads: "" where the annotation is missing.
-std::string file_of(const Json& pod, const BindingPlan& plan) {
+// The text that the kubelet puts where the container reads.
+std::string file_of(const Json& pod) {
   for (const Json& volume : pod["spec"]["volumes"]) {
-    if (volume["name"] != "nccl-env-conf") continue;
-    const std::string path = volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"];
-    const auto found = plan.annotations.find(path.substr(22, path.size() - 24));
-    return found == plan.annotations.end() ? "" : found->second;
+    if (volume["name"] == "nccl-env-conf") return field_of(pod, volume["downwardAPI"]["items"][0]);
   }
   return "no volume";
+}
+
+// By a text of the node, or by the pod's own init container.
+Admitted by_file(const std::vector<Json>& containers, bool by_pod) {
+  return by_pod
+             ? settled(equipped(pod(containers, false)), file_policy(Exposure::SubInterface), with_resolver())
+             : settled(equipped(pod(containers)), file_policy(Exposure::Host));
 }
 
 TEST(FileDelivery, HostNetworkPodsReadTheTextOfTheirNode) {
   const NcclPolicy policy = file_policy(Exposure::SubInterface);
   const Admitted admitted = admit(pod({container("c")}), policy);
   const NodeFabric table = rails(2);
-  EXPECT_EQ(file_of(admitted.pod, bound(policy, &table)),
+  EXPECT_EQ(file_of(bind_to_node(admitted.pod, binding_of(policy, &table))),
             "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n");
   EXPECT_EQ(admitted.plan.form, Form::Binding);
   const Json& container = admitted.pod["spec"]["containers"][0];
@@ -54,7 +51,7 @@ TEST(FileDelivery, EachExposureHasATextOfItsOwn) {
   policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
   NodeFabric table = rails(1);
   table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.1", 24)};  // no eth0 on the node
-  const BindingPlan plan = bound(policy, &table);
+  const BindingPlan plan = binding_of(policy, &table);
   const auto text = [&](const char* prefix) {
     return plan.annotations.at(std::string(prefix) + "/nccl.conf");
   };
@@ -68,62 +65,77 @@ TEST(FileDelivery, EachExposureHasATextOfItsOwn) {
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
     policy.resources[0].exposure = exposure;
     const Admitted admitted = admit(running_sshd(pod({container("c")}, false)), policy);
-    EXPECT_NE(file_of(admitted.pod, plan), "") << to_string(exposure);
+    EXPECT_NE(file_of(bind_to_node(admitted.pod, plan)), "") << to_string(exposure);
   }
 }
 
 TEST(FileDelivery, EnvFromGetsTheFileInsteadOfNothing) {
   Json open = container("c", {env_literal("NCCL_DEBUG", "INFO")});
   open["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
-  const Admitted admitted = admit(equipped(pod({open})), file_policy(Exposure::Host));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
-  EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json::array({env_literal("NCCL_DEBUG", "INFO")}));
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
-  EXPECT_THAT(admitted.plan.warnings, IsEmpty());
+  for (const bool by_pod : {false, true}) {
+    const Admitted admitted = by_file({open}, by_pod);
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), by_pod ? "Pod" : "File");
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), by_pod ? "Pod" : "File");
+    EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json::array({env_literal("NCCL_DEBUG", "INFO")}));
+    EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+    EXPECT_THAT(admitted.plan.warnings, IsEmpty());
+  }
 }
 
-TEST(FileDelivery, WhatTheUserSetsStaysTheUsers) {
+struct Choice {
+  std::vector<Json> own;
+  bool file;
+  std::map<std::string, std::string> told;
+};
+
+// Our index never stands beside the user's list. NCCL reads nothing of the group beside an index, so the rest
+// of the file does no harm then.
+TEST(FileDelivery, WhatTheUserSetsStaysTheUsersAndKeepsItsGroupAway) {
+  const auto set = [](const char* name, const std::vector<const char*>& values) {
+    std::vector<Json> entries;
+    for (const char* value : values) entries.push_back(env_literal(name, value));
+    return entries;
+  };
   const Json from_secret = {{"name", "NCCL_IB_TIMEOUT"},
                             {"valueFrom", {{"secretKeyRef", {{"name", "s"}, {"key", "k"}}}}}};
-  for (const Json& own :
-       {env_literal("NCCL_IB_TIMEOUT", ""), env_literal("NCCL_IB_TIMEOUT", "20"), from_secret}) {
-    const Admitted admitted = admit(pod({container("c", {own})}), file_policy(Exposure::Host));
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet") << own;
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File") << own;
-    EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json::array({own}));
+  const std::map<std::string, std::string> alone{{"NCCL_IB_TIMEOUT", "UserSet"}, {"NCCL_IB_HCA", "File"}};
+  const auto group = [](const char* name) {
+    return std::map<std::string, std::string>{
+        {"nccl.conf", "UserSetGroup"}, {"NCCL_IB_TIMEOUT", "Policy"}, {name, "UserSet"}};
+  };
+  const Choice choices[] = {
+      {set("NCCL_IB_TIMEOUT", {""}), true, alone},
+      {set("NCCL_IB_TIMEOUT", {"20"}), true, alone},
+      {set("NCCL_IB_TIMEOUT", {"22"}), true, alone},
+      {set("NCCL_IB_TIMEOUT", {"20", "21"}), true, alone},
+      {std::vector<Json>(1, from_secret), true, alone},
+      {set("NCCL_IB_HCA", {"mlx5_1"}), false, group("NCCL_IB_HCA")},
+      {set("NCCL_IB_HCA", {"mlx5_1"}), false, {{"NCCL_IB_GID_INDEX", "UserSetGroup"}}},
+      {set("NCCL_IB_ADDR_FAMILY", {"AF_INET"}), false, group("NCCL_IB_ADDR_FAMILY")},
+      {set("NCCL_IB_GID_INDEX", {"-1"}), false, group("NCCL_IB_GID_INDEX")},
+      {set("NCCL_IB_GID_INDEX", {"5"}),
+       true,
+       {{"NCCL_IB_GID_INDEX", "UserSet"}, {"NCCL_IB_HCA", "File"}, {"NCCL_IB_ADDR_FAMILY", "UserSetGroup"}}},
+      {set("NCCL_NET", {"Socket"}), false, {{"nccl.conf", "DisabledByUser"}}},
+      {set("NCCL_IB_DISABLE", {"1"}), false, {{"nccl.conf", "DisabledByUser"}}},
+  };
+  for (const Choice& choice : choices) {
+    for (const bool by_pod : {false, true}) {
+      SCOPED_TRACE(Json(choice.own).dump() + (by_pod ? " by pod" : " by node"));
+      const Json made = by_file({container("c", choice.own)}, by_pod).pod;
+      for (const auto& [name, what] : choice.told)
+        EXPECT_EQ(told(made, "c", name), by_pod && what == "File" ? "Pod" : what) << name;
+      const std::vector<Json>& own = choice.own;
+      const Json& env = made["spec"]["containers"][0]["env"];
+      EXPECT_TRUE(std::equal(own.begin(), own.end(), env.begin())) << env;
+      const auto set_by_all = names(env);
+      EXPECT_EQ(std::count(set_by_all.begin(), set_by_all.end(), "NCCL_IB_GID_INDEX"),
+                own.front()["name"] == "NCCL_IB_GID_INDEX");
+      EXPECT_EQ(has_file(made["spec"]["containers"][0]), choice.file);
+      EXPECT_EQ(made["spec"]["volumes"].size(), choice.file ? 2u : 1u);
+      EXPECT_EQ(made["spec"].contains("initContainers"), choice.file && by_pod);
+    }
   }
-}
-
-TEST(FileDelivery, TheSameVariableTwiceIsTheUsersTwice) {
-  const Json env = {env_literal("NCCL_IB_TIMEOUT", "20"), env_literal("NCCL_IB_TIMEOUT", "21")};
-  const Admitted admitted = admit(pod({container("c", env)}), file_policy(Exposure::Host));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet");
-  EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_IB_TIMEOUT"), "21");
-}
-
-TEST(FileDelivery, OurIndexNeverStandsBesideTheUsersList) {
-  for (const Json& own : {env_literal("NCCL_IB_HCA", "mlx5_1"), env_literal("NCCL_IB_ADDR_FAMILY", "AF_INET"),
-                          env_literal("NCCL_IB_GID_INDEX", "-1")}) {
-    const Admitted admitted = admit(pod({container("c", {own})}), file_policy(Exposure::Host));
-    EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0])) << own;
-    EXPECT_FALSE(admitted.pod["spec"].contains("volumes")) << own;
-    EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "UserSetGroup") << own;
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy") << own;
-    EXPECT_EQ(told(admitted.pod, "c", own["name"]), "UserSet");
-  }
-}
-
-// NCCL reads nothing of the group beside an index, so the rest of the file does no harm.
-TEST(FileDelivery, AUserWhoPinsAnIndexKeepsTheList) {
-  const NcclPolicy policy = file_policy(Exposure::Host);
-  const Admitted admitted = admit(pod({container("c", {env_literal("NCCL_IB_GID_INDEX", "5")})}), policy);
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_FAMILY"), "UserSetGroup");
-  const NodeFabric table = rails(2);
-  const auto env = nccl_environment(bind_to_node(admitted.pod, bound(policy, &table)), 0);
-  EXPECT_EQ(env.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
-  EXPECT_EQ(env.at("NCCL_IB_GID_INDEX"), "5");
 }
 
 // They say which addresses the fabric has, whatever its HCAs are called.
@@ -134,11 +146,10 @@ TEST(FileDelivery, TheUsersListLeavesAddressesOfThePolicy) {
   policy.env["NCCL_IB_ADDR_RANGE"] = "fd02::/16";
   const Json own = env_literal("NCCL_IB_HCA", "ibp");
   for (const bool host_network : {true, false}) {
-    const Admitted admitted = admit(pod({container("c", {own})}, host_network), policy);
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_FAMILY"), "Policy");
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_RANGE"), "Policy");
-    EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
-    EXPECT_EQ(admit(admitted.pod, policy).patch, "");
+    const Json made = settled(pod({container("c", {own})}, host_network), policy).pod;
+    EXPECT_EQ(told(made, "c", "NCCL_IB_ADDR_FAMILY"), "Policy");
+    EXPECT_EQ(told(made, "c", "NCCL_IB_ADDR_RANGE"), "Policy");
+    EXPECT_TRUE(has_file(made["spec"]["containers"][0]));
   }
   for (const char* name : {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM"}) {
     const Admitted admitted = admit(pod({container("c", {own, env_literal(name, "x")})}), policy);
@@ -150,28 +161,18 @@ TEST(FileDelivery, TheUsersListLeavesAddressesOfThePolicy) {
             "UserSetGroup");
 }
 
-TEST(FileDelivery, AnIndexOfThePolicyBesideTheUsersListIsNoBetter) {
-  NcclPolicy policy = file_policy(Exposure::PodOwned);
-  policy.gid_index = {GidIndexRule::Kind::Literal, 3};
-  const Json before = pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})}, false);
-  const Admitted admitted = admit(running_sshd(before), policy);
-  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "UserSetGroup");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
-}
-
-TEST(FileDelivery, AFileWithoutTheGroupDoesNotContradictTheUser) {
-  const NcclPolicy policy = file_policy(Exposure::PodOwned);  // constants only
-  const Json own = {env_literal("NCCL_IB_HCA", "mlx5_1"), env_literal("NCCL_IB_GID_INDEX", "5")};
-  const Json before = pod({container("c", own)}, false);
+// An index of the policy is no better beside the user's list; a file without the group contradicts nobody.
+TEST(FileDelivery, ConstantsOfTheGroupKeepTheFileAwayToo) {
+  NcclPolicy policy = file_policy(Exposure::PodOwned);  // constants only
+  const Json before = pod(
+      {container("c", {env_literal("NCCL_IB_HCA", "mlx5_1"), env_literal("NCCL_IB_GID_INDEX", "5")})}, false);
   EXPECT_FALSE(has_file(admit(before, policy).pod["spec"]["containers"][0])) << "constants stand in env";
   EXPECT_TRUE(has_file(admit(running_sshd(before), policy).pod["spec"]["containers"][0]));
-}
-
-TEST(FileDelivery, DisabledVerbsGetNoFile) {
-  const Admitted admitted =
-      admit(pod({container("c", {env_literal("NCCL_NET", "Socket")})}), file_policy(Exposure::Host));
-  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "DisabledByUser");
-  EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0]));
+  policy.gid_index = {GidIndexRule::Kind::Literal, 3};
+  const Json list = pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})}, false);
+  const Json made = admit(running_sshd(list), policy).pod;
+  EXPECT_EQ(told(made, "c", "nccl.conf"), "UserSetGroup");
+  EXPECT_EQ(told(made, "c", "NCCL_IB_TIMEOUT"), "Policy");
 }
 
 Json mounting(const std::vector<std::string>& paths, const char* sub_path = nullptr) {
@@ -194,32 +195,28 @@ TEST(UsersConf, AMountAtOrAboveThePlaceKeepsAllValuesAway) {
        {"/", "//", "/etc", "/etc/", "/./etc//", "/usr/../etc", "etc", "/etc/nccl.conf",
         "/etc/x/../nccl.conf/", "/../etc/nccl.conf", "/etc/rccl.conf", "./etc/rccl.conf", "."}) {
     for (const char* sub_path : {"nccl.conf", static_cast<const char*>(nullptr)}) {
-      const Json container = mounting({"/data", path}, sub_path);
-      Json before = equipped(pod({container}, next % 2 == 0));
+      Json before = equipped(pod({mounting({"/data", path}, sub_path)}, next % 2 == 0));
       Json volume = sources[next++ % std::size(sources)];
       volume["name"] = "mine";
       before["spec"]["volumes"].push_back(volume);
-      const Admitted admitted = admit(before, file_policy(Exposure::Host));
+      const Admitted admitted = settled(before, file_policy(Exposure::Host));
       for (const char* name : {"nccl.conf", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_TIMEOUT"})
         EXPECT_EQ(told(admitted.pod, "c", name), "ConfPresent") << path << " " << name;
       EXPECT_EQ(admitted.pod["spec"], before["spec"]) << path;
       ASSERT_EQ(admitted.plan.warnings.size(), 1u) << path;
       EXPECT_NE(admitted.plan.warnings[0].find("its own file (" + std::string(path) + ")"),
                 std::string::npos);
-      EXPECT_EQ(admit(admitted.pod, file_policy(Exposure::Host)).patch, "");
     }
   }
 }
 
+// A mount below the place is no file, and leaves no place for ours.
 TEST(UsersConf, OtherMountsAreNoFileOfTheUsers) {
   for (const char* path : {"/etc2", "/etc/nccl.conf.d", "/etc/ssl", "/et", "/nccl.conf", "/etc/../x", "/root",
                            "/opt/nccl.conf", "/x.nccl.conf"}) {
     const Admitted admitted = admit(pod({mounting({path})}), file_policy(Exposure::Host));
     EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0])) << path;
   }
-}
-
-TEST(UsersConf, AMountBelowThePlaceIsNoFileAndLeavesNoPlaceForOurs) {
   for (const char* path : {"/etc/nccl.conf/x", "/etc/rccl.conf/x/y"}) {
     const Admitted admitted = admit(pod({mounting({path})}), file_policy(Exposure::Host));
     EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "ConfOccupied") << path;
@@ -250,17 +247,15 @@ TEST(UsersConf, NamedByEnvOrInAHomeItIsReadBeforeOurFile) {
   const Json empty = container("c", {env_literal("NCCL_CONF_FILE", "")});
   EXPECT_EQ(told(admit(pod({empty}), by_env, nullptr, with_resolver()).pod, "c", "NCCL_IB_HCA"), "EnvFile");
   by_env.env["NCCL_CONF_FILE"] = "/shared/nccl.conf";
-  const Admitted ours = admit(pod({container("c")}), by_env, nullptr, with_resolver());
-  EXPECT_EQ(told(ours.pod, "c", "NCCL_CONF_FILE"), "Policy");
-  EXPECT_EQ(admit(ours.pod, by_env, nullptr, with_resolver()).patch, "");
+  EXPECT_EQ(told(settled(pod({container("c")}), by_env, with_resolver()).pod, "c", "NCCL_CONF_FILE"),
+            "Policy");
 }
 
 TEST(UsersConf, IsOneContainersAlone) {
   Json before = pod({container("a"), mounting({"/etc/nccl.conf"})}, false);
   before["spec"]["initContainers"] = {container("i"), container("j")};
   before["spec"]["initContainers"][0]["volumeMounts"] = Json::array({mount("/etc")});
-  const NcclPolicy policy = file_policy(Exposure::SubInterface);
-  const Admitted admitted = admit(before, policy);
+  const Admitted admitted = settled(before, file_policy(Exposure::SubInterface));
   EXPECT_EQ(told(admitted.pod, "i", "NCCL_IB_TIMEOUT"), "ConfPresent");
   EXPECT_EQ(told(admitted.pod, "j", "NCCL_IB_TIMEOUT"), "Policy");
   EXPECT_EQ(told(admitted.pod, "a", "nccl.conf"), "Node");
@@ -297,65 +292,25 @@ TEST(FileDelivery, AFileThatOnlyNcclReadIsMountedForRcclToo) {
   EXPECT_EQ(admit(twice, policy).pod, again.pod);
 }
 
-TEST(FileDelivery, OneContainersMountDoesNotKeepTheFileFromAnother) {
-  Json occupied = container("a");
-  occupied["volumeMounts"] = Json::array({mount("/etc")});
-  const NcclPolicy policy = file_policy(Exposure::Host);
-  const Admitted admitted = admit(pod({occupied, container("b"), container("sidecar", {}, "")}), policy);
-  EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0]));
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][1]));
-  EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][2]));
-  EXPECT_EQ(admit(with_api_defaults(admitted.pod), policy).patch, "");
-}
-
 TEST(FileDelivery, ACopiedVolumeOfAnotherExposureIsReplaced) {
   const NcclPolicy policy = file_policy(Exposure::SubInterface);
   Json before = pod({container("c")});
   before["spec"]["volumes"] = {{{"name", "data"}, {"emptyDir", Json::object()}}};
   Json copied = admit(before, policy).pod;
   copied["spec"].erase("hostNetwork");
-  const Admitted again = admit(copied, policy);
-  EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("data", "nccl-env-conf"));
-  EXPECT_NE(again.pod["spec"]["volumes"][1].dump().find("subinterface.nccl-env.io"), std::string::npos);
-  EXPECT_EQ(admit(again.pod, policy).patch, "");
-}
-
-TEST(FileDelivery, InitContainersAndNativeSidecarsAreMounted) {
-  Json before = pod({container("main")});
-  before["spec"]["initContainers"] = {container("warm-up"), container("setup", {}, ""), container("proxy")};
-  before["spec"]["initContainers"][2]["restartPolicy"] = "Always";
-  const Admitted admitted = admit(before, file_policy(Exposure::Host));
-  EXPECT_THAT(init_names(admitted.pod), ElementsAre("warm-up", "setup", "proxy"));
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["initContainers"][0]));
-  EXPECT_FALSE(has_file(admitted.pod["spec"]["initContainers"][1]));
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["initContainers"][2]));
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
-}
-
-TEST(FileDelivery, WithoutConstantsAPodWithDevicesOfItsOwnGetsNoFile) {
-  NcclPolicy policy = file_policy(Exposure::PodOwned);
-  policy.env.clear();
-  const Admitted admitted = admit(pod({container("c")}, false), policy);
-  EXPECT_EQ(admitted.plan.form, Form::Constants);
-  EXPECT_FALSE(admitted.pod["spec"].contains("volumes"));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "PodOwnsDevices");
-  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "");
+  const Json again = settled(copied, policy).pod;
+  EXPECT_THAT(names(again["spec"]["volumes"]), ElementsAre("data", "nccl-env-conf"));
+  EXPECT_NE(again["spec"]["volumes"][1].dump().find("subinterface.nccl-env.io"), std::string::npos);
 }
 
 TEST(FileDelivery, SixtyContainers) {
-  Json containers = Json::array();
-  for (int i = 0; i < 60; ++i) {
-    containers.push_back(container("c" + std::to_string(i)));
-    containers.back()["volumeMounts"] = {mount("/data"), mount("/dev/shm", "shm")};
+  std::vector<Json> containers;
+  for (int i = 0; i < 60; ++i) containers.push_back(container("c" + std::to_string(i)));
+  for (const bool by_pod : {false, true}) {
+    const Json made = by_file(containers, by_pod).pod;
+    for (const Json& container : made["spec"]["containers"]) EXPECT_TRUE(has_file(container));
+    EXPECT_EQ(init_names(made).size(), by_pod ? 1u : 0u);
   }
-  Json before = pod(containers);
-  for (int i = 0; i < 60; ++i)
-    before["spec"]["volumes"].push_back({{"name", "v" + std::to_string(i)}, {"emptyDir", Json::object()}});
-  const NcclPolicy policy = file_policy(Exposure::Host);
-  const Admitted admitted = admit(before, policy);
-  for (const Json& container : admitted.pod["spec"]["containers"]) EXPECT_TRUE(has_file(container));
-  EXPECT_EQ(admitted.pod["spec"]["volumes"].size(), 61u);
-  EXPECT_EQ(admit(with_api_defaults(admitted.pod), policy).patch, "");
 }
 
 // The texts of long constants need room that the env alone does not.
@@ -363,48 +318,44 @@ TEST(FileDelivery, ThePodAtTheEdgeOfTheBudget) {
   NcclPolicy policy = file_policy(Exposure::Host);
   for (int i = 0; i < 10; ++i) policy.env["UCX_LONG_" + std::to_string(i)] = std::string(1000, 'x');
   const NodeFabric table = rails(8);
-  const BindingPlan plan = bound(policy, &table);
+  const BindingPlan plan = binding_of(policy, &table);
   std::size_t bytes = 0;
   for (const auto& [key, value] : plan.annotations) bytes += key.size() + value.size();
-  const auto admitted_with = [&](std::size_t size, const NcclPolicy& by) {
+  const auto admitted_with = [&](std::size_t size) {
     Json before = pod({container("c")});
     before["metadata"]["annotations"]["big"] = std::string(size, 'x');
-    return admit(before, by);
+    return admit(before, policy);
   };
   const std::size_t room = kMaxAnnotationBytes - 3 - 1200;  // "big" and the status
   std::size_t largest = room - 2 * bytes, refused = room;
-  ASSERT_TRUE(admitted_with(largest, policy).plan.inject);
-  ASSERT_FALSE(admitted_with(refused, policy).plan.inject);
+  ASSERT_TRUE(admitted_with(largest).plan.inject);
+  ASSERT_FALSE(admitted_with(refused).plan.inject);
   while (refused - largest > 1) {
     const std::size_t middle = largest + (refused - largest) / 2;
-    (admitted_with(middle, policy).plan.inject ? largest : refused) = middle;
+    (admitted_with(middle).plan.inject ? largest : refused) = middle;
   }
-  const Admitted edge = admitted_with(largest, policy);
-  const Json bound_pod = bind_to_node(edge.pod, plan);
   std::size_t total = 0;
-  for (const auto& [key, value] : bound_pod["metadata"]["annotations"].items())
+  const Json bound = bind_to_node(admitted_with(largest).pod, plan);
+  for (const auto& [key, value] : bound["metadata"]["annotations"].items())
     total += key.size() + value.get<std::string>().size();
   EXPECT_LE(total, kMaxAnnotationBytes);
-  EXPECT_EQ(admitted_with(refused, policy).plan.reason, Reason::BudgetExceeded);
+  EXPECT_EQ(admitted_with(refused).plan.reason, Reason::BudgetExceeded);
 }
 
 TEST(FileDelivery, ABindingCountsTheTextsToo) {
   NcclPolicy policy = file_policy(Exposure::Host);
   for (int i = 0; i < 20; ++i) policy.env["UCX_LONG_" + std::to_string(i)] = std::string(1000, 'x');
-  const BindingPlan plan = bound(policy, nullptr);
   const std::string big((256u << 10) - 50000, 'x');
   Binding binding;
   binding.annotations = {{"big", big}};
-  EXPECT_FALSE(within_budget(binding, plan));
+  EXPECT_FALSE(within_budget(binding, binding_of(policy, nullptr)));
   policy.env.clear();
-  EXPECT_TRUE(within_budget(binding, bound(policy, nullptr)));
+  EXPECT_TRUE(within_budget(binding, binding_of(policy, nullptr)));
 }
 
 TEST(FileDelivery, ADenySeesPodsThatReadByFileAlone) {
   const auto exposure_of = [](const Json& before, Exposure exposure) {
-    const std::string text = admit(before, file_policy(exposure)).pod.dump();
-    ReviewParser parser;
-    return consumed_exposure(*parser.parse_pod(text));
+    return of_parsed(admit(before, file_policy(exposure)).pod, consumed_exposure);
   };
   EXPECT_EQ(exposure_of(pod({container("c")}), Exposure::SubInterface), Exposure::Host);
   EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::Host), Exposure::Host);
@@ -428,10 +379,9 @@ TEST(FileDelivery, APodCreatedOnANodeHasTheTextAtOnce) {
   before["spec"]["nodeName"] = "node-a";
   const NcclPolicy policy = file_policy(Exposure::Host);
   const NodeFabric table = rails(1);
-  const BindingPlan plan = bound(policy, &table);
+  const BindingPlan plan = binding_of(policy, &table);
   const Admitted admitted = admit(before, policy, &plan);
-  EXPECT_EQ(admitted.pod["metadata"]["annotations"]["hostnetwork.nccl-env.io/nccl.conf"],
-            "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\n");
+  EXPECT_EQ(file_of(admitted.pod), "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\n");
   EXPECT_EQ(admit(admitted.pod, policy, &plan).patch, "");
 }
 

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/conf_pods.h"
-#include "nccl_env/core/decide/plan.h"
+#include "core/decide/decided.h"
 #include "nccl_env/core/policy/writer.h"
 
 namespace nccl_env::tests::container_start_test {
@@ -22,14 +21,7 @@ NcclPolicy shared() {
 
 Admitted start(const Json& before, const NcclPolicy& policy = shared(),
                const PlanOptions& options = with_resolver()) {
-  return admit(before, policy, nullptr, options);
-}
-
-Json resolver_of(const Json& pod) {
-  for (const Json& container : pod["spec"].value("initContainers", Json::array())) {
-    if (container["name"] == "nccl-env-resolve") return container;
-  }
-  return nullptr;
+  return settled(before, policy, options);
 }
 
 Json sized(const std::string& name, const char* resource = "rdma/hca") {
@@ -113,7 +105,6 @@ TEST(ContainerStart, ALaterHooksLimitsMakeItsOwnNecessary) {
   first["spec"]["containers"][0]["volumeMounts"] = kConfMounts;
   const Admitted second = start(first);
   EXPECT_EQ(resolver_of(second.pod)["resources"]["requests"]["cpu"], "8");
-  EXPECT_EQ(start(second.pod).patch, "");
 }
 
 TEST(ContainerStart, SetsAUserOnlyWhereThePodsIsRoot) {
@@ -142,41 +133,48 @@ TEST(ContainerStart, ThePolicyTravelsWithItsNameAndIsNotExpanded) {
   EXPECT_EQ(carried, to_json(policy));
 }
 
-TEST(ContainerStart, EachExposure) {
-  struct Case {
-    Exposure exposure;
-    Form with, without;
-  };
-  for (const Case& test : {Case{Exposure::Host, Form::Binding, Form::Binding},
-                           Case{Exposure::SubInterface, Form::ContainerStart, Form::Binding},
-                           Case{Exposure::PodOwned, Form::ContainerStart, Form::Constants}}) {
-    NcclPolicy policy = shared();
-    policy.resources[0].exposure = test.exposure;
-    const Admitted admitted = start(pod({container("c")}, false), policy);
-    EXPECT_EQ(admitted.plan.form, test.with) << to_string(test.exposure);
-    EXPECT_EQ(resolver_of(admitted.pod).is_object(), test.with == Form::ContainerStart);
-    EXPECT_EQ(start(admitted.pod, policy).patch, "");
-    PlanOptions at_binding = with_resolver();
-    at_binding.at_binding = true;
-    EXPECT_EQ(start(pod({container("c")}, false), policy, at_binding).plan.form, test.without);
-    EXPECT_EQ(start(pod({container("c")}, false), policy, {}).plan.form, test.without);
-  }
-}
-
 // An init container that would look for nothing costs a pull and a start.
-TEST(ContainerStart, BehindASubInterfaceOnlyAnIndexIsToBeLookedFor) {
-  const auto form = [](const NcclPolicy& policy) {
-    return start(pod({container("c")}, false), policy).plan.form;
-  };
-  for (const Exposure exposure : {Exposure::SubInterface, Exposure::PodOwned}) {
-    const bool names_hold = exposure == Exposure::SubInterface;
+TEST(ContainerStart, IsWhereThereIsSomethingToLookFor) {
+  const auto with = [](Exposure exposure, bool index = true, bool list = true,
+                       std::optional<LinkLayer> layer = {}) {
     NcclPolicy policy = shared();
     policy.resources[0].exposure = exposure;
-    NcclPolicy infiniband = policy;
-    infiniband.fabric.link_layer = LinkLayer::InfiniBand;
-    EXPECT_EQ(form(infiniband), names_hold ? Form::Binding : Form::ContainerStart);
-    policy.gid_index.kind = GidIndexRule::Kind::Omit;
-    EXPECT_EQ(form(policy), names_hold ? Form::Binding : Form::ContainerStart);
+    policy.fabric.link_layer = layer;
+    if (!index) policy.gid_index.kind = GidIndexRule::Kind::Omit;
+    if (!list) policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
+    return policy;
+  };
+  struct Row {
+    const char* name;
+    NcclPolicy policy;
+    bool host_network;
+    Form with, without;
+  };
+  PlanOptions at_binding = with_resolver();
+  at_binding.at_binding = true;
+  for (const Row& row : {
+           Row{"host", with(Exposure::Host), false, Form::Binding, Form::Binding},
+           Row{"names and an index", with(Exposure::SubInterface), false, Form::ContainerStart,
+               Form::Binding},
+           Row{"names alone", with(Exposure::SubInterface, false), false, Form::Binding, Form::Binding},
+           Row{"names of InfiniBand", with(Exposure::SubInterface, true, true, LinkLayer::InfiniBand), false,
+               Form::Binding, Form::Binding},
+           Row{"own devices", with(Exposure::PodOwned), false, Form::ContainerStart, Form::Constants},
+           Row{"their names alone", with(Exposure::PodOwned, false), false, Form::ContainerStart,
+               Form::Constants},
+           Row{"of InfiniBand", with(Exposure::PodOwned, true, true, LinkLayer::InfiniBand), false,
+               Form::ContainerStart, Form::Constants},
+           Row{"constants", with(Exposure::SubInterface, false, false), false, Form::Constants,
+               Form::Constants},
+           Row{"the node's network", with(Exposure::SubInterface), true, Form::Binding, Form::Binding},
+       }) {
+    SCOPED_TRACE(row.name);
+    const Json before = pod({container("c")}, row.host_network);
+    const Admitted admitted = start(before, row.policy);
+    EXPECT_EQ(admitted.plan.form, row.with);
+    EXPECT_EQ(init_names(admitted.pod).size(), row.with == Form::ContainerStart ? 1u : 0u);
+    EXPECT_EQ(start(before, row.policy, at_binding).plan.form, row.without);
+    EXPECT_EQ(start(before, row.policy, {}).plan.form, row.without);
   }
 }
 
@@ -188,11 +186,7 @@ TEST(ContainerStart, APodTurnsItOff) {
     EXPECT_THAT(init_names(admitted.pod), IsEmpty());
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
-    EXPECT_EQ(start(admitted.pod).patch, "");
   }
-}
-
-TEST(ContainerStart, ASwitchWithAnotherValueIsTold) {
   Json before = equipped(pod({container("c")}, false));
   before["metadata"]["labels"]["nccl-env.io/resolve"] = "Never";
   const Admitted admitted = start(before);
@@ -208,58 +202,14 @@ TEST(ContainerStart, ANamespaceTurnsItOff) {
   snapshot.at_binding = {"quiet"};
   for (const auto& [name_space, form] :
        {std::pair("ml", Form::ContainerStart), std::pair("quiet", Form::Binding)}) {
-    const std::string text = pod({container("c")}, false).dump();
-    ReviewParser parser;
-    Review review;
-    review.name_space = name_space;
-    review.pod = *parser.parse_pod(text);
-    const Plan plan = plan_review(find_policy(snapshot, name_space), review, with_resolver());
-    EXPECT_EQ(plan.form, form) << name_space;
-    EXPECT_EQ(plan.resolver.kind == ListChange::Kind::Add, form == Form::ContainerStart);
-  }
-}
-
-TEST(ContainerStart, OnTheNodesNetworkNothingIsToBeLookedFor) {
-  const Admitted admitted = start(pod({container("c")}));
-  EXPECT_EQ(admitted.plan.form, Form::Binding);
-  EXPECT_THAT(init_names(admitted.pod), IsEmpty());
-}
-
-TEST(ContainerStart, WhereNothingDependsOnThePodThereIsNothingToLookFor) {
-  NcclPolicy policy = shared();
-  policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
-  policy.gid_index.kind = GidIndexRule::Kind::Omit;
-  const Admitted admitted = start(pod({container("c")}, false), policy);
-  EXPECT_EQ(admitted.plan.form, Form::Constants);
-  EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
-}
-
-TEST(ContainerStart, WhatIsFoundIsInTheFile) {
-  const Admitted admitted = start(pod({container("c")}, false), shared());
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "Pod");
-  EXPECT_EQ(start(admitted.pod, shared()).patch, "");
-}
-
-TEST(ContainerStart, EnvFromGetsThePodsValuesByFile) {
-  Json open = container("c");
-  open["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
-  const Admitted admitted = start(pod({open}, false));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Pod");
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
-}
-
-TEST(ContainerStart, UsersWhoChooseForThemselvesGetNoFile) {
-  for (const auto& [name, value, reason] : {std::tuple("NCCL_IB_HCA", "mlx5_1", "UserSetGroup"),
-                                            std::tuple("NCCL_IB_ADDR_FAMILY", "AF_INET", "UserSetGroup"),
-                                            std::tuple("NCCL_IB_DISABLE", "1", "DisabledByUser")}) {
-    const Admitted admitted = start(pod({container("c", {env_literal(name, value)})}, false));
-    EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), reason);
-    EXPECT_FALSE(admitted.pod["spec"].contains("initContainers")) << name;
-    EXPECT_FALSE(admitted.pod["spec"].contains("volumes")) << name;
-    EXPECT_EQ(start(admitted.pod).patch, "");
+    of_parsed(pod({container("c")}, false), [&](const Pod& pod) {
+      Review review;
+      review.name_space = name_space;
+      review.pod = pod;
+      const Plan plan = plan_review(find_policy(snapshot, name_space), review, with_resolver());
+      EXPECT_EQ(plan.form, form) << name_space;
+      EXPECT_EQ(plan.resolver.kind == ListChange::Kind::Add, form == Form::ContainerStart);
+    });
   }
 }
 
@@ -271,7 +221,6 @@ TEST(ContainerStart, StandsBeforeTheFirstThatReadsTheFile) {
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("istio", "nccl-env-resolve", "warm-up", "late"));
   EXPECT_FALSE(has_file(admitted.pod["spec"]["initContainers"][0]));
   EXPECT_TRUE(has_file(admitted.pod["spec"]["initContainers"][2]));
-  EXPECT_EQ(start(with_api_defaults(admitted.pod)).patch, "");
   before["spec"]["initContainers"][1] = container("warm-up", {}, "");
   admitted = start(before);
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("istio", "warm-up", "late", "nccl-env-resolve"));
@@ -287,55 +236,42 @@ TEST(ContainerStart, AnInitContainerThatMountsItsOwnFileDoesNotCount) {
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("own", "nccl-env-resolve", "warm-up"));
   EXPECT_EQ(told(admitted.pod, "own", "nccl.conf"), "ConfPresent");
   EXPECT_EQ(told(admitted.pod, "own", "NCCL_IB_TIMEOUT"), "ConfPresent");
-  EXPECT_EQ(start(admitted.pod).patch, "");
 }
 
-TEST(ContainerStart, SecondAdmissionWithDefaultsChangesNothing) {
-  {
-    NcclPolicy policy = shared();
-    policy.containers = ContainerScope::All;  // ours is none of them
-    Json before = pod({sized("a"), container("b", {}, "")}, false);
-    before["spec"]["initContainers"] = Json::array({container("i", {}, "")});
-    const Admitted first = start(before, policy);
-    EXPECT_THAT(init_names(first.pod), ElementsAre("nccl-env-resolve", "i"));
-    Json again = with_api_defaults(first.pod);
-    // Hooks that add to every container add to it, too.
-    again["spec"]["initContainers"][0]["env"].push_back(env_literal("POD_NAME", "p"));
-    EXPECT_EQ(start(again, policy).patch, "");
-  }
+TEST(ContainerStart, IsNoneOfThePodsContainersAndStaysAsHooksLeaveIt) {
+  NcclPolicy policy = shared();
+  policy.containers = ContainerScope::All;
+  Json before = pod({sized("a"), container("b", {}, "")}, false);
+  before["spec"]["initContainers"] = Json::array({container("i", {}, "")});
+  const Admitted first = start(before, policy);
+  EXPECT_THAT(init_names(first.pod), ElementsAre("nccl-env-resolve", "i"));
+  Json again = with_api_defaults(first.pod);
+  // Hooks that add to every container add to it, too.
+  again["spec"]["initContainers"][0]["env"].push_back(env_literal("POD_NAME", "p"));
+  EXPECT_EQ(start(again, policy).patch, "");
 }
 
+// It is never moved, even if all that could read stand before it.
 TEST(ContainerStart, WhatALaterHookPutsBeforeItHasNoFileToRead) {
-  const Admitted first = start(pod({container("main")}, false));
-  Json changed = first.pod;
-  auto& init = changed["spec"]["initContainers"];
-  init.insert(init.begin(), container("prepended"));
-  init.push_back(container("appended"));
-  const Admitted second = start(changed);
-  EXPECT_THAT(init_names(second.pod), ElementsAre("prepended", "nccl-env-resolve", "appended"));
-  EXPECT_FALSE(has_file(second.pod["spec"]["initContainers"][0]));
-  EXPECT_TRUE(has_file(second.pod["spec"]["initContainers"][2]));
-  EXPECT_EQ(told(second.pod, "prepended", "nccl.conf"), "PodGidUnknown");
-  EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
-  EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_HCA"), "PodGidUnknown") << "by file alone";
-  EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_TIMEOUT"), "Policy");
-  EXPECT_EQ(resolver_of(second.pod), resolver_of(first.pod));
-  EXPECT_EQ(start(second.pod).patch, "");
-  NcclPolicy owned = shared();
-  owned.resources[0].exposure = Exposure::PodOwned;
-  EXPECT_EQ(told(start(changed, owned).pod, "prepended", "NCCL_IB_HCA"), "PodOwnsDevices");
-}
-
-TEST(ContainerStart, IsNeverMovedEvenIfAllThatCouldReadStandBeforeIt) {
-  Json before = pod({container("main", {}, "")}, false);
-  before["spec"]["initContainers"] = Json::array({container("warm-up")});
-  Json first = start(before).pod;
-  auto& init = first["spec"]["initContainers"];
-  std::swap(init[0], init[1]);
-  const Admitted second = start(first);
-  EXPECT_THAT(init_names(second.pod), ElementsAre("warm-up", "nccl-env-resolve"));
-  EXPECT_FALSE(has_file(second.pod["spec"]["initContainers"][0]));
-  EXPECT_EQ(start(second.pod).patch, "");
+  for (const char* resource : {"rdma/hca", ""}) {
+    const Admitted first = start(pod({container("main")}, false));
+    Json changed = first.pod;
+    changed["spec"]["containers"][0] = container("main", {}, resource);
+    auto& init = changed["spec"]["initContainers"];
+    init.insert(init.begin(), container("prepended"));
+    init.push_back(container("appended", {}, resource));
+    const Json second = start(changed).pod;
+    EXPECT_THAT(init_names(second), ElementsAre("prepended", "nccl-env-resolve", "appended"));
+    EXPECT_FALSE(has_file(second["spec"]["initContainers"][0]));
+    EXPECT_EQ(has_file(second["spec"]["initContainers"][2]), *resource != 0);
+    for (const char* name : {"nccl.conf", "NCCL_IB_GID_INDEX", "NCCL_IB_HCA"})
+      EXPECT_EQ(told(second, "prepended", name), "PodGidUnknown") << "by file alone: " << name;
+    EXPECT_EQ(told(second, "prepended", "NCCL_IB_TIMEOUT"), "Policy");
+    EXPECT_EQ(resolver_of(second), resolver_of(first.pod));
+    NcclPolicy owned = shared();
+    owned.resources[0].exposure = Exposure::PodOwned;
+    EXPECT_EQ(told(start(changed, owned).pod, "prepended", "NCCL_IB_HCA"), "PodOwnsDevices");
+  }
 }
 
 TEST(ContainerStart, ACopiedOneIsBroughtUpToDateWhereItStands) {
@@ -351,7 +287,6 @@ TEST(ContainerStart, ACopiedOneIsBroughtUpToDateWhereItStands) {
     const Admitted again = start(changed, policy, options);
     EXPECT_THAT(init_names(again.pod), ElementsAre("a", "nccl-env-resolve", "b"));
     EXPECT_EQ(resolver_of(again.pod), resolver_of(start(before, policy, options).pod));
-    EXPECT_EQ(start(again.pod, policy, options).patch, "");
   }
   Json torn = copied;  // without the mount there would be no file
   torn["spec"]["initContainers"][1]["volumeMounts"].erase(0);
@@ -369,7 +304,6 @@ TEST(ContainerStart, AnotherFormTakesEverythingAway) {
   EXPECT_TRUE(by_file.pod["spec"]["volumes"][1].contains("downwardAPI"));
   EXPECT_FALSE(by_file.pod["spec"]["volumes"][1].contains("emptyDir"));
   EXPECT_TRUE(has_file(by_file.pod["spec"]["containers"][0]));
-  EXPECT_EQ(start(by_file.pod, shared(), none).patch, "");
 }
 
 TEST(ContainerStart, AContainerOfTheUsersWithItsNameKeepsItAway) {
@@ -377,25 +311,6 @@ TEST(ContainerStart, AContainerOfTheUsersWithItsNameKeepsItAway) {
   EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
   EXPECT_EQ(told(admitted.pod, "nccl-env-resolve", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
   EXPECT_EQ(admitted.plan.warnings.size(), 1u);
-}
-
-TEST(ContainerStart, SixtyContainers) {
-  Json containers = Json::array(), init = Json::array();
-  for (int i = 0; i < 50; ++i) containers.push_back(sized("c" + std::to_string(i)));
-  for (int i = 0; i < 10; ++i) init.push_back(container("i" + std::to_string(i)));
-  Json before = pod(containers, false);
-  before["spec"]["initContainers"] = init;
-  const Admitted admitted = start(before);
-  EXPECT_EQ(init_names(admitted.pod).front(), "nccl-env-resolve");
-  EXPECT_EQ(init_names(admitted.pod).size(), 11u);
-  for (const Json& container : admitted.pod["spec"]["containers"]) EXPECT_TRUE(has_file(container));
-  EXPECT_EQ(start(with_api_defaults(admitted.pod)).patch, "");
-}
-
-TEST(ContainerStart, DryRunPatchesNothing) {
-  NcclPolicy policy = shared();
-  policy.mode = PolicyMode::DryRun;
-  EXPECT_EQ(start(pod({container("c")}, false), policy).patch, "");
 }
 
 }  // namespace

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/conf_pods.h"
-#include "nccl_env/core/decide/plan.h"
+#include "core/decide/decided.h"
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 
@@ -32,14 +31,7 @@ Json key_reference(const std::string& name) {
 
 Admitted plan(const Json& before, const NcclPolicy& policy = env_file(),
               const PlanOptions& options = with_resolver()) {
-  return admit(before, policy, nullptr, options);
-}
-
-Json resolver_of(const Json& pod) {
-  for (const Json& container : pod["spec"].value("initContainers", Json::array())) {
-    if (container["name"] == "nccl-env-resolve") return container;
-  }
-  return nullptr;
+  return settled(before, policy, options);
 }
 
 std::vector<Json> references(const Json& container) {
@@ -64,7 +56,6 @@ TEST(EnvFile, ASecondCallThatSkipsThePodTakesAwayWhatTheFirstAdded) {
   const Json after = plan(between).pod;
   EXPECT_EQ(after["spec"]["containers"][0]["env"], users["spec"]["containers"][0]["env"]);
   EXPECT_EQ(after["spec"].dump().find("nccl-env"), std::string::npos) << after["spec"];
-  EXPECT_EQ(plan(after).patch, "");
   Json hand_written = between;  // without a status nothing says that we wrote it
   hand_written["metadata"]["annotations"].erase("nccl-env.io/status");
   EXPECT_EQ(plan(hand_written).pod["spec"], between["spec"]);
@@ -84,8 +75,15 @@ TEST(EnvFile, NodeValuesAreReferencesToTheFileAndConstantsStayLiterals) {
             Json::parse(R"([{"name":"nccl-env-conf","emptyDir":{"sizeLimit":"1Mi"}}])"));
 }
 
+// The pod waits for its Binding, where a deny holds it.
 TEST(EnvFile, ForHostTheInitContainerTakesTheBindingsValuesAndNoPolicy) {
-  const Json made = resolver_of(plan(pod({container("c")})).pod);
+  const Json admitted = plan(pod({container("c")})).pod;
+  of_parsed(admitted, [](const Pod& read) {
+    EXPECT_TRUE(waits_for_binding(read));
+    EXPECT_TRUE(reads_env_file(read));
+    EXPECT_EQ(consumed_exposure(read), Exposure::Host);
+  });
+  const Json made = resolver_of(admitted);
   EXPECT_EQ(made["args"], (Json{"resolve", "--out", "/nccl-env/nccl.conf", "--env-out", "/nccl-env/env",
                                 "--given", "NCCL_IB_HCA,NCCL_IB_GID_INDEX,NCCL_IB_ADDR_FAMILY"}));
   std::map<std::string, std::string> paths;
@@ -99,17 +97,6 @@ TEST(EnvFile, ForHostTheInitContainerTakesTheBindingsValuesAndNoPolicy) {
                 {"NCCL_IB_ADDR_FAMILY", "metadata.annotations['host.nccl-env.io/NCCL_IB_ADDR_FAMILY']"}}));
 }
 
-TEST(EnvFile, AHostPodWaitsForItsBindingAndDenyHoldsIt) {
-  const Admitted admitted = plan(pod({container("c")}));
-  ReviewParser parser;
-  const std::string text = admitted.pod.dump();
-  const auto again = parser.parse_pod(text);
-  ASSERT_TRUE(again) << again.error().message;
-  EXPECT_TRUE(waits_for_binding(*again));
-  EXPECT_TRUE(reads_env_file(*again));
-  EXPECT_EQ(consumed_exposure(*again), Exposure::Host);
-}
-
 TEST(EnvFile, APodThatKnowsMoreLooksByItself) {
   const Admitted admitted = plan(pod({container("c")}, false), env_file(Exposure::PodOwned));
   EXPECT_EQ(admitted.plan.form, Form::ContainerStart);
@@ -121,32 +108,19 @@ TEST(EnvFile, APodThatKnowsMoreLooksByItself) {
                           key_reference("NCCL_IB_ADDR_FAMILY")));
 }
 
-TEST(EnvFile, TheInitContainerComesFirst) {
+TEST(EnvFile, TheInitContainerComesFirstAndWhatAHookPutsInFrontHasNoReference) {
   Json before = pod({container("c")});
   before["spec"]["initContainers"] = {container("fetch", {}, ""), container("check")};
-  const Admitted admitted = plan(before);
-  EXPECT_THAT(init_names(admitted.pod), ElementsAre("nccl-env-resolve", "fetch", "check"));
-  EXPECT_THAT(references(admitted.pod["spec"]["initContainers"][2]), ::testing::SizeIs(3));
-}
-
-TEST(EnvFile, AContainerInFrontOfItHasNoReference) {
-  Json first = plan(pod({container("c")})).pod;
-  auto& inits = first["spec"]["initContainers"];
+  Json made = plan(before).pod;
+  EXPECT_THAT(init_names(made), ElementsAre("nccl-env-resolve", "fetch", "check"));
+  EXPECT_THAT(references(made["spec"]["initContainers"][2]), ::testing::SizeIs(3));
+  auto& inits = made["spec"]["initContainers"];
   inits.insert(inits.begin(), container("early"));
-  const Admitted admitted = plan(first);
-  EXPECT_THAT(init_names(admitted.pod), ElementsAre("early", "nccl-env-resolve"));
-  EXPECT_THAT(references(admitted.pod["spec"]["initContainers"][0]), IsEmpty());
-  EXPECT_EQ(told(admitted.pod, "early", "NCCL_IB_HCA"), "TooEarly");
-  EXPECT_EQ(told(admitted.pod, "early", "NCCL_IB_TIMEOUT"), "Policy");
-}
-
-TEST(EnvFile, ASecondReviewChangesNothing) {
-  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
-    const Admitted first =
-        plan(pod({container("c"), container("d")}, exposure == Exposure::Host), env_file(exposure));
-    EXPECT_EQ(plan(first.pod, env_file(exposure)).patch, "") << to_string(exposure);
-    EXPECT_EQ(plan(with_api_defaults(first.pod), env_file(exposure)).patch, "") << to_string(exposure);
-  }
+  made = plan(made).pod;
+  EXPECT_THAT(init_names(made), ElementsAre("early", "nccl-env-resolve", "fetch", "check"));
+  EXPECT_THAT(references(made["spec"]["initContainers"][0]), IsEmpty());
+  EXPECT_EQ(told(made, "early", "NCCL_IB_HCA"), "TooEarly");
+  EXPECT_EQ(told(made, "early", "NCCL_IB_TIMEOUT"), "Policy");
 }
 
 TEST(EnvFile, ConstantsAloneNeedNoInitContainer) {
@@ -160,42 +134,32 @@ TEST(EnvFile, ConstantsAloneNeedNoInitContainer) {
             (Json{env_literal("NCCL_SOCKET_IFNAME", "eth0"), env_literal("NCCL_IB_TIMEOUT", "22")}));
 }
 
-TEST(EnvFile, WhatTheUserSetsStays) {
-  const Admitted admitted = plan(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_7")})}));
-  const Json& main = admitted.pod["spec"]["containers"][0];
-  EXPECT_EQ(main["env"][0], env_literal("NCCL_IB_HCA", "mlx5_7"));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "UserSet");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
-}
-
-TEST(EnvFile, AContainerThatStartsSshdHasTheFileToo) {
-  const Admitted admitted = plan(running_sshd(pod({container("c")})));
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
-  EXPECT_THAT(references(admitted.pod["spec"]["containers"][0]), ::testing::SizeIs(3));
-}
-
-TEST(EnvFile, WhatEnvFromMayHoldComesByTheFile) {
+TEST(EnvFile, WhatEnvFromMayHoldComesByTheFileAndARankOfSshdHasBoth) {
   Json main = container("c");
   main["envFrom"] = {{{"configMapRef", {{"name", "x"}}}}};
-  const Admitted admitted = plan(pod({main}));
-  EXPECT_THAT(references(admitted.pod["spec"]["containers"][0]), IsEmpty());
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
+  const Json open = plan(pod({main})).pod;
+  EXPECT_EQ(told(open, "c", "NCCL_IB_HCA"), "File");
+  const Json with_sshd = plan(running_sshd(pod({container("c")}))).pod;
+  for (const auto& [made, count] : {std::pair(open, 0), std::pair(with_sshd, 3)}) {
+    EXPECT_TRUE(has_file(made["spec"]["containers"][0]));
+    EXPECT_THAT(references(made["spec"]["containers"][0]), ::testing::SizeIs(count));
+  }
 }
 
 TEST(EnvFile, ARuntimeThatMayKeepItsVolumesInsideGetsTheFile) {
-  for (const char* runtime : {"kata", "kata-qemu", "gvisor"}) {
+  for (const auto& [runtime, fallback, way] : {
+           std::tuple("kata", "RuntimeUnknown", "File"),
+           std::tuple("kata-qemu", "RuntimeUnknown", "File"),
+           std::tuple("gvisor", "RuntimeUnknown", "File"),
+           std::tuple("nvidia", "", "EnvFile"),
+       }) {
     Json before = pod({container("c")});
     before["spec"]["runtimeClassName"] = runtime;
-    const Admitted admitted = plan(before);
-    EXPECT_EQ(fallback_of(admitted.pod), "RuntimeUnknown") << runtime;
-    EXPECT_EQ(resolver_of(admitted.pod), nullptr);
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
-    EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+    const Json made = plan(before).pod;
+    EXPECT_EQ(fallback_of(made), fallback) << runtime;
+    EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), way) << runtime;
+    EXPECT_EQ(has_file(made["spec"]["containers"][0]), resolver_of(made) == nullptr) << runtime;
   }
-  Json nvidia = pod({container("c")});
-  nvidia["spec"]["runtimeClassName"] = "nvidia";
-  EXPECT_EQ(told(plan(nvidia).pod, "c", "NCCL_IB_HCA"), "EnvFile");
 }
 
 TEST(EnvFile, WithoutAnInitContainerTheFileTakesItsPlace) {
@@ -237,7 +201,6 @@ TEST(EnvFile, EntriesThatAnotherHookEmptiedArePlannedAnewByFile) {
     EXPECT_EQ(second.pod["spec"]["containers"][1]["env"][0], env_literal("EMPTY", "")) << "the user's own";
     EXPECT_TRUE(has_file(second.pod["spec"]["containers"][0]));
     EXPECT_EQ(told(second.pod, "c", "NCCL_IB_HCA"), "File");
-    EXPECT_EQ(plan(second.pod).patch, "") << "the pod stays as it is, whoever is asked again";
   }
 }
 
@@ -264,24 +227,24 @@ TEST(EnvFile, PodsOfTheOldFormAreTakenOver) {
 
 // Groups of other engines, whichever carrier.
 
-TEST(OtherReaders, WhatVllmWritesItselfIsLeftToIt) {
-  const Json named = env_literal("VLLM_NIC_SELECTION_VARS", "UCX_NET_DEVICES:1,NCCL_IB_HCA:1");
+TEST(OtherReaders, WhatVllmOrMooncakeWritesIsLeftToIt) {
+  const char* const kVllm = "VLLM_NIC_SELECTION_VARS";
   for (const bool by_env : {false, true}) {
     NcclPolicy policy = env_file();
     policy.deliver_env_file = by_env;
-    const Json made = plan(pod({container("c", {named})}), policy).pod;
-    EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), "UserSetGroup");
-    EXPECT_EQ(told(made, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
-    EXPECT_EQ(told(made, "c", "NCCL_IB_TIMEOUT"), "Policy");
-    const Json others = env_literal("VLLM_NIC_SELECTION_VARS", "UCX_NET_DEVICES:1,NCCL_IB_HCA_2");
-    EXPECT_NE(told(plan(pod({container("c", {others})}), policy).pod, "c", "NCCL_IB_HCA"), "UserSetGroup");
+    const auto of = [&](const char* name, const char* value, const char* variable) {
+      return told(plan(pod({container("c", {env_literal(name, value)})}), policy).pod, "c", variable);
+    };
+    const std::string way = by_env ? "EnvFile" : "File";
+    EXPECT_EQ(of(kVllm, "UCX_NET_DEVICES:1,NCCL_IB_HCA:1", "NCCL_IB_HCA"), "UserSetGroup");
+    EXPECT_EQ(of(kVllm, "UCX_NET_DEVICES:1,NCCL_IB_HCA:1", "NCCL_IB_GID_INDEX"), "UserSetGroup");
+    EXPECT_EQ(of(kVllm, "UCX_NET_DEVICES:1,NCCL_IB_HCA:1", "NCCL_IB_TIMEOUT"), "Policy");
+    EXPECT_EQ(of(kVllm, "UCX_NET_DEVICES:1,NCCL_IB_HCA_2", "NCCL_IB_HCA"), way);
+    EXPECT_EQ(of("MC_GID_INDEX", "3", "NCCL_IB_GID_INDEX"), "UserSetGroup");
+    if (by_env) {
+      EXPECT_EQ(of("MC_GID_INDEX", "3", "NCCL_IB_HCA"), way);
+    }
   }
-}
-
-TEST(OtherReaders, MooncakesOwnIndexIsNotOverridden) {
-  const Json made = plan(pod({container("c", {env_literal("MC_GID_INDEX", "3")})})).pod;
-  EXPECT_EQ(told(made, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
-  EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), "EnvFile");
 }
 
 TEST(OtherReaders, NoIndexIsPinnedBesidePortRecovery) {
