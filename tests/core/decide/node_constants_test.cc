@@ -6,9 +6,7 @@
 
 #include <random>
 
-#include "core/conf_pods.h"
-#include "nccl_env/core/decide/binding.h"
-#include "nccl_env/core/decide/start.h"
+#include "core/decide/decided.h"
 #include "support/golden.h"
 
 namespace nccl_env::tests::node_constants_test {
@@ -211,8 +209,6 @@ TEST(NodeConstants, ByLabelsAloneNeedNoFabric) {
   EXPECT_EQ(omitted(values, kQps), "AmbiguousFabric");
   policy.variants[1].when.node_labels = {{"shape", "a"}};
   EXPECT_EQ(omitted(constants(policy, table), kQps), "ConditionNotMet");
-  table.time = kNow - std::chrono::hours(4);
-  EXPECT_EQ(omitted(constants(policy, table), kQps), "StaleTable");
 }
 
 // Over sequences of states: a constant is the one that the label as it is now asks for, and none where the
@@ -246,23 +242,18 @@ TEST(NodeConstants, FollowTheLabelThroughEverySequenceOfStates) {
   }
 }
 
-TEST(NodeConstants, ANodeWithoutAFabricHasNone) {
+TEST(NodeConstants, ANodeWithoutATableHasNone) {
   EXPECT_EQ(omitted(settle_policy(by_layer(), "n", nullptr, {kNow}).constants, kQps), "NoTable");
   NodeFabric table = rails(4);
   table.time = kNow - std::chrono::hours(4);
   const NodeValues stale = constants(by_layer(), table);
   EXPECT_EQ(omitted(stale, kTc), "StaleTable");
   EXPECT_EQ(stale.deny->reason, Reason::StaleTable);
-  table = rails(2);
-  table.ports.push_back(ib_port("mlx5_8"));
-  EXPECT_EQ(omitted(constants(by_layer(), table), kQps), "AmbiguousFabric");
 }
 
 std::map<std::string, std::string> bound_env(const Json& before, const NcclPolicy& policy,
                                              const NodeFabric& table) {
-  const Admitted admitted = admit(before, policy);
-  const auto plan = plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, {kNow});
-  return nccl_environment(bind_to_node(admitted.pod, plan), 0);
+  return nccl_environment(bind_to_node(settled(before, policy).pod, binding_of(policy, &table)), 0);
 }
 
 TEST(NodeConstants, ReachPodsOfEveryExposure) {
@@ -287,24 +278,14 @@ TEST(NodeConstants, AUsersOwnValueWins) {
   EXPECT_EQ(reason_of(admit(before, by_layer()).plan, kQps), "UserSet");
 }
 
-TEST(NodeConstants, AdmittedAgainNothingChanges) {
-  for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
-    NcclPolicy policy = by_layer();
-    policy.env[kQps] = "2";
-    const Json once = admit(pod({container("c")}, false), policy, nullptr, options).pod;
-    EXPECT_EQ(admit(once, policy, nullptr, options).patch, "");
-    EXPECT_NE(admit(once, policy_for("rdma/hca", Exposure::SubInterface), nullptr, options).patch, "");
-  }
-}
-
 // A pod can be annotated before it is bound.
 TEST(NodeConstants, ABindingWritesWhatItHasNoValueFor) {
   const NodeFabric table = infiniband();
-  const auto plan = plan_binding(std::make_shared<const NcclPolicy>(by_layer()), "node-i", &table, {kNow});
-  EXPECT_EQ(plan.annotations.at("constant.nccl-env.io/NCCL_IB_TC"), "");
-  EXPECT_EQ(plan.annotations.at("constant.nccl-env.io/NCCL_IB_QPS_PER_CONNECTION"), "4");
-  EXPECT_THAT(plan.annotations.at("nccl-env.io/node"), HasSubstr(R"("NCCL_IB_TC":"ConditionNotMet")"));
-  EXPECT_FALSE(plan.annotations.contains("host.nccl-env.io/NCCL_IB_QPS_PER_CONNECTION"));
+  const auto written = binding_of(by_layer(), &table).annotations;
+  EXPECT_EQ(written.at("constant.nccl-env.io/NCCL_IB_TC"), "");
+  EXPECT_EQ(written.at("constant.nccl-env.io/NCCL_IB_QPS_PER_CONNECTION"), "4");
+  EXPECT_THAT(written.at("nccl-env.io/node"), HasSubstr(R"("NCCL_IB_TC":"ConditionNotMet")"));
+  EXPECT_FALSE(written.contains("host.nccl-env.io/NCCL_IB_QPS_PER_CONNECTION"));
 }
 
 // By file, and by the file that the pod writes itself.
@@ -312,27 +293,18 @@ TEST(NodeConstants, AreTheSameInEveryFile) {
   NcclPolicy policy = by_layer();
   policy.env = {{kQps, "2"}};
   for (const NodeFabric& table : {rails(4), infiniband()}) {
-    const auto plan = plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, {kNow});
+    const BindingPlan plan = binding_of(policy, &table);
     const std::string line = std::string(kQps) + "=" + (table.name == "node-i" ? "4" : "8") + "\n";
     for (const char* way : {"host", "hostnetwork", "subinterface", "podowned"})
       EXPECT_THAT(plan.annotations.at(std::string(way) + ".nccl-env.io/nccl.conf"), HasSubstr(line)) << way;
 
     // The pod sees two functions of another board, and does not ask itself what it is.
-    const Json pod_at_start =
-        bind_to_node(admit(pod({container("c")}, false), policy, nullptr, with_resolver()).pod, plan);
-    ConstantMap given;
-    for (const Json& entry : pod_at_start["spec"]["initContainers"][0]["env"]) {
-      if (!entry.contains("valueFrom")) continue;
-      const std::string path = entry["valueFrom"]["fieldRef"]["fieldPath"];
-      const std::string value =
-          pod_at_start["metadata"]["annotations"].value(path.substr(22, path.size() - 24), "");
-      if (!value.empty()) given.emplace(entry["name"].get<std::string>(), value);
-    }
     NodeFabric seen = rails(2);
     for (Port& port : seen.ports) port.board_id = "MT_other";
-    const Resolution resolution = resolve_in_pod(policy, seen, false, kNow, given);
-    for (const auto& [name, value] : plan.pod_owned.set) EXPECT_EQ(resolution.values.at(name), value) << name;
-    EXPECT_EQ(resolution.values.contains(kTc), plan.pod_owned.set.contains(kTc));
+    const Json waiting = admit(pod({container("c")}, false), policy, nullptr, with_resolver()).pod;
+    const auto found = written_by(bind_to_node(waiting, plan), seen);
+    for (const auto& [name, value] : plan.pod_owned.set) EXPECT_EQ(found.at(name), value) << name;
+    EXPECT_EQ(found.contains(kTc), plan.pod_owned.set.contains(kTc));
   }
 }
 
@@ -355,12 +327,9 @@ TEST(NodeConstants, AFamilyOfTheirsDecidesTheIndexWithThem) {
 TEST(NodeConstants, APodThatReadsThemAloneIsHeldBackForThemAlone) {
   NcclPolicy policy = by_layer();
   policy.resources = {{"rdma/hca", Exposure::PodOwned}};
-  ReviewParser parser;
-  const std::string text = admit(pod({container("c")}, false), policy).pod.dump();
-  const Result<Pod> admitted = parser.parse_pod(text);
-  ASSERT_TRUE(admitted.ok());
-  ASSERT_EQ(consumed_exposure(*admitted), Exposure::PodOwned);
-  const auto bound = plan_binding(std::make_shared<const NcclPolicy>(policy), "n", nullptr, {kNow});
+  EXPECT_EQ(of_parsed(admit(pod({container("c")}, false), policy).pod, consumed_exposure),
+            Exposure::PodOwned);
+  const BindingPlan bound = binding_of(policy, nullptr);
   EXPECT_EQ(values_of(bound, Exposure::PodOwned).deny->reason, Reason::NoTable);
   EXPECT_THAT(values_of(bound, Exposure::PodOwned).set, IsEmpty());
 }

@@ -4,13 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <random>
-#include <sstream>
 
-#include "core/conf_pods.h"
-#include "nccl_env/core/decide/binding.h"
+#include "core/decide/decided.h"
 #include "nccl_env/core/decide/node_constants.h"
-#include "nccl_env/core/decide/start.h"
-#include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env::tests::node_rules_test {
 namespace {
@@ -61,117 +57,87 @@ NcclPolicy two_shapes(Exposure exposure = Exposure::SubInterface) {
   return policy;
 }
 
-std::string annotation(const Json& pod, const std::string& field_path) {
-  return pod["metadata"]["annotations"].value(field_path.substr(22, field_path.size() - 24), "");
-}
-
-// The file that the pod's own init container writes, from its env.
-Values resolved(const Json& pod, const NodeFabric& seen) {
-  ConstantMap texts;
-  Result<NcclPolicy> policy = Error{"none"};
-  const Json& init = pod["spec"]["initContainers"][0];
-  for (const Json& entry : init["env"]) {
-    if (entry["name"] == "NCCL_ENV_POLICY") {
-      policy = parse_policy(Json::parse(entry["value"].get<std::string>()), {true});
-      continue;
-    }
-    const std::string text = annotation(pod, entry["valueFrom"]["fieldRef"]["fieldPath"]);
-    if (!text.empty()) texts.emplace(entry["name"].get<std::string>(), text);
-  }
-  EXPECT_TRUE(policy.ok());
-  const auto& args = init["args"];
-  const bool host_network = std::find(args.begin(), args.end(), "--host-network") != args.end();
-  const auto values = resolve_in_pod(*policy, seen, host_network, kNow, texts).values;
-  return {values.begin(), values.end()};
-}
-
 // Everything that NCCL reads in the pod's first container: its env, then the lines of its file.
 Values seen_by_nccl(const Json& pod, const NodeFabric& seen) {
-  Values values;
-  for (const auto& [name, value] : environment(pod, 0)) {
-    if (!value.empty()) values.emplace(name, value);
-  }
-  if (!init_names(pod).empty()) {
-    for (const auto& line : resolved(pod, seen)) values.insert(line);
-    return values;
-  }
-  for (const Json& volume : pod["spec"].value("volumes", Json::array())) {
-    if (!volume.contains("downwardAPI")) continue;
-    std::istringstream text(annotation(pod, volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"]));
-    for (std::string line; std::getline(text, line);)
-      values.emplace(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
-  }
+  Values values = nccl_environment(pod, 0);
+  std::erase_if(values, [](const auto& value) { return value.second.empty(); });
+  if (!init_names(pod).empty()) values.merge(written_by(pod, seen));
   return values;
-}
-
-BindingPlan binding(const NcclPolicy& policy, const NodeFabric* table) {
-  return plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", table, {kNow});
 }
 
 Values on_node(const NcclPolicy& policy, const NodeFabric* table, bool host_network,
                const PlanOptions& options = {}, const NcclPolicy* at_binding = nullptr) {
-  const Json admitted = admit(pod({container("c")}, host_network), policy, nullptr, options).pod;
+  const Json admitted = settled(pod({container("c")}, host_network), policy, options).pod;
   NodeFabric seen = table ? *table : rails(4);
   seen.node_labels.reset();  // a pod does not see them
-  return seen_by_nccl(bind_to_node(admitted, binding(at_binding ? *at_binding : policy, table)), seen);
+  return seen_by_nccl(bind_to_node(admitted, binding_of(at_binding ? *at_binding : policy, table)), seen);
 }
 
-std::string reason(const NodeValues& values, const std::string& name) {
-  for (const Value& omission : values.omitted) {
-    if (omission.name == name) return std::string(to_string(*omission.reason)) + ": " + omission.detail;
-  }
-  return {};
+std::string why(const NodeValues& values, const std::string& name) {
+  const Value* omission = values.omission(name);
+  return omission ? std::string(to_string(*omission->reason)) + ": " + omission->detail : "";
 }
 
+// A pod that looks for itself is told by its node: it has no labels, and sees ports of all shapes.
 TEST(NodeRules, TheFabricIsThatOfTheFirstVariantThatHolds) {
-  const NcclPolicy policy = two_shapes(Exposure::Host);
-  for (const auto& [value, list] : {std::pair("a", "=mlx5_1,mlx5_2"), std::pair("b", "=mlx5_3,mlx5_4"),
-                                    std::pair("c", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4")}) {
-    const NodeFabric table = node_of(value);
-    EXPECT_EQ(on_node(policy, &table, true)[kHca], list);
-    EXPECT_EQ(on_node(policy, &table, false)[kHca], list);
+  NodeFabric table = node_of("");
+  for (const auto& [value, list] : {
+           std::pair(std::optional<std::string>("a"), "=mlx5_1,mlx5_2"),
+           std::pair(std::optional<std::string>("b"), "=mlx5_3,mlx5_4"),
+           std::pair(std::optional<std::string>("c"), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"),
+           std::pair(std::optional<std::string>(), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"),  // known not to be there
+       }) {
+    SCOPED_TRACE(value.value_or("no label"));
+    table.node_labels->front().value = value;
+    EXPECT_EQ(on_node(two_shapes(Exposure::Host), &table, true)[kHca], list);
+    EXPECT_EQ(on_node(two_shapes(Exposure::Host), &table, false)[kHca], list);
+    for (const Exposure exposure : {Exposure::SubInterface, Exposure::PodOwned})
+      EXPECT_EQ(on_node(two_shapes(exposure), &table, false, with_resolver())[kHca], list);
   }
-  const NodeFabric table = node_of("b");
-  EXPECT_EQ(binding(policy, &table).host.why.at(kHca),
+  table.node_labels->front().value = "b";
+  EXPECT_EQ(binding_of(two_shapes(Exposure::Host), &table).host.why.at(kHca),
             "fabric of variants[1]: label shape \"b\"; not variants[0]: label shape is \"b\", not a");
 }
 
 // hostNetwork pods have an interface of the node, which the table checks; others one of their own.
 TEST(NodeRules, TheInterfaceIsThatOfThePodsNetwork) {
-  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
-    const NcclPolicy policy = two_shapes(exposure);
-    NodeFabric table = node_of("a");
-    EXPECT_EQ(on_node(policy, &table, true)[kInterface], "ens1");
-    EXPECT_EQ(on_node(policy, &table, false)[kInterface], "ens1");
-    table.interfaces->pop_back();
-    EXPECT_FALSE(on_node(policy, &table, true).contains(kInterface)) << "the node has none of that name";
-    EXPECT_EQ(on_node(policy, &table, false)[kInterface], "ens1") << "the pod may have one";
-    table = node_of("b");
-    EXPECT_EQ(on_node(policy, &table, true)[kInterface], "=bond0");
-    EXPECT_FALSE(on_node(policy, &table, false).contains(kInterface)) << "the node's is not the pod's";
-    table = node_of("c");
-    EXPECT_FALSE(on_node(policy, &table, true).contains(kInterface));
-    EXPECT_FALSE(on_node(policy, &table, false).contains(kInterface));
+  struct Row {
+    const char* value;
+    bool there;  // on the node; the pod may have one all the same
+    const char *host_network, *own;
+  };
+  for (const Row& row : {Row{"a", true, "ens1", "ens1"}, Row{"a", false, "", "ens1"},
+                         Row{"b", true, "=bond0", ""}, Row{"c", true, "", ""}}) {
+    NodeFabric table = node_of(row.value);
+    if (!row.there) table.interfaces->pop_back();
+    for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+      for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
+        SCOPED_TRACE(row.value + std::string(to_string(exposure)));
+        EXPECT_EQ(on_node(two_shapes(exposure), &table, true, options)[kInterface], row.host_network);
+        if (options.resolver && !row.there) continue;  // the pod sees that it has none
+        EXPECT_EQ(on_node(two_shapes(exposure), &table, false, options)[kInterface], row.own);
+      }
+    }
   }
 }
 
 TEST(NodeRules, WhyThereIsNoInterfaceIsTold) {
   const NcclPolicy policy = two_shapes(Exposure::Host);
   NodeFabric table = node_of("c");
-  BindingPlan plan = binding(policy, &table);
-  EXPECT_THAT(reason(plan.host, kInterface), HasSubstr("ConditionNotMet: node-a: not variants[0]"));
-  EXPECT_EQ(reason(plan.pod_owned, kInterface), reason(plan.host, kInterface));
+  BindingPlan plan = binding_of(policy, &table);
+  EXPECT_THAT(why(plan.host, kInterface), HasSubstr("ConditionNotMet: node-a: not variants[0]"));
+  EXPECT_EQ(why(plan.pod_owned, kInterface), why(plan.host, kInterface));
   table = node_of("b");
-  plan = binding(policy, &table);
-  EXPECT_EQ(reason(plan.host, kInterface), "");
-  EXPECT_THAT(reason(values_for(plan, Exposure::Host, false), kInterface), HasSubstr("OmittedByPolicy"));
+  plan = binding_of(policy, &table);
+  EXPECT_EQ(why(plan.host, kInterface), "");
+  EXPECT_THAT(why(values_for(plan, Exposure::Host, false), kInterface), HasSubstr("OmittedByPolicy"));
   EXPECT_THAT(plan.annotations.at("nccl-env.io/node"),
               HasSubstr(R"("ownNetwork":{"NCCL_SOCKET_IFNAME":"OmittedByPolicy"})"));
   table = node_of("a");
   table.interfaces->pop_back();
-  plan = binding(policy, &table);
-  EXPECT_THAT(reason(plan.host, kInterface), HasSubstr("InterfaceAbsent"));
-  EXPECT_EQ(reason(values_for(plan, Exposure::Host, false), kInterface), "");
+  plan = binding_of(policy, &table);
+  EXPECT_THAT(why(plan.host, kInterface), HasSubstr("InterfaceAbsent"));
+  EXPECT_EQ(why(values_for(plan, Exposure::Host, false), kInterface), "");
 }
 
 TEST(NodeRules, ALabelThatIsNotKnownLeavesOutWhatDependsOnIt) {
@@ -184,24 +150,17 @@ TEST(NodeRules, ALabelThatIsNotKnownLeavesOutWhatDependsOnIt) {
   table.node_labels.reset();
   for (const bool some : {false, true}) {
     if (some) table.node_labels = {NodeLabel{"zone", "a"}};
-    const BindingPlan plan = binding(policy, &table);
+    const BindingPlan plan = binding_of(policy, &table);
     for (const char* name : {kHca, kGid, kInterface, kTc})
-      EXPECT_THAT(reason(plan.host, name), HasSubstr("ConditionUnknown: node-a: variants[0]: its ")) << name;
+      EXPECT_THAT(why(plan.host, name), HasSubstr("ConditionUnknown: node-a: variants[0]: its ")) << name;
     EXPECT_THAT(plan.host.set, IsEmpty());
     for (const NodeValues* values : {&plan.host, &plan.sub_interface, &plan.pod_owned})
       EXPECT_EQ(values->deny->reason, Reason::ConditionUnknown);
     EXPECT_THAT(on_node(policy, &table, true), IsEmpty());
     EXPECT_THAT(on_node(policy, &table, false, with_resolver()), IsEmpty());
   }
-  EXPECT_EQ(binding(policy, nullptr).pod_owned.deny->reason, Reason::NoTable);
+  EXPECT_EQ(binding_of(policy, nullptr).pod_owned.deny->reason, Reason::NoTable);
   EXPECT_THAT(on_node(policy, nullptr, false), IsEmpty());
-}
-
-// A label that is known not to be there, or another one, is an answer.
-TEST(NodeRules, ANodeWithoutTheLabelHasThePolicysOwn) {
-  NodeFabric table = node_of("a");
-  table.node_labels->front().value.reset();
-  EXPECT_EQ(on_node(two_shapes(Exposure::Host), &table, true)[kHca], "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
 }
 
 TEST(NodeRules, OtherConditionsAreAskedOfTheFabricThatHolds) {
@@ -217,17 +176,6 @@ TEST(NodeRules, OtherConditionsAreAskedOfTheFabricThatHolds) {
   table.node_labels->front().value = "c";
   for (Port& port : table.ports) port.board_id = "MT_0000000838";
   EXPECT_EQ(on_node(policy, &table, true)[kInterface], "bond0");
-}
-
-// The pod is told by its node: it has no labels, and sees ports of all shapes.
-TEST(NodeRules, APodThatLooksForItselfIsTold) {
-  for (const Exposure exposure : {Exposure::SubInterface, Exposure::PodOwned}) {
-    for (const auto& [value, list] : {std::pair("a", "=mlx5_1,mlx5_2"), std::pair("b", "=mlx5_3,mlx5_4"),
-                                      std::pair("c", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4")}) {
-      const NodeFabric table = node_of(value);
-      EXPECT_EQ(on_node(two_shapes(exposure), &table, false, with_resolver())[kHca], list);
-    }
-  }
 }
 
 TEST(NodeRules, APodThatIsNotToldGuessesNothing) {
@@ -250,24 +198,6 @@ TEST(NodeRules, APodThatIsNotToldGuessesNothing) {
   EXPECT_FALSE(without.values.contains(kInterface));
 }
 
-TEST(NodeRules, EveryFileHasThem) {
-  NcclPolicy policy = two_shapes();
-  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
-    policy.resources = {{"rdma/hca", exposure}};
-    for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
-      const NodeFabric table = node_of("a");
-      const Values own = on_node(policy, &table, false, options);
-      EXPECT_EQ(own.at(kInterface), "ens1");
-      const bool known = exposure != Exposure::PodOwned || options.resolver;
-      EXPECT_EQ(own.contains(kHca) ? own.at(kHca) : "", known ? "=mlx5_1,mlx5_2" : "");
-      EXPECT_EQ(on_node(policy, &table, true, options).at(kInterface), "ens1");
-      const NodeFabric other = node_of("b");
-      EXPECT_FALSE(on_node(policy, &other, false, options).contains(kInterface));
-      EXPECT_EQ(on_node(policy, &other, true, options).at(kInterface), "=bond0");
-    }
-  }
-}
-
 // The table's labels of the Binding count, and the policy may be another by then.
 TEST(NodeRules, NothingOfTheTimeOfCreationCounts) {
   const NcclPolicy policy = two_shapes(Exposure::Host);
@@ -275,7 +205,7 @@ TEST(NodeRules, NothingOfTheTimeOfCreationCounts) {
     const Json admitted = admit(pod({container("c")}, host_network), policy).pod;
     NodeFabric table = node_of("a");
     const auto list = [&] {
-      return nccl_environment(bind_to_node(admitted, binding(policy, &table)), 0)[kHca];
+      return nccl_environment(bind_to_node(admitted, binding_of(policy, &table)), 0)[kHca];
     };
     EXPECT_EQ(list(), "=mlx5_1,mlx5_2");
     table.node_labels->front().value = "b";  // edited before the Binding
@@ -298,29 +228,17 @@ TEST(NodeRules, NothingOfTheTimeOfCreationCounts) {
   EXPECT_EQ(on_node(two_shapes(), &table, false, with_resolver(), &turned)[kHca], "=mlx5_1,mlx5_2");
 }
 
-TEST(NodeRules, AdmittedAgainNothingChanges) {
-  for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
-    NcclPolicy policy = two_shapes();
-    const Json once = admit(pod({container("c")}, false), policy, nullptr, options).pod;
-    EXPECT_EQ(admit(once, policy, nullptr, options).patch, "");
-    policy.variants.clear();
-    EXPECT_NE(admit(once, policy, nullptr, options).patch, "");
-  }
-}
-
-TEST(NodeRules, AUsersOwnInterfaceWins) {
-  const Json before = pod({container("c", {env_literal(kInterface, "eth9")})}, false);
-  EXPECT_EQ(reason_of(admit(before, two_shapes()).plan, kInterface), "UserSet");
-}
-
 // Decided before the node is known: an index is looked for unless no shape has use for one.
 TEST(NodeRules, InfiniBandIsSoOnlyWhereAllShapesAre) {
   NcclPolicy policy = two_shapes(Exposure::Host);
   policy.fabric.link_layer = LinkLayer::InfiniBand;
-  const Json before = pod({container("c")});
-  EXPECT_EQ(reason_of(admit(before, policy).plan, kGid), "");
-  for (PolicyVariant& variant : policy.variants) variant.fabric->link_layer = LinkLayer::InfiniBand;
-  EXPECT_EQ(reason_of(admit(before, policy).plan, kGid), "InfiniBand");
+  NcclPolicy all = policy;
+  for (PolicyVariant& variant : all.variants) variant.fabric->link_layer = LinkLayer::InfiniBand;
+  for (const bool host_network : {true, false}) {
+    const Json before = pod({container("c")}, host_network);
+    EXPECT_EQ(reason_of(admit(before, policy).plan, kGid), "");
+    EXPECT_EQ(reason_of(admit(before, all).plan, kGid), "InfiniBand");
+  }
 }
 
 TEST(NodeRules, APodHasTheRailsOfEveryShape) {
@@ -338,15 +256,14 @@ TEST(NodeRules, APodHasTheRailsOfEveryShape) {
 TEST(NodeRules, APodThatLooksForItselfIsHeldBackForThem) {
   NcclPolicy policy = two_shapes(Exposure::PodOwned);
   for (PolicyVariant& variant : policy.variants) variant.socket_interface.reset();
-  const std::string text = admit(pod({container("c")}, false), policy, nullptr, with_resolver()).pod.dump();
-  ReviewParser parser;
-  const Result<Pod> admitted = parser.parse_pod(text);
-  ASSERT_TRUE(admitted.ok());
-  EXPECT_TRUE(waits_for_binding(*admitted));
-  ASSERT_EQ(consumed_exposure(*admitted), Exposure::PodOwned);
-  EXPECT_EQ(values_of(binding(policy, nullptr), Exposure::PodOwned).deny->reason, Reason::NoTable);
+  of_parsed(admit(pod({container("c")}, false), policy, nullptr, with_resolver()).pod,
+            [](const Pod& admitted) {
+              EXPECT_TRUE(waits_for_binding(admitted));
+              EXPECT_EQ(consumed_exposure(admitted), Exposure::PodOwned);
+            });
+  EXPECT_EQ(values_of(binding_of(policy, nullptr), Exposure::PodOwned).deny->reason, Reason::NoTable);
   const NodeFabric table = node_of("a");
-  EXPECT_EQ(values_of(binding(policy, &table), Exposure::PodOwned).deny, std::nullopt);
+  EXPECT_EQ(values_of(binding_of(policy, &table), Exposure::PodOwned).deny, std::nullopt);
 }
 
 // Returns a rule for some of the rails, by chance.

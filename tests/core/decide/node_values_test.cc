@@ -2,9 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/builders.h"
-#include "core/pods.h"
-#include "nccl_env/core/decide/binding.h"
+#include "core/decide/decided.h"
 #include "nccl_env/core/decide/node_values.h"
 
 namespace nccl_env::tests::node_values_test {
@@ -18,19 +16,12 @@ NodeValues values(const NcclPolicy& policy, const NodeFabric* table, Exposure ex
   return node_values(policy, "node-a", table, exposure, context);
 }
 
-std::string reason(const NodeValues& values, std::string_view name) {
-  for (const Value& omission : values.omitted) {
-    if (omission.name == name) return std::string(to_string(*omission.reason));
-  }
-  return {};
-}
-
 TEST(NodeValues, WithoutATable) {
   NcclPolicy policy = policy_for("rdma/*");
   policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
   const NodeValues none = values(policy, nullptr);
-  EXPECT_EQ(reason(none, "NCCL_IB_HCA"), "NoTable");
-  EXPECT_EQ(reason(none, "NCCL_IB_GID_INDEX"), "NoTable");
+  EXPECT_EQ(reason_of(none, "NCCL_IB_HCA"), "NoTable");
+  EXPECT_EQ(reason_of(none, "NCCL_IB_GID_INDEX"), "NoTable");
   EXPECT_EQ(none.deny->reason, Reason::NoTable);
   EXPECT_THAT(none.set, UnorderedElementsAre(Pair("NCCL_SOCKET_IFNAME", "eth0")));
 }
@@ -42,13 +33,14 @@ TEST(NodeValues, AStaleTableCountsAsNone) {
   const NodeValues fresh = values(policy, &table);
   EXPECT_EQ(fresh.set.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
   EXPECT_EQ(fresh.valid_until, kNow + std::chrono::seconds(1));
-  EXPECT_EQ(reason(values(policy, &table, Exposure::Host, {kNow + std::chrono::seconds(1)}), "NCCL_IB_HCA"),
-            "StaleTable");
+  EXPECT_EQ(
+      reason_of(values(policy, &table, Exposure::Host, {kNow + std::chrono::seconds(1)}), "NCCL_IB_HCA"),
+      "StaleTable");
   table.time = kNow + std::chrono::minutes(5);
-  EXPECT_EQ(reason(values(policy, &table), "NCCL_IB_HCA"), "") << "clocks differ a little";
+  EXPECT_EQ(reason_of(values(policy, &table), "NCCL_IB_HCA"), "") << "clocks differ a little";
   *table.time += std::chrono::seconds(1);
   const NodeValues ahead = values(policy, &table);
-  EXPECT_EQ(reason(ahead, "NCCL_IB_HCA"), "StaleTable");
+  EXPECT_EQ(reason_of(ahead, "NCCL_IB_HCA"), "StaleTable");
   EXPECT_EQ(ahead.valid_until, kNow + std::chrono::seconds(1)) << "and then it counts";
   table.time = kNow - std::chrono::hours(3);
   EXPECT_EQ(
@@ -62,27 +54,26 @@ TEST(NodeValues, AStaleTableCountsAsNone) {
 }
 
 TEST(NodeValues, WhereNoIndexIsPinnedNothingIsWritten) {
-  NcclPolicy policy = policy_for("rdma/*");
   const NodeFabric table = rails(2);
   NodeFabric infiniband;
   infiniband.ports = {ib_port("mlx5_0")};
-  for (const NcclVersion& version : {NcclVersion{2, 20, 5}, NcclVersion{2, 21, 5}}) {
+  NcclPolicy policy = policy_for("rdma/*");
+  for (const auto& [version, index, reason] : {std::tuple(NcclVersion{2, 20, 5}, "3", ""),
+                                               std::tuple(NcclVersion{2, 21, 5}, "", "OmittedByPolicy")}) {
     policy.min_nccl = version;
     EXPECT_FALSE(values(policy, nullptr).set.contains("NCCL_IB_GID_INDEX"));
-    EXPECT_EQ(reason(values(policy, nullptr), "NCCL_IB_GID_INDEX"), "NoTable");
+    EXPECT_EQ(reason_of(values(policy, nullptr), "NCCL_IB_GID_INDEX"), "NoTable");
     EXPECT_FALSE(values(policy, &infiniband).set.contains("NCCL_IB_GID_INDEX"));
+    EXPECT_EQ(values(policy, &table).set["NCCL_IB_GID_INDEX"], index);
+    EXPECT_EQ(reason_of(values(policy, &table), "NCCL_IB_GID_INDEX"), reason);
   }
-  EXPECT_FALSE(values(policy, &table).set.contains("NCCL_IB_GID_INDEX"));
-  EXPECT_EQ(reason(values(policy, &table), "NCCL_IB_GID_INDEX"), "OmittedByPolicy");
-  policy.min_nccl = NcclVersion{2, 20, 5};
-  EXPECT_EQ(values(policy, &table).set.at("NCCL_IB_GID_INDEX"), "3");
 }
 
 TEST(NodeValues, AnUnstableIndexIsDecidedAnewWhenItsDayIsOver) {
   NodeFabric table = rails(2);
   table.ports[0].gids->back().index_since = kNow - std::chrono::hours(1);
   const NodeValues moved = values(policy_for("rdma/*"), &table);
-  EXPECT_EQ(reason(moved, "NCCL_IB_GID_INDEX"), "GidUnstable");
+  EXPECT_EQ(reason_of(moved, "NCCL_IB_GID_INDEX"), "GidUnstable");
   EXPECT_EQ(moved.set.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
   EXPECT_FALSE(moved.deny);
   EXPECT_EQ(moved.valid_until, kNow + std::chrono::hours(23));
@@ -100,16 +91,12 @@ TEST(NodeValues, APartitionIsItsIndexInBothExposures) {
   policy.partition_key = 0x8001;
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface})
     EXPECT_EQ(values(policy, &table, exposure).set.at("NCCL_IB_PKEY"), "2");
-  EXPECT_EQ(reason(values(policy, nullptr), "NCCL_IB_PKEY"), "NoTable");
+  EXPECT_EQ(reason_of(values(policy, nullptr), "NCCL_IB_PKEY"), "NoTable");
   table.ports[1].pkeys->back().index = 3;
   const NodeValues apart = values(policy, &table);
-  EXPECT_EQ(reason(apart, "NCCL_IB_PKEY"), "PKeyNotUniform");
+  EXPECT_EQ(reason_of(apart, "NCCL_IB_PKEY"), "PKeyNotUniform");
   EXPECT_TRUE(apart.set.contains("NCCL_IB_HCA"));
   EXPECT_FALSE(apart.deny);
-  table.ports[1].pkeys.reset();
-  EXPECT_EQ(reason(values(policy, &table), "NCCL_IB_PKEY"), "PKeyUnknown");
-  table.ports[1] = table.ports[0];
-  table.ports[1].hca = "mlx5_1";
   table.ports[1].state = PortState::Down;
   EXPECT_EQ(values(policy, &table).set.at("NCCL_IB_PKEY"), "2") << "the ports that are listed count";
   policy.fabric.link_layer = LinkLayer::Ethernet;
@@ -120,7 +107,7 @@ TEST(NodeValues, ExclusiveNodesOfferNothingToSubInterfacePods) {
   NodeFabric table = rails(2);
   table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
   const NcclPolicy policy = policy_for("rdma/*");
-  EXPECT_EQ(reason(values(policy, &table, Exposure::SubInterface), "NCCL_IB_HCA"), "PodOwnsDevices");
+  EXPECT_EQ(reason_of(values(policy, &table, Exposure::SubInterface), "NCCL_IB_HCA"), "PodOwnsDevices");
   EXPECT_EQ(values(policy, &table).set.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
 }
 
@@ -128,7 +115,7 @@ TEST(NodeValues, SocketInterfaceFromTheNode) {
   NodeFabric table = rails(2);
   NcclPolicy policy = policy_for("rdma/*");
   policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
-  EXPECT_EQ(reason(values(policy, &table), "NCCL_SOCKET_IFNAME"), "NodeInterfaceUnknown");
+  EXPECT_EQ(reason_of(values(policy, &table), "NCCL_SOCKET_IFNAME"), "NodeInterfaceUnknown");
   table.node_interface = "bond0";
   EXPECT_EQ(values(policy, &table).set.at("NCCL_SOCKET_IFNAME"), "=bond0");
   EXPECT_FALSE(values(policy, &table, Exposure::SubInterface).set.contains("NCCL_SOCKET_IFNAME"));
@@ -138,26 +125,26 @@ TEST(NodeValues, ALiteralInterfaceMustBeUpWhereInterfacesAreKnown) {
   NodeFabric table = rails(2);
   NcclPolicy policy = policy_for("rdma/*");
   policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
-  table.interfaces = {{interface("eth1", "25.11.1.2", 24), interface("eth2", "25.11.2.2", 24)}};
-  EXPECT_EQ(reason(values(policy, &table), "NCCL_SOCKET_IFNAME"), "InterfaceAbsent");
-  table.interfaces->push_back(interface("eth0", "10.0.0.1", 24, false));
-  EXPECT_EQ(reason(values(policy, &table), "NCCL_SOCKET_IFNAME"), "InterfaceAbsent");
-  table.interfaces->back().up = true;
-  EXPECT_EQ(values(policy, &table).set.at("NCCL_SOCKET_IFNAME"), "eth0");
+  for (const auto& [name, up] :
+       {std::pair("eth1", true), std::pair("eth0", false), std::pair("eth0", true)}) {
+    table.interfaces = {{interface(name, "10.0.0.1", 24, up)}};
+    const bool there = up && *(name + 3) == '0';
+    EXPECT_EQ(reason_of(values(policy, &table), "NCCL_SOCKET_IFNAME"), there ? "" : "InterfaceAbsent");
+    EXPECT_EQ(values(policy, &table).set["NCCL_SOCKET_IFNAME"], there ? "eth0" : "");
+  }
 }
 
 TEST(NodeValues, IPv6OnlyRailsBesideAnIPv4ManagementNic) {
-  NodeFabric table = rails(4);
-  for (std::size_t i = 0; i < 4; ++i) {
-    table.ports[i].gids =
-        std::vector<GidRow>{row(1, gid("fe80::1"), GidType::RoCEv2, "eth1"),
-                            row(5, gid("fd00::" + std::to_string(i + 1)), GidType::RoCEv2, "eth1")};
+  NodeFabric table = rails(2);
+  for (Port& port : table.ports) {
+    port.gids = std::vector<GidRow>{row(1, gid("fe80::1"), GidType::RoCEv2, "eth1"),
+                                    row(5, gid("fd00::" + port.hca.substr(5)), GidType::RoCEv2, "eth1")};
   }
   table.ports.insert(table.ports.begin(), roce_port("mlx5_0", "eth0", "10.0.0.4"));
   table.node_interface = "eth0";
   EXPECT_THAT(values(policy_for("rdma/*"), &table).set,
-              UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"),
-                                   Pair("NCCL_IB_GID_INDEX", "5"), Pair("NCCL_IB_ADDR_FAMILY", "AF_INET6")));
+              UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1,mlx5_2"), Pair("NCCL_IB_GID_INDEX", "5"),
+                                   Pair("NCCL_IB_ADDR_FAMILY", "AF_INET6")));
 }
 
 TEST(NodeValues, AnHcaListOfThePolicyDecidesWhichRowsCount) {
@@ -167,7 +154,7 @@ TEST(NodeValues, AnHcaListOfThePolicyDecidesWhichRowsCount) {
   policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
   EXPECT_THAT(values(policy, &table).set, UnorderedElementsAre(Pair("NCCL_IB_GID_INDEX", "3")));
   policy.hca = {HcaRule::Kind::Omit, ""};
-  EXPECT_EQ(reason(values(policy, &table), "NCCL_IB_GID_INDEX"), "GidNotUniform");
+  EXPECT_EQ(reason_of(values(policy, &table), "NCCL_IB_GID_INDEX"), "GidNotUniform");
 }
 
 TEST(NodeValues, OnlyReasonsOfTheClosedListDeny) {
@@ -180,8 +167,7 @@ TEST(NodeValues, OnlyReasonsOfTheClosedListDeny) {
 
 TEST(Binding, WritesTheValuesOfBothExposures) {
   const NodeFabric table = rails(2);
-  const BindingPlan plan =
-      plan_binding(std::make_shared<const NcclPolicy>(policy_for("rdma/*")), "node-a", &table, {kNow});
+  const BindingPlan plan = binding_of(policy_for("rdma/*"), &table);
   EXPECT_THAT(
       plan.annotations,
       UnorderedElementsAre(
@@ -204,10 +190,8 @@ TEST(Binding, WritesTheValuesOfBothExposures) {
 }
 
 TEST(Binding, SaysWhyAValueIsMissing) {
-  const BindingPlan plan =
-      plan_binding(std::make_shared<const NcclPolicy>(policy_for("rdma/*")), "node-a", nullptr, {kNow});
-  EXPECT_EQ(Json::parse(plan.annotations.at("nccl-env.io/node"))["omitted"]["host"]["NCCL_IB_HCA"],
-            "NoTable");
+  const std::string node = binding_of(policy_for("rdma/*"), nullptr).annotations.at("nccl-env.io/node");
+  EXPECT_EQ(Json::parse(node)["omitted"]["host"]["NCCL_IB_HCA"], "NoTable");
 }
 
 TEST(Binding, StaysUnderEightKiB) {
@@ -216,8 +200,7 @@ TEST(Binding, StaysUnderEightKiB) {
     const std::string name = std::string(60, 'x') + "_" + std::to_string(i);
     table.ports.push_back(ib_port(name));
   }
-  const BindingPlan plan =
-      plan_binding(std::make_shared<const NcclPolicy>(policy_for("rdma/*")), "node-a", &table, {kNow});
+  const BindingPlan plan = binding_of(policy_for("rdma/*"), &table);
   std::size_t bytes = 0;
   for (const auto& [key, value] : plan.annotations) bytes += key.size() + value.size();
   EXPECT_GT(bytes, 4000u);
@@ -226,16 +209,16 @@ TEST(Binding, StaysUnderEightKiB) {
 
 TEST(Binding, PatchFormsForAbsentAndPresentAnnotations) {
   const NodeFabric table = rails(1);
-  const BindingPlan plan =
-      plan_binding(std::make_shared<const NcclPolicy>(policy_for("rdma/*")), "node-a", &table, {kNow});
-  for (
-      const char* metadata :
-      {R"({})", R"({"annotations":null})", R"({"annotations":{}})",
-       R"({"annotations":{"a/b~c":"d","host.nccl-env.io/NCCL_IB_HCA":"=old","host.nccl-env.io/NCCL_IB_ADDR_FAMILY":"AF_INET6"}})"}) {
+  const BindingPlan plan = binding_of(policy_for("rdma/*"), &table);
+  const Json others = {{"a/b~c", "d"},
+                       {"host.nccl-env.io/NCCL_IB_HCA", "=old"},
+                       {"host.nccl-env.io/NCCL_IB_ADDR_FAMILY", "AF_INET6"}};
+  for (const Json& metadata : {Json::object(), Json{{"annotations", nullptr}},
+                               Json{{"annotations", Json::object()}}, Json{{"annotations", others}}}) {
     Json review = Json::parse(
         R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE",
         "namespace":"ml","resource":{"group":"","version":"v1","resource":"pods"},"subResource":"binding"}})");
-    review["request"]["object"] = {{"metadata", Json::parse(metadata)}, {"target", {{"name", "node-a"}}}};
+    review["request"]["object"] = {{"metadata", metadata}, {"target", {{"name", "node-a"}}}};
     ReviewParser parser;
     const std::string text = review.dump();
     const auto parsed = parser.parse_review(text);
@@ -245,8 +228,7 @@ TEST(Binding, PatchFormsForAbsentAndPresentAnnotations) {
     const Json& annotations = after["metadata"]["annotations"];
     EXPECT_EQ(annotations["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
     EXPECT_EQ(annotations["host.nccl-env.io/NCCL_IB_ADDR_FAMILY"], "");
-    EXPECT_EQ(annotations.size(),
-              plan.annotations.size() + (std::string(metadata).find("a/b") != std::string::npos));
+    EXPECT_EQ(annotations.size(), plan.annotations.size() + annotations.contains("a/b~c"));
   }
 }
 

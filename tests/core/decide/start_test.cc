@@ -8,10 +8,7 @@
 namespace nccl_env::start_test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 using tests::kNow;
 
 // A pod with a macvlan on each of two HCAs: of their tables only its own rows are there.
@@ -29,85 +26,60 @@ NodeFabric pod() {
   return table;
 }
 
-std::vector<std::pair<std::string, Reason>> omitted(const Resolution& resolution) {
-  std::vector<std::pair<std::string, Reason>> found;
-  for (const Value& omission : resolution.omitted) found.emplace_back(omission.name, *omission.reason);
-  return found;
+// "NCCL_IB_HCA==mlx5_1 NCCL_SOCKET_IFNAME: InterfaceAbsent"
+std::string said(const Resolution& resolution) {
+  std::string text;
+  for (const auto& [name, value] : resolution.values) text += " " + name + "=" + value;
+  for (const Value& one : resolution.omitted)
+    text += " " + one.name + ": " + std::string(to_string(*one.reason));
+  return text.empty() ? text : text.substr(1);
 }
 
 TEST(Resolve, WhatThePodItselfShows) {
-  const Resolution resolution = resolve_in_pod(tests::policy_for("rdma/hca"), pod(), false, kNow);
-  EXPECT_THAT(resolution.values,
-              ElementsAre(Pair("NCCL_IB_GID_INDEX", "7"), Pair("NCCL_IB_HCA", "=mlx5_1,mlx5_2")));
-  EXPECT_THAT(resolution.omitted, IsEmpty());
-  EXPECT_TRUE(resolution.complete);
-}
-
-TEST(Resolve, NothingCertainGivesNothing) {
-  NodeFabric table = pod();
-  for (Port& port : table.ports) port.gids->clear();  // no address of the pod on any HCA
-  const Resolution resolution = resolve_in_pod(tests::policy_for("rdma/hca"), table, false, kNow);
-  EXPECT_THAT(resolution.values, IsEmpty());
-  EXPECT_THAT(omitted(resolution), UnorderedElementsAre(Pair("NCCL_IB_HCA", Reason::NoFabricPort),
-                                                        Pair("NCCL_IB_GID_INDEX", Reason::NoFabricPort)));
-  EXPECT_FALSE(resolution.complete);
-}
-
-TEST(Resolve, InfiniBandNeedsNoIndexAndIsComplete) {
-  NodeFabric table;
-  table.ports = {tests::ib_port("mlx5_0"), tests::ib_port("mlx5_1")};
-  const Resolution resolution = resolve_in_pod(tests::policy_for("rdma/hca"), table, false, kNow);
-  EXPECT_THAT(resolution.values, ElementsAre(Pair("NCCL_IB_HCA", "=mlx5_0,mlx5_1")));
-  EXPECT_THAT(omitted(resolution), ElementsAre(Pair("NCCL_IB_GID_INDEX", Reason::InfiniBand)));
-  EXPECT_TRUE(resolution.complete);
-}
-
-TEST(Resolve, TheNodesInterfaceIsForHostNetworkOnly) {
-  NcclPolicy policy = tests::policy_for("rdma/hca");
-  policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
-  const Resolution own = resolve_in_pod(policy, pod(), false, kNow);
-  EXPECT_FALSE(own.values.contains("NCCL_SOCKET_IFNAME"));
-  EXPECT_THAT(omitted(own), ElementsAre(Pair("NCCL_SOCKET_IFNAME", Reason::OmittedByPolicy)));
-  EXPECT_TRUE(own.complete);
-  EXPECT_EQ(resolve_in_pod(policy, pod(), true, kNow).values["NCCL_SOCKET_IFNAME"], "=eth0");
-}
-
-TEST(Resolve, ASocketInterfaceMustBeThere) {
-  NcclPolicy policy = tests::policy_for("rdma/hca");
-  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
-  EXPECT_EQ(resolve_in_pod(policy, pod(), false, kNow).values["NCCL_SOCKET_IFNAME"], "eth0");
-  policy.socket_interface.literal = "ens3";
-  const Resolution resolution = resolve_in_pod(policy, pod(), false, kNow);
-  EXPECT_THAT(omitted(resolution), ElementsAre(Pair("NCCL_SOCKET_IFNAME", Reason::InterfaceAbsent)));
-  EXPECT_FALSE(resolution.complete);
-}
-
-TEST(Resolve, ConstantsAreInTheFile) {
-  NcclPolicy policy = tests::policy_for("rdma/hca");
-  policy.env["NCCL_IB_TIMEOUT"] = "22";
-  policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
-  policy.gid_index = {GidIndexRule::Kind::Literal, 5};
-  EXPECT_THAT(resolve_in_pod(policy, pod(), false, kNow).values,
-              ElementsAre(Pair("NCCL_IB_GID_INDEX", "5"), Pair("NCCL_IB_HCA", "=mlx5_1"),
-                          Pair("NCCL_IB_TIMEOUT", "22")));
-}
-
-TEST(Resolve, APodMayHaveFewerPortsThanItsNode) {
-  NcclPolicy policy = tests::policy_for("rdma/hca");
-  policy.fabric.expect_ports = 8;
-  EXPECT_EQ(resolve_in_pod(policy, pod(), false, kNow).values["NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
-  EXPECT_THAT(omitted(resolve_in_pod(policy, pod(), true, kNow)),
-              UnorderedElementsAre(Pair("NCCL_IB_HCA", Reason::TooFewPorts),
-                                   Pair("NCCL_IB_GID_INDEX", Reason::TooFewPorts)));
-}
-
-TEST(Resolve, DryRunWritesNothing) {
-  NcclPolicy policy = tests::policy_for("rdma/hca");
-  policy.mode = PolicyMode::DryRun;
-  policy.env["NCCL_IB_TIMEOUT"] = "22";
-  const Resolution resolution = resolve_in_pod(policy, pod(), false, kNow);
-  EXPECT_THAT(resolution.values, IsEmpty());
-  EXPECT_EQ(resolution.omitted.front().reason, Reason::DryRun);
+  const NcclPolicy plain = tests::policy_for("rdma/hca");
+  NodeFabric no_address = pod(), infiniband;
+  for (Port& port : no_address.ports) port.gids->clear();  // none of the pod on any HCA
+  infiniband.ports = {tests::ib_port("mlx5_0"), tests::ib_port("mlx5_1")};
+  NcclPolicy of_node = plain, there = plain, absent = plain, eight = plain, constants = plain;
+  of_node.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
+  there.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  absent.socket_interface = {SocketInterfaceRule::Kind::Literal, "ens3"};
+  eight.fabric.expect_ports = 8;
+  constants.env["NCCL_IB_TIMEOUT"] = "22";
+  constants.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
+  constants.gid_index = {GidIndexRule::Kind::Literal, 5};
+  struct Row {
+    const NcclPolicy& policy;
+    const NodeFabric& table;
+    bool host_network, complete, rails;
+    std::string rest;  // behind the values of the two rails, if it has them
+  };
+  const NodeFabric own = pod();
+  for (const Row& row : {
+           Row{plain, own, false, true, true, ""},
+           Row{plain, no_address, false, false, false,
+               "NCCL_IB_HCA: NoFabricPort NCCL_IB_GID_INDEX: NoFabricPort"},
+           Row{plain, infiniband, false, true, false,
+               "NCCL_IB_HCA==mlx5_0,mlx5_1 NCCL_IB_GID_INDEX: InfiniBand"},
+           Row{of_node, own, false, true, true,
+               " NCCL_SOCKET_IFNAME: OmittedByPolicy"},  // the node's is not its own
+           Row{of_node, own, true, true, true, " NCCL_SOCKET_IFNAME==eth0"},
+           Row{there, own, false, true, true, " NCCL_SOCKET_IFNAME=eth0"},
+           Row{absent, own, false, false, true, " NCCL_SOCKET_IFNAME: InterfaceAbsent"},
+           Row{eight, own, false, true, true, ""},  // a pod may have fewer ports than its node
+           Row{eight, own, true, false, false, "NCCL_IB_HCA: TooFewPorts NCCL_IB_GID_INDEX: TooFewPorts"},
+           Row{constants, own, false, true, false,
+               "NCCL_IB_GID_INDEX=5 NCCL_IB_HCA==mlx5_1 NCCL_IB_TIMEOUT=22"},
+       }) {
+    SCOPED_TRACE(row.rest);
+    const std::string rails = "NCCL_IB_GID_INDEX=7 NCCL_IB_HCA==mlx5_1,mlx5_2";
+    const Resolution found = resolve_in_pod(row.policy, row.table, row.host_network, kNow);
+    EXPECT_EQ(said(found), (row.rails ? rails : "") + row.rest);
+    EXPECT_EQ(found.complete, row.complete);
+  }
+  constants.mode = PolicyMode::DryRun;
+  EXPECT_THAT(resolve_in_pod(constants, own, false, kNow).values, IsEmpty());
+  EXPECT_EQ(resolve_in_pod(constants, own, false, kNow).omitted.front().reason, Reason::DryRun);
 }
 
 TEST(Resolve, IsToldInPrintableLines) {
