@@ -4,18 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "core/builders.h"
-#include "core/conf_pods.h"
-#include "core/pods.h"
-#include "nccl_env/base/yaml.h"
+#include "core/decide/decided.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/status.h"
 #include "nccl_env/core/engines/catalogue.h"
-#include "nccl_env/core/policy/reader.h"
-#include "support/places.h"
 
 namespace nccl_env::tests::binding_test {
 namespace {
@@ -28,19 +20,13 @@ void add_key(const Json& object, std::vector<std::string>& keys) {
     keys.emplace_back(annotation_of(object.at(place).get_ref<const std::string&>()));
 }
 
-// The keys that a pod of ours mounts.
-std::vector<std::string> keys_mounted(const Json& pod) {
+// The keys that a pod of ours reads, by file or by its init container.
+std::vector<std::string> keys_read(const Json& pod) {
   std::vector<std::string> keys;
   for (const Json& volume : pod["spec"].value("volumes", Json::array())) {
     for (const Json& item : volume.value("downwardAPI", Json::object()).value("items", Json::array()))
       add_key(item, keys);
   }
-  return keys;
-}
-
-// The keys that a pod of ours reads, by file or by its init container.
-std::vector<std::string> keys_read(const Json& pod) {
-  std::vector<std::string> keys = keys_mounted(pod);
   for (const char* list : {"containers", "initContainers"}) {
     for (const Json& container : pod["spec"].value(list, Json::array())) {
       for (const Json& entry : container.value("env", Json::array()))
@@ -62,12 +48,8 @@ TEST(BindingPlan, HasEveryKeyThatAPodReads) {
   rules.partition_key = 0x8001;
   rules.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
   rules.variants.emplace_back().env["NCCL_IB_TC"] = "106";
-  std::vector<NcclPolicy> policies{rules};
-  for (const auto& entry : std::filesystem::directory_iterator(in_source("/policies"))) {
-    std::ifstream file(entry.path());
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    policies.push_back(parse_policy(parse_documents(text, entry.path().string())->front(), {}).value());
-  }
+  std::vector<NcclPolicy> policies = shipped_policies();
+  policies.push_back(rules);
   for (NcclPolicy& policy : policies) {
     for (const Engine* engine : other_engines()) {
       if (gives_values(*engine) && !policy.serves(*engine)) policy.engines.push_back(engine);
@@ -78,11 +60,9 @@ TEST(BindingPlan, HasEveryKeyThatAPodReads) {
         policy.resources = {{"rdma/hca", exposure}};
         policy.skip_resources.clear();
         policy.deliver_env_file = policy.says_delivery = env_file;
-        const BindingPlan plan =
-            plan_binding(std::make_shared<const NcclPolicy>(policy), "n", nullptr, {kNow});
+        const BindingPlan plan = binding_of(policy, nullptr);
         for (const bool host_network : {true, false}) {
-          Json before = pod({container("c")}, host_network);
-          before["spec"]["containers"][0]["command"] = {"sshd"};  // reads constants by file, too
+          const Json before = running_sshd(pod({container("c")}, host_network));
           for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
             const Json made = admit(before, policy, nullptr, options).pod;
             EXPECT_THAT(keys_read(made), IsSubsetOf(keys_of(plan))) << policy.name;
@@ -99,26 +79,22 @@ TEST(BindingPlan, WithoutAPolicyItHasTheKeysOfOneThatGivesNothing) {
   NcclPolicy nothing = policy_for("rdma/*");
   nothing.hca.kind = HcaRule::Kind::Omit;
   nothing.gid_index.kind = GidIndexRule::Kind::Omit;
-  const BindingPlan without = plan_binding(std::make_shared<const NcclPolicy>(nothing), "n", nullptr, {kNow});
-  EXPECT_EQ(keys_of(plan_empty_binding("n", Reason::PolicyMissing)), keys_of(without));
+  const BindingPlan without = plan_empty_binding("node-a", Reason::PolicyMissing);
+  EXPECT_EQ(keys_of(without), keys_of(binding_of(nothing, nullptr)));
+  EXPECT_EQ(without.annotations.at("nccl-env.io/node"),
+            R"({"v":1,"node":"node-a","reason":"PolicyMissing"})");
+  for (const auto& [key, value] : without.annotations)
+    EXPECT_EQ(value.empty(), key != "nccl-env.io/node") << key;
 }
 
 TEST(BindingPlan, WhatStoodOnAPendingPodGoesWithTheBinding) {
-  Json pending = admit(pod({container("c")}), policy_for("rdma/*", Exposure::Host)).pod;
+  const NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
+  Json pending = admit(pod({container("c")}), policy).pod;
   for (const auto& [key, value] : plan_empty_binding("n", Reason::DryRun).annotations)
     pending["metadata"]["annotations"][key] = "somebody's";
-  const BindingPlan plan = plan_binding(
-      std::make_shared<const NcclPolicy>(policy_for("rdma/*", Exposure::Host)), "n", nullptr, {kNow});
-  const Json bound = bind_to_node(pending, plan);
+  const Json bound = bind_to_node(pending, binding_of(policy, nullptr));
   EXPECT_EQ(bound.dump().find("somebody's"), std::string::npos);
   for (const auto& [name, value] : environment(bound, 0)) EXPECT_EQ(value, "") << name;
-}
-
-TEST(BindingPlan, WithoutAPolicyItSaysWhy) {
-  const BindingPlan plan = plan_empty_binding("node-a", Reason::PolicyMissing);
-  EXPECT_EQ(plan.annotations.at("nccl-env.io/node"), R"({"v":1,"node":"node-a","reason":"PolicyMissing"})");
-  for (const auto& [key, value] : plan.annotations)
-    EXPECT_EQ(value.empty(), key != "nccl-env.io/node") << key;
 }
 
 // Names of constants that differ from node to node are the policy's own.
@@ -127,36 +103,28 @@ TEST(BindingPlan, WithoutAPolicyItEmptiesTheConstantsThatThePodReads) {
   policy.deliver_env_file = policy.says_delivery = true;
   policy.variants.emplace_back().env["NCCL_IB_TC"] = "106";
   const Json waiting = admit(pod({container("c")}), policy, nullptr, with_resolver()).pod;
-  const std::string text = waiting.dump();
-  ReviewParser parser;
-  const BindingPlan plan = plan_empty_binding("n", Reason::PolicyMissing, *parser.parse_pod(text));
+  const BindingPlan plan = of_parsed(
+      waiting, [](const Pod& read) { return plan_empty_binding("n", Reason::PolicyMissing, read); });
   EXPECT_THAT(keys_read(waiting), ::testing::Contains("constant.nccl-env.io/NCCL_IB_TC"));
   EXPECT_THAT(keys_read(waiting), IsSubsetOf(keys_of(plan)));
   EXPECT_EQ(plan.annotations.at("constant.nccl-env.io/NCCL_IB_TC"), "");
 }
 
 TEST(BindingPlan, APodWaitsByItsEnvOrItsFile) {
-  const auto waits = [](const Json& pod) {
-    const std::string text = pod.dump();
-    ReviewParser parser;
-    return waits_for_binding(*parser.parse_pod(text));
-  };
+  const auto waits = [](const Json& pod) { return of_parsed(pod, waits_for_binding); };
   const Json bare = pod({container("c")}, false);
   EXPECT_FALSE(waits(bare));
   EXPECT_TRUE(waits(admit(bare, policy_for("rdma/*", Exposure::Host)).pod));
   EXPECT_FALSE(waits(admit(bare, file_policy(Exposure::PodOwned)).pod)) << "constants stand in env";
-  Json with_sshd = bare;
-  with_sshd["spec"]["containers"][0]["command"] = {"/usr/sbin/sshd", "-De"};
-  EXPECT_TRUE(waits(admit(with_sshd, file_policy(Exposure::PodOwned)).pod)) << "its file has the constants";
+  EXPECT_TRUE(waits(admit(running_sshd(bare), file_policy(Exposure::PodOwned)).pod))
+      << "its file has the constants";
 }
 
 TEST(BindingPlan, ThePolicyOfAStatus) {
   const auto named = [](const std::string& status) {
     Json object = pod({container("c")});
     object["metadata"]["annotations"]["nccl-env.io/status"] = status;
-    const std::string text = object.dump();
-    ReviewParser parser;
-    return promised_policy(*parser.parse_pod(text));
+    return of_parsed(object, promised_policy);
   };
   EXPECT_EQ(named(R"({"v":1,"policy":"p"})"), "p");
   for (const std::string text : {"", "{", "7", "[]", R"({"policy":7})"}) EXPECT_EQ(named(text), "") << text;
@@ -169,9 +137,8 @@ TEST(CopiedPod, LosesOurAnnotationsWhateverBecomesOfIt) {
   NcclPolicy dry = policy;
   dry.mode = PolicyMode::DryRun;
   const NodeFabric table = rails(4);
-  const Json exported =
-      bind_to_node(admit(pod({container("c")}), policy).pod,
-                   plan_binding(std::make_shared<const NcclPolicy>(policy), "n", &table, {kNow}));
+  const Json first = admit(pod({container("c")}), policy).pod;
+  const Json exported = bind_to_node(first, binding_of(policy, &table));
   const auto copied = [&](const char* key, const char* value) {
     Json copy = exported;
     copy["metadata"]["annotations"]["mine"] = "stays";
@@ -187,15 +154,20 @@ TEST(CopiedPod, LosesOurAnnotationsWhateverBecomesOfIt) {
       {copied("mine", "stays"), policy_for("other/*"), Reason::NotRdma},
       {full, policy, Reason::BudgetExceeded}};
   for (const auto& [before, its_policy, reason] : cases) {
-    const Admitted after = admit(before, its_policy);
+    const Admitted after = settled(before, its_policy);
     EXPECT_EQ(after.plan.reason, reason);
     EXPECT_EQ(after.pod["metadata"]["annotations"]["mine"], "stays");
     EXPECT_EQ(after.pod["spec"].dump().find("nccl-env"), std::string::npos) << after.pod["spec"];
     EXPECT_TRUE(after.pod["spec"]["containers"][0].value("env", Json::array()).empty());
     for (const auto& [key, value] : after.pod["metadata"]["annotations"].items())
       EXPECT_FALSE(is_own_key(key)) << to_string(reason) << ": " << key;
-    EXPECT_EQ(admit(after.pod, its_policy).patch, "");
   }
+  const Json again = settled(copied("mine", "stays"), policy).pod;
+  const Json& annotations = again["metadata"]["annotations"];
+  EXPECT_EQ(annotations.size(), 2u) << annotations;
+  EXPECT_EQ(annotations["mine"], "stays");
+  EXPECT_TRUE(annotations.contains("nccl-env.io/status"));
+  EXPECT_EQ(again["spec"], first["spec"]);
   const Json mirror = copied("kubernetes.io/config.mirror", "x");
   EXPECT_EQ(admit(mirror, policy).patch, "");
 }

@@ -6,8 +6,7 @@
 #include <random>
 #include <set>
 
-#include "core/conf_pods.h"
-#include "nccl_env/core/decide/plan.h"
+#include "core/decide/decided.h"
 #include "support/leaves.h"
 
 namespace nccl_env::tests::conf_property_test {

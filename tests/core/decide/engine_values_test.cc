@@ -3,13 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "core/conf_pods.h"
-#include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/decide/start.h"
+#include "core/decide/decided.h"
 #include "nccl_env/core/engines/catalogue.h"
 
 namespace nccl_env::tests::engine_values_test {
@@ -17,7 +11,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 NcclPolicy all_engines(Exposure exposure = Exposure::Host, bool env_file = false) {
@@ -35,10 +28,6 @@ NodeFabric two_rails() {
   return table;
 }
 
-BindingPlan bound(const NcclPolicy& policy, const NodeFabric* table) {
-  return plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", table, {kNow});
-}
-
 std::string annotation(const BindingPlan& plan, const std::string& key) {
   const auto found = plan.annotations.find(key);
   return found == plan.annotations.end() ? "absent" : found->second;
@@ -50,8 +39,7 @@ const Json kUcxMount = {{"name", "nccl-env-conf"},
                         {"readOnly", true}};
 
 TEST(EngineValues, UcxReadsAFileOfItsOwn) {
-  const NcclPolicy policy = all_engines();
-  const Admitted admitted = admit(pod({container("c")}), policy);
+  const Admitted admitted = settled(pod({container("c")}), all_engines());
   const Json& main = admitted.pod["spec"]["containers"][0];
   EXPECT_THAT(main["volumeMounts"], Contains(kUcxMount));
   EXPECT_THAT(main["env"], Contains(env_literal("UCX_CONFIG_DIR", "/nccl-env")));
@@ -61,11 +49,14 @@ TEST(EngineValues, UcxReadsAFileOfItsOwn) {
   ASSERT_EQ(items.size(), 2u);
   EXPECT_EQ(items[1]["path"], "ucx.conf");
   EXPECT_EQ(items[1]["fieldRef"]["fieldPath"], "metadata.annotations['hostnetwork.nccl-env.io/ucx.conf']");
+  for (const char* name : {"GLOO_SOCKET_IFNAME", "NVSHMEM_HCA_PREFIX"})
+    EXPECT_EQ(told(admitted.pod, "c", name), "EnginesUnavailable") << "without EnvFile: " << name;
+  EXPECT_EQ(told(admitted.pod, "c", "NVSHMEM_HCA_LIST"), "File") << "NCCL puts it into the environment";
 }
 
 TEST(EngineValues, AreThoseOfTheNodeInTheirOwnWords) {
   const NodeFabric table = two_rails();
-  const BindingPlan plan = bound(all_engines(Exposure::Host, true), &table);
+  const BindingPlan plan = binding_of(all_engines(Exposure::Host, true), &table);
   EXPECT_EQ(annotation(plan, "hostnetwork.nccl-env.io/ucx.conf"),
             "UCX_NET_DEVICES=mlx5_1:1,mlx5_2:1,bond0\nUCX_IB_TRAFFIC_CLASS=106\n");
   EXPECT_EQ(annotation(plan, "host.nccl-env.io/ucx.conf"),
@@ -73,12 +64,16 @@ TEST(EngineValues, AreThoseOfTheNodeInTheirOwnWords) {
   EXPECT_EQ(annotation(plan, "podowned.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
   EXPECT_EQ(annotation(plan, "host.nccl-env.io/GLOO_SOCKET_IFNAME"), "bond0");
   EXPECT_EQ(annotation(plan, "host.nccl-env.io/UCX_NET_DEVICES"), "absent") << "by its file alone";
+  const BindingPlan none = binding_of(all_engines(Exposure::Host, true), nullptr);
+  EXPECT_EQ(annotation(none, "host.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
+  EXPECT_EQ(annotation(none, "host.nccl-env.io/GLOO_SOCKET_IFNAME"), "");
+  EXPECT_EQ(reason_of(none.host, "GLOO_SOCKET_IFNAME"), "NoTable");
 }
 
 // NCCL puts each line of its file into the environment, where a value of UCX is not to be.
 TEST(EngineValues, NcclsFileHasNvshmemsListAlone) {
   const NodeFabric table = two_rails();
-  const BindingPlan plan = bound(all_engines(), &table);
+  const BindingPlan plan = binding_of(all_engines(), &table);
   for (const char* key :
        {"host.nccl-env.io/nvshmem-nccl.conf", "hostnetwork.nccl-env.io/nvshmem-nccl.conf"}) {
     const std::string text = annotation(plan, key);
@@ -88,28 +83,13 @@ TEST(EngineValues, NcclsFileHasNvshmemsListAlone) {
   }
 }
 
-TEST(EngineValues, WithoutATableThereIsNone) {
-  const BindingPlan plan = bound(all_engines(Exposure::Host, true), nullptr);
-  EXPECT_EQ(annotation(plan, "host.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
-  EXPECT_EQ(annotation(plan, "host.nccl-env.io/GLOO_SOCKET_IFNAME"), "");
-  EXPECT_EQ(plan.host.omission("GLOO_SOCKET_IFNAME")->reason, Reason::NoTable);
-}
-
 TEST(EngineValues, ConstantsOfThePolicyAreLiterals) {
-  const Json made = admit(pod({container("c")}), all_engines()).pod;
-  const Json& env = made["spec"]["containers"][0]["env"];
-  EXPECT_THAT(env, Contains(env_literal("NVSHMEM_IB_TRAFFIC_CLASS", "106")));
-  NcclPolicy own = all_engines();
-  own.env["NVSHMEM_IB_TRAFFIC_CLASS"] = "96";
-  EXPECT_THAT(admit(pod({container("c")}), own).pod["spec"]["containers"][0]["env"],
-              Contains(env_literal("NVSHMEM_IB_TRAFFIC_CLASS", "96")));
-}
-
-TEST(EngineValues, WithoutEnvFileOnlyTheFilesAreFilled) {
-  const Json made = admit(pod({container("c")}), all_engines()).pod;
-  for (const char* name : {"GLOO_SOCKET_IFNAME", "NVSHMEM_HCA_PREFIX"})
-    EXPECT_EQ(told(made, "c", name), "EnginesUnavailable") << name;
-  EXPECT_EQ(told(made, "c", "NVSHMEM_HCA_LIST"), "File") << "NCCL puts it into the environment";
+  for (const char* own : {"106", "96"}) {
+    NcclPolicy policy = all_engines();
+    if (own == std::string("96")) policy.env["NVSHMEM_IB_TRAFFIC_CLASS"] = own;
+    EXPECT_THAT(admit(pod({container("c")}), policy).pod["spec"]["containers"][0]["env"],
+                Contains(env_literal("NVSHMEM_IB_TRAFFIC_CLASS", own)));
+  }
 }
 
 TEST(EngineValues, ByEnvFileTheInitContainerWritesAllOfThem) {
@@ -126,41 +106,34 @@ TEST(EngineValues, ByEnvFileTheInitContainerWritesAllOfThem) {
   EXPECT_THAT(admitted.pod["spec"]["containers"][0]["volumeMounts"], Contains(kUcxMount));
 }
 
-TEST(EngineValues, ASecondReviewChangesNothing) {
+TEST(EngineValues, WithoutThemThePodIsCleanedOfWhatWasTheirs) {
   for (const bool env_file : {false, true}) {
-    const NcclPolicy policy = all_engines(Exposure::Host, env_file);
-    const Json once = with_api_defaults(admit(pod({container("c")}), policy, nullptr, with_resolver()).pod);
-    EXPECT_EQ(with_api_defaults(admit(once, policy, nullptr, with_resolver()).pod), once);
-    // Without the engines the pod is cleaned of what was theirs.
-    const NcclPolicy nccl = [&] {
-      NcclPolicy alone = policy;
-      alone.engines = {&nccl_engine()};
-      return alone;
-    }();
-    const std::string cleaned = admit(once, nccl, nullptr, with_resolver()).pod["spec"].dump();
+    NcclPolicy policy = all_engines(Exposure::Host, env_file);
+    const Json once = with_api_defaults(settled(pod({container("c")}), policy, with_resolver()).pod);
+    policy.engines = {&nccl_engine()};
+    const std::string cleaned = admit(once, policy, nullptr, with_resolver()).pod["spec"].dump();
     for (const char* trace : {"GLOO_", "ucx.conf"}) EXPECT_THAT(cleaned, Not(HasSubstr(trace))) << env_file;
   }
 }
 
 TEST(EngineValues, WhatUsersChoseStays) {
   const NcclPolicy policy = all_engines(Exposure::Host, true);
-  const auto reason = [&](const Json& container, const char* name) {
-    return told(admit(pod({container}), policy, nullptr, with_resolver()).pod, "c", name);
-  };
+  Json nixl = container("c"), mounted = container("c");
+  nixl["args"] = {"--all2all-backend", "nixl_ep"};
+  mounted["volumeMounts"] = Json::array({mount("/nccl-env")});
   const auto with_env = [](const char* name, const char* value) {
     return container("c", {env_literal(name, value)});
   };
-  EXPECT_EQ(reason(with_env("UCX_NET_DEVICES", "mlx5_9:1"), "UCX_NET_DEVICES"), "UserSet");
-  EXPECT_EQ(reason(with_env("UCX_CONFIG_DIR", "/mine"), "UCX_NET_DEVICES"), "UserSetGroup");
-  EXPECT_EQ(reason(with_env("UCX_TLS", "rc_gda,cuda"), "UCX_NET_DEVICES"), "UserSetGroup");
-  EXPECT_EQ(reason(with_env("UCX_TLS", "rc,tcp"), "UCX_NET_DEVICES"), "File");
-  EXPECT_EQ(reason(with_env("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:2"), "NVSHMEM_HCA_PREFIX"), "UserSetGroup");
-  Json nixl = container("c");
-  nixl["args"] = {"--all2all-backend", "nixl_ep"};
-  EXPECT_EQ(reason(nixl, "UCX_NET_DEVICES"), "UserSetGroup");
-  Json mounted = container("c");
-  mounted["volumeMounts"] = Json::array({mount("/nccl-env")});
-  EXPECT_EQ(reason(mounted, "UCX_NET_DEVICES"), "ConfOccupied");
+  for (const auto& [main, name, reason] : {
+           std::tuple(with_env("UCX_NET_DEVICES", "mlx5_9:1"), "UCX_NET_DEVICES", "UserSet"),
+           std::tuple(with_env("UCX_CONFIG_DIR", "/mine"), "UCX_NET_DEVICES", "UserSetGroup"),
+           std::tuple(with_env("UCX_TLS", "rc_gda,cuda"), "UCX_NET_DEVICES", "UserSetGroup"),
+           std::tuple(with_env("UCX_TLS", "rc,tcp"), "UCX_NET_DEVICES", "File"),
+           std::tuple(with_env("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:2"), "NVSHMEM_HCA_PREFIX", "UserSetGroup"),
+           std::tuple(nixl, "UCX_NET_DEVICES", "UserSetGroup"),
+           std::tuple(mounted, "UCX_NET_DEVICES", "ConfOccupied"),
+       })
+    EXPECT_EQ(told(admit(pod({main}), policy, nullptr, with_resolver()).pod, "c", name), reason) << main;
 }
 
 // Beside GPU-initiated transfers a list in the file would switch them off, and the file has it for all.
@@ -217,8 +190,7 @@ TEST(EngineValues, AConstantThatDiffersFromNodeToNodeIsNoLineOfUcxConf) {
 
 TEST(EngineValues, ForNcclAloneNothingChanges) {
   const NodeFabric table = two_rails();
-  NcclPolicy policy = file_policy(Exposure::Host);
-  for (const auto& [key, text] : bound(policy, &table).annotations) {
+  for (const auto& [key, text] : binding_of(file_policy(Exposure::Host), &table).annotations) {
     EXPECT_THAT(key, Not(HasSubstr("ucx")));
     EXPECT_THAT(key, Not(HasSubstr("GLOO_")));
   }

@@ -3,12 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/conf_pods.h"
+#include "core/decide/decided.h"
 
 namespace nccl_env::tests::named_conf_test {
 namespace {
-
-using ::testing::IsEmpty;
 
 const Json kNamedMounts = Json::array({conf_mount("/nccl-env/nccl.conf"), conf_mount("/etc/rccl.conf")});
 const Json kNames = env_literal("NCCL_CONF_FILE", "/nccl-env/nccl.conf");
@@ -21,8 +19,8 @@ NcclPolicy since(NcclVersion version, Exposure exposure = Exposure::Host) {
 
 const NcclPolicy kNaming = since({2, 23, 4});
 
-bool names_conf(const Json& pod, std::size_t container = 0) {
-  const Json& main = pod["spec"]["containers"][container];
+bool names_conf(const Json& pod) {
+  const Json& main = pod["spec"]["containers"][0];
   const Json env = main.value("env", Json::array());
   const bool named = std::find(env.begin(), env.end(), kNames) != env.end();
   EXPECT_EQ(main.value("volumeMounts", Json::array()).dump().find("/nccl-env/nccl.conf") != std::string::npos,
@@ -34,6 +32,12 @@ Json status_of(const Json& pod) {
   return Json::parse(pod["metadata"]["annotations"]["nccl-env.io/status"].get<std::string>());
 }
 
+Json with(const char* field, const Json& value) {
+  Json made = container("c");
+  made[field] = value;
+  return made;
+}
+
 TEST(NamedConf, LeavesTheImagesOwnFileInItsPlace) {
   const Admitted admitted = admit(pod({container("c")}), kNaming);
   const Json& main = admitted.pod["spec"]["containers"][0];
@@ -42,15 +46,17 @@ TEST(NamedConf, LeavesTheImagesOwnFileInItsPlace) {
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_CONF_FILE"), "Policy");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
   EXPECT_FALSE(status_of(admitted.pod).contains("note"));
+  EXPECT_TRUE(has_file(admit(admitted.pod, since({2, 22, 3})).pod["spec"]["containers"][0])) << "taken back";
 }
 
-TEST(NamedConf, ASecondReviewChangesNothing) {
+TEST(NamedConf, TheInitContainersFileIsReadThere) {
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
     const NcclPolicy policy = since({2, 23, 4}, exposure);
-    const Admitted first = admit(pod({container("c")}, false), policy, nullptr, with_resolver());
-    EXPECT_EQ(admit(first.pod, policy, nullptr, with_resolver()).patch, "") << to_string(exposure);
-    EXPECT_EQ(admit(with_api_defaults(first.pod), policy, nullptr, with_resolver()).patch, "");
+    EXPECT_TRUE(names_conf(settled(pod({container("c")}, false), policy, with_resolver()).pod));
   }
+  const Json without = settled(pod({container("c")}, false), since({2, 23, 4}, Exposure::PodOwned)).pod;
+  EXPECT_FALSE(names_conf(without)) << "constants have no file";
+  EXPECT_FALSE(without["spec"]["containers"][0].contains("volumeMounts"));
 }
 
 // NCCL reads the name from 2.23.4 on; there was no earlier 2.23.
@@ -66,76 +72,39 @@ TEST(NamedConf, OldLibrariesFindTheFileAtTheirOwnPlace) {
   EXPECT_TRUE(names_conf(admit(pod({container("c")}), since({2, 23, 0})).pod));
 }
 
-TEST(NamedConf, RanksWithoutTheContainersEnvFindTheFileAtItsOwnPlace) {
-  for (const char* command : {"/usr/sbin/sshd", "exec slurmd -D", "/usr/sbin/slurmd"}) {
-    Json before = pod({container("c")});
-    before["spec"]["containers"][0]["command"] = {"sh", "-c", command};
-    const Admitted admitted = admit(before, kNaming);
-    EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0])) << command;
-    EXPECT_FALSE(names_conf(admitted.pod)) << command;
+// Ranks that have not their container's env, sources that may hold the name, and mounts at our path or of a
+// file in a home, which would be hidden.
+TEST(NamedConf, WhereTheNameCannotStandTheFileIsAtItsOwnPlace) {
+  const Json any = {{"configMapRef", {{"name", "x"}}}};
+  Json of_ucx = any;
+  of_ucx["prefix"] = "UCX_";
+  for (const auto& [main, named] : {
+           std::pair(with("command", {"sh", "-c", "/usr/sbin/sshd"}), false),
+           std::pair(with("command", {"sh", "-c", "exec slurmd -D"}), false),
+           std::pair(with("command", {"sh", "-c", "/usr/sbin/slurmd"}), false),
+           std::pair(with("volumeMounts", Json::array({mount("/root/.nccl.conf")})), false),
+           std::pair(with("volumeMounts", Json::array({mount("/nccl-env")})), false),
+           std::pair(with("envFrom", Json::array({any})), false),
+           std::pair(with("envFrom", Json::array({of_ucx})), true),
+       }) {
+    const Json made = settled(pod({main}), kNaming).pod;
+    EXPECT_EQ(names_conf(made), named) << main;
+    EXPECT_EQ(has_file(made["spec"]["containers"][0]), !named) << main;
+    EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), "File") << main;
   }
 }
 
-TEST(NamedConf, AUsersNameForAFileStays) {
+TEST(NamedConf, AUsersOrPolicysNameForAFileStays) {
   for (const char* value : {"/opt/nccl.conf", ""}) {
-    const Admitted admitted = admit(pod({container("c", {env_literal("NCCL_CONF_FILE", value)})}), kNaming);
-    const Admitted unnamed =
-        admit(pod({container("c", {env_literal("NCCL_CONF_FILE", value)})}), since({2, 22, 3}));
-    EXPECT_EQ(admitted.pod["spec"], unnamed.pod["spec"]) << "as without minVersion";
+    const Json before = pod({container("c", {env_literal("NCCL_CONF_FILE", value)})});
+    EXPECT_EQ(admit(before, kNaming).pod["spec"], admit(before, since({2, 22, 3})).pod["spec"])
+        << "as without minVersion";
   }
-}
-
-TEST(NamedConf, AFileOfTheUsersInAHomeIsNotHidden) {
-  Json main = container("c");
-  main["volumeMounts"] = Json::array({mount("/root/.nccl.conf")});
-  const Admitted admitted = admit(pod({main}), kNaming);
-  EXPECT_FALSE(names_conf(admitted.pod));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
-}
-
-TEST(NamedConf, ASourceThatMayHoldTheNameKeepsItsValue) {
-  Json main = container("c");
-  main["envFrom"] = {{{"configMapRef", {{"name", "x"}}}}};
-  EXPECT_FALSE(names_conf(admit(pod({main}), kNaming).pod));
-  main["envFrom"] = {{{"prefix", "UCX_"}, {"configMapRef", {{"name", "x"}}}}};
-  EXPECT_TRUE(names_conf(admit(pod({main}), kNaming).pod));
-}
-
-TEST(NamedConf, AMountOfTheUsersAtOurPathLeavesTheFileWhereItWas) {
-  Json main = container("c");
-  main["volumeMounts"] = Json::array({mount("/nccl-env")});
-  const Admitted admitted = admit(pod({main}), kNaming);
-  EXPECT_FALSE(names_conf(admitted.pod));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
-}
-
-TEST(NamedConf, APolicysOwnNameForAFileCounts) {
   NcclPolicy policy = kNaming;
   policy.env.emplace("NCCL_CONF_FILE", "/opt/nccl.conf");
   const Admitted admitted = admit(pod({container("c")}), policy);
   EXPECT_FALSE(names_conf(admitted.pod));
   EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_CONF_FILE"), "/opt/nccl.conf");
-}
-
-TEST(NamedConf, AMinimumThatIsTakenBackTakesTheNameAlong) {
-  const Admitted first = admit(pod({container("c")}), kNaming);
-  const Admitted second = admit(first.pod, since({2, 22, 3}));
-  EXPECT_FALSE(names_conf(second.pod));
-  EXPECT_TRUE(has_file(second.pod["spec"]["containers"][0]));
-}
-
-TEST(NamedConf, AContainerWithoutTheFileHasNoName) {
-  NcclPolicy constants = since({2, 23, 4}, Exposure::PodOwned);
-  const Admitted admitted = admit(pod({container("c")}, false), constants);
-  EXPECT_FALSE(names_conf(admitted.pod));
-  EXPECT_THAT(admitted.pod["spec"]["containers"][0].value("volumeMounts", Json::array()), IsEmpty());
-}
-
-TEST(NamedConf, TheInitContainersFileIsReadThere) {
-  const Admitted admitted =
-      admit(pod({container("c")}, false), since({2, 23, 4}, Exposure::PodOwned), nullptr, with_resolver());
-  EXPECT_EQ(admitted.plan.form, Form::ContainerStart);
-  EXPECT_TRUE(names_conf(admitted.pod));
 }
 
 }  // namespace

@@ -4,39 +4,23 @@
 // none.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "core/conf_pods.h"
-#include "nccl_env/base/yaml.h"
-#include "nccl_env/core/decide/start.h"
+#include "core/decide/decided.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
-#include "nccl_env/core/policy/reader.h"
-#include "support/places.h"
 
 namespace nccl_env::tests::never_empty_test {
 namespace {
 
-enum class Delivery { File, EnvFile };
-constexpr const char* kWords[] = {"File", "EnvFile"};
-
 // What we ship, and one with all rules that a node answers.
 std::vector<NcclPolicy> policies() {
-  std::vector<NcclPolicy> all;
-  for (const auto& entry : std::filesystem::directory_iterator(in_source("/policies"))) {
-    std::ifstream file(entry.path());
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    all.push_back(parse_policy(parse_documents(text, entry.path().string())->front(), {}).value());
-  }
+  std::vector<NcclPolicy> all = shipped_policies();
   NcclPolicy& asks = all.emplace_back(policy_for("rdma/hca"));
   asks.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
   asks.partition_key = 0x8001;
@@ -53,8 +37,8 @@ std::vector<NcclPolicy> policies() {
   return all;
 }
 
-NcclPolicy with(NcclPolicy policy, Delivery delivery, Exposure exposure) {
-  policy.deliver_env_file = delivery == Delivery::EnvFile;
+NcclPolicy with(NcclPolicy policy, bool env_file, Exposure exposure) {
+  policy.deliver_env_file = env_file;
   policy.resources = {{"rdma/hca", exposure}};
   policy.skip_resources.clear();
   return policy;
@@ -94,19 +78,15 @@ std::map<std::string, std::optional<NodeFabric>> states() {
 // The lines of the file of EnvFile as the kubelet reads them.
 std::map<std::string, std::string> written(const Json& pod, const NcclPolicy& policy,
                                            const NodeFabric& seen) {
-  const Json inits = pod["spec"].value("initContainers", Json::array());
-  if (inits.empty()) return {};
+  const Json resolver = resolver_of(pod);
+  if (resolver.is_null()) return {};
   bool engines = false;
-  const Json annotations = pod["metadata"].value("annotations", Json::object());
   std::map<std::string, std::string> env;
-  for (const Json& entry : inits[0]["env"]) {
+  for (const Json& entry : resolver["env"]) {
     engines = engines || entry["name"] == "NCCL_ENV_ENGINES";
-    if (!entry.contains("valueFrom")) continue;
-    const std::string path = entry["valueFrom"]["fieldRef"]["fieldPath"];
-    env[entry["name"]] = annotations.value(path.substr(22, path.size() - 24), "");
+    if (entry.contains("valueFrom")) env[entry["name"]] = field_of(pod, entry["valueFrom"]);
   }
-  const Json& args = inits[0]["args"];
-  const bool given = std::find(args.begin(), args.end(), "--given") != args.end();
+  const bool given = resolver["args"].dump().find("\"--given\"") != std::string::npos;
   ConstantMap texts;
   for (const auto& [name, text] : env) {
     if (!name.starts_with("NCCL_ENV_") && (given || !text.empty())) texts.emplace(name, text);
@@ -133,12 +113,8 @@ std::map<std::string, std::string> started(const Json& pod, std::size_t containe
       EXPECT_TRUE(from["fileKeyRef"]["optional"]) << name;
       if (const auto line = lines.find(from["fileKeyRef"]["key"]); line != lines.end())
         env[name] = line->second;
-    } else if (from.contains("fieldRef")) {
-      const std::string path = from["fieldRef"]["fieldPath"];
-      env[name] =
-          pod["metadata"].value("annotations", Json::object()).value(path.substr(22, path.size() - 24), "");
     } else {
-      env[name] = entry["value"];
+      env[name] = from.contains("fieldRef") ? field_of(pod, from) : entry["value"].get<std::string>();
     }
   }
   return env;
@@ -149,62 +125,60 @@ std::vector<std::string> lines_of_node(const Json& pod) {
   std::vector<std::string> lines;
   for (const Json& volume : pod["spec"].value("volumes", Json::array())) {
     if (volume["name"] != "nccl-env-conf" || !volume.contains("downwardAPI")) continue;
-    const std::string path = volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"];
-    std::istringstream text(
-        pod["metadata"].value("annotations", Json::object()).value(path.substr(22, path.size() - 24), ""));
+    std::istringstream text(field_of(pod, volume["downwardAPI"]["items"][0]));
     for (std::string line; std::getline(text, line);) lines.push_back(line);
   }
   return lines;
 }
 
-TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
+struct Checked {
   int values = 0, nvshmem = 0;
+};
+
+void expect_nothing_empty(const Json& pod, const NcclPolicy& policy, const NodeFabric& seen,
+                          Checked& checked) {
+  for (const std::string& line : lines_of_node(pod)) {
+    EXPECT_FALSE(line.ends_with('=')) << line;
+    checked.nvshmem += line.starts_with("NVSHMEM_HCA_LIST=");
+    EXPECT_FALSE(line.starts_with("NVSHMEM_HCA_LIST==")) << line;
+  }
+  const auto lines = written(pod, policy, seen);
+  for (const std::size_t container : {0u, 1u}) {
+    for (const auto& [name, value] : started(pod, container, lines)) {
+      ++checked.values;
+      EXPECT_FALSE(value.empty()) << name;
+      if (name != "NVSHMEM_HCA_LIST") continue;
+      ++checked.nvshmem;
+      EXPECT_GT(policy.engines.size(), 1U);
+      EXPECT_EQ(value.find('='), std::string::npos) << value;
+    }
+  }
+}
+
+TEST(NeverEmpty, HoldsForEachPolicyCarrierExposureAndStateOfANode) {
+  Checked checked;
   for (const NcclPolicy& shipped : policies()) {
-    for (const Delivery delivery : {Delivery::File, Delivery::EnvFile}) {
+    for (const bool env_file : {false, true}) {
       for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
-        const NcclPolicy policy = with(shipped, delivery, exposure);
+        const NcclPolicy policy = with(shipped, env_file, exposure);
         for (const bool host_network : {false, true}) {
-          const Json created =
-              admit(pod({container("c"), container("n")}, host_network), policy, nullptr, with_resolver())
-                  .pod;
+          const Json before = pod({container("c"), container("n")}, host_network);
+          const Json created = admit(before, policy, nullptr, with_resolver()).pod;
           for (const auto& [state, table] : states()) {
-            for (const bool bound : {false, true}) {
-              Json seen = created;
-              NodeContext context;
-              context.now = kNow;
-              context.max_table_age = std::chrono::hours(3);
-              if (bound) {
-                seen = bind_to_node(created, plan_binding(std::make_shared<const NcclPolicy>(policy),
-                                                          "node-a", table ? &*table : nullptr, context));
-              }
-              const auto lines = written(seen, policy, table.value_or(NodeFabric{}));
-              const std::string where = policy.name + " by " + kWords[static_cast<int>(delivery)] + ", " +
-                                        std::string(to_string(exposure)) + ", " + state +
-                                        (bound ? "" : ", not bound") + ": ";
-              for (const std::string& line : lines_of_node(seen)) {
-                EXPECT_FALSE(line.ends_with('=')) << where << line;
-                nvshmem += line.starts_with("NVSHMEM_HCA_LIST=");
-                EXPECT_FALSE(line.starts_with("NVSHMEM_HCA_LIST==")) << where << line;
-              }
-              for (const std::size_t container : {0u, 1u}) {
-                for (const auto& [name, value] : started(seen, container, lines)) {
-                  ++values;
-                  if (name == "NVSHMEM_HCA_LIST") {
-                    ++nvshmem;
-                    EXPECT_GT(policy.engines.size(), 1U) << where;
-                    EXPECT_EQ(value.find('='), std::string::npos) << where << value;
-                  }
-                  EXPECT_FALSE(value.empty()) << where << name;
-                }
-              }
-            }
+            SCOPED_TRACE(policy.name + (env_file ? " by EnvFile, " : " by File, ") +
+                         std::string(to_string(exposure)) + ", " + state);
+            const NodeFabric seen = table.value_or(NodeFabric{});
+            const BindingPlan plan = binding_of(policy, table ? &*table : nullptr);
+            expect_nothing_empty(bind_to_node(created, plan), policy, seen, checked);
+            const ::testing::ScopedTrace not_bound(__FILE__, __LINE__, "not bound");
+            expect_nothing_empty(created, policy, seen, checked);
           }
         }
       }
     }
   }
-  EXPECT_GT(values, 1000);
-  EXPECT_GT(nvshmem, 50);
+  EXPECT_GT(checked.values, 1000);
+  EXPECT_GT(checked.nvshmem, 50);
 }
 
 }  // namespace

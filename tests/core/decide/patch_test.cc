@@ -3,22 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "core/builders.h"
-#include "core/pods.h"
+#include "core/decide/decided.h"
 #include "nccl_env/core/decide/keys.h"
 
-namespace nccl_env::patch_test {
+namespace nccl_env::tests::patch_test {
 namespace {
-
-using Json = nlohmann::json;
-using tests::admit;
-using tests::Admitted;
-using tests::container;
-using tests::env_literal;
-using tests::pod;
-using tests::policy_for;
 
 std::string decode(const std::string& text) {
   const std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -55,22 +44,17 @@ TEST(Response, HoldsTheWholeAnswer) {
   EXPECT_EQ(json["response"]["auditAnnotations"], (Json{{"decision", "inject"}, {"status", "{}"}}));
 }
 
-TEST(Response, WithoutAPatchThereIsNoPatchType) {
+TEST(Response, HoldsNothingThatIsNotThere) {
   AdmissionResponse response;
   response.uid = "u";
   EXPECT_EQ(Json::parse(render_response(response))["response"], (Json{{"uid", "u"}, {"allowed", true}}));
-}
-
-TEST(Response, ARefusalHasCodeAndMessage) {
-  AdmissionResponse response;
-  response.uid = "u";
   response.allowed = false;
   response.code = 403;
   response.message = "no table";
-  const Json json = Json::parse(render_response(response))["response"];
-  EXPECT_EQ(json["allowed"], false);
-  EXPECT_EQ(json["status"]["code"], 403);
-  EXPECT_EQ(json["status"]["message"], "no table");
+  const Json refusal = Json::parse(render_response(response))["response"];
+  EXPECT_EQ(refusal["allowed"], false);
+  EXPECT_EQ(refusal["status"]["code"], 403);
+  EXPECT_EQ(refusal["status"]["message"], "no table");
 }
 
 TEST(Response, Base64OfEveryLength) {
@@ -105,26 +89,18 @@ Json with_stale_entries(const NcclPolicy& policy, std::size_t count) {
 TEST(PodPatch, ManyStaleEntriesAreWrittenAnewByOneOperation) {
   const NcclPolicy policy = two_constants();
   for (const std::size_t count : {16u, 17u, 3000u}) {
-    const Json before = with_stale_entries(policy, count);
-    const Admitted admitted = admit(before, policy);
+    const Admitted admitted = settled(with_stale_entries(policy, count), policy);
     const Json operations = Json::parse(admitted.patch);
     EXPECT_EQ(operations.size(), count > 16 ? 1u : count) << admitted.patch.substr(0, 200);
     // One of each of our entries, where they stood; the user's as they were.
     EXPECT_EQ(admitted.pod, with_stale_entries(policy, 0)) << count;
-    EXPECT_EQ(admit(admitted.pod, policy).patch, "") << count;
   }
-}
-
-TEST(PodPatch, AListWrittenAnewGetsWhatIsMissing) {
-  const NcclPolicy policy = two_constants();
   Json before = with_stale_entries(policy, 40);
   before["spec"]["containers"][0]["env"].erase(1);  // NCCL_DEBUG, our first
-  const Admitted admitted = admit(before, policy);
-  const Json& env = admitted.pod["spec"]["containers"][0]["env"];
-  EXPECT_EQ(env.size(), with_stale_entries(policy, 0)["spec"]["containers"][0]["env"].size());
-  EXPECT_TRUE(
-      std::any_of(env.begin(), env.end(), [](const Json& one) { return one["name"] == "NCCL_DEBUG"; }));
-  EXPECT_EQ(admit(admitted.pod, policy).patch, "");
+  const Json made = settled(before, policy).pod;
+  const std::vector<std::string> found = names(made["spec"]["containers"][0]["env"]);
+  EXPECT_EQ(found.size(), with_stale_entries(policy, 0)["spec"]["containers"][0]["env"].size());
+  EXPECT_NE(std::find(found.begin(), found.end(), "NCCL_DEBUG"), found.end());
 }
 
 TEST(PodPatch, ManyStaleMountsAreWrittenAnewByOneOperation) {
@@ -150,10 +126,8 @@ TEST(PodPatch, TooManyOperationsAreNoPatch) {
     before["metadata"]["annotations"] = Json::object();
     for (std::size_t i = 0; i < containers; ++i)
       before["spec"]["containers"].push_back(container("c" + std::to_string(i), {env_literal("A", "1")}));
-    ReviewParser parser;
-    const std::string text = before.dump();
-    const Pod read = *parser.parse_pod(text);
-    return render_pod_patch(read, plan_pod(read, policy), nullptr);
+    return of_parsed(
+        before, [&](const Pod& read) { return render_pod_patch(read, plan_pod(read, policy), nullptr); });
   };
   const std::size_t each = Json::parse(patch_for(1).text).size() - 1;  // the rest: the status
   ASSERT_GE(each, 8u);
@@ -170,16 +144,15 @@ TEST(PodPatch, ATooLongPatchIsNone) {
   policy.env["NCCL_NET_PLUGIN"] = std::string(1000, 'x');
   Json before = pod({});
   for (int i = 0; i < 256; ++i) before["spec"]["containers"].push_back(container("c" + std::to_string(i)));
-  ReviewParser parser;
-  const std::string text = before.dump();
-  const Pod read = *parser.parse_pod(text);
-  const Patch patch = render_pod_patch(read, plan_pod(read, policy), nullptr);
-  EXPECT_TRUE(patch.too_large);
-  const Plan answered = within_patch_bounds(read, plan_pod(read, policy));
-  EXPECT_FALSE(answered.inject);
-  EXPECT_EQ(answered.reason, Reason::BudgetExceeded);
-  EXPECT_TRUE(answered.containers.empty());
-  EXPECT_EQ(patch.text, "");
+  of_parsed(before, [&](const Pod& read) {
+    const Patch patch = render_pod_patch(read, plan_pod(read, policy), nullptr);
+    EXPECT_TRUE(patch.too_large);
+    EXPECT_EQ(patch.text, "");
+    const Plan answered = within_patch_bounds(read, plan_pod(read, policy));
+    EXPECT_FALSE(answered.inject);
+    EXPECT_EQ(answered.reason, Reason::BudgetExceeded);
+    EXPECT_TRUE(answered.containers.empty());
+  });
 }
 
 TEST(Keys, APathHoldsAKeyBetweenTwoQuotes) {
@@ -195,4 +168,4 @@ TEST(Keys, APathHoldsAKeyBetweenTwoQuotes) {
 }
 
 }  // namespace
-}  // namespace nccl_env::patch_test
+}  // namespace nccl_env::tests::patch_test

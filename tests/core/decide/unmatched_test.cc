@@ -3,8 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "core/builders.h"
-#include "core/pods.h"
+#include "core/decide/decided.h"
 
 namespace nccl_env::tests::unmatched_test {
 namespace {
@@ -22,14 +21,10 @@ NcclPolicy policy() {
 
 std::string remedy_of_pod(const Json& pod, const NcclPolicy& policy,
                           const std::vector<std::string>& classes = {}) {
-  ReviewParser parser;
-  const std::string text = pod.dump();
-  const auto parsed = parser.parse_pod(text);
-  EXPECT_TRUE(parsed) << parsed.error().message;
   PodClaims claims;
   if (!classes.empty())
     claims.entries.push_back({std::make_shared<const DeviceRequests>(DeviceRequests{{"nic", classes}}), {}});
-  return unmatched_remedy(*parsed, policy, &claims);
+  return of_parsed(pod, [&](const Pod& read) { return unmatched_remedy(read, policy, &claims); });
 }
 
 Json asking_for(const std::vector<std::string>& resources) {
@@ -52,32 +47,24 @@ TEST(Unmatched, ResourcesThatMayBeRdmaAreNamedAndProcessorsAreNot) {
 }
 
 bool is_mistake(const std::string& resource) {
-  ReviewParser parser;
-  const std::string text = asking_for({"nvidia.com/gpu", resource}).dump();
-  return !unmatched_rdma(*parser.parse_pod(text), policy()).empty();
+  return of_parsed(asking_for({"nvidia.com/gpu", resource}),
+                   [](const Pod& pod) { return !unmatched_rdma(pod, policy()).empty(); });
 }
 
-TEST(Unmatched, AMisspeltNameIsAskedFor) {
+TEST(Unmatched, AMisspeltNameIsAskedForAndOthersAreNotTakenForOne) {
   EXPECT_EQ(remedy_of_pod(asking_for({"rdma/hac"}), policy()),
             "Do you mean rdma/hca by rdma/hac? If rdma/hac is the RDMA resource, add it to "
             "spec.match.resources of policy site: - {name: rdma/hac}.");
   EXPECT_THAT(remedy_of_pod(asking_for({"nvidia.com/hostdv"}), policy()),
               StartsWith("Do you mean nvidia.com/hostdev by"));
-  EXPECT_TRUE(is_mistake("rmda/hca"));
-  EXPECT_TRUE(is_mistake("nvidia.com/hostdv"));
-}
-
-TEST(Unmatched, OtherResourcesAreNotTakenForMisspelt) {
-  NcclPolicy numbered = policy_for("example.org/rail-1*", Exposure::SubInterface);
+  EXPECT_EQ(remedy_of_pod(asking_for({"RDMA/HCA"}), policy()),
+            "No resource is called RDMA/HCA, since domains have small letters: write rdma/hca.");
+  for (const char* name : {"rmda/hca", "nvidia.com/hostdv", "RDMA/HCA"})
+    EXPECT_TRUE(is_mistake(name)) << name;
+  const NcclPolicy numbered = policy_for("example.org/rail-1*", Exposure::SubInterface);
   for (const char* name : {"example.org/rail-2", "rdma/ib", "rdma/nic", "rdma/hca_shared_devices_b"})
     EXPECT_THAT(remedy_of_pod(asking_for({name}), numbered), StartsWith("If ")) << name;
   EXPECT_FALSE(is_mistake("example.org/a"));
-}
-
-TEST(Unmatched, NoDomainHasCapitals) {
-  EXPECT_EQ(remedy_of_pod(asking_for({"RDMA/HCA"}), policy()),
-            "No resource is called RDMA/HCA, since domains have small letters: write rdma/hca.");
-  EXPECT_TRUE(is_mistake("RDMA/HCA"));
 }
 
 TEST(Unmatched, ARequestForNoneIsTold) {
