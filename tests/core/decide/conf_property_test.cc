@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/decide/decided.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "support/leaves.h"
 
 namespace nccl_env::tests::conf_property_test {
@@ -98,6 +99,22 @@ bool is_plausible(const Pod& pod, const Json& object) {
   return unique(containers) && unique(names_of(object, "volumes"));
 }
 
+// What came later may stand elsewhere, and a list that we emptied stays. A literal could be the user's: it
+// stays, too, where it is not overridden.
+Json comparable(Json value) {
+  if (value.is_array()) {
+    std::erase_if(*value.get_ptr<Json::array_t*>(), [](const Json& item) {
+      return item.is_object() && item.value("name", "") == "UCX_CONFIG_DIR";
+    });
+  }
+  if (value.is_object() && value.value("volumeMounts", Json()) == Json::array()) value.erase("volumeMounts");
+  for (Json& item : value) {
+    if (item.is_structured()) item = comparable(item);
+  }
+  if (value.is_array()) std::sort(value.begin(), value.end());
+  return value;
+}
+
 TEST(ConfProperty, SecondAdmissionChangesNothingWhateverHappenedToThePod) {
   std::mt19937 random(20261121);
   const auto choices = policies();
@@ -129,6 +146,40 @@ TEST(ConfProperty, SecondAdmissionChangesNothingWhateverHappenedToThePod) {
   }
   EXPECT_GT(patched, 400);
   EXPECT_GT(resolved, 100);
+}
+
+// Copied pods, another policy, an agent that is not there any more.
+TEST(ConfProperty, OfAnEarlierFormNothingIsLeft) {
+  NcclPolicy env_file = file_policy(Exposure::Host), named = file_policy(Exposure::Host);
+  env_file.deliver_env_file = env_file.says_delivery = true;
+  named.min_nccl = NcclVersion{2, 23, 4};
+  NcclPolicy engines = env_file;
+  for (const char* name : {"UCX", "NVSHMEM", "Gloo"}) engines.engines.push_back(find_engine(name));
+  const std::pair<NcclPolicy, PlanOptions> ways[] = {
+      {file_policy(Exposure::Host), {}},
+      {file_policy(Exposure::SubInterface), {}},
+      {file_policy(Exposure::SubInterface), with_resolver()},
+      {file_policy(Exposure::PodOwned), {}},
+      {env_file, with_resolver()},
+      {engines, with_resolver()},
+      {engines, {}},
+      {named, {}},
+  };
+  Json before = pod({container("main"), container("side", {}, "")}, false);
+  before["spec"]["initContainers"] = {container("a", {}, ""), container("warm-up")};
+  before["spec"]["volumes"] = {{{"name", "data"}, {"emptyDir", Json::object()}}};
+  for (const auto& [policy, options] : ways) {
+    const Json wanted = admit(before, policy, nullptr, options).pod["spec"];
+    for (const auto& [earlier, earlier_options] : ways) {
+      for (const bool host_network : {false, true}) {
+        Json copied = before;
+        if (host_network) copied["spec"]["hostNetwork"] = true;
+        copied = admit(copied, earlier, nullptr, earlier_options).pod;
+        copied["spec"].erase("hostNetwork");
+        EXPECT_EQ(comparable(settled(copied, policy, options).pod["spec"]), comparable(wanted));
+      }
+    }
+  }
 }
 
 }  // namespace

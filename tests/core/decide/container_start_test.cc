@@ -99,14 +99,6 @@ TEST(ContainerStart, PullsAlwaysWhereAllContainersDo) {
   EXPECT_FALSE(resolver_of(start(pod({always, sized("d")}, false)).pod).contains("imagePullPolicy"));
 }
 
-TEST(ContainerStart, ALaterHooksLimitsMakeItsOwnNecessary) {
-  Json first = start(pod({container("c")}, false)).pod;
-  first["spec"]["containers"][0] = sized("c");
-  first["spec"]["containers"][0]["volumeMounts"] = kConfMounts;
-  const Admitted second = start(first);
-  EXPECT_EQ(resolver_of(second.pod)["resources"]["requests"]["cpu"], "8");
-}
-
 TEST(ContainerStart, SetsAUserOnlyWhereThePodsIsRoot) {
   for (const auto& [user, expected] : {std::pair(0, 65532), std::pair(1000, -1)}) {
     Json before = pod({container("c")}, false);
@@ -214,28 +206,25 @@ TEST(ContainerStart, ANamespaceTurnsItOff) {
 }
 
 TEST(ContainerStart, StandsBeforeTheFirstThatReadsTheFile) {
-  Json before = pod({container("main")}, false);
-  before["spec"]["initContainers"] = {container("istio", {}, ""), container("warm-up"),
-                                      container("late", {}, "")};
-  Admitted admitted = start(before);
-  EXPECT_THAT(init_names(admitted.pod), ElementsAre("istio", "nccl-env-resolve", "warm-up", "late"));
-  EXPECT_FALSE(has_file(admitted.pod["spec"]["initContainers"][0]));
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["initContainers"][2]));
-  before["spec"]["initContainers"][1] = container("warm-up", {}, "");
-  admitted = start(before);
-  EXPECT_THAT(init_names(admitted.pod), ElementsAre("istio", "warm-up", "late", "nccl-env-resolve"));
-  before["spec"]["initContainers"] = Json::array();
-  EXPECT_THAT(init_names(start(before).pod), ElementsAre("nccl-env-resolve"));
-}
-
-TEST(ContainerStart, AnInitContainerThatMountsItsOwnFileDoesNotCount) {
-  Json before = pod({container("main")}, false);
-  before["spec"]["initContainers"] = {container("own"), container("warm-up")};
-  before["spec"]["initContainers"][0]["volumeMounts"] = Json::array({mount("/etc/nccl.conf")});
-  const Admitted admitted = start(before);
-  EXPECT_THAT(init_names(admitted.pod), ElementsAre("own", "nccl-env-resolve", "warm-up"));
-  EXPECT_EQ(told(admitted.pod, "own", "nccl.conf"), "ConfPresent");
-  EXPECT_EQ(told(admitted.pod, "own", "NCCL_IB_TIMEOUT"), "ConfPresent");
+  Json own = container("own");
+  own["volumeMounts"] = Json::array({mount("/etc/nccl.conf")});
+  const Json istio = container("istio", {}, ""), warm_up = container("warm-up"),
+             late = container("late", {}, "");
+  for (const auto& [inits, at] : {
+           std::pair(std::vector<Json>{istio, warm_up, late}, 1),
+           std::pair(std::vector<Json>{own, warm_up}, 1),
+           std::pair(std::vector<Json>{istio, late}, 2),
+           std::pair(std::vector<Json>{}, 0),
+       }) {
+    Json before = pod({container("main")}, false);
+    before["spec"]["initContainers"] = inits;
+    std::vector<std::string> wanted = names(inits);
+    wanted.insert(wanted.begin() + at, "nccl-env-resolve");
+    const Json made = start(before).pod;
+    EXPECT_EQ(init_names(made), wanted);
+    for (const Json& init : made["spec"]["initContainers"])
+      EXPECT_EQ(has_file(init), init["name"] == "warm-up") << init;
+  }
 }
 
 TEST(ContainerStart, IsNoneOfThePodsContainersAndStaysAsHooksLeaveIt) {
@@ -284,26 +273,15 @@ TEST(ContainerStart, ACopiedOneIsBroughtUpToDateWhereItStands) {
        {std::pair(shared(), with_resolver("other:1")), std::pair(newer, with_resolver())}) {
     Json changed = copied;
     changed["spec"]["initContainers"].push_back(container("b", {}, ""));
-    const Admitted again = start(changed, policy, options);
-    EXPECT_THAT(init_names(again.pod), ElementsAre("a", "nccl-env-resolve", "b"));
-    EXPECT_EQ(resolver_of(again.pod), resolver_of(start(before, policy, options).pod));
+    const Json again = start(changed, policy, options).pod;
+    EXPECT_THAT(init_names(again), ElementsAre("a", "nccl-env-resolve", "b"));
+    EXPECT_EQ(resolver_of(again), resolver_of(start(before, policy, options).pod));
   }
-  Json torn = copied;  // without the mount there would be no file
+  Json torn = copied, limited = copied;  // without the mount there would be no file
   torn["spec"]["initContainers"][1]["volumeMounts"].erase(0);
   EXPECT_EQ(resolver_of(start(torn).pod), resolver_of(start(before).pod));
-}
-
-TEST(ContainerStart, AnotherFormTakesEverythingAway) {
-  Json before = pod({container("main")}, false);
-  before["spec"]["initContainers"] = {container("a", {}, ""), container("warm-up")};
-  before["spec"]["volumes"] = {{{"name", "data"}, {"emptyDir", Json::object()}}};
-  const Json copied = with_api_defaults(start(before).pod);
-  const PlanOptions none;
-  const Admitted by_file = start(copied, shared(), none);
-  EXPECT_THAT(init_names(by_file.pod), ElementsAre("a", "warm-up"));
-  EXPECT_TRUE(by_file.pod["spec"]["volumes"][1].contains("downwardAPI"));
-  EXPECT_FALSE(by_file.pod["spec"]["volumes"][1].contains("emptyDir"));
-  EXPECT_TRUE(has_file(by_file.pod["spec"]["containers"][0]));
+  limited["spec"]["containers"][0]["resources"] = sized("main")["resources"];  // by a later hook
+  EXPECT_EQ(resolver_of(start(limited).pod)["resources"]["requests"]["cpu"], "8");
 }
 
 TEST(ContainerStart, AContainerOfTheUsersWithItsNameKeepsItAway) {

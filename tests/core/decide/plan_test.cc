@@ -90,16 +90,18 @@ TEST(Plan, APartitionThatNcclTakesByValueIsAConstant) {
 }
 
 TEST(Plan, DisabledInfiniBandLeavesTheSocketInterface) {
-  for (const Json& off : {env_literal("NCCL_IB_DISABLE", "1"), env_literal("NCCL_IB_DISABLE", "0x1"),
-                          env_literal("NCCL_NET", "Socket")}) {
-    const Admitted admitted = admit(pod({container("c", {off})}), baidu());
-    EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "DisabledByUser") << off;
-    EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_TIMEOUT"), "DisabledByUser") << off;
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_SOCKET_IFNAME"), "File") << off;
-  }
-  for (const Json& on : {env_literal("NCCL_IB_DISABLE", "0"), env_literal("NCCL_IB_DISABLE", "true"),
-                         env_literal("NCCL_NET", "IBext")}) {
-    EXPECT_EQ(reason_of(admit(pod({container("c", {on})}), baidu()).plan, "NCCL_IB_HCA"), "") << on;
+  for (const auto& [name, value, off] : {
+           std::tuple("NCCL_IB_DISABLE", "1", true),
+           std::tuple("NCCL_IB_DISABLE", "0x1", true),
+           std::tuple("NCCL_NET", "Socket", true),
+           std::tuple("NCCL_IB_DISABLE", "0", false),
+           std::tuple("NCCL_IB_DISABLE", "true", false),
+           std::tuple("NCCL_NET", "IBext", false),
+       }) {
+    const Json made = admit(pod({container("c", {env_literal(name, value)})}), baidu()).pod;
+    EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), off ? "DisabledByUser" : "File") << name << "=" << value;
+    EXPECT_EQ(told(made, "c", "NCCL_IB_TIMEOUT"), off ? "DisabledByUser" : "Policy") << name << "=" << value;
+    EXPECT_EQ(told(made, "c", "NCCL_SOCKET_IFNAME"), "File") << name << "=" << value;
   }
 }
 
@@ -111,57 +113,44 @@ TEST(Plan, EnvFromWithAPrefixHoldsOnlyItsNames) {
   EXPECT_EQ(told(made, "c", "NCCL_IB_TIMEOUT"), "File");
 }
 
-struct SkipCase {
-  const char* name;
-  Json metadata;
-  Json containers;
-  const char* reason;
-};
-
 TEST(Plan, SkippedPodsGetNoPatch) {
-  const Json plain = Json::array({container("c")});
-  const Json efa = Json::array({container("c", {}, "vpc.amazonaws.com/efa")});
-  const Json none = Json::array({container("c", {}, "")});
-  const auto label = [](const char* value) { return Json{{"labels", {{"nccl-env.io/inject", value}}}}; };
-  const auto annotation = [](const char* value) {
-    return Json{{"annotations", {{"nccl-env.io/inject", value}}}};
+  const auto metadata = [](const char* label, const char* annotation) {
+    Json made = Json::object();
+    if (*label) made["labels"]["nccl-env.io/inject"] = label;
+    if (*annotation) made["annotations"]["nccl-env.io/inject"] = annotation;
+    return made;
   };
-  const Json both{{"labels", {{"nccl-env.io/inject", "true"}}},
-                  {"annotations", {{"nccl-env.io/inject", "false"}}}};
-  const SkipCase cases[] = {
-      {"label false", label("false"), plain, "OptedOut"},
-      {"annotation false", annotation("false"), plain, "OptedOut"},
-      {"false beats true", both, plain, "OptedOut"},
-      {"another value", label("yes"), plain, "InvalidInjectValue"},
-      {"no resource", Json::object(), none, "NotRdma"},
-      {"skipResources beats inject true", label("true"), efa, "NotVerbs"},
-      {"mirror pod", {{"annotations", {{"kubernetes.io/config.mirror", "x"}}}}, plain, "MirrorPod"},
-  };
-  for (const SkipCase& test : cases) {
-    Json before = pod(test.containers);
-    before["metadata"].update(test.metadata);
+  const Json mirror{{"annotations", {{"kubernetes.io/config.mirror", "x"}}}};
+  for (const auto& [its_metadata, resource, reason] : {
+           std::tuple(metadata("false", ""), "rdma/hca", Reason::OptedOut),
+           std::tuple(metadata("", "false"), "rdma/hca", Reason::OptedOut),
+           std::tuple(metadata("true", "false"), "rdma/hca", Reason::OptedOut),
+           std::tuple(metadata("yes", ""), "rdma/hca", Reason::InvalidInjectValue),
+           std::tuple(metadata("", ""), "", Reason::NotRdma),
+           std::tuple(metadata("true", ""), "vpc.amazonaws.com/efa", Reason::NotVerbs),
+           std::tuple(mirror, "rdma/hca", Reason::MirrorPod),
+       }) {
+    Json before = pod({container("c", {}, resource)});
+    before["metadata"].update(its_metadata);
     const Admitted admitted = admit(before, baidu());
-    EXPECT_EQ(to_string(admitted.plan.reason.value()), test.reason) << test.name;
-    EXPECT_EQ(admitted.patch, "") << test.name;
+    EXPECT_EQ(admitted.plan.reason, reason) << its_metadata << resource;
+    EXPECT_EQ(admitted.patch, "") << its_metadata << resource;
   }
-}
-
-TEST(Plan, LabelBeatsAnnotation) {
-  Json before = pod({container("c", {}, "")});
-  before["metadata"]["labels"]["nccl-env.io/inject"] = "true";
-  before["metadata"]["annotations"]["nccl-env.io/inject"] = "perhaps";
-  EXPECT_TRUE(admit(before, baidu()).plan.inject);
 }
 
 TEST(Plan, InjectTrueWithoutResourceTakesAllMainContainers) {
   Json before = pod({container("a", {}, ""), container("b", {}, "")}, false);
-  before["metadata"]["annotations"]["nccl-env.io/inject"] = "true";
+  before["metadata"]["labels"]["nccl-env.io/inject"] = "true";
+  before["metadata"]["annotations"]["nccl-env.io/inject"] = "perhaps";  // the label beats it
   before["spec"]["initContainers"] = Json::array({container("i", {}, "")});
   const Admitted admitted = admit(before, baidu());
   EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
   EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_SOCKET_IFNAME"), "eth0");
   EXPECT_EQ(environment(admitted.pod, 1).at("NCCL_SOCKET_IFNAME"), "eth0");
   EXPECT_FALSE(admitted.pod["spec"]["initContainers"][0].contains("env"));
+  before["metadata"].erase("labels");
+  before["metadata"]["annotations"]["nccl-env.io/inject"] = "true";
+  EXPECT_TRUE(admit(before, baidu()).plan.inject);
 }
 
 TEST(Plan, QuantityZeroIsNotARequest) {
@@ -197,19 +186,22 @@ TEST(Plan, HostDevicesMatchOnlyHostNetworkPodsThatMountThem) {
   policy.resources.clear();
   policy.host_devices = true;
   Json mounting = container("c", {}, "");
-  mounting["volumeMounts"] = {{{"name", "ib"}, {"mountPath", "/dev/infiniband"}}};
-  for (const char* path : {"/dev/infiniband", "/dev/infiniband/", "/dev", "/dev/infiniband/uverbs0"}) {
+  mounting["volumeMounts"] = Json::array({mount("/dev/infiniband", "ib")});
+  for (const char* path :
+       {"/dev/infiniband", "/dev/infiniband/", "/dev", "/dev/infiniband/uverbs0", "/dev/infinibandx"}) {
+    SCOPED_TRACE(path);
+    const bool other = std::string(path).ends_with("x");
     Json before = pod({mounting, container("other", {}, "")});
     before["spec"]["volumes"] = {{{"name", "ib"}, {"hostPath", {{"path", path}}}}};
-    const Admitted admitted = admit(before, policy);
-    EXPECT_EQ(admitted.plan.exposure, Exposure::Host) << path;
-    EXPECT_EQ(admitted.plan.containers.size(), 1u) << path;
+    const Plan plan = admit(before, policy).plan;
+    EXPECT_EQ(plan.reason, other ? std::optional(Reason::NotRdma) : std::nullopt);
+    EXPECT_EQ(plan.containers.size(), other ? 0u : 1u);
+    if (!other) {
+      EXPECT_EQ(plan.exposure, Exposure::Host);
+    }
     before["spec"].erase("hostNetwork");
-    EXPECT_EQ(admit(before, policy).plan.reason, Reason::NotRdma) << path;
+    EXPECT_EQ(admit(before, policy).plan.reason, Reason::NotRdma);
   }
-  Json other = pod({mounting});
-  other["spec"]["volumes"] = {{{"name", "ib"}, {"hostPath", {{"path", "/dev/infinibandx"}}}}};
-  EXPECT_EQ(admit(other, policy).plan.reason, Reason::NotRdma);
 }
 
 TEST(Plan, PrivilegedOnTheHostNetworkSeesAllDevices) {
@@ -226,23 +218,15 @@ TEST(Plan, PrivilegedOnTheHostNetworkSeesAllDevices) {
   EXPECT_TRUE(admitted.pod["spec"]["containers"][0].contains("env"));
   EXPECT_FALSE(admitted.pod["spec"]["containers"][1].contains("env"));
   EXPECT_FALSE(admitted.pod["spec"]["initContainers"][0].contains("env"));
-  before["spec"].erase("hostNetwork");
-  EXPECT_EQ(admit(before, policy).plan.reason, Reason::NotRdma);
-  before["spec"]["hostNetwork"] = true;
-  before["spec"]["containers"][0]["securityContext"]["privileged"] = false;
-  EXPECT_EQ(admit(before, policy).plan.reason, Reason::NotRdma) << "sysctl alone runs no collectives";
-  before["spec"]["containers"][0]["securityContext"]["privileged"] = true;
-  policy.host_devices = false;
-  policy.resources = {{"rdma/none", std::nullopt}};
-  EXPECT_EQ(admit(before, policy).plan.reason, Reason::NotRdma);
-}
-
-TEST(Plan, AContainerAddedByALaterHookIsFilledInTheSecondRound) {
-  Json first = admit(pod({container("a")}), baidu()).pod;
-  first["spec"]["containers"].push_back(container("late"));
-  const Json second = settled(first, baidu()).pod;
-  EXPECT_EQ(second["spec"]["containers"][0], first["spec"]["containers"][0]);
-  EXPECT_EQ(environment(second, 1).at("NCCL_IB_TIMEOUT"), "22");
+  NcclPolicy others = policy;
+  others.host_devices = false;
+  others.resources = {{"rdma/none", std::nullopt}};
+  EXPECT_EQ(admit(before, others).plan.reason, Reason::NotRdma);
+  Json own_network = before, only_sysctl = before;  // which runs no collectives
+  own_network["spec"].erase("hostNetwork");
+  only_sysctl["spec"]["containers"][0]["securityContext"]["privileged"] = false;
+  for (const Json& other : {own_network, only_sysctl})
+    EXPECT_EQ(admit(other, policy).plan.reason, Reason::NotRdma) << other;
 }
 
 TEST(Plan, DryRunDecidesAndPatchesNothing) {
