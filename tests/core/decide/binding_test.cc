@@ -87,16 +87,6 @@ TEST(BindingPlan, WithoutAPolicyItHasTheKeysOfOneThatGivesNothing) {
     EXPECT_EQ(value.empty(), key != "nccl-env.io/node") << key;
 }
 
-TEST(BindingPlan, WhatStoodOnAPendingPodGoesWithTheBinding) {
-  const NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
-  Json pending = admit(pod({container("c")}), policy).pod;
-  for (const auto& [key, value] : plan_empty_binding("n", Reason::DryRun).annotations)
-    pending["metadata"]["annotations"][key] = "somebody's";
-  const Json bound = bind_to_node(pending, binding_of(policy, nullptr));
-  EXPECT_EQ(bound.dump().find("somebody's"), std::string::npos);
-  for (const auto& [name, value] : environment(bound, 0)) EXPECT_EQ(value, "") << name;
-}
-
 // Names of constants that differ from node to node are the policy's own.
 TEST(BindingPlan, WithoutAPolicyItEmptiesTheConstantsThatThePodReads) {
   NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
@@ -110,14 +100,39 @@ TEST(BindingPlan, WithoutAPolicyItEmptiesTheConstantsThatThePodReads) {
   EXPECT_EQ(plan.annotations.at("constant.nccl-env.io/NCCL_IB_TC"), "");
 }
 
-TEST(BindingPlan, APodWaitsByItsEnvOrItsFile) {
-  const auto waits = [](const Json& pod) { return of_parsed(pod, waits_for_binding); };
-  const Json bare = pod({container("c")}, false);
-  EXPECT_FALSE(waits(bare));
-  EXPECT_TRUE(waits(admit(bare, policy_for("rdma/*", Exposure::Host)).pod));
-  EXPECT_FALSE(waits(admit(bare, file_policy(Exposure::PodOwned)).pod)) << "constants stand in env";
-  EXPECT_TRUE(waits(admit(running_sshd(bare), file_policy(Exposure::PodOwned)).pod))
-      << "its file has the constants";
+// A deny holds a pod for its own exposure, if it waits: by its file, its init container or both.
+TEST(BindingPlan, APodWaitsForWhatItReadsOfItsNode) {
+  const Json host = pod({container("c")}), own = pod({container("c")}, false);
+  const auto by = [](Exposure exposure, bool env_file, bool varied) {
+    NcclPolicy policy = file_policy(exposure);
+    policy.deliver_env_file = policy.says_delivery = env_file;
+    if (!varied) return policy;
+    PolicyVariant& variant = policy.variants.emplace_back();
+    variant.when.link_layer = LinkLayer::Ethernet;
+    variant.env["NCCL_IB_TC"] = "106";
+    return policy;
+  };
+  const PlanOptions none;
+  for (const auto& [before, policy, options, exposure] : {
+           std::tuple(host, by(Exposure::SubInterface, false, false), none, Exposure::Host),
+           std::tuple(host, by(Exposure::Host, true, false), with_resolver(), Exposure::Host),
+           std::tuple(own, by(Exposure::Host, false, false), none, Exposure::Host),
+           std::tuple(own, by(Exposure::SubInterface, false, false), none, Exposure::SubInterface),
+           // Of its node it has constants alone: in its file those of the policy, else those that vary.
+           std::tuple(running_sshd(own), by(Exposure::PodOwned, false, false), none, Exposure::PodOwned),
+           std::tuple(own, by(Exposure::PodOwned, false, true), none, Exposure::PodOwned),
+           std::tuple(own, by(Exposure::PodOwned, false, true), with_resolver(), Exposure::PodOwned),
+       }) {
+    const Json made = admit(before, policy, nullptr, options).pod;
+    EXPECT_TRUE(of_parsed(made, waits_for_binding)) << made;
+    EXPECT_EQ(of_parsed(made, consumed_exposure), exposure) << made;
+    const BindingPlan unknown = binding_of(policy, nullptr);
+    EXPECT_EQ(values_of(unknown, exposure).deny.has_value(),
+              exposure != Exposure::PodOwned || !policy.variants.empty());
+  }
+  EXPECT_FALSE(of_parsed(own, waits_for_binding));
+  const Json constants = admit(own, by(Exposure::PodOwned, false, false)).pod;
+  EXPECT_FALSE(of_parsed(constants, waits_for_binding)) << "they stand in env";
 }
 
 TEST(BindingPlan, ThePolicyOfAStatus) {

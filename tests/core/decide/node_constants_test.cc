@@ -70,18 +70,6 @@ std::string omitted(const NodeValues& values, std::string_view name, bool in_gol
   return {};
 }
 
-// As on a GB300 node under policies/coreweave.yaml: a user's prefix names the same HCAs.
-TEST(NodeConstants, AUsersListOfHcasKeepsAFamilyAndARangeThatAVariantSets) {
-  NcclPolicy policy = varied({{layer(LinkLayer::Ethernet),
-                               {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_ADDR_RANGE", "fd02::/16"}}}});
-  policy.gid_index.kind = GidIndexRule::Kind::Omit;
-  const Plan plan = admit(pod({container("c", {env_literal("NCCL_IB_HCA", "ibp")})}, false), policy).plan;
-  for (const char* name : {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}) {
-    EXPECT_TRUE(find_named(plan.containers.at(0).set, name)) << name;
-    EXPECT_FALSE(find_named(plan.containers.at(0).omitted, name)) << name;
-  }
-}
-
 TEST(NodeConstants, AreOfTheFirstVariantThatHolds) {
   EXPECT_THAT(constants(by_layer(), rails(4)).set, ElementsAre(Pair(kQps, "8"), Pair(kTc, "106")));
   const NodeValues values = constants(by_layer(), infiniband());
@@ -166,16 +154,18 @@ TEST(NodeConstants, TellNodesByTheirLabels) {
                                     {label("shape", "*"), {{kQps, "4"}}},
                                     {layer(LinkLayer::Ethernet), {{kQps, "2"}}}});
   NodeFabric table = rails(4);
-  table.node_labels = {NodeLabel{"zone", "b"}, NodeLabel{"shape", "p5e.48xlarge"}};
-  expect_golden(constants(policy, table).why.at(kQps));
-  EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "8")));
-  table.node_labels->at(1).value = "g6";
-  expect_golden(constants(policy, table).why.at(kQps));
-  table.node_labels->at(1).value = "";
-  EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "4"))) << "an empty value is one";
-  table.node_labels->at(1).value.reset();
-  EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "2"))) << "it is known to have none";
-  expect_golden(constants(policy, table).why.at(kQps));
+  table.node_labels = {NodeLabel{"zone", "b"}, NodeLabel{"shape", {}}};
+  for (const auto& [value, qps] : {
+           std::pair(std::optional<std::string>("p5e.48xlarge"), "8"),
+           std::pair(std::optional<std::string>("g6"), "4"),
+           std::pair(std::optional<std::string>(""), "4"),  // an empty value is one
+           std::pair(std::optional<std::string>(), "2"),    // it is known to have none
+       }) {
+    table.node_labels->at(1).value = value;
+    const NodeValues values = constants(policy, table);
+    EXPECT_THAT(values.set, ElementsAre(Pair(kQps, qps)));
+    expect_golden(value.value_or("no label"), values.why.at(kQps));
+  }
 }
 
 TEST(NodeConstants, ALabelThatIsNotKnownEndsTheSearch) {
@@ -256,22 +246,6 @@ std::map<std::string, std::string> bound_env(const Json& before, const NcclPolic
   return nccl_environment(bind_to_node(settled(before, policy).pod, binding_of(policy, &table)), 0);
 }
 
-TEST(NodeConstants, ReachPodsOfEveryExposure) {
-  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
-    for (const bool host_network : {true, false}) {
-      NcclPolicy policy = by_layer();
-      policy.resources = {{"rdma/hca", exposure}};
-      const Json before = pod({container("c")}, host_network);
-      auto env = bound_env(before, policy, rails(4));
-      EXPECT_EQ(env[kQps], "8");
-      EXPECT_EQ(env[kTc], "106");
-      env = bound_env(before, policy, infiniband());
-      EXPECT_EQ(env[kQps], "4");
-      EXPECT_EQ(env[kTc], "");
-    }
-  }
-}
-
 TEST(NodeConstants, AUsersOwnValueWins) {
   const Json before = pod({container("c", {env_literal(kQps, "2")})});
   EXPECT_EQ(bound_env(before, by_layer(), rails(4))[kQps], "2");
@@ -322,16 +296,6 @@ TEST(NodeConstants, AFamilyOfTheirsDecidesTheIndexWithThem) {
   env = bound_env(pod({container("c")}), policy, table);
   EXPECT_EQ(env["NCCL_IB_ADDR_FAMILY"], "");
   EXPECT_EQ(env["NCCL_IB_GID_INDEX"], "3");
-}
-
-TEST(NodeConstants, APodThatReadsThemAloneIsHeldBackForThemAlone) {
-  NcclPolicy policy = by_layer();
-  policy.resources = {{"rdma/hca", Exposure::PodOwned}};
-  EXPECT_EQ(of_parsed(admit(pod({container("c")}, false), policy).pod, consumed_exposure),
-            Exposure::PodOwned);
-  const BindingPlan bound = binding_of(policy, nullptr);
-  EXPECT_EQ(values_of(bound, Exposure::PodOwned).deny->reason, Reason::NoTable);
-  EXPECT_THAT(values_of(bound, Exposure::PodOwned).set, IsEmpty());
 }
 
 }  // namespace

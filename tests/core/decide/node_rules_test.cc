@@ -11,10 +11,8 @@
 namespace nccl_env::tests::node_rules_test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Pair;
 
 constexpr const char* kHca = "NCCL_IB_HCA";
 constexpr const char* kGid = "NCCL_IB_GID_INDEX";
@@ -198,34 +196,19 @@ TEST(NodeRules, APodThatIsNotToldGuessesNothing) {
   EXPECT_FALSE(without.values.contains(kInterface));
 }
 
-// The table's labels of the Binding count, and the policy may be another by then.
+// The policy may be another by the time of the Binding, and the table an old one.
 TEST(NodeRules, NothingOfTheTimeOfCreationCounts) {
-  const NcclPolicy policy = two_shapes(Exposure::Host);
-  for (const bool host_network : {true, false}) {
-    const Json admitted = admit(pod({container("c")}, host_network), policy).pod;
-    NodeFabric table = node_of("a");
-    const auto list = [&] {
-      return nccl_environment(bind_to_node(admitted, binding_of(policy, &table)), 0)[kHca];
-    };
-    EXPECT_EQ(list(), "=mlx5_1,mlx5_2");
-    table.node_labels->front().value = "b";  // edited before the Binding
-    EXPECT_EQ(list(), "=mlx5_3,mlx5_4");
-    table.node_labels.reset();  // an older agent
-    EXPECT_EQ(list(), "");
-    table = node_of("a");  // back again
-    EXPECT_EQ(list(), "=mlx5_1,mlx5_2");
-    table.time = kNow - std::chrono::hours(4);
-    EXPECT_EQ(list(), "");
-  }
-  NcclPolicy plain = policy;
+  const NcclPolicy policy = two_shapes(Exposure::Host), shared = two_shapes();
+  NcclPolicy plain = policy, turned = shared;
   plain.variants.clear();
-  const NodeFabric table = node_of("a");
+  std::swap(turned.variants[0], turned.variants[1]);
+  NodeFabric table = node_of("a");
   EXPECT_FALSE(on_node(policy, &table, false, {}, &plain).contains(kInterface));
   EXPECT_FALSE(on_node(policy, &table, false, with_resolver(), &plain).contains(kInterface));
-  EXPECT_THAT(on_node(two_shapes(), &table, false, with_resolver(), &plain), IsEmpty()) << "nobody told it";
-  NcclPolicy turned = two_shapes();
-  std::swap(turned.variants[0], turned.variants[1]);
-  EXPECT_EQ(on_node(two_shapes(), &table, false, with_resolver(), &turned)[kHca], "=mlx5_1,mlx5_2");
+  EXPECT_THAT(on_node(shared, &table, false, with_resolver(), &plain), IsEmpty()) << "nobody told it";
+  EXPECT_EQ(on_node(shared, &table, false, with_resolver(), &turned)[kHca], "=mlx5_1,mlx5_2");
+  table.time = kNow - std::chrono::hours(4);
+  EXPECT_EQ(on_node(policy, &table, true)[kHca], "");
 }
 
 // Decided before the node is known: an index is looked for unless no shape has use for one.
@@ -251,19 +234,6 @@ TEST(NodeRules, APodHasTheRailsOfEveryShape) {
   EXPECT_EQ(reason_of(admit(before, policy).plan, kHca), "PodRailsUnknown");
   policy.variants[1].fabric->expect_ports = 2;
   EXPECT_EQ(reason_of(admit(before, policy).plan, kHca), "");
-}
-
-TEST(NodeRules, APodThatLooksForItselfIsHeldBackForThem) {
-  NcclPolicy policy = two_shapes(Exposure::PodOwned);
-  for (PolicyVariant& variant : policy.variants) variant.socket_interface.reset();
-  of_parsed(admit(pod({container("c")}, false), policy, nullptr, with_resolver()).pod,
-            [](const Pod& admitted) {
-              EXPECT_TRUE(waits_for_binding(admitted));
-              EXPECT_EQ(consumed_exposure(admitted), Exposure::PodOwned);
-            });
-  EXPECT_EQ(values_of(binding_of(policy, nullptr), Exposure::PodOwned).deny->reason, Reason::NoTable);
-  const NodeFabric table = node_of("a");
-  EXPECT_EQ(values_of(binding_of(policy, &table), Exposure::PodOwned).deny, std::nullopt);
 }
 
 // Returns a rule for some of the rails, by chance.

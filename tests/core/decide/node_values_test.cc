@@ -27,30 +27,30 @@ TEST(NodeValues, WithoutATable) {
 }
 
 TEST(NodeValues, AStaleTableCountsAsNone) {
+  using std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
   NodeFabric table = rails(2);
-  table.time = kNow - std::chrono::hours(3);
   const NcclPolicy policy = policy_for("rdma/*");
-  const NodeValues fresh = values(policy, &table);
-  EXPECT_EQ(fresh.set.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
-  EXPECT_EQ(fresh.valid_until, kNow + std::chrono::seconds(1));
-  EXPECT_EQ(
-      reason_of(values(policy, &table, Exposure::Host, {kNow + std::chrono::seconds(1)}), "NCCL_IB_HCA"),
-      "StaleTable");
-  table.time = kNow + std::chrono::minutes(5);
-  EXPECT_EQ(reason_of(values(policy, &table), "NCCL_IB_HCA"), "") << "clocks differ a little";
-  *table.time += std::chrono::seconds(1);
-  const NodeValues ahead = values(policy, &table);
-  EXPECT_EQ(reason_of(ahead, "NCCL_IB_HCA"), "StaleTable");
-  EXPECT_EQ(ahead.valid_until, kNow + std::chrono::seconds(1)) << "and then it counts";
-  table.time = kNow - std::chrono::hours(3);
-  EXPECT_EQ(
-      values(policy, &table, Exposure::Host, {kNow + std::chrono::hours(9), std::chrono::hours(3), false})
-          .set.size(),
-      2u)
-      << "ages do not count while the store is out of sync";
-  table.time.reset();
-  EXPECT_EQ(values(policy, &table, Exposure::Host, {kNow + std::chrono::hours(9999)}).set.size(), 2u)
-      << "imported by hand";
+  struct Row {
+    std::optional<Timestamp> of;
+    NodeContext context;
+    bool counts;
+    std::optional<Timestamp> valid_until;
+  };
+  for (const Row& row : {
+           Row{kNow - hours(3), {kNow}, true, kNow + seconds(1)},
+           Row{kNow - hours(3), {kNow + seconds(1)}, false, std::nullopt},
+           Row{kNow + minutes(5), {kNow}, true, kNow + hours(3) + minutes(5) + seconds(1)},  // clocks differ
+           Row{kNow + minutes(5) + seconds(1), {kNow}, false, kNow + seconds(1)},  // and then it counts
+           // Ages do not count while the store is out of sync, nor of a table that was imported by hand.
+           Row{kNow - hours(3), {kNow + hours(9), hours(3), false}, true, std::nullopt},
+           Row{std::nullopt, {kNow + hours(9999)}, true, std::nullopt},
+       }) {
+    table.time = row.of;
+    const NodeValues found = values(policy, &table, Exposure::Host, row.context);
+    EXPECT_EQ(found.set.size(), row.counts ? 2u : 0u);
+    EXPECT_EQ(reason_of(found, "NCCL_IB_HCA"), row.counts ? "" : "StaleTable");
+    EXPECT_EQ(found.valid_until, row.valid_until);
+  }
 }
 
 TEST(NodeValues, WhereNoIndexIsPinnedNothingIsWritten) {
@@ -119,16 +119,12 @@ TEST(NodeValues, SocketInterfaceFromTheNode) {
   table.node_interface = "bond0";
   EXPECT_EQ(values(policy, &table).set.at("NCCL_SOCKET_IFNAME"), "=bond0");
   EXPECT_FALSE(values(policy, &table, Exposure::SubInterface).set.contains("NCCL_SOCKET_IFNAME"));
-}
-
-TEST(NodeValues, ALiteralInterfaceMustBeUpWhereInterfacesAreKnown) {
-  NodeFabric table = rails(2);
-  NcclPolicy policy = policy_for("rdma/*");
+  // A literal must be up where interfaces are known.
   policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
   for (const auto& [name, up] :
        {std::pair("eth1", true), std::pair("eth0", false), std::pair("eth0", true)}) {
     table.interfaces = {{interface(name, "10.0.0.1", 24, up)}};
-    const bool there = up && *(name + 3) == '0';
+    const bool there = up && name == policy.socket_interface.literal;
     EXPECT_EQ(reason_of(values(policy, &table), "NCCL_SOCKET_IFNAME"), there ? "" : "InterfaceAbsent");
     EXPECT_EQ(values(policy, &table).set["NCCL_SOCKET_IFNAME"], there ? "eth0" : "");
   }
@@ -151,16 +147,11 @@ TEST(NodeValues, AnHcaListOfThePolicyDecidesWhichRowsCount) {
   NodeFabric table = rails(2);
   table.ports[1].gids = std::vector<GidRow>{row(1, v4("10.0.0.2"), GidType::RoCEv2, "eth2")};
   NcclPolicy policy = policy_for("rdma/*");
+  EXPECT_FALSE(values(policy, &table).deny) << "for a reason of the closed list alone";
   policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
   EXPECT_THAT(values(policy, &table).set, UnorderedElementsAre(Pair("NCCL_IB_GID_INDEX", "3")));
   policy.hca = {HcaRule::Kind::Omit, ""};
   EXPECT_EQ(reason_of(values(policy, &table), "NCCL_IB_GID_INDEX"), "GidNotUniform");
-}
-
-TEST(NodeValues, OnlyReasonsOfTheClosedListDeny) {
-  NodeFabric table = rails(2);
-  table.ports[1].gids = std::vector<GidRow>{row(1, v4("10.0.0.2"), GidType::RoCEv2, "eth2")};
-  EXPECT_FALSE(values(policy_for("rdma/*"), &table).deny);
   table.ports.clear();
   EXPECT_EQ(values(policy_for("rdma/*"), &table).deny->reason, Reason::NoFabricPort);
 }

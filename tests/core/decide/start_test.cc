@@ -82,17 +82,11 @@ TEST(Resolve, WhatThePodItselfShows) {
   EXPECT_EQ(resolve_in_pod(constants, own, false, kNow).omitted.front().reason, Reason::DryRun);
 }
 
-TEST(Resolve, IsToldInPrintableLines) {
-  Resolution resolution;
-  resolution.values = {{"NCCL_IB_HCA", "=mlx5_1"}};
-  resolution.omitted = {left_out("NCCL_IB_GID_INDEX", Reason::GidNotUniform, "no\nindex")};
-  EXPECT_EQ(render_text(resolution), "NCCL_IB_HCA==mlx5_1\nNCCL_IB_GID_INDEX: GidNotUniform: no?index\n");
-}
-
-TEST(Resolve, IsToldToExplainInLinesOfJson) {
+TEST(Resolve, IsToldInPrintableLinesAndToExplainInLinesOfJson) {
   Resolution resolution;
   resolution.values = {{"NCCL_IB_HCA", "=mlx5_1"}};
   resolution.omitted = {left_out("NCCL_IB_GID_INDEX", Reason::GidNotUniform, "no\n\"index\"")};
+  EXPECT_EQ(render_text(resolution), "NCCL_IB_HCA==mlx5_1\nNCCL_IB_GID_INDEX: GidNotUniform: no?\"index\"\n");
   resolution.unread = {"mlx5_2 ports/1/state"};
   EXPECT_EQ(
       render_message(resolution),
