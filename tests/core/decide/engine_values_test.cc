@@ -83,12 +83,19 @@ TEST(EngineValues, NcclsFileHasNvshmemsListAlone) {
   }
 }
 
-TEST(EngineValues, ConstantsOfThePolicyAreLiterals) {
+// Those of a policy's own go their own ways, whatever engine reads them.
+TEST(EngineValues, ConstantsOfThePolicyAreLiteralsAndHaveNoRivals) {
   for (const char* own : {"106", "96"}) {
     NcclPolicy policy = all_engines();
     if (own == std::string("96")) policy.env["NVSHMEM_IB_TRAFFIC_CLASS"] = own;
     EXPECT_THAT(admit(pod({container("c")}), policy).pod["spec"]["containers"][0]["env"],
                 Contains(env_literal("NVSHMEM_IB_TRAFFIC_CLASS", own)));
+  }
+  NcclPolicy policy = file_policy(Exposure::Host);
+  policy.env["UCX_TLS"] = "rc,tcp";
+  for (const char* own : {"UCX_NET_DEVICES", "UCX_CONFIG_DIR"}) {
+    const Json made = admit(pod({container("c", {env_literal(own, "x")})}), policy).pod;
+    EXPECT_EQ(told(made, "c", "UCX_TLS"), "Policy") << own;
   }
 }
 
@@ -155,16 +162,6 @@ TEST(EngineValues, InsideThePodTheyFollowWhatThePodShows) {
   EXPECT_EQ(resolve_in_pod(policy, seen, false, kNow).files.at("ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
 }
 
-// Constants of a policy's own go their own ways, whatever engine reads them.
-TEST(EngineValues, ConstantsOfThePolicyHaveNoRivals) {
-  NcclPolicy policy = file_policy(Exposure::Host);
-  policy.env["UCX_TLS"] = "rc,tcp";
-  for (const char* own : {"UCX_NET_DEVICES", "UCX_CONFIG_DIR"})
-    EXPECT_EQ(told(admit(pod({container("c", {env_literal(own, "x")})}), policy).pod, "c", "UCX_TLS"),
-              "Policy")
-        << own;
-}
-
 TEST(EngineValues, AConstantThatDiffersFromNodeToNodeIsNoLineOfUcxConf) {
   for (const bool engines : {false, true}) {
     NcclPolicy policy = engines ? all_engines() : file_policy(Exposure::PodOwned);
@@ -175,14 +172,6 @@ TEST(EngineValues, AConstantThatDiffersFromNodeToNodeIsNoLineOfUcxConf) {
     EXPECT_EQ(told(admitted.pod, "c", "UCX_TLS"), "File");
     EXPECT_THAT(admitted.plan.file, Contains(::testing::Field(&Value::name, "UCX_TLS"))) << "of nccl.conf";
     EXPECT_THAT(admitted.pod["spec"]["containers"][0]["volumeMounts"], Contains(kConfMounts[0]));
-  }
-}
-
-TEST(EngineValues, ForNcclAloneNothingChanges) {
-  const NodeFabric table = two_rails();
-  for (const auto& [key, text] : binding_of(file_policy(Exposure::Host), &table).annotations) {
-    EXPECT_THAT(key, Not(HasSubstr("ucx")));
-    EXPECT_THAT(key, Not(HasSubstr("GLOO_")));
   }
 }
 

@@ -203,20 +203,21 @@ TEST(EnvFile, AUsersEntryOfThatFormIsNotOurs) {
 
 TEST(OtherReaders, WhatVllmOrMooncakeWritesIsLeftToIt) {
   const char* const kVllm = "VLLM_NIC_SELECTION_VARS";
+  const char* const kList = "UCX_NET_DEVICES:1,NCCL_IB_HCA:1";
   for (const bool by_env : {false, true}) {
     NcclPolicy policy = env_file();
     policy.deliver_env_file = by_env;
-    const auto of = [&](const char* name, const char* value, const char* variable) {
-      return told(plan(pod({container("c", {env_literal(name, value)})}), policy).pod, "c", variable);
-    };
-    const std::string way = by_env ? "EnvFile" : "File";
-    EXPECT_EQ(of(kVllm, "UCX_NET_DEVICES:1,NCCL_IB_HCA:1", "NCCL_IB_HCA"), "UserSetGroup");
-    EXPECT_EQ(of(kVllm, "UCX_NET_DEVICES:1,NCCL_IB_HCA:1", "NCCL_IB_GID_INDEX"), "UserSetGroup");
-    EXPECT_EQ(of(kVllm, "UCX_NET_DEVICES:1,NCCL_IB_HCA:1", "NCCL_IB_TIMEOUT"), "Policy");
-    EXPECT_EQ(of(kVllm, "UCX_NET_DEVICES:1,NCCL_IB_HCA_2", "NCCL_IB_HCA"), way);
-    EXPECT_EQ(of("MC_GID_INDEX", "3", "NCCL_IB_GID_INDEX"), "UserSetGroup");
-    if (by_env) {
-      EXPECT_EQ(of("MC_GID_INDEX", "3", "NCCL_IB_HCA"), way);
+    const char* const way = by_env ? "EnvFile" : "File";
+    for (const auto& [name, value, variable, what] : {
+             std::tuple(kVllm, kList, "NCCL_IB_HCA", "UserSetGroup"),
+             std::tuple(kVllm, kList, "NCCL_IB_GID_INDEX", "UserSetGroup"),
+             std::tuple(kVllm, kList, "NCCL_IB_TIMEOUT", "Policy"),
+             std::tuple(kVllm, "UCX_NET_DEVICES:1,NCCL_IB_HCA_2", "NCCL_IB_HCA", way),
+             std::tuple("MC_GID_INDEX", "3", "NCCL_IB_GID_INDEX", "UserSetGroup"),
+             std::tuple("MC_GID_INDEX", "3", "NCCL_IB_HCA", way),
+         }) {
+      const Json made = plan(pod({container("c", {env_literal(name, value)})}), policy).pod;
+      EXPECT_EQ(told(made, "c", variable), what) << name << "=" << value;
     }
   }
 }

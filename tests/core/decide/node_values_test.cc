@@ -23,6 +23,8 @@ TEST(NodeValues, WithoutATable) {
   EXPECT_EQ(reason_of(none, "NCCL_IB_HCA"), "NoTable");
   EXPECT_EQ(reason_of(none, "NCCL_IB_GID_INDEX"), "NoTable");
   EXPECT_EQ(none.deny->reason, Reason::NoTable);
+  const std::string node = binding_of(policy, nullptr).annotations.at("nccl-env.io/node");
+  EXPECT_EQ(Json::parse(node)["omitted"]["host"]["NCCL_IB_HCA"], "NoTable");
   EXPECT_THAT(none.set, UnorderedElementsAre(Pair("NCCL_SOCKET_IFNAME", "eth0")));
 }
 
@@ -178,11 +180,6 @@ TEST(Binding, WritesTheValuesOfBothExposures) {
                "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"),
           Pair("subinterface.nccl-env.io/nvshmem-nccl.conf", "NCCL_IB_HCA==mlx5_1,mlx5_2\n"),
           Pair("nccl-env.io/node", R"({"v":1,"node":"node-a","policy":"p","generation":1})")));
-}
-
-TEST(Binding, SaysWhyAValueIsMissing) {
-  const std::string node = binding_of(policy_for("rdma/*"), nullptr).annotations.at("nccl-env.io/node");
-  EXPECT_EQ(Json::parse(node)["omitted"]["host"]["NCCL_IB_HCA"], "NoTable");
 }
 
 TEST(Binding, StaysUnderEightKiB) {

@@ -67,12 +67,16 @@ TEST(Unmatched, AMisspeltNameIsAskedForAndOthersAreNotTakenForOne) {
   EXPECT_FALSE(is_mistake("example.org/a"));
 }
 
-TEST(Unmatched, ARequestForNoneIsTold) {
-  Json made = asking_for({"nvidia.com/gpu", "rdma/hca"});
-  made["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"] = 0;
-  made["spec"]["containers"][0]["resources"]["requests"]["rdma/hca"] = "0";
-  EXPECT_EQ(remedy_of_pod(made, policy()),
+TEST(Unmatched, ARequestForNoneOrBesideTheContainersIsTold) {
+  Json none = asking_for({"nvidia.com/gpu", "rdma/hca"}), beside = asking_for({"example.org/a"});
+  none["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"] = 0;
+  none["spec"]["containers"][0]["resources"]["requests"]["rdma/hca"] = "0";
+  EXPECT_EQ(remedy_of_pod(none, policy()),
             "The pod requests no rdma/hca: write how many it needs, or nothing if it is not a rank.");
+  beside["spec"]["resources"] = {{"limits", {{"rdma/hca", 1}, {"cpu", 4}}}, {"requests", {{"rdma/hca", 1}}}};
+  EXPECT_EQ(remedy_of_pod(beside, policy()),
+            "spec.resources stands beside the containers, where only cpu, memory and hugepages may be: write "
+            "rdma/hca into the resources of a container.");
 }
 
 TEST(Unmatched, ClassesAreNamedAndAClaimThatNoContainerNames) {
@@ -100,14 +104,6 @@ TEST(Unmatched, NetworksAndTheHostsDevicesAreNamed) {
   made["spec"]["hostNetwork"] = true;
   EXPECT_THAT(remedy_of_pod(made, policy()),
               HasSubstr("write hostDevices: true into spec.match of policy site."));
-}
-
-TEST(Unmatched, WhatStandsBesideTheContainersComesFirst) {
-  Json made = asking_for({"example.org/a"});
-  made["spec"]["resources"] = {{"limits", {{"rdma/hca", 1}, {"cpu", 4}}}, {"requests", {{"rdma/hca", 1}}}};
-  EXPECT_EQ(remedy_of_pod(made, policy()),
-            "spec.resources stands beside the containers, where only cpu, memory and hugepages may be: write "
-            "rdma/hca into the resources of a container.");
 }
 
 TEST(Unmatched, ALauncherHasNothingToDoUnlessItIsARank) {
