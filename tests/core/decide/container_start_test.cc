@@ -194,14 +194,14 @@ TEST(ContainerStart, ANamespaceTurnsItOff) {
   snapshot.at_binding = {"quiet"};
   for (const auto& [name_space, form] :
        {std::pair("ml", Form::ContainerStart), std::pair("quiet", Form::Binding)}) {
-    of_parsed(pod({container("c")}, false), [&](const Pod& pod) {
-      Review review;
-      review.name_space = name_space;
-      review.pod = pod;
-      const Plan plan = plan_review(find_policy(snapshot, name_space), review, with_resolver());
-      EXPECT_EQ(plan.form, form) << name_space;
-      EXPECT_EQ(plan.resolver.kind == ListChange::Kind::Add, form == Form::ContainerStart);
-    });
+    const std::string text = pod({container("c")}, false).dump();
+    ReviewParser parser;
+    Review review;
+    review.name_space = name_space;
+    review.pod = *parser.parse_pod(text);
+    const Plan plan = plan_review(find_policy(snapshot, name_space), review, with_resolver());
+    EXPECT_EQ(plan.form, form) << name_space;
+    EXPECT_EQ(plan.resolver.kind == ListChange::Kind::Add, form == Form::ContainerStart);
   }
 }
 
