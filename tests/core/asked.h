@@ -70,9 +70,7 @@ auto with_record(const Json& object, Use use) {
   const std::string text = object.dump();
   const Result<Pod> parsed = parser.parse_pod(text);
   if (!parsed) throw std::runtime_error(parsed.error().message);
-  const auto record = read_pod_record(*parsed, object);
-  if (!record) throw std::runtime_error(record.error().message);
-  return use(*parsed, *record);
+  return use(*parsed, read_pod_record(*parsed, object));
 }
 
 struct Answered : AnsweredPod {

@@ -34,17 +34,16 @@ void add_member(const Json& object, std::vector<AnsweredPod>& into) {
   const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);
   const auto pod = parser.parse_pod(text);
   if (!pod) return;
-  const auto record = read_pod_record(*pod, object);
-  if (!record) return;
-  const PodSurroundings nothing, all = all_readable(*record);
+  const PodRecord record = read_pod_record(*pod, object);
+  const PodSurroundings nothing, all = all_readable(record);
   for (const PodSurroundings* around : {&nothing, &all}) {
-    PodAnswer answer = answer_pod(*pod, *record, *around);
+    PodAnswer answer = answer_pod(*pod, record, *around);
     require(!answer.sentence.empty(), "an answer has a sentence");
-    require_shown(render_text(answer, *record, *around));
-    require_json(to_json(answer, *record, *around));
-    if (around == &nothing) into.push_back({*record, std::move(answer)});
+    require_shown(render_text(answer, record, *around));
+    require_json(to_json(answer, record, *around));
+    if (around == &nothing) into.push_back({record, std::move(answer)});
   }
-  require_shown(render_env(*record));
+  require_shown(render_env(record));
 }
 
 }  // namespace

@@ -93,9 +93,8 @@ Result<std::unique_ptr<LivePod>> LivePod::read(const Json& object) {
   const auto pod = live->parser_.parse_pod(text);
   if (!pod) return pod.error();
   live->pod_ = *pod;
-  auto record = read_pod_record(live->pod_, object);
-  if (!record) return record.error();
-  live->record_ = *std::move(record);
+  if (live->pod_.name.empty()) return Error{"the pod has no metadata.name"};
+  live->record_ = read_pod_record(live->pod_, object);
   return live;
 }
 

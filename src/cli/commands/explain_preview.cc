@@ -178,7 +178,7 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
         return {program::kNotSeen,
                 file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
       }
-      into.push_back({source, preview_pod(*pod, *node, situation), *node, i});
+      into.push_back({source, preview_pod(*pod, source.pod, *node, situation), *node, i});
     }
   }
   const std::vector<std::string> others = passed_over(documents);
@@ -388,7 +388,8 @@ std::vector<std::string> lacking_resolver(const Preview& preview) {
   ReviewParser parser;
   for (const ExplainedPod& pod : preview.pods) {
     const Result<Pod> parsed = parse_template(parser, pod.source);
-    if (parsed && sentence_of(preview_pod(*parsed, pod.node, installed)) != sentence_of(pod.explanation))
+    if (parsed && sentence_of(preview_pod(*parsed, pod.source.pod, pod.node, installed)) !=
+                      sentence_of(pod.explanation))
       names.push_back(title_of(pod.source));
   }
   return names;

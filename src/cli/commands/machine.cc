@@ -232,6 +232,10 @@ void take(const Explanation& explanation, const NodeValues& values, const UsersE
   }
   for (auto& [name, value] : given) into.given.push_back(std::move(value));
   into.findings = explanation.findings;
+  // The process has limits of its own, which no manifest tells.
+  std::erase_if(into.findings, [](const Finding& finding) {
+    return finding.code == Code::MemoryLock || finding.code == Code::SharedMemory;
+  });
   for (Finding& finding : into.findings) {
     finding.remedy = remedy_here(remedy_of(finding));
     if (users.files.contains(finding.subject.path))
@@ -375,7 +379,8 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
   const NodeContext context{now};
   const BindingPlan binding = plan_binding(wanted, into.table.name, &into.table, context);
   const NodeValues values = values_for(binding, Exposure::Host, true);
-  take(explain({*pod, plan, into.table.name, &binding, &into.table, *version, nullptr, wanted.get(), now}),
+  take(explain({*pod, parse_json(text), plan, into.table.name, &binding, &into.table, *version, nullptr,
+                wanted.get(), context}),
        values, users, given != nullptr, into);
   return {};
 }

@@ -15,6 +15,8 @@ namespace nccl_env::cli {
 
 namespace {
 
+using Json = nlohmann::json;
+
 Explanation without_policy(const Pod& pod, const std::string& node, const Situation& situation) {
   Explanation explanation;
   explanation.reason = situation.problem.problem;
@@ -77,15 +79,15 @@ Plan plan_in(const Pod& pod, const PodClaims& claims, const Situation& situation
 
 }  // namespace
 
-Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
+Explanation preview_pod(const Pod& pod, const Json& object, const std::string& node,
+                        const Situation& situation) {
   if (!situation.policy) return without_policy(pod, node, situation);
   const PodClaims claims = situation.claims.of(pod);
   const Plan plan = plan_in(pod, claims, situation);
   const std::optional<BindingPlan> binding = binding_to(node, situation);
   const NodeFabric* table = table_of(node, situation);
-  const bool stale = table && is_stale(table->time, context_of(situation));
-  return explain({pod, plan, node, binding ? &*binding : nullptr, table, situation.version, &claims,
-                  situation.policy.get(), situation.now, stale});
+  return explain({pod, object, plan, node, binding ? &*binding : nullptr, table, situation.version, &claims,
+                  situation.policy.get(), context_of(situation)});
 }
 
 std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation) {
@@ -139,8 +141,6 @@ Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
 }
 
 namespace {
-
-using Json = nlohmann::json;
 
 // A JobSet in a List, the deepest of the known forms, takes 9.
 constexpr int kMaxDepth = 32;

@@ -89,6 +89,7 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation);
 // where nothing changes.
 std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation);
 // Without tables, node values are shown as known only at Binding.
-Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation);
+Explanation preview_pod(const Pod& pod, const nlohmann::json& object, const std::string& node,
+                        const Situation& situation);
 
 }  // namespace nccl_env::cli

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cctype>
 
+#include "decide/match.h"
 #include "decide/process_limits.h"
 #include "engines/nccl/interfaces.h"
 #include "explain/judgement.h"
 #include "explain/pod_changes.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
@@ -35,6 +38,32 @@ constexpr const char* kCardsRemedy =
 constexpr const char* kLaterWebhook =
     "Look for a webhook that changes pods after nccl-env's, and create the pod anew.";
 
+constexpr const char* kNoteOwnRows =
+    "The pod's sub-interface has GID rows of its own, which are not known before it starts.";
+
+NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_network) {
+  NodeFabric seen = table;
+  if (!host_network) seen.interfaces.reset();
+  if (exposure == Exposure::Host) return seen;
+  for (Port& port : seen.ports) {
+    port.link_layer = link_layer_of(port);
+    if (port.link_layer == LinkLayer::InfiniBand) continue;  // every process sees these GIDs
+    if (!port.transport && is_roce(port)) port.transport = Transport::RoCE;
+    port.gids.reset();
+    port.gid_table_length.reset();
+  }
+  return seen;
+}
+
+NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
+                          const NcclVersion& version, const std::vector<std::string>& notes) {
+  const bool own_rows = exposure == Exposure::SubInterface;
+  NcclSelection selection = nccl_select(seen, env, version, {!own_rows, host_network});
+  if (own_rows && selection.needs_rows) selection.notes.emplace_back(kNoteOwnRows);
+  selection.notes.insert(selection.notes.begin(), notes.begin(), notes.end());
+  return selection;
+}
+
 // True for a value that finds one of the interfaces or lo, and for one that names no interface.
 bool finds_interface(const Value& given, const std::vector<std::string>& has) {
   if (given.name == variable::kSocketIfname) {
@@ -50,16 +79,55 @@ bool finds_interface(const Value& given, const std::vector<std::string>& has) {
   return std::ranges::none_of(entries, is_absent);
 }
 
+// A list that NCCL reads otherwise than it is meant names no device for that reason.
+void keep_cause_of_list(std::vector<Finding>& findings) {
+  const auto misread = std::ranges::find_if(findings, [](const Finding& finding) {
+    return finding.code == Code::ValueMisread && finding.subject.path == variable::kIbHca;
+  });
+  if (misread == findings.end()) return;
+  const auto follows = [](const Finding& finding) {
+    return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
+  };
+  if (std::ranges::none_of(findings, follows)) return;
+  misread->severity = Severity::Error;
+  std::erase_if(findings, follows);
+}
+
+// Tells of a container that has GPUs and gets nothing, where those that get values (`ours`) have none.
+void add_rank_outside(const Pod& pod, const std::vector<bool>& ours, const Subject& of,
+                      std::vector<Finding>& into) {
+  const Container *outside = nullptr, *inside = nullptr;
+  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
+    const bool has_gpu = asks_for_processor(pod.containers[i]);
+    if (ours[i] && has_gpu) return;
+    if (ours[i] && !inside) inside = &pod.containers[i];
+    if (has_gpu && !outside) outside = &pod.containers[i];
+  }
+  if (!outside || !inside) return;
+  into.push_back({Code::NoList, Severity::Warning, of,
+                  "Container " + printable(outside->name) +
+                      " has the GPUs and gets nothing: the RDMA resource is asked for by container " +
+                      printable(inside->name) + ".",
+                  "Ask for the RDMA resource in the container that runs the ranks."});
+}
+
+constexpr const char* kNoteEnvFrom =
+    "The container's envFrom may hold further variables, which are not known here.";
+
 class Judge {
  public:
   Judge(const Pod& pod, const PodRecord& record, const PodSurroundings& around, PodAnswer& answer)
       : pod_(pod), record_(record), around_(around), answer_(answer) {
     if (around_.table && is_stale(around_.table->time, around_.context))
       aged_ = without_states(*around_.table);
+    if (around_.policy && record_.status) plan_ = plan_pod(pod_, *around_.policy);
+    const bool bound = around_.policy && around_.table_known && !record_.node.empty();
+    if (!around_.exists && bound)
+      binding_ = plan_binding(around_.policy, record_.node, around_.table.get(), around_.context);
   }
 
   void run() {
-    if (around_.table) add_lost_index();
+    if (around_.exists && around_.table) add_lost_index();
     if (record_.status && !record_.node.empty()) add_changes();
     if (answer_.state == PodState::Given && !record_.trouble.empty()) add_failed();
     add_selections();
@@ -74,6 +142,7 @@ class Judge {
 
   void add_changes() {
     answer_.details = details_today(record_, around_);
+    if (!around_.exists) return;
     answer_.changes = changes_since(record_, around_);
     // Where the node gives a value today, today's reason does not explain what the pod has.
     for (const Change& change : answer_.changes) {
@@ -137,38 +206,121 @@ class Judge {
                 kLaterWebhook);
   }
 
+  // The reason for which the container has no list, and its sentence where that is known; "" and "" where it
+  // has one, chose so, or another finding tells it.
+  [[nodiscard]] std::pair<std::string, std::string> why_no_list(const GivenContainer& container) const {
+    const Value* list = container.find(variable::kIbHca);
+    const std::string missing = list ? record_.reason_missing(*list) : std::string();
+    const auto detail = answer_.details.find(variable::kIbHca);
+    if (!missing.empty()) return {missing, detail == answer_.details.end() ? "" : detail->second};
+    if (const Value* absent = absent_inside(list))
+      return {std::string(to_string(*absent->reason)), absent->detail};
+    const Value* rails = planned_omission(container, variable::kIbHca);
+    if (list || !rails || rails->reason != Reason::PodRailsUnknown || has(Code::NoRail)) return {};
+    return {std::string(to_string(*rails->reason)), rails->detail};
+  }
+
+  // The omission of a list that the pod is to find itself, and will not: it sees the node's devices by the
+  // same rules, and none of them is the fabric. Null where that is not certain.
+  [[nodiscard]] const Value* absent_inside(const Value* list) const {
+    const bool later = list && !list->value && list->source == Source::Pod;
+    const Value* omission = later ? omission_today(Exposure::SubInterface) : nullptr;
+    return omission && omission->reason == Reason::NoFabricPort ? omission : nullptr;
+  }
+
+  // Why the node gives no list to what a template makes; null where it gives one or the exposure is another.
+  [[nodiscard]] const Value* omission_today(Exposure exposure) const {
+    if (!binding_ || record_.status->exposure != exposure) return nullptr;
+    return values_of(*binding_, exposure).omission(variable::kIbHca);
+  }
+
+  [[nodiscard]] const Value* planned_omission(const GivenContainer& container, std::string_view name) const {
+    if (!plan_) return nullptr;
+    const auto found = std::ranges::find_if(plan_->containers, [&](const ContainerPlan& plan) {
+      return pod_.containers[plan.position].name == container.name;
+    });
+    return found == plan_->containers.end() ? nullptr : find_named(found->omitted, name);
+  }
+
+  [[nodiscard]] bool has(Code code) const {
+    return std::ranges::find(answer_.findings, code, &Finding::code) != answer_.findings.end();
+  }
+
   // NCCL takes its own choice of devices where no list is given.
   void judge_no_list() {
     const GivenContainer* container = in_status();
-    const Value* list = container ? container->find(variable::kIbHca) : nullptr;
-    const std::string name = list ? record_.reason_missing(*list) : std::string();
-    const bool none =
-        std::ranges::find(answer_.findings, Code::FellBack, &Finding::code) != answer_.findings.end();
-    if (name.empty() || none) return;
+    if (!container || has(Code::FellBack) || has(Code::HeldBack)) return;
+    const auto [name, detail] = why_no_list(*container);
+    if (name.empty()) return;
     const std::optional<Reason> reason = parse_reason(name);
-    const auto detail = answer_.details.find(variable::kIbHca);
-    const std::string why = detail != answer_.details.end() ? detail->second
-                            : reason                        ? std::string(meaning(*reason))
-                                                            : std::string();
+    const std::string why = !detail.empty() ? detail : reason ? std::string(meaning(*reason)) : "";
     std::string then = reason ? std::string(remedy(*reason)) : std::string();
     const auto today = std::ranges::find_if(answer_.changes, [](const Change& change) {
       return change.now.name == variable::kIbHca && change.now.value;
     });
     if (today != answer_.changes.end())
       then = "Create the pod anew: its node gives a list today.";
-    else if (reason && scope_of(*reason) == ReasonScope::Node)
+    else if (around_.exists && reason && scope_of(*reason) == ReasonScope::Node)
       then += " Then create the pod anew.";
     add_no_list(name, why, then, true, subject(), answer_.findings);
   }
 
-  // A shared device plugin brings devices and no GID.
+  // The Binding of what a template makes is refused.
+  void judge_refusal() {
+    const Value* why =
+        binding_ ? refusal_of(*binding_, consumed_exposure(pod_), reads_env_file(pod_)) : nullptr;
+    if (!why) return;
+    add_finding(Code::HeldBack, Severity::Error,
+                "The policy says onUnresolved: Deny, so this node is refused (" +
+                    std::string(to_string(*why->reason)) + "): " + why->detail,
+                std::string(remedy(*why->reason)));
+  }
+
+  // The devices of a shared plugin stay outside of the pod, as the node's reason says.
+  void judge_outside() {
+    const Value* list = omission_today(Exposure::SubInterface);
+    if (!list || list->reason != Reason::PodOwnsDevices) return;
+    add_finding(Code::DeviceNotOpened, Severity::Warning,
+                list->detail + " Those of a shared device plugin stay outside.",
+                "Set the node to shared mode (rdma system set netns shared), or give the pod devices of its "
+                "own by a plugin that moves them.");
+  }
+
+  // A shared device plugin brings devices and no GID. The policy may leave open whether the fabric is RoCE;
+  // then the node's table tells it.
   void judge_rail() {
     const GivenContainer* container = in_status();
     const Value* list = container ? container->find(variable::kIbHca) : nullptr;
-    if (!around_.policy || (list && list->value) || record_.status->exposure != Exposure::SubInterface)
-      return;
-    if (!around_.policy->names(LinkLayer::Ethernet) || !plan_pod(pod_, *around_.policy).no_rail) return;
+    if (!plan_ || !plan_->no_rail || record_.status->exposure != Exposure::SubInterface) return;
+    if (around_.exists && list && list->value) return;
+    if (!around_.policy->names(LinkLayer::Ethernet)) {
+      const std::vector<const Port*> fabric = fabric_of_node();
+      if (fabric.empty() || link_layer_of(*fabric.front()) != LinkLayer::Ethernet) return;
+    }
     add_finding(Code::NoRail, Severity::Warning, std::string(words_of(Code::NoRail).meaning));
+  }
+
+  // The ports of the fabric behind a sub-interface; none where the table is not known.
+  [[nodiscard]] std::vector<const Port*> fabric_of_node() const {
+    if (!around_.table) return {};
+    return choose_policy_ports(table(), *around_.policy, Exposure::SubInterface, around_.context.now).fabric;
+  }
+
+  // The pod's networks bring fewer rails than the policy expects, which the init container finds, too; or
+  // than the node has, which may be meant.
+  void judge_few_rails() {
+    if (!plan_ || has(Code::NoList) || record_.status->exposure != Exposure::SubInterface) return;
+    if (!plan_->few_rails.empty())
+      return add_finding(Code::MissingRail, Severity::Warning, plan_->few_rails,
+                         "Ask for a network of each rail, or correct expectPorts of the policy.");
+    const NetworkMatch networks = match_networks(pod_, *around_.policy);
+    const std::vector<const Port*> fabric = fabric_of_node();
+    if (!networks.any || networks.rails == 0 || networks.rails >= fabric.size()) return;
+    if (link_layer_of(*fabric.front()) == LinkLayer::InfiniBand) return;  // whose rails need no network
+    add_finding(Code::MissingRail, Severity::Info,
+                "The pod's networks bring " + std::to_string(networks.rails) + " of the node's " +
+                    std::to_string(fabric.size()) + " rails.",
+                "Ask for a network of each rail.");
   }
 
   // Where the reason is no longer the node's, what changed since tells it.
@@ -187,7 +339,7 @@ class Judge {
   // Judges the user's own values, and what NCCL makes of all of them on the node as it is now.
   void judge() {
     auto& findings = answer_.findings;
-    const bool runs = answer_.state == PodState::Given && !record_.is_finished();
+    const bool runs = !around_.exists || (answer_.state == PodState::Given && !record_.is_finished());
     std::vector<ContainerFindings> found;
     for (const GivenContainer& container : record_.containers) {
       if (record_.status && !container.in_status) continue;
@@ -197,17 +349,21 @@ class Judge {
         if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), of);
       }
       if (runs && container.in_status && !resolver) judge_given(container, of);
+      keep_cause_of_list(of);
       if (!resolver) found.push_back({container.name, std::move(of)});
     }
     add_by_container(found, findings);
     if (runs) {
+      judge_refusal();
+      judge_rail();
       judge_no_list();
+      judge_outside();
+      judge_few_rails();
       if (around_.table && around_.policy && record_.status->exposure) {
         tell_no_port(table(), *around_.policy, *record_.status->exposure, around_.context.now,
                      answer_.nccl_with_us ? &*answer_.nccl_with_us : nullptr, findings);
       }
       judge_no_interface();
-      judge_rail();
       judge_limits();
       judge_left_out();
       judge_short_list();
@@ -216,6 +372,7 @@ class Judge {
     }
     fold_mixed_links(findings);
     sort_findings(findings);
+    if (!around_.exists) return;  // there is no name
     for (Finding& finding : findings) finding.remedy = with_names(remedy_of(finding), record_.argument());
   }
 
@@ -226,6 +383,7 @@ class Judge {
       if (value.state == State::Users && value.value) own.insert_or_assign(value.name, *value.value);
     }
     add_users_off(own, subject(), into);
+    if (!around_.exists && record_.name.empty()) add_host_id(own, subject(), into);
     for (const Value& value : container.values) {
       if (value.value && value.is_from(Source::Policy))
         judge_policys_setting(value.name, *value.value, subject(), into);
@@ -239,9 +397,13 @@ class Judge {
     const std::optional<Environments> env = environments_of(container);
     if (!env) return;
     std::vector<Finding> now;
-    if (env->known) now = judge_selection(select(env->with_us, env->notes), env->with_us, subject());
-    judge_lists(seen(), env->lists, subject(), now);
     const Value* list = container.find(variable::kIbHca);
+    const bool listed = !around_.exists && env->list_known && !(list && !list->value);
+    if (env->known || listed)
+      now = judge_selection(select(env->with_us, env->notes), env->with_us, subject());
+    if (!env->known)
+      std::erase_if(now, [](const Finding& finding) { return finding.subject.path != variable::kIbHca; });
+    judge_lists(seen(), env->lists, subject(), now);
     // A pod that looked itself knows its devices better than its node's table does.
     if (list && list->is_from(Source::Pod)) {
       std::erase_if(now, [](const Finding& finding) {
@@ -252,7 +414,8 @@ class Judge {
       std::erase_if(now, [](const Finding& finding) { return finding.code == Code::EmptyGid; });
     const bool users = list && list->state == State::Users;
     for (Finding& finding : now) {
-      if (finding.code == Code::ListNotExact && list && !users) finding.remedy = kInexactRemedy;
+      if (around_.exists && finding.code == Code::ListNotExact && list && !users)
+        finding.remedy = kInexactRemedy;
       if (finding.code == Code::NoSuchDevice && list && !users) finding.remedy = kCardsRemedy;
       const Value* named = container.find(finding.subject.path);
       if (finding.code == Code::NoInterface && named && named->state != State::Users)
@@ -265,7 +428,7 @@ class Judge {
       const Value* of = container.find(finding.subject.path);
       if (of && of->is_from(Source::Policy)) finding.remedy = policys_remedy(finding.subject.path);
     }
-    tell_fallback(users, nullptr, now);
+    tell_fallback(users, omission_today(*record_.status->exposure), now);
     into.insert(into.end(), now.begin(), now.end());
   }
 
@@ -273,8 +436,10 @@ class Judge {
   void judge_left_out() {
     const GivenContainer* container = in_status();
     const Value* list = container ? container->find(variable::kIbHca) : nullptr;
-    const bool ours = list && list->state == State::Given && list->source != Source::Policy;
-    if (!ours || !around_.table || !around_.policy || !record_.status->exposure) return;
+    const bool held = list && list->state == State::Given && list->source != Source::Policy;
+    const bool coming = binding_ && record_.status->exposure && !(list && list->state == State::Users) &&
+                        values_of(*binding_, *record_.status->exposure).set.contains(variable::kIbHca);
+    if ((!held && !coming) || !around_.table || !around_.policy || !record_.status->exposure) return;
     judge_list_ports(table(), *around_.policy, *record_.status->exposure, around_.context.now, subject(),
                      answer_.findings);
   }
@@ -325,15 +490,22 @@ class Judge {
     }
   }
 
-  // Limits stop no pod by themselves where they are not known: the runtime may have lifted them.
-  void judge_limits() {
+  // Per Pod::containers: true for those that the status names.
+  [[nodiscard]] std::vector<bool> containers_of_status() const {
     std::vector<bool> ours;
     for (const Container& container : pod_.containers) {
       ours.push_back(std::ranges::any_of(record_.containers, [&](const GivenContainer& given) {
         return given.in_status && given.name == container.name;
       }));
     }
+    return ours;
+  }
+
+  // Limits stop no pod by themselves where they are not known: the runtime may have lifted them.
+  void judge_limits() {
+    const std::vector<bool> ours = containers_of_status();
     add_device_problem(pod_, ours, subject(), answer_.findings);
+    add_rank_outside(pod_, ours, subject(), answer_.findings);
     if (std::string text = shared_memory_problem(pod_, ours); !text.empty())
       add_finding(Code::SharedMemory, Severity::Info, std::move(text));
     std::string text = memory_lock_problem(pod_, ours);
@@ -392,6 +564,7 @@ class Judge {
     NcclEnv alone, lists, with_us;
     std::vector<std::string> notes;
     bool known = false;
+    bool list_known = false;  // NCCL_IB_HCA does not come from where it is not seen
   };
 
   // Nothing where the node's table does not tell what the container sees.
@@ -412,10 +585,19 @@ class Judge {
       }
     }
     if (container.env_from) env.notes.emplace_back(kNoteEnvFrom);
-    const bool list_known = std::ranges::find(env.notes, note_elsewhere(variable::kIbHca)) == env.notes.end();
-    env.known = list_known && (!container.reads_file || is_told(*record_.file)) &&
+    env.list_known = std::ranges::find(env.notes, note_elsewhere(variable::kIbHca)) == env.notes.end();
+    if (has_own_file(container))
+      env.notes.emplace_back(
+          "The container's own file may hold further variables, which are not known here.");
+    env.known = env.list_known && (!container.reads_file || is_told(*record_.file)) &&
                 std::ranges::find(values, State::Later, &Value::state) == values.end();
     return env;
+  }
+
+  [[nodiscard]] static bool has_own_file(const GivenContainer& container) {
+    return std::ranges::any_of(container.omitted, [](const auto& omitted) {
+      return omitted.second == to_string(Reason::ConfPresent);
+    });
   }
 
   // Where it is stale, without what it says of states.
@@ -424,7 +606,10 @@ class Judge {
     return seen_in_pod(table(), *record_.status->exposure, record_.host_network);
   }
   [[nodiscard]] NcclSelection select(const NcclEnv& env, const std::vector<std::string>& notes) const {
-    return nccl_in_pod(seen(), env, *record_.status->exposure, record_.host_network, around_.version, notes);
+    NcclSelection selection =
+        nccl_in_pod(seen(), env, *record_.status->exposure, record_.host_network, around_.version, notes);
+    if (plan_ && plan_->no_rail) std::erase(selection.notes, kNoteOwnRows);  // it has no sub-interface
+    return selection;
   }
 
   void add_selections() {
@@ -443,6 +628,8 @@ class Judge {
   const PodSurroundings& around_;
   PodAnswer& answer_;
   std::optional<NodeFabric> aged_;
+  std::optional<Plan> plan_;            // by today's policy
+  std::optional<BindingPlan> binding_;  // that a pod made of a template gets
   bool index_lost_ = false;
 };
 

@@ -198,12 +198,13 @@ bool is_engine_line(std::string_view name, const NodeNote::Omitted& set) {
 }
 
 // Adds the file's lines, and the lines that the status lists and the file does not have.
-void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContainer& into) {
+void add_file(const PodRecord& record, const NodeNote::Omitted& set, GivenContainer& into) {
+  const GivenFile& file = *record.file;
   const Source source = file.at_start ? Source::Pod : Source::File;
   for (const auto& [name, value] : file.lines) {
     if (!is_engine_line(name, set)) into.file.push_back({name, value, source, State::Given, false, true});
   }
-  const bool written = file.is_written();
+  const bool written = file.is_written() && (file.at_start || !record.node.empty());
   for (const auto& [name, by] : set) {
     if (is_engine_line(name, set)) continue;
     if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name))
@@ -220,12 +221,13 @@ void add_engine_files(const Pod& pod, const Container& container, const NodeNote
     };
     if (!engine || !pod.own_volume || std::ranges::none_of(container.mounts, is_mount)) continue;
     const GivenFile file = read_engine_file(pod, *engine, record.file);
+    const bool written = file.is_written() && (file.at_start || !record.node.empty());
     const Source source = by == to_string(Source::Pod) ? Source::Pod : Source::File;
     const auto line = file.lines.find(name);
     if (line != file.lines.end())
       into.engine_lines.push_back({name, line->second, source, State::Given, false, true});
     else
-      into.engine_lines.push_back({name, {}, source, file.is_written() ? State::LeftOut : State::Later});
+      into.engine_lines.push_back({name, {}, source, written ? State::LeftOut : State::Later});
   }
 }
 
@@ -278,7 +280,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   }
   given.reads_file = record.file && mounts_given_file(container);
   given.names_file = mounts_file_at(container, conf_file::kNamedPath);
-  if (given.reads_file) add_file(*record.file, set, given);
+  if (given.reads_file) add_file(record, set, given);
   add_engine_files(pod, container, set, record, given);
   add_lost(set, given);
   for (const std::string_view resource : container.resources) {
@@ -463,9 +465,8 @@ void mark_foreign(PodRecord& record) {
 
 }  // namespace
 
-Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
+PodRecord read_pod_record(const Pod& pod, const Json& object) {
   const Json& metadata = member(object, "metadata");
-  if (pod.name.empty()) return Error{"the pod has no metadata.name"};
   PodRecord record;
   record.name = std::string(pod.name);
   record.name_space = text_at(metadata, "namespace");
@@ -490,11 +491,10 @@ Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
 }
 
 Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view container, const Json& object) {
-  const auto record = read_pod_record(pod, object);
-  if (!record) return record.error();
+  const PodRecord record = read_pod_record(pod, object);
   std::vector<Value> values;
   bool named = container.empty(), none = true;
-  for (const GivenContainer& given : record->containers) {
+  for (const GivenContainer& given : record.containers) {
     if (!container.empty() && given.name != container) continue;
     named = named || given.in_status;
     for (const Value* value : given.effective()) {
@@ -509,7 +509,7 @@ Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view cont
   const std::string annotation = "annotation " + std::string(key::kStatus);
   if (none && !pod.annotation(key::kStatus))
     return Error{"the pod has no " + annotation + ": nothing was injected"};
-  if (none && !record->status) return Error{"the pod's " + annotation + " is not readable"};
+  if (none && !record.status) return Error{"the pod's " + annotation + " is not readable"};
   if (none && !named) return Error{"the pod's status names no container " + std::string(container)};
   std::ranges::sort(values, {}, [](const Value& value) { return std::tie(value.container, value.name); });
   return values;

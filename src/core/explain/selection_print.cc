@@ -12,6 +12,11 @@
 #include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
+
+std::string note_elsewhere(std::string_view variable) {
+  return "The container takes " + std::string(variable) +
+         " from elsewhere; its value is not known here and counts as unset.";
+}
 namespace {
 
 std::string port_name(const NcclSelection::ChosenPort& port) {

@@ -30,7 +30,7 @@ const std::string kConf = "{containers: [{name: c, conf: [{name: NCCL_IB_GID_IND
 
 TEST_F(PolicyCases, APartOfTheAnswerIsGood) {
   for (const std::string& expect :
-       {std::string("{decision: inject, reason: null, absent: null, findings: []}"),
+       {std::string("{decision: inject, reason: null, absent: null, good: true}"),
         std::string("{containers: [{conf: [{value: \"=mlx5_0\"}, {name: NCCL_IB_HCA}], env: []}]}"),
         kConf + "\"3\"}]}]}"})
     EXPECT_EQ(run(expect).code, 0) << expect;

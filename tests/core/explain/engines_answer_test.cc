@@ -73,13 +73,15 @@ Explanation previewed(const Json& container) {
   const NcclPolicy policy = with_engines();
   const NodeFabric node = table();
   ReviewParser parser;
-  const std::string text = pod({container}).dump();
+  const Json object = pod({container});
+  const std::string text = object.dump();
   const Pod parsed = parser.parse_pod(text).value();
   const Plan plan = plan_pod(parsed, policy);
   const BindingPlan binding =
       plan_binding(std::make_shared<const NcclPolicy>(policy), "gpu-1", &node, NodeContext{kNow});
-  ExplainInput input{parsed, plan, "gpu-1", &binding, &node};
+  ExplainInput input{parsed, object, plan, "gpu-1", &binding, &node};
   input.policy = &policy;
+  input.context = NodeContext{kNow};
   return explain(input);
 }
 

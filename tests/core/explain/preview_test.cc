@@ -38,9 +38,9 @@ Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFa
   const Result<Pod> parsed = parser.parse_pod(text);
   if (!parsed) throw std::runtime_error(parsed.error().message);
   const Plan plan = plan_pod(*parsed, policy, options);
-  ExplainInput input{*parsed, plan, "", nullptr, table, version};
+  ExplainInput input{*parsed, object, plan, "", nullptr, table, version};
   input.policy = &policy;
-  input.now = kNow;
+  input.context = NodeContext{kNow};
   if (!table) return explain(input);
   const BindingPlan binding =
       plan_binding(std::make_shared<const NcclPolicy>(policy), table->name, table, NodeContext{kNow});
@@ -423,14 +423,10 @@ TEST(Explain, APodThatGetsNothingByAMistakeIsToActOn) {
 TEST(Explain, StatesOfATableThatDoesNotCountAreNotJudged) {
   NodeFabric table = rails(2);
   for (Port& port : table.ports) port.state = PortState::Down;
-  ReviewParser parser;
-  const std::string text = equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})})).dump();
-  const Result<Pod> parsed = parser.parse_pod(text);
-  const Plan plan = plan_pod(*parsed, kHostPolicy, {});
-  ExplainInput input{*parsed, plan, table.name, nullptr, &table};
-  EXPECT_THAT(texts_of(explain(input).findings), Contains(HasSubstr("RailDown")));
-  input.stale = true;
-  EXPECT_THAT(explain(input).findings, IsEmpty());
+  const Json own = equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})}));
+  EXPECT_THAT(texts_of(explained(own, kHostPolicy, &table).findings), Contains(HasSubstr("RailDown")));
+  table.time = kNow - std::chrono::hours(5);
+  EXPECT_THAT(explained(own, kHostPolicy, &table).findings, IsEmpty());
 }
 
 TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {

@@ -40,6 +40,7 @@ inline std::string_view to_string(PodState state) {
 
 // Other objects that were read. An absent object is not known.
 struct PodSurroundings {
+  bool exists = true;  // false: the pod is what admission would make of a template, and has never run
   std::optional<std::string> namespace_policy;  // its label; "" without one
   std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status
   std::optional<Reason> policy_problem;         // PolicyMissing, PolicyInvalid

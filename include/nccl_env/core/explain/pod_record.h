@@ -124,9 +124,9 @@ struct PodRecord {
   [[nodiscard]] std::string reason_missing(const Value& value) const;
 };
 
-// `object` is a Pod as the API server gives it, which is untrusted; `pod` was read from the same text. Fails
-// for a pod without a name.
-Result<PodRecord> read_pod_record(const Pod& pod, const nlohmann::json& object);
+// `object` is a Pod as the API server gives it, which is untrusted; `pod` was read from the same text. A pod
+// that admission would make of a template has no name.
+PodRecord read_pod_record(const Pod& pod, const nlohmann::json& object);
 
 // Returns the values that were injected into one container or into all (""), by container and name, and
 // beside them its users' own (State::Users). `object` is the pod as the API server gives it. Fails for a pod

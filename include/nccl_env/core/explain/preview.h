@@ -2,6 +2,7 @@
 // Tells the decisions of core/decide: what a pod gets on a node and why, and what NCCL makes of it.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,8 +10,8 @@
 
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/decide/value.h"
-#include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/engine_choices.h"
@@ -21,21 +22,9 @@
 
 namespace nccl_env {
 
-// The node as a process of the pod sees it. Anything of the pod's own is not known before it starts.
-NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_network);
-
-// nccl_select over `seen`. One note on the pod's own rows replaces NCCL's notes on unknown rows. `notes`, on
-// unknown parts of the environment, come first.
-NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
-                          const NcclVersion& version, const std::vector<std::string>& notes);
-
-// Notes on unknown parts of the environment.
-std::string note_elsewhere(std::string_view variable);
-inline constexpr const char* kNoteEnvFrom =
-    "The container's envFrom may hold further variables, which are not known here.";
-
 struct ExplainInput {
   const Pod& pod;
+  const nlohmann::json& object;          // that it was read from
   const Plan& plan;                      // of that pod
   std::string_view node = {};            // "" if none is known
   const BindingPlan* binding = nullptr;  // of that node; null: node values are told as known at Binding
@@ -43,8 +32,7 @@ struct ExplainInput {
   NcclVersion version = kNewestNccl;
   const PodClaims* claims = nullptr;   // the pod's claims, as far as they are known; null: none is
   const NcclPolicy* policy = nullptr;  // that the plan is of; null: a remedy does not name its fields
-  Timestamp now = {};                  // of the binding
-  bool stale = false;                  // the table is too old: its states say nothing
+  NodeContext context = {};            // of the binding
 };
 
 // The demands of a pod other than processors and memory, each once and at most 32 of a kind.

@@ -10,6 +10,9 @@
 
 namespace nccl_env {
 
+// The note on a variable whose value is not known.
+std::string note_elsewhere(std::string_view variable);
+
 // How much of it an explanation shows: the sentence, or both choices with their notes.
 enum class Choices { Compared, Both };
 
