@@ -153,20 +153,9 @@ void tell_fallback(bool own_list, const Value* omission, std::vector<Finding>& f
   // A table that does not count does not tell what NCCL finds.
   if (omission && (omission->reason == Reason::StaleTable || omission->reason == Reason::NoTable))
     std::erase_if(findings, [](const Finding& finding) { return finding.code == Code::FellBack; });
-  const bool down = std::ranges::find(findings, Code::RailDown, &Finding::code) != findings.end();
-  const auto absent = std::ranges::find(findings, Code::NoSuchDevice, &Finding::code);
-  // The list is the cause.
-  if (!down && absent != findings.end() &&
-      std::erase_if(findings, [](const Finding& finding) { return finding.code == Code::FellBack; }) > 0) {
-    Finding& cause = *std::ranges::find(findings, Code::NoSuchDevice, &Finding::code);
-    cause.sentence += " So NCCL silently falls back to sockets.";
-    return;
-  }
   for (Finding& finding : findings) {
     if (finding.code != Code::FellBack) continue;
-    if (down) {
-      finding.remedy = words_of(Code::RailDown).remedy;
-    } else if (own_list) {
+    if (own_list) {
       finding.remedy = words_of(Code::NoSuchDevice).remedy;
     } else if (omission && omission->reason && !omission->detail.empty()) {
       finding.sentence = omission->detail + " So NCCL silently falls back to sockets.";
@@ -300,19 +289,6 @@ void add_no_list(std::string_view reason, std::string_view detail, std::string_v
       (has_devices ? " So NCCL takes all HCAs that it finds." : " So NCCL finds no HCA, and uses sockets.");
   into.push_back({Code::NoList, Severity::Warning, of, std::move(sentence), std::string(remedy)});
   into.back().subject.path = variable::kIbHca;
-}
-
-void fold_mixed_links(std::vector<Finding>& findings) {
-  for (const Code code : {Code::NoList, Code::ListNotExact}) {
-    const auto cause = std::ranges::find(findings, code, &Finding::code);
-    if (cause == findings.end()) continue;
-    const std::string sentence = cause->sentence;
-    if (std::erase_if(findings, [](const Finding& finding) { return finding.code == Code::MixedLinks; }) == 0)
-      continue;
-    Finding& kept = *std::ranges::find(findings, sentence, &Finding::sentence);
-    kept.severity = Severity::Error;
-    kept.sentence += " They are of two link layers, which do not connect.";
-  }
 }
 
 void add_no_interface(std::string_view reason, std::string_view detail, const Subject& of,

@@ -40,8 +40,6 @@ void tell_no_port(const NodeFabric& table, const NcclPolicy& policy, Exposure ex
 void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy, bool has_devices,
                  const Subject& of, std::vector<Finding>& into);
 
-// Takes out MixedLinks where it follows from a list that is missing or takes too much, which then says so.
-void fold_mixed_links(std::vector<Finding>& findings);
 // Adds NoInterface for a container that gets no NCCL_SOCKET_IFNAME, if the reason is that the node lacks it.
 void add_no_interface(std::string_view reason, std::string_view detail, const Subject& of,
                       std::vector<Finding>& into);

@@ -7,6 +7,7 @@
 #include "decide/match.h"
 #include "decide/process_limits.h"
 #include "engines/nccl/interfaces.h"
+#include "explain/explains.h"
 #include "explain/judgement.h"
 #include "explain/pod_changes.h"
 #include "nccl_env/core/choose/ports.h"
@@ -77,20 +78,6 @@ bool finds_interface(const Value& given, const std::vector<std::string>& has) {
     return entry.find(':') == std::string_view::npos && std::ranges::find(has, entry) == has.end();
   };
   return std::ranges::none_of(entries, is_absent);
-}
-
-// A list that NCCL reads otherwise than it is meant names no device for that reason.
-void keep_cause_of_list(std::vector<Finding>& findings) {
-  const auto misread = std::ranges::find_if(findings, [](const Finding& finding) {
-    return finding.code == Code::ValueMisread && finding.subject.path == variable::kIbHca;
-  });
-  if (misread == findings.end()) return;
-  const auto follows = [](const Finding& finding) {
-    return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
-  };
-  if (std::ranges::none_of(findings, follows)) return;
-  misread->severity = Severity::Error;
-  std::erase_if(findings, follows);
 }
 
 // Tells of a container that has GPUs and gets nothing, where those that get values (`ours`) have none.
@@ -349,7 +336,7 @@ class Judge {
         if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), of);
       }
       if (runs && container.in_status && !resolver) judge_given(container, of);
-      keep_cause_of_list(of);
+      fold_consequences(Among::Container, of);
       if (!resolver) found.push_back({container.name, std::move(of)});
     }
     add_by_container(found, findings);
@@ -370,7 +357,7 @@ class Judge {
       add_short_lists(answer_.engines, subject(), findings);
       judge_interfaces();
     }
-    fold_mixed_links(findings);
+    fold_consequences(Among::Pod, findings);
     sort_findings(findings);
     if (!around_.exists) return;  // there is no name
     for (Finding& finding : findings) finding.remedy = with_names(remedy_of(finding), record_.argument());
@@ -410,8 +397,6 @@ class Judge {
         return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
       });
     }
-    if (index_lost_)
-      std::erase_if(now, [](const Finding& finding) { return finding.code == Code::EmptyGid; });
     const bool users = list && list->state == State::Users;
     for (Finding& finding : now) {
       if (around_.exists && finding.code == Code::ListNotExact && list && !users)

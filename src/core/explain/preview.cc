@@ -232,7 +232,8 @@ PodAnswer answer_template(const ExplainInput& input) {
   PodSurroundings around;
   around.exists = false;
   around.namespace_policy = input.plan.policy;
-  around.policy = input.binding ? input.binding->policy : std::shared_ptr<const NcclPolicy>(std::shared_ptr<void>(), input.policy);
+  around.policy = input.binding ? input.binding->policy
+                                : std::shared_ptr<const NcclPolicy>(std::shared_ptr<void>(), input.policy);
   around.table_known = input.binding != nullptr;
   around.table = std::shared_ptr<const NodeFabric>(std::shared_ptr<void>(), input.table);
   around.context = input.context;
