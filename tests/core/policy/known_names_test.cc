@@ -6,17 +6,14 @@
 namespace nccl_env::known_names_test {
 namespace {
 
+// "rdma/ib" also stands for RoCE by macvlan.
 TEST(KnownExposure, IsSubInterfaceBehindSharedPlugins) {
   for (const auto name :
        {"rdma/hca", "rdma/hca1", "rdma/hca8", "rdma/hca_shared_devices_a", "rdma/rdma_shared_device_b",
-        "rdma/rdma_shared_device_dx_bond", "rdma/shared_ib", "rdma/ib_hdr", "rdma/shared_ib_hdr",
+        "rdma/rdma_shared_device_dx_bond", "rdma/ib", "rdma/shared_ib", "rdma/ib_hdr", "rdma/shared_ib_hdr",
         "aliyun/erdma", "spidernet.io/shared_cx5_gpu1"}) {
     EXPECT_EQ(known_exposure(name), Exposure::SubInterface) << name;
   }
-}
-
-TEST(KnownExposure, OfRdmaIbIsSubInterfaceBecauseItAlsoStandsForMacvlanRoce) {
-  EXPECT_EQ(known_exposure("rdma/ib"), Exposure::SubInterface);
 }
 
 TEST(KnownExposure, IsPodOwnedWhereADeviceIsMovedIntoThePod) {

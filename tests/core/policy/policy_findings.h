@@ -34,17 +34,9 @@ inline PolicyReading read(const std::string& spec, bool allow_code_paths = false
   return read_policy(object_with(spec), {.allow_code_paths = allow_code_paths});
 }
 
-inline auto finding(Severity severity, const std::string& path) {
-  return testing::AllOf(testing::Field(&Finding::severity, severity),
-                        testing::Field(&Finding::subject, testing::Field(&Subject::path, path)));
-}
-
 inline auto error(const std::string& path) {
-  return finding(Severity::Error, path);
-}
-
-inline auto warning(const std::string& path) {
-  return finding(Severity::Warning, path);
+  return testing::AllOf(testing::Field(&Finding::severity, Severity::Error),
+                        testing::Field(&Finding::subject, testing::Field(&Subject::path, path)));
 }
 
 // The findings on a policy, whose sentences stand in the golden.
@@ -58,21 +50,35 @@ inline std::vector<Finding> findings_of(const nlohmann::json& object) {
   return findings;
 }
 
-inline void expect_finding(Severity severity, const std::string& spec, const std::string& path) {
-  EXPECT_EQ(read(spec).policy.has_value(), severity == Severity::Warning) << spec;
-  EXPECT_THAT(findings_of(object_with(spec)), testing::ElementsAre(finding(severity, path))) << spec;
-}
-inline void expect_error(const std::string& spec, const std::string& path) {
-  expect_finding(Severity::Error, spec, path);
-}
-inline void expect_warning(const std::string& spec, const std::string& path) {
-  expect_finding(Severity::Warning, spec, path);
+// Specs of one field, with each of the values.
+inline std::vector<std::string> each(const std::string& field, const std::vector<std::string>& values) {
+  std::vector<std::string> specs;
+  for (const std::string& value : values) specs.push_back("{\"" + field + "\": " + value + "}");
+  return specs;
 }
 
-inline void expect_clean(const std::string& spec) {
-  const auto reading = read(spec);
-  EXPECT_TRUE(reading.policy) << spec;
-  EXPECT_THAT(reading.findings, testing::IsEmpty()) << spec;
+// Each spec has one finding of the severity; the golden holds its place and its words.
+inline void expect_finding(Severity severity, const std::vector<std::string>& specs) {
+  for (const std::string& spec : specs) {
+    EXPECT_EQ(read(spec).policy.has_value(), severity == Severity::Warning) << spec;
+    EXPECT_THAT(findings_of(object_with(spec)),
+                testing::ElementsAre(testing::Field(&Finding::severity, severity)))
+        << spec;
+  }
+}
+inline void refuses(const std::vector<std::string>& specs) {
+  expect_finding(Severity::Error, specs);
+}
+inline void warns_of(const std::vector<std::string>& specs) {
+  expect_finding(Severity::Warning, specs);
+}
+
+inline void takes(const std::vector<std::string>& specs) {
+  for (const std::string& spec : specs) {
+    const auto reading = read(spec);
+    EXPECT_TRUE(reading.policy) << spec;
+    EXPECT_THAT(reading.findings, testing::IsEmpty()) << spec;
+  }
 }
 
 }  // namespace nccl_env

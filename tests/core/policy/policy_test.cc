@@ -73,27 +73,16 @@ TEST(Policy, ErrorsBecomeOneSentence) {
 }
 
 TEST(Policy, RefusesUnknownFieldsAndNamesTheNearest) {
-  expect_error(R"({"hcaa": "Omit"})", "spec.hcaa");
-  expect_error(R"({"gidindex": 3})", "spec.gidindex");
-  expect_error(R"({"fabric": {"excludeHca": []}})", "spec.fabric.excludeHca");
-  expect_error(R"({"tuning": {}})", "spec.tuning");
-  expect_error(R"({"match": {"hostDevices": true, "resource": []}})", "spec.match.resource");
-  expect_error(R"({"match": {"resources": [{"name": "rdma/hca", "exposures": "Host"}]}})",
-               "spec.match.resources[0].exposures");
-  expect_error(R"({"a b": 1})", R"(spec["a b"])");
+  refuses({R"({"hcaa": "Omit"})", R"({"gidindex": 3})", R"({"fabric": {"excludeHca": []}})",
+           R"({"tuning": {}})", R"({"match": {"hostDevices": true, "resource": []}})",
+           R"({"match": {"resources": [{"name": "rdma/hca", "exposures": "Host"}]}})", R"({"a b": 1})"});
 }
 
 TEST(Policy, NamesWrongTypesAndWhatIsExpected) {
-  expect_error(R"({"mode": true})", "spec.mode");
-  expect_error(R"({"fabric": []})", "spec.fabric");
-  expect_error(R"({"fabric": {"hcas": "mlx5_0"}})", "spec.fabric.hcas");
-  expect_error(R"({"fabric": {"hcas": [0]}})", "spec.fabric.hcas[0]");
-  expect_error(R"({"fabric": {"expectPorts": 8.0}})", "spec.fabric.expectPorts");
-  expect_error(R"({"fabric": {"minRateGbps": 0}})", "spec.fabric.minRateGbps");
-  expect_error(R"({"fabric": {"minRateGbps": "200"}})", "spec.fabric.minRateGbps");
-  expect_error(R"({"match": {"hostDevices": "true"}})", "spec.match.hostDevices");
-  expect_error(R"({"socketInterface": null})", "spec.socketInterface");
-  expect_error(R"({"env": []})", "spec.env");
+  refuses({R"({"mode": true})", R"({"fabric": []})", R"({"fabric": {"hcas": "mlx5_0"}})",
+           R"({"fabric": {"hcas": [0]}})", R"({"fabric": {"expectPorts": 8.0}})",
+           R"({"fabric": {"minRateGbps": 0}})", R"({"fabric": {"minRateGbps": "200"}})",
+           R"({"match": {"hostDevices": "true"}})", R"({"socketInterface": null})", R"({"env": []})"});
 }
 
 TEST(Policy, IsRefusedAsAWholeWhenItIsNoPolicy) {
@@ -145,35 +134,22 @@ TEST(Policy, NeedsANameAndAPositiveGeneration) {
 }
 
 TEST(PolicyMatch, NeedsAtLeastOneCondition) {
+  refuses(each("match", {"{}", R"({"resources": []})", R"({"hostDevices": false, "deviceClasses": []})",
+                         R"({"networks": []})"}));
   json object = object_with("{}");
-  for (const char* match : {"{}", R"({"resources": []})", R"({"hostDevices": false, "deviceClasses": []})"}) {
-    object["spec"]["match"] = json::parse(match);
-    EXPECT_THAT(findings_of(object), ElementsAre(error("spec.match"))) << match;
-  }
   object["spec"].erase("match");
   EXPECT_THAT(findings_of(object), ElementsAre(error("spec.match")));
 }
 
 TEST(PolicyMatch, TakesGlobsOfExtendedResources) {
-  expect_clean(
-      R"({"match": {"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}, {"name": "*/rdma-vf"}]}})");
-  const auto refuse = [](const char* name) {
-    json object = object_with("{}");
-    object["spec"]["match"] = {{"resources", {{{"name", name}}}}};
-    EXPECT_THAT(findings_of(object), ElementsAre(error("spec.match.resources[0].name"))) << name;
-  };
-  refuse("");
-  refuse("rdma/ hca");
-  refuse("rdma/h\tca");
-  refuse("cpu");
-  refuse("rdma/[ab");
-  refuse("rdma/[[:digit:]]");
-  refuse("rdma/\\");
-  expect_error(R"({"match": {"resources": ["rdma/hca"]}})", "spec.match.resources[0]");
-  expect_error(R"({"match": {"resources": [{}]}})", "spec.match.resources[0].name");
-  expect_error(R"({"match": {"resources": [{"name": "rdma/a", "exposure": "host"}]}})",
-               "spec.match.resources[0].exposure");
-  expect_warning(R"({"match": {"resources": [{"name": "*"}]}})", "spec.match.resources[0].name");
+  takes(
+      {R"({"match": {"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}, {"name": "*/rdma-vf"}]}})"});
+  for (const std::string name :
+       {"", "rdma/ hca", R"(rdma/h\tca)", "cpu", "rdma/[ab", "rdma/[[:digit:]]", R"(rdma/\\)"})
+    refuses({R"({"match": {"resources": [{"name": ")" + name + R"("}]}})"});
+  refuses({R"({"match": {"resources": ["rdma/hca"]}})", R"({"match": {"resources": [{}]}})",
+           R"({"match": {"resources": [{"name": "rdma/a", "exposure": "host"}]}})"});
+  warns_of({R"({"match": {"resources": [{"name": "*"}]}})"});
 }
 
 TEST(PolicyMatch, HoldsSixtyFourEntries) {
@@ -185,37 +161,25 @@ TEST(PolicyMatch, HoldsSixtyFourEntries) {
 }
 
 TEST(PolicyDelivery, IsANonEmptySubset) {
-  expect_clean(R"({"delivery": ["File"]})");
-  expect_clean(R"({"delivery": ["EnvFile"]})");
-  expect_clean(R"({"delivery": ["EnvFile", "File"]})");
-  expect_error(R"({"delivery": []})", "spec.delivery");
-  expect_error(R"({"delivery": ["File", "File"]})", "spec.delivery[1]");
-  expect_error(R"({"delivery": ["file"]})", "spec.delivery[0]");
-  expect_error(R"({"delivery": ["Reference"]})", "spec.delivery[0]");
-  expect_error(R"({"delivery": "File"})", "spec.delivery");
-  expect_error(R"({"env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS");
+  takes(each("delivery", {R"(["File"])", R"(["EnvFile"])", R"(["EnvFile", "File"])"}));
+  refuses(each("delivery", {"[]", R"(["File", "File"])", R"(["file"])", R"(["Reference"])", R"("File")"}));
 }
 
 TEST(PolicyMatch, WarnsOfDeviceClassesThatAreKnownNotToBeVerbs) {
-  expect_clean(R"({"match": {"deviceClasses": ["mrdma.google.com", "rdma"]}})");
-  expect_warning(R"({"match": {"deviceClasses": ["compute-domain-default-channel.nvidia.com"]}})",
-                 "spec.match.deviceClasses");
-  expect_warning(R"({"match": {"deviceClasses": ["efa.networking.k8s.aws"]}})", "spec.match.deviceClasses");
-  expect_error(R"({"match": {"deviceClasses": ["*.google.com"]}})", "spec.match.deviceClasses[0]");
+  takes(each("match", {R"({"deviceClasses": ["mrdma.google.com", "rdma"]})"}));
+  refuses(each("match", {R"({"deviceClasses": ["*.google.com"]})"}));
+  warns_of(each("match", {R"({"deviceClasses": ["compute-domain-default-channel.nvidia.com"]})",
+                          R"({"deviceClasses": ["efa.networking.k8s.aws"]})"}));
 }
 
 TEST(PolicyMatch, NetworksAreGlobsWithAnExposureThatIsNeverHost) {
-  expect_clean(
-      R"({"match": {"networks": [{"name": "*/rail-[0-7]"}, {"name": "ml/vf", "exposure": "PodOwned"}]}})");
+  takes(each("match",
+             {R"({"networks": [{"name": "*/rail-[0-7]"}, {"name": "ml/vf", "exposure": "PodOwned"}]})"}));
   EXPECT_EQ(read(R"({"match": {"networks": [{"name": "ml/x"}]}})").policy->networks[0].exposure,
             Exposure::PodOwned);
-  expect_error(R"({"match": {"networks": [{"name": "ml/x", "exposure": "Host"}]}})",
-               "spec.match.networks[0].exposure");
-  expect_error(R"({"match": {"networks": [{"name": "rail"}]}})", "spec.match.networks[0].name");
-  expect_error(R"({"match": {"networks": [{"exposure": "PodOwned"}]}})", "spec.match.networks[0].name");
-  expect_error(R"({"match": {"networks": ["ml/x"]}})", "spec.match.networks[0]");
-  expect_error(R"({"match": {"networks": [{"name": "a/[b"}]}})", "spec.match.networks[0].name");
-  expect_error(R"({"match": {"networks": []}})", "spec.match");
+  refuses(each("match", {R"({"networks": [{"name": "ml/x", "exposure": "Host"}]})",
+                         R"({"networks": [{"name": "rail"}]})", R"({"networks": [{"exposure": "PodOwned"}]})",
+                         R"({"networks": ["ml/x"]})", R"({"networks": [{"name": "a/[b"}]})"}));
 }
 
 TEST(Policy, BoundsItsFindings) {
@@ -251,12 +215,10 @@ TEST(Policy, NamesEngines) {
   EXPECT_EQ(to_json(policy)["spec"]["engines"], (json{"NCCL", "UCX", "Gloo"}));
   EXPECT_EQ(unavailable_engines(policy), "Gloo");
   EXPECT_EQ(read("{}").policy->engines.size(), 1u);
-  expect_error(R"({"engines": ["UCX"]})", "spec.engines");
-  expect_error(R"({"engines": ["NCCL", "NCCL"]})", "spec.engines");
-  expect_error(R"({"engines": ["NCCL", "vLLM"]})", "spec.engines[1]");
-  expect_error(R"({"engines": ["NCCL", "ucx"]})", "spec.engines[1]");
-  expect_clean(R"({"engines": ["NCCL", "UCX"]})");
-  expect_clean(R"({"engines": ["NCCL", "Gloo"], "delivery": ["EnvFile", "File"]})");
+  takes({R"({"engines": ["NCCL", "UCX"]})",
+         R"({"engines": ["NCCL", "Gloo"], "delivery": ["EnvFile", "File"]})"});
+  refuses({R"({"engines": ["UCX"]})", R"({"engines": ["NCCL", "NCCL"]})", R"({"engines": ["NCCL", "vLLM"]})",
+           R"({"engines": ["NCCL", "ucx"]})"});
   // The words of the schema are those of the catalogue.
   std::string words(nccl_engine().name);
   for (const Engine* engine : other_engines()) {

@@ -150,68 +150,38 @@ TEST(Policies, ResolveInThePodWhatOnlyThePodKnows) {
     EXPECT_THAT(forms_of(policy(name)), Each(Form::Binding)) << name;
 }
 
-TEST(Policies, NeverTakeAPodForTheHost) {
+TEST(Policies, NeverTakeAPodForTheHostNorAnotherDevice) {
   for (const fs::path& file : policy_files()) {
     const auto reading = read(file);
     ASSERT_TRUE(reading.policy) << file;
-    for (const ResourceMatch& match : reading.policy->resources) {
+    for (const ResourceMatch& match : reading.policy->resources)
       EXPECT_TRUE(match.exposure && *match.exposure != Exposure::Host) << file << " " << match.name;
-    }
+    for (const char* resource : {"nvidia.com/gpu", "amd.com/gpu", "openshift.io/mlnx_bf",
+                                 "vpc.amazonaws.com/efa", "networking.gke.io.networks/rdma-0"})
+      EXPECT_EQ(match_of(*reading.policy, resource), nullptr) << file << " " << resource;
   }
 }
 
 TEST(Policies, ContradictNoWellKnownName) {
-  for (const char* resource : {"rdma/hca",
-                               "rdma/hca1",
-                               "rdma/hca_shared_devices_a",
-                               "rdma/rdma_shared_device_ib",
-                               "rdma/ib",
-                               "rdma/shared_ib",
-                               "rdma/ib_hdr",
-                               "rdma/shared_ib_hdr",
-                               "rdma/roce_gdr",
-                               "nvidia.com/roce",
-                               "rdma/vhca",
-                               "spidernet.io/shared_cx5_gpu1",
-                               "spidernet.io/gpu1sriov",
-                               "spidernet.io/gpu1rdma",
-                               "aliyun/erdma",
-                               "tke.cloud.tencent.com/rdma-hca",
-                               "vke.volcengine.com/rdma",
-                               "nvidia.com/hostdev",
-                               "nvidia.com/mlnxnics",
-                               "nvidia.com/sriovlegacy",
-                               "nvidia.com/rdma-vf",
-                               "nvidia.com/sriov-rdma-vf",
-                               "nvidia.com/resibs1",
-                               "openshift.io/mlnxnics",
-                               "openshift.io/mlnx_sriov_rdma",
-                               "openshift.io/mlnx_rdma",
-                               "openshift.io/sriovlegacy",
-                               "openshift.io/eno5np0rdma",
-                               "koordinator.sh/rdma",
-                               "amd.com/nic",
-                               "amd.com/vnic"}) {
-    EXPECT_NE(match_of(policy("generic-rdma"), resource), nullptr) << resource;
-    for (const fs::path& file : policy_files()) {
-      const auto reading = read(file);
-      ASSERT_TRUE(reading.policy) << file;
-      const ResourceMatch* match = match_of(*reading.policy, resource);
-      if (match == nullptr) continue;
-      EXPECT_EQ(match->exposure, known_exposure(resource)) << file << " " << resource;
+  const auto hold = [](std::initializer_list<const char*> resources) {
+    for (const char* resource : resources) {
+      EXPECT_NE(match_of(policy("generic-rdma"), resource), nullptr) << resource;
+      for (const fs::path& file : policy_files()) {
+        const NcclPolicy each = policy(file.stem().string());
+        const ResourceMatch* match = match_of(each, resource);
+        if (match == nullptr) continue;
+        EXPECT_EQ(match->exposure, known_exposure(resource)) << file << " " << resource;
+      }
     }
-  }
-}
-
-TEST(Policies, MatchNoOtherDevices) {
-  for (const fs::path& file : policy_files()) {
-    const auto reading = read(file);
-    ASSERT_TRUE(reading.policy) << file;
-    for (const char* resource : {"nvidia.com/gpu", "amd.com/gpu", "openshift.io/mlnx_bf",
-                                 "vpc.amazonaws.com/efa", "networking.gke.io.networks/rdma-0"}) {
-      EXPECT_EQ(match_of(*reading.policy, resource), nullptr) << file << " " << resource;
-    }
-  }
+  };
+  hold({"rdma/hca", "rdma/hca1", "rdma/hca_shared_devices_a", "rdma/rdma_shared_device_ib", "rdma/ib",
+        "rdma/shared_ib", "rdma/ib_hdr", "rdma/shared_ib_hdr", "rdma/roce_gdr", "rdma/vhca",
+        "spidernet.io/shared_cx5_gpu1", "spidernet.io/gpu1sriov", "spidernet.io/gpu1rdma"});
+  hold({"nvidia.com/roce", "aliyun/erdma", "tke.cloud.tencent.com/rdma-hca", "vke.volcengine.com/rdma",
+        "nvidia.com/hostdev", "nvidia.com/mlnxnics", "nvidia.com/sriovlegacy", "nvidia.com/rdma-vf",
+        "nvidia.com/sriov-rdma-vf", "nvidia.com/resibs1", "openshift.io/mlnxnics",
+        "openshift.io/mlnx_sriov_rdma", "openshift.io/mlnx_rdma", "openshift.io/sriovlegacy",
+        "openshift.io/eno5np0rdma", "koordinator.sh/rdma", "amd.com/nic", "amd.com/vnic"});
 }
 
 TEST(Policies, GenericTunesNothing) {
@@ -224,48 +194,15 @@ TEST(Policies, GenericTunesNothing) {
   EXPECT_EQ(generic.socket_interface.kind, SocketInterfaceRule::Kind::Omit);
 }
 
-TEST(Policies, BaiduNamesItsEightRails) {
-  const NcclPolicy baidu = policy("baidu-roce");
-  EXPECT_THAT(baidu.fabric.hcas, ElementsAre("mlx5_[1-8]"));
-  EXPECT_EQ(baidu.fabric.expect_ports, 8);
-  EXPECT_EQ(baidu.socket_interface.literal, "eth0");
-  EXPECT_THAT(baidu.env,
-              UnorderedElementsAre(Pair("NCCL_IB_TIMEOUT", "22"), Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
-}
-
-TEST(Policies, AlibabaLeavesTheIndexToNccl) {
-  const NcclPolicy alibaba = policy("alibaba-erdma");
-  EXPECT_EQ(alibaba.gid_index.kind, GidIndexRule::Kind::Omit);
-  EXPECT_EQ(alibaba.socket_interface.literal, "eth0");
-  EXPECT_THAT(alibaba.env,
-              UnorderedElementsAre(Pair("NCCL_NET_GDR_LEVEL", "1"), Pair("NCCL_P2P_LEVEL", "5")));
-}
-
-TEST(Policies, DgxTellsItsComputePortsByKindAndNumber) {
-  const NcclPolicy dgx = policy("dgx-infiniband");
-  EXPECT_FALSE(dgx.fabric.names_ports());
-  EXPECT_EQ(dgx.fabric.expect_ports, 8);
-  EXPECT_EQ(dgx.fabric.link_layer, LinkLayer::InfiniBand);
-}
-
-TEST(Policies, AzureTakesInfiniBandOnly) {
+// What a pod gets of each stands in tests/data/golden/policies.
+TEST(Policies, TellTheFabricAsTheirSourceDoes) {
+  const FabricRule baidu = policy("baidu-roce").fabric, dgx = policy("dgx-infiniband").fabric;
+  EXPECT_THAT(baidu.hcas, ElementsAre("mlx5_[1-8]"));
+  EXPECT_EQ(baidu.expect_ports, 8);
+  EXPECT_FALSE(dgx.names_ports());
+  EXPECT_EQ(dgx.expect_ports, 8);
+  EXPECT_EQ(dgx.link_layer, LinkLayer::InfiniBand);
   EXPECT_EQ(policy("azure-infiniband").fabric.link_layer, LinkLayer::InfiniBand);
-  EXPECT_EQ(policy("azure-infiniband").socket_interface.literal, "eth0");
-}
-
-// Slower ports take more of them to be filled: the document's shapes, by rate.
-TEST(Policies, OciTellsQueuePairsByRateAndLeavesTheInterfaceToTheNode) {
-  const NcclPolicy oci = policy("oci-roce");
-  ASSERT_EQ(oci.variants.size(), 1u);
-  EXPECT_EQ(oci.variants[0].when.min_rate_gbps, 200);
-  EXPECT_THAT(oci.variants[0].env, ElementsAre(Pair("NCCL_IB_QPS_PER_CONNECTION", "1")));
-  EXPECT_EQ(oci.env.at("NCCL_IB_QPS_PER_CONNECTION"), "4");
-  EXPECT_EQ(oci.socket_interface.kind, SocketInterfaceRule::Kind::FromNode);
-  EXPECT_TRUE(oci.host_devices);
-}
-
-TEST(Policies, FixNoListWherePodsHaveRailsOfTheirOwn) {
-  EXPECT_EQ(policy("volcengine-vke").hca.kind, HcaRule::Kind::FromNode);
 }
 
 }  // namespace
