@@ -5,59 +5,50 @@
 
 #include <ctime>
 
-#include "core/builders.h"
+#include "core/choose/node.h"
 
 namespace nccl_env::tests::ports_test {
 namespace {
 
-std::string list(const NodeFabric& table, const FabricRule& rule = {}, Exposure exposure = Exposure::Host) {
-  const PortChoice choice = choose_ports(table, rule, exposure, kNow);
-  return choice.reason ? std::string(to_string(*choice.reason)) : format_hca_list(table, choice.ports);
-}
+using ::testing::HasSubstr;
 
-NodeFabric with_management(int rail_count) {
-  NodeFabric table = rails(rail_count);
-  table.ports.insert(table.ports.begin(), roce_port("mlx5_0", "eth0", "10.0.60.3"));
-  return table;
-}
-
-TEST(Ports, OneHcaThatIsAlsoTheNodeInterfaceStays) {
-  NodeFabric table = rails(1);
-  table.node_interface = "eth1";
-  EXPECT_EQ(list(table), "=mlx5_1");
+TEST(Ports, ThePortOnTheNodeInterfaceIsNoRailUnlessItIsTheOnlyOne) {
+  EXPECT_EQ(list(Node(1).on("eth1")), "=mlx5_1");
+  EXPECT_EQ(list(Node(8).management().on("eth0")), kEightRails);
+  EXPECT_EQ(list(Node(8).on("eno1")), kEightRails);
+  EXPECT_EQ(list(Node(8).management()), kAmbiguous) << "nine alike, and the node interface is not known";
+  EXPECT_EQ(list(Node(8).on("eth3")), kAmbiguous) << "one of eight rails";
+  Node bonded = Node(4).management().on("bond0");
+  bonded.interfaces = {{interface("eth0", "10.0.60.3", 24, true, "bond0")}};
+  EXPECT_EQ(list(bonded), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
 }
 
 TEST(Ports, OfTwoPortsOnOneCardTheOneWithTheNodesAddressIsNoRailForCertain) {
-  NodeFabric table = rails(2);
-  table.node_interface = "eth1";
-  EXPECT_EQ(list(table), "AmbiguousFabric") << "nothing says that these are two cards";
+  NodeFabric table = Node(2).on("eth1");
+  EXPECT_EQ(list(table), kAmbiguous) << "nothing says that these are two cards";
   table.ports[0].pci_address = "0000:53:00.0";
   table.ports[1].pci_address = "0000:53:00.1";
-  EXPECT_EQ(list(table), "AmbiguousFabric");
+  EXPECT_EQ(list(table), kAmbiguous);
   table.ports[1].state = PortState::Down;
-  EXPECT_EQ(list(table), "AmbiguousFabric") << "the rail is down, and the other one is no rail for that";
+  EXPECT_EQ(list(table), kAmbiguous) << "the rail is down, and the other one is no rail for that";
   table.ports[1].pci_address = "0000:a1:00.0";
   EXPECT_EQ(list(table), "=mlx5_1");
   table.ports[0].sys_image_guid = table.ports[1].sys_image_guid = "b83f:d203:00b4:f5a2";
-  EXPECT_EQ(list(table), "AmbiguousFabric") << "one card in two slots";
+  EXPECT_EQ(list(table), kAmbiguous) << "one card in two slots";
   table.ports[1].sys_image_guid = "b83f:d203:00b4:f5a3";
   EXPECT_EQ(list(table), "=mlx5_1");
   table.ports[1].pci_address = "0000:53:00.1";
-  EXPECT_EQ(list(table), "AmbiguousFabric") << "one card, of which each port has an image of its own";
+  EXPECT_EQ(list(table), kAmbiguous) << "one card, of which each port has an image of its own";
 }
 
 TEST(Ports, OfUnknownLinkLayersNoneIsChosenUnlessThePolicySaysWhich) {
-  NodeFabric table;
-  table.name = "node-a";
+  NodeFabric table = Node(0);
   for (int i = 0; i < 2; ++i) table.ports.emplace_back().hca = "mlx5_" + std::to_string(i);
-  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
-  EXPECT_EQ(choice.reason, Reason::AmbiguousFabric);
-  EXPECT_EQ(choice.detail,
+  EXPECT_EQ(list(table), kAmbiguous);
+  EXPECT_EQ(choose(table).detail,
             "node-a: the table does not tell whether mlx5_0, mlx5_1 are InfiniBand or Ethernet, so what NCCL "
             "needs there is not known.");
-  FabricRule named;
-  named.hcas = {"mlx5_*"};
-  EXPECT_EQ(list(table, named), "=mlx5_0,mlx5_1");
+  EXPECT_EQ(list(table, hcas("mlx5_*")), "=mlx5_0,mlx5_1");
   FabricRule filtered;
   filtered.link_layer = LinkLayer::Ethernet;
   EXPECT_EQ(list(table, filtered), "=mlx5_0,mlx5_1");
@@ -65,40 +56,9 @@ TEST(Ports, OfUnknownLinkLayersNoneIsChosenUnlessThePolicySaysWhich) {
   EXPECT_EQ(list(table), "=mlx5_0,mlx5_1");
 }
 
-TEST(Ports, ManagementNicOnTheNodeInterfaceIsDropped) {
-  NodeFabric table = with_management(8);
-  table.node_interface = "eth0";
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
-}
-
-TEST(Ports, ManagementNicBehindABondIsDropped) {
-  NodeFabric table = with_management(4);
-  table.node_interface = "bond0";
-  table.interfaces = {{interface("eth0", "10.0.60.3", 24, true, "bond0")}};
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
-}
-
-TEST(Ports, NinePortsAlikeAndNoNodeInterfaceAreAmbiguous) {
-  EXPECT_EQ(list(with_management(8)), "AmbiguousFabric");
-}
-
-TEST(Ports, EightRailsOfWhichOneCarriesTheNodeAddressAreAmbiguous) {
-  NodeFabric table = rails(8);
-  table.node_interface = "eth3";
-  EXPECT_EQ(list(table), "AmbiguousFabric");
-}
-
-TEST(Ports, EightRailsBesideAnUnrelatedNodeInterfaceAllStay) {
-  NodeFabric table = rails(8);
-  table.node_interface = "eno1";
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
-}
-
 TEST(Ports, UnknownNetdevsCountLikeAnUnknownNodeInterface) {
-  NodeFabric table = with_management(8);
-  table.node_interface = "eth0";
-  for (Port& port : table.ports) port.gids.reset();
-  EXPECT_EQ(list(table), "AmbiguousFabric");
+  Node table = Node(8).management().on("eth0").each([](Port& port) { port.gids.reset(); });
+  EXPECT_EQ(list(table), kAmbiguous);
   table.ports.pop_back();
   EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7");
 }
@@ -116,30 +76,20 @@ TEST(Ports, VfBesideItsPfIsDroppedAndAloneStays) {
 
 TEST(Ports, PfBesideItsLagIsDropped) {
   NodeFabric table = rails(1);
-  Port lag = roce_port("mlx5_bond_0", "bond0", "25.11.9.2");
-  lag.lag = "bond0";
-  table.ports.push_back(lag);
+  table.ports.push_back(roce_port("mlx5_bond_0", "bond0", "25.11.9.2"));
+  table.ports.back().lag = "bond0";
   table.interfaces = {
       {interface("eth1", "25.11.1.2", 24, true, "bond0"), interface("bond0", "25.11.9.2", 24)}};
   EXPECT_EQ(list(table), "=mlx5_bond_0");
 }
 
 TEST(Ports, DualPortDeviceIsNamedWithItsPort) {
-  NodeFabric table;
-  table.name = "node-a";
+  NodeFabric table = Node(0);
   table.ports = {ib_port("mlx4_0"), ib_port("mlx4_0")};
   table.ports[1].number = 2;
   EXPECT_EQ(list(table), "=mlx4_0:1,mlx4_0:2");
   table.ports[0].state = PortState::Down;
   EXPECT_EQ(list(table), "=mlx4_0:2");
-}
-
-TEST(Ports, InfiniBandBesideOneEthernetPort) {
-  NodeFabric table;
-  table.name = "node-a";
-  for (const char* name : {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"}) table.ports.push_back(ib_port(name));
-  table.ports.push_back(roce_port("mlx5_an0", "eth0", "10.0.0.4"));
-  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
 }
 
 TEST(Ports, LinkLayerIsToldByTheFieldThenTheTransportThenTheRows) {
@@ -169,64 +119,45 @@ TEST(Ports, LinkLayerIsToldByTheFieldThenTheTransportThenTheRows) {
   EXPECT_EQ(link_layer_of(port), LinkLayer::Ethernet) << "the row before may have been RoCE v1";
 }
 
-TEST(Ports, NamedPortsOfTwoLinkLayersAreMixed) {
-  NodeFabric table = rails(1);
-  table.ports.push_back(ib_port("mlx5_9"));
-  FabricRule rule;
-  rule.hcas = {"mlx5_*"};
+TEST(Ports, NamedPortsOfTwoLinkLayersAreMixedWhicheverAreUp) {
+  NodeFabric table = Node(1).infiniband(9, 9);
+  FabricRule rule = hcas("mlx5_*");
   EXPECT_EQ(list(table, rule), "MixedLinkLayers");
   rule.link_layer = LinkLayer::InfiniBand;
   EXPECT_EQ(list(table, rule), "=mlx5_9");
-}
-
-TEST(Ports, OneRailAtHalfRateOfTheSameBoardStays) {
-  NodeFabric table = rails(8);
-  table.node_interface = "eno1";
-  table.ports[4].rate_gbps = 100;
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+  table.ports[1].state = PortState::Down;
+  EXPECT_EQ(list(table, hcas("mlx5_*")), "MixedLinkLayers");
 }
 
 TEST(Ports, AFlapOfTwoMinutesCostsNoRail) {
-  NodeFabric table = rails(8);
-  table.node_interface = "eno1";
-  for (Port& port : table.ports) port.board_id.reset();
+  NodeFabric table = Node(8).on("eno1").each(lose_board);
   table.ports[4].state = PortState::Down;
   table.ports[4].rate_gbps = 10;  // what IB ports report while they are down
   table.ports[4].state_since = kNow - std::chrono::minutes(2);
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
-  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
-  EXPECT_EQ(choice.valid_until, kNow + std::chrono::minutes(8));
+  EXPECT_EQ(list(table), kEightRails);
+  EXPECT_EQ(choose(table).valid_until, kNow + std::chrono::minutes(8));
+  NodeFabric two = Node(2).each(is_down, 0, 0);
+  EXPECT_EQ(list(two), "=mlx5_2") << "since when is not known";
+  two.ports[0].state_since = kNow - std::chrono::minutes(10);
+  EXPECT_EQ(list(two), "=mlx5_2");
 }
-
-TEST(Ports, APortDownForTenMinutesOrSinceUnknownIsDropped) {
-  NodeFabric table = rails(2);
-  table.ports[0].state = PortState::Down;
-  table.ports[0].state_since = kNow - std::chrono::minutes(10);
-  EXPECT_EQ(list(table), "=mlx5_2");
-  table.ports[0].state_since.reset();
-  EXPECT_EQ(list(table), "=mlx5_2");
-}
-
-constexpr std::string_view kEightDown =
-    "node-a: the fabric (8 x Ethernet mlx5_core MT_0000000223) is down: "
-    "mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8.";
 
 TEST(Ports, AFabricThatIsDownIsNotTheManagementNic) {
-  for (const char* board : {"MT_0000000223", "MT_MANAGEMENT"}) {
+  for (const char* board : {"", "MT_MANAGEMENT"}) {
     for (const auto& since : {std::optional(kNow - std::chrono::hours(2)), std::optional<Timestamp>()}) {
-      NodeFabric table = with_management(8);
-      table.node_interface = "eth0";
-      table.ports[0].board_id = board;
-      for (std::size_t i = 1; i < table.ports.size(); ++i) {
-        table.ports[i].state = PortState::Down;
-        table.ports[i].state_since = since;
-        table.ports[i].rate_gbps = 40;  // what the driver falls back to
-        table.ports[i].max_rate_gbps = 200;
-      }
+      const auto down = [&](Port& port) {
+        port.state = PortState::Down;
+        port.state_since = since;
+        port.rate_gbps = 40;  // what the driver falls back to
+        port.max_rate_gbps = 200;
+      };
+      const NodeFabric table = Node(8).management(board).on("eth0").each(down, 1);
       for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface}) {
-        const PortChoice choice = choose_ports(table, {}, exposure, kNow);
+        const PortChoice choice = choose(table, {}, exposure);
         EXPECT_EQ(choice.reason, Reason::NoFabricPort);
-        EXPECT_EQ(choice.detail, kEightDown);
+        EXPECT_EQ(choice.detail,
+                  "node-a: the fabric (8 x Ethernet mlx5_core MT_0000000223) is down: "
+                  "mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8.");
         EXPECT_EQ(choice.fabric.size(), 8u);
         EXPECT_TRUE(choice.verdicts[1].of_fabric);
         EXPECT_FALSE(choice.verdicts[1].fabric || choice.verdicts[0].of_fabric);
@@ -236,168 +167,107 @@ TEST(Ports, AFabricThatIsDownIsNotTheManagementNic) {
 }
 
 TEST(Ports, OfAFabricThatIsHalfDownTheOthersAreListed) {
-  for (const char* board : {"MT_0000000223", "MT_MANAGEMENT"}) {
-    NodeFabric table = with_management(8);
-    table.node_interface = "eth0";
-    table.ports[0].board_id = board;
-    for (std::size_t i = 1; i <= 5; ++i) table.ports[i].state = PortState::Down;
+  for (const char* board : {"", "MT_MANAGEMENT"}) {
+    const NodeFabric table = Node(8).management(board).on("eth0").each(is_down, 1, 5);
     EXPECT_EQ(list(table), "=mlx5_6,mlx5_7,mlx5_8") << "no usual number, and no matter";
-    FabricRule rule;
-    rule.expect_ports = 8;
-    EXPECT_EQ(choose_ports(table, rule, Exposure::Host, kNow).detail,
+    EXPECT_EQ(choose(table, expecting(8)).detail,
               "node-a: 3 fabric ports, the policy expects 8; down: mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5.");
   }
 }
 
-TEST(Ports, OfInfiniBandRailsFewerThanExpectedAreTooFewAndNotAmbiguous) {
-  NodeFabric table = with_management(8);
-  table.ports.erase(table.ports.begin(), table.ports.begin() + 2);
-  for (Port& port : table.ports) {
-    port.link_layer = LinkLayer::InfiniBand;
-    port.transport = Transport::InfiniBand;
-  }
-  EXPECT_EQ(list(table), "AmbiguousFabric") << "7 is no usual number";
-  FabricRule rule;
-  rule.expect_ports = 8;
-  EXPECT_EQ(choose_ports(table, rule, Exposure::Host, kNow).detail,
-            "node-a: 7 fabric ports, the policy expects 8.");
-}
-
 TEST(Ports, AFabricOfFewFastPortsIsNotOutweighedWhileItIsDown) {
-  NodeFabric table = rails(2);  // 2 x 400 beside 4 x 100
-  for (Port& port : table.ports) {
-    port.rate_gbps = 10;
-    port.max_rate_gbps = 400;
-    port.state = PortState::Down;
+  NodeFabric table = Node(2).on("eno1").storage({"mlx5_5", "mlx5_6", "mlx5_7", "mlx5_8"}, 100);
+  for (std::size_t i = 0; i < 2; ++i) {  // 2 x 400 beside 4 x 100
+    table.ports[i].rate_gbps = 10;
+    table.ports[i].max_rate_gbps = 400;
+    table.ports[i].state = PortState::Down;
   }
-  for (int i = 5; i < 9; ++i) {
-    table.ports.push_back(roce_port("mlx5_" + std::to_string(i), "sto" + std::to_string(i), "10.9.0.3"));
-    table.ports.back().rate_gbps = 100;
-    table.ports.back().board_id = "MT_STORAGE";
-  }
-  table.node_interface = "eno1";
   EXPECT_EQ(list(table), "NoFabricPort");
   table.ports[1].max_rate_gbps.reset();
   EXPECT_EQ(list(table), "NoFabricPort") << "its neighbour on the same board tells its rate";
   table.ports[0].max_rate_gbps.reset();
-  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
-  EXPECT_EQ(choice.reason, Reason::AmbiguousFabric) << "neither has been up since the node booted";
-  EXPECT_NE(choice.detail.find("; the rate of mlx5_1, mlx5_2 is not known"), std::string::npos)
-      << choice.detail;
+  EXPECT_EQ(list(table), kAmbiguous) << "neither has been up since the node booted";
+  EXPECT_THAT(choose(table).detail, HasSubstr("; the rate of mlx5_1, mlx5_2 is not known"));
 }
 
 TEST(Ports, PortsThatWereNeverUpDoNotHideAFabricThatOutweighsThemAtAnyRate) {
-  NodeFabric table = rails(8);
-  table.node_interface = "eno1";
-  for (const char* name : {"mlx5_20", "mlx5_21"}) {
-    table.ports.push_back(roce_port(name, name, "10.9.0.3"));
-    table.ports.back().board_id = "MT_STORAGE";
-    table.ports.back().state = PortState::Down;
-  }
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+  NodeFabric table = Node(8).on("eno1").storage({"mlx5_20", "mlx5_21"}).each(is_down, 8);
+  EXPECT_EQ(list(table), kEightRails);
   table.ports.erase(table.ports.begin(), table.ports.begin() + 6);
-  EXPECT_EQ(list(table), "AmbiguousFabric");
+  EXPECT_EQ(list(table), kAmbiguous);
 }
 
 TEST(Ports, OfOneDriverWithoutBoardPortsThatWereNeverUpAreNotTheKindOfThoseThatAre) {
-  NodeFabric table = rails(4);
-  table.node_interface = "eno1";
-  for (Port& port : table.ports) port.board_id.reset();
-  for (std::size_t i = 0; i < 2; ++i) table.ports[i].state = PortState::Down;
-  EXPECT_EQ(list(table), "AmbiguousFabric") << "storage NICs that came up before the fabric";
+  Node table = Node(4).on("eno1").each(lose_board).each(is_down, 0, 1);
+  EXPECT_EQ(list(table), kAmbiguous) << "storage NICs that came up before the fabric";
   for (std::size_t i = 0; i < 2; ++i) table.ports[i].max_rate_gbps = 200;
   EXPECT_EQ(list(table), "=mlx5_3,mlx5_4");
 }
 
 TEST(Ports, APortThatWasNeverUpIsOfTheKindOfItsCardsOtherPort) {
-  NodeFabric table = rails(4);  // two cards, of each one port is cabled
-  table.node_interface = "eno1";
-  for (Port& port : table.ports) port.board_id.reset();
-  for (const std::size_t down : {0U, 2U}) table.ports[down].state = PortState::Down;
-  EXPECT_EQ(list(table), "AmbiguousFabric");
+  Node table = Node(4).on("eno1").each(lose_board);  // two cards, of each one port is cabled
+  table.each(is_down, 0, 0).each(is_down, 2, 2);
+  EXPECT_EQ(list(table), kAmbiguous);
   constexpr const char* kAddresses[] = {"0000:4b:00.0", "0000:4b:00.1", "0000:ce:00.0", "0000:ce:00.1"};
   for (std::size_t i = 0; i < 4; ++i) table.ports[i].pci_address = kAddresses[i];
   EXPECT_EQ(list(table), "=mlx5_2,mlx5_4");
   table.ports[2].pci_address = "0000:da:00.0";
-  EXPECT_EQ(list(table), "AmbiguousFabric") << "one of the two that are down is on a card of its own";
+  EXPECT_EQ(list(table), kAmbiguous) << "one of the two that are down is on a card of its own";
 }
 
 TEST(Ports, AQuestionAboutSmallKindsDoesNotHideAFabricThatOutweighsAllOfThem) {
-  NodeFabric table = rails(8);
-  table.node_interface = "eno1";
-  for (const char* name : {"irdma0", "irdma1"}) {  // on the mainboard, the second not cabled
-    Port& port = table.ports.emplace_back(roce_port(name, name, "10.9.0.3"));
-    port.driver = "irdma";
-    port.board_id.reset();
-    port.rate_gbps = 100;
-  }
-  table.ports.back().state = PortState::Down;
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+  Node table = Node(8).on("eno1").storage({"irdma0", "irdma1"}, 100);  // on the mainboard, one not cabled
+  table.each(lose_board, 8).each(is_down, 9);
+  for (std::size_t i = 8; i < 10; ++i) table.ports[i].driver = "irdma";
+  EXPECT_EQ(list(table), kEightRails);
   table.ports.erase(table.ports.begin(), table.ports.begin() + 4);
-  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
-  EXPECT_EQ(choice.reason, Reason::AmbiguousFabric) << "800 beside 100 and at most 400";
+  EXPECT_EQ(list(table), kAmbiguous) << "800 beside 100 and at most 400";
   EXPECT_EQ(
-      choice.detail,
+      choose(table).detail,
       "node-a: too little is known of irdma1, of which none has been up, to tell whether it belongs to 1 x "
       "Ethernet irdma (irdma0).");
 }
 
 TEST(Ports, WithoutAnyRatePortsThatAreDownDoNotOutweighOnesThatAreUp) {
-  NodeFabric table = rails(4);  // one is up: a spare card of the mainboard, or a fabric that fails
-  table.node_interface = "eno1";
-  table.ports.push_back(ib_port("mlx5_9"));
-  for (Port& port : table.ports) port.rate_gbps.reset();
+  Node table = Node(4).on("eno1").infiniband(9, 9).each([](Port& port) { port.rate_gbps.reset(); });
   EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
-  for (std::size_t i = 1; i < 4; ++i) table.ports[i].state = PortState::Down;
-  EXPECT_EQ(list(table), "AmbiguousFabric");
+  table.each(is_down, 1, 3);  // one is up: a spare card of the mainboard, or a fabric that fails
+  EXPECT_EQ(list(table), kAmbiguous);
 }
 
 TEST(Ports, TheManagementNicIsNotTheFabricBecauseAnotherKindHasLostItsAddress) {
-  NodeFabric table = rails(2);
+  NodeFabric table = Node(2).on("eth1").each(lose_row, 1);
   table.ports[0].board_id = "MT_MANAGEMENT";
-  table.node_interface = "eth1";
-  table.ports[1].gids->resize(2);
-  EXPECT_EQ(list(table), "AmbiguousFabric");
-}
-
-TEST(Ports, NamedPortsOfTwoLinkLayersAreMixedWhicheverAreUp) {
-  NodeFabric table = rails(1);
-  table.ports.push_back(ib_port("mlx5_9"));
-  table.ports[1].state = PortState::Down;
-  FabricRule rule;
-  rule.hcas = {"mlx5_*"};
-  EXPECT_EQ(list(table, rule), "MixedLinkLayers");
+  EXPECT_EQ(list(table), kAmbiguous);
 }
 
 TEST(Ports, InfiniBandIsBelievedInUsualNumbersOnly) {
-  NodeFabric table = rails(0);
-  for (int i = 0; i < 10; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
-  EXPECT_EQ(list(table), "AmbiguousFabric") << "eight rails and two ports of the storage network";
-  table.ports[9].state = table.ports[8].state = PortState::Down;
-  EXPECT_EQ(list(table), "AmbiguousFabric") << "a port that is down counts";
-  FabricRule rule;
-  rule.expect_ports = 10;
-  EXPECT_EQ(list(table, rule), "TooFewPorts") << "counted by the policy";
-  rule.expect_ports.reset();
-  rule.hcas = {"mlx5_[0-7]"};
-  EXPECT_EQ(list(table, rule), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7");
-  EXPECT_EQ(choose_ports(table, {}, Exposure::PodOwned, kNow).ports.size(), 8u)
-      << "a pod may have asked for any number";
+  Node table = Node(0).infiniband(0, 9);
+  EXPECT_EQ(list(table), kAmbiguous) << "eight rails and two ports of the storage network";
+  table.each(is_down, 8);
+  EXPECT_EQ(list(table), kAmbiguous) << "a port that is down counts";
+  EXPECT_EQ(list(table, expecting(10)), "TooFewPorts") << "counted by the policy";
+  EXPECT_EQ(list(table, hcas("mlx5_[0-7]")), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7");
+  EXPECT_EQ(choose(table, {}, Exposure::PodOwned).ports.size(), 8u) << "a pod may have asked for any number";
   table.ports.resize(8);
-  table.ports[3].state = PortState::Down;
-  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_4,mlx5_5,mlx5_6,mlx5_7");
+  EXPECT_EQ(list(table.each(is_down, 3, 3)), "=mlx5_0,mlx5_1,mlx5_2,mlx5_4,mlx5_5,mlx5_6,mlx5_7");
+  table.ports.resize(7);
+  EXPECT_EQ(list(table), kAmbiguous) << "7 is no usual number";
+  EXPECT_EQ(choose(Node(0).infiniband(1, 7), expecting(8)).detail,
+            "node-a: 7 fabric ports, the policy expects 8.");
+  EXPECT_EQ(list(Node(0).infiniband(0, 63)), "TooManyHcas");
 }
 
-TEST(Ports, TheMinimumRateIsOfThePortAndThenOfItsState) {
-  NodeFabric table = rails(8);
-  table.node_interface = "eno1";
+TEST(Ports, RatesOfOneBoardDoNotMatterUnlessThePolicyDemandsOne) {
+  NodeFabric table = Node(8).on("eno1");
+  table.ports[4].rate_gbps = 100;
+  EXPECT_EQ(list(table), kEightRails);
   FabricRule rule;
-  rule.min_rate_gbps = 100;
-  table.ports[2].rate_gbps = 50;
-  table.ports[2].max_rate_gbps = 200;
-  const PortChoice choice = choose_ports(table, rule, Exposure::Host, kNow);
-  EXPECT_EQ(choice.ports.size(), 7u);
-  EXPECT_EQ(choice.fabric.size(), 8u);
+  rule.min_rate_gbps = 101;
+  table.ports[4].max_rate_gbps = 200;
+  const PortChoice choice = choose(table, rule);
+  EXPECT_EQ(choice.ports.size(), 7u) << "of the state";
+  EXPECT_EQ(choice.fabric.size(), 8u) << "of the port";
 }
 
 // 128 members of a bond beside 128 devices that are LAGs of it, all rows and all interfaces that a table may
@@ -428,91 +298,56 @@ NodeFabric largest_table() {
 
 TEST(Ports, TheLargestTableIsJudgedByLookUpsAndNotBySearches) {
   const NodeFabric table = largest_table();
-  FabricRule rule;
-  rule.hcas = {"mlx5_*"};
   const std::clock_t begin = std::clock();
-  EXPECT_EQ(list(table, rule), "TooManyHcas");
-  choose_ports(table, {}, Exposure::Host, kNow);
-  choose_ports(table, {}, Exposure::SubInterface, kNow);
+  EXPECT_EQ(list(table, hcas("mlx5_*")), "TooManyHcas");
+  choose(table);
+  choose(table, {}, Exposure::SubInterface);
   // 128 x 128 pairs by 16 rows by 1024 interfaces took minutes of unoptimized code; 20 ms each are the aim of
   // optimized code, and sanitizers take tenfold.
   EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 2.0);
 }
 
 TEST(Ports, SoftDevicesCountOnlyWhereAPolicyNamesThem) {
-  NodeFabric table;
-  table.name = "vm";
+  NodeFabric table = Node(0);
   table.ports = {roce_port("rxe0", "ens3", "10.0.0.5")};
   table.ports[0].driver.reset();
   EXPECT_EQ(list(table), "NoFabricPort");
-  FabricRule rule;
-  rule.hcas = {"rxe*"};
-  EXPECT_EQ(list(table, rule), "=rxe0");
+  EXPECT_EQ(list(table, hcas("rxe*")), "=rxe0");
 }
 
 TEST(Ports, RoceWithoutUsableRowIsDroppedUnderHostOnly) {
-  NodeFabric table = rails(2);
-  table.ports[1].gids->resize(2);
+  NodeFabric table = Node(2).each(lose_row, 1);
   EXPECT_EQ(list(table), "=mlx5_1");
   EXPECT_EQ(list(table, {}, Exposure::SubInterface), "=mlx5_1,mlx5_2");
-}
-
-TEST(Ports, RowsThatAreNotKnownDropNothing) {
-  NodeFabric table = rails(2);
   table.ports[1].gids.reset();
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2");
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2") << "rows that are not known drop nothing";
 }
 
-TEST(Ports, NamesAreSortedByNumberAndFoldedCase) {
+TEST(Ports, AreSortedByNumberAndByPciWhereItIsKnownForAll) {
   NodeFabric table = rails(0);
   for (const char* name : {"mlx5_10", "mlx5_9", "mlx5_100", "mlx5_2"}) table.ports.push_back(ib_port(name));
   EXPECT_EQ(list(table), "=mlx5_2,mlx5_9,mlx5_10,mlx5_100");
-}
-
-TEST(Ports, PciOrderWinsWhereItIsKnownForAll) {
-  NodeFabric table = rails(0);
   const char* addresses[] = {"0000:d2:00.0", "0000:53:00.0", "0000:a1:00.0", "0000:b1:00.0"};
-  for (int i = 0; i < 4; ++i) {
-    table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
-    table.ports.back().pci_address = addresses[i];
-  }
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_0");
+  for (std::size_t i = 0; i < 4; ++i) table.ports[i].pci_address = addresses[i];
+  EXPECT_EQ(list(table), "=mlx5_9,mlx5_100,mlx5_2,mlx5_10");
   table.ports[2].pci_address.reset();
-  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
+  EXPECT_EQ(list(table), "=mlx5_2,mlx5_9,mlx5_10,mlx5_100");
 }
 
 TEST(Ports, TheWinnerHasTwiceTheNext) {
-  NodeFabric table = rails(0);
-  for (int i = 0; i < 4; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
-  for (int i = 4; i < 6; ++i) {
-    table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
-    table.ports.back().board_id = "MT_STORAGE";
-  }
+  Node table = Node(0).infiniband(0, 3).infiniband(4, 5, "MT_STORAGE");
   EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
-  table.ports.push_back(ib_port("mlx5_6"));
-  table.ports.back().board_id = "MT_STORAGE";
-  EXPECT_EQ(list(table), "AmbiguousFabric");
+  EXPECT_EQ(list(table.infiniband(6, 6, "MT_STORAGE")), kAmbiguous);
+  Node mixed = Node(0).infiniband(0, 3);
+  mixed.ports.push_back(roce_port("mlx5_an0", "eth0", "10.0.0.4"));
+  EXPECT_EQ(list(mixed), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
 }
 
 TEST(Ports, APartlyUnknownPortJoinsTheOneGroupItFits) {
-  NodeFabric table = rails(0);
-  for (int i = 0; i < 4; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
-  table.ports[3].board_id.reset();
+  NodeFabric table = Node(0).infiniband(0, 3).each(lose_board, 3);
   EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
   table.ports[2].board_id = "MT_OTHER";
-  EXPECT_EQ(list(table), "AmbiguousFabric");
-}
-
-TEST(Ports, NeverMoreThan32) {
-  NodeFabric table = rails(0);
-  for (int i = 0; i < 64; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
-  EXPECT_EQ(list(table), "TooManyHcas");
-}
-
-TEST(Ports, FewerThanExpected) {
-  FabricRule rule;
-  rule.expect_ports = 3;
-  EXPECT_EQ(list(rails(2), rule), "TooFewPorts");
+  EXPECT_EQ(list(table), kAmbiguous);
 }
 
 TEST(Ports, SubnetsAndNetdevsNamePorts) {
@@ -528,21 +363,18 @@ TEST(Ports, SubnetsAndNetdevsNamePorts) {
 }
 
 TEST(Ports, ThePolicysWordThatMatchesNothingIsNamed) {
-  const auto detail = [](const FabricRule& rule) {
-    return choose_ports(rails(4), rule, Exposure::Host, kNow).detail;
-  };
   FabricRule rule;
   rule.subnets = {*parse_cidr("25.99.2.0/24")};
-  EXPECT_THAT(detail(rule), ::testing::HasSubstr("match the policy's subnets (25.99.2.0/24)"));
+  EXPECT_THAT(choose(rails(4), rule).detail, HasSubstr("match the policy's subnets (25.99.2.0/24)"));
   rule.netdevs = {"ib*"};
-  EXPECT_THAT(detail(rule), ::testing::HasSubstr("no match for the policy's netdevs (ib*)"));
+  EXPECT_THAT(choose(rails(4), rule).detail, HasSubstr("no match for the policy's netdevs (ib*)"));
   rule.hcas = {"mlx4_.*", "a", "b"};
-  EXPECT_THAT(detail(rule), ::testing::HasSubstr("no match for the policy's hcas (mlx4_.*, a and 1 more)"));
+  EXPECT_THAT(choose(rails(4), rule).detail,
+              HasSubstr("no match for the policy's hcas (mlx4_.*, a and 1 more)"));
 }
 
 TEST(Ports, FiltersPassWhatIsUnknown) {
-  NodeFabric table = rails(3);
-  table.node_interface = "eno1";
+  NodeFabric table = Node(3).on("eno1");
   table.ports[0].rate_gbps = 25;
   table.ports[1].rate_gbps.reset();
   FabricRule rule;
@@ -553,20 +385,17 @@ TEST(Ports, FiltersPassWhatIsUnknown) {
 }
 
 TEST(Ports, PathNamesOfOneKindFormOneGroup) {
-  NodeFabric table = rails(0);
-  for (const char* name : {"roceP2p1s0f1", "rocep1s0f1"}) {
-    table.ports.push_back(roce_port(name, name, "10.1.1.1"));
-    table.ports.back().driver.reset();
-    table.ports.back().board_id.reset();
-    table.ports.back().rate_gbps.reset();
+  Node table = Node(0).storage({"roceP2p1s0f1", "rocep1s0f1"}).each(lose_board);
+  for (Port& port : table.ports) {
+    port.driver.reset();
+    port.rate_gbps.reset();
   }
   EXPECT_EQ(list(table), "=rocep1s0f1,roceP2p1s0f1");
 }
 
 TEST(Ports, EveryPortHasAVerdict) {
-  NodeFabric table = with_management(2);
-  table.ports[1].state = PortState::Down;
-  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
+  const NodeFabric table = Node(2).management().each(is_down, 1, 1);
+  const PortChoice choice = choose(table);
   ASSERT_EQ(choice.verdicts.size(), 3u);
   EXPECT_FALSE(choice.verdicts[1].fabric);
   EXPECT_EQ(choice.verdicts[1].why, "Down, since when is not known");

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "core/builders.h"
-#include "nccl_env/core/choose/ports.h"
+#include "core/choose/node.h"
 
 namespace nccl_env::tests::ports_without_rows_test {
 namespace {
@@ -16,37 +15,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSubsetOf;
 
-PortChoice choose(const NodeFabric& table, const FabricRule& rule = {}, Exposure exposure = Exposure::Host) {
-  return choose_ports(table, rule, exposure, kNow);
+// mlx5_1 to mlx5_8, of which none has an address yet, beside mlx5_0 on the node interface, of their kind or
+// of the board.
+Node fabric_without_addresses(const std::string& board = "") {
+  return Node(8).each(lose_row).management(board, board.empty() ? 200 : 25).on("eth0");
 }
-
-std::string list(const NodeFabric& table, const FabricRule& rule = {}, Exposure exposure = Exposure::Host) {
-  const PortChoice choice = choose(table, rule, exposure);
-  return choice.reason ? std::string(to_string(*choice.reason)) : format_hca_list(table, choice.ports);
-}
-
-void lose_row(Port& port) {
-  port.gids->resize(2);  // the link-local rows stay
-}
-
-Port management(const std::string& address = "10.0.60.3") {
-  Port port = roce_port("mlx5_0", "eth0", address);
-  port.rate_gbps = 25;
-  port.board_id = "MT_0000000359";
-  return port;
-}
-
-// mlx5_1 to mlx5_8, of which none has an address yet, beside mlx5_0 on the node interface.
-NodeFabric fabric_without_addresses(const Port& beside) {
-  NodeFabric table = rails(8);
-  for (Port& port : table.ports) lose_row(port);
-  table.ports.insert(table.ports.begin(), beside);
-  table.node_interface = "eth0";
-  return table;
-}
+const char* const kManagement = "MT_0000000359";
 
 TEST(PortsWithoutRows, TheManagementNicIsNotTheFabricBecauseTheFabricHasNoAddresses) {
-  const NodeFabric table = fabric_without_addresses(management());
+  const NodeFabric table = fabric_without_addresses(kManagement);
   const PortChoice choice = choose(table);
   EXPECT_EQ(choice.reason, Reason::NoFabricPort);
   EXPECT_THAT(choice.ports, IsEmpty());
@@ -58,6 +35,13 @@ TEST(PortsWithoutRows, TheManagementNicIsNotTheFabricBecauseTheFabricHasNoAddres
             "(mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6, mlx5_7, mlx5_8)");
   EXPECT_EQ(choice.verdicts[1].why, "it has no usable RoCE v2 row");
   EXPECT_EQ(choice.fabric.size(), 8u);
+  NodeFabric alike = fabric_without_addresses();
+  EXPECT_EQ(list(alike), "NoFabricPort");
+  EXPECT_EQ(choose(alike).fabric.size(), 8u);
+  alike.node_interface.reset();
+  EXPECT_EQ(list(alike), kAmbiguous) << "which one is left is not known";
+  EXPECT_THAT(choose(alike).detail, HasSubstr("without a usable RoCE v2 row: mlx5_1, mlx5_2,"));
+  EXPECT_FALSE(choose(alike).verdicts[1].fabric);
 }
 
 TEST(PortsWithoutRows, APortWithoutAnyGidIsUsableToNobodyHere) {
@@ -77,82 +61,45 @@ TEST(PortsWithoutRows, APortWithoutAnyGidIsUsableToNobodyHere) {
   EXPECT_EQ(list(table), "=mlx5_1,mlx5_2");
 }
 
-TEST(PortsWithoutRows, AManagementNicOfTheFabricsKindIsNotTheFabricEither) {
-  const NodeFabric table = fabric_without_addresses(roce_port("mlx5_0", "eth0", "10.0.60.3"));
-  EXPECT_EQ(list(table), "NoFabricPort");
-  EXPECT_EQ(choose(table).fabric.size(), 8u);
-}
-
-TEST(PortsWithoutRows, WhichOneIsLeftIsAmbiguousWhereTheNodeInterfaceIsNotKnown) {
-  NodeFabric table = fabric_without_addresses(roce_port("mlx5_0", "eth0", "10.0.60.3"));
-  table.node_interface.reset();
-  const PortChoice choice = choose(table);
-  EXPECT_EQ(choice.reason, Reason::AmbiguousFabric);
-  EXPECT_THAT(choice.detail, HasSubstr("without a usable RoCE v2 row: mlx5_1, mlx5_2,"));
-  EXPECT_FALSE(choice.verdicts[1].fabric);
-}
-
 TEST(PortsWithoutRows, StorageNicsAreNotTheFabricEither) {
-  NodeFabric table = rails(8);
-  for (Port& port : table.ports) lose_row(port);
-  for (const char* name : {"mlx5_20", "mlx5_21"}) {
-    table.ports.push_back(roce_port(name, name, "10.9.0.3"));
-    table.ports.back().board_id = "MT_STORAGE";
-  }
-  table.node_interface = "eno1";
+  const NodeFabric table = Node(8).each(lose_row).storage({"mlx5_20", "mlx5_21"}).on("eno1");
   EXPECT_EQ(list(table), "NoFabricPort");
-  EXPECT_EQ(list(table, {}, Exposure::SubInterface),
-            "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+  EXPECT_EQ(list(table, {}, Exposure::SubInterface), kEightRails);
 }
 
 TEST(PortsWithoutRows, AFabricThatLosesSomeKeepsTheOthers) {
-  NodeFabric table = fabric_without_addresses(roce_port("mlx5_0", "eth0", "10.0.60.3"));
+  NodeFabric table = fabric_without_addresses();
   const NodeFabric whole = rails(8);
   for (const std::size_t rail : {2u, 5u, 7u}) table.ports[rail].gids = whole.ports[rail - 1].gids;
   EXPECT_EQ(list(table), "=mlx5_2,mlx5_5,mlx5_7") << "mlx5_0 carries the node's own traffic";
-  FabricRule rule;
-  rule.expect_ports = 4;
-  const PortChoice choice = choose(table, rule);
-  EXPECT_EQ(choice.reason, Reason::TooFewPorts);
-  EXPECT_EQ(choice.detail,
+  EXPECT_EQ(list(table, expecting(4)), "TooFewPorts");
+  EXPECT_EQ(choose(table, expecting(4)).detail,
             "node-a: 3 fabric ports, the policy expects 4; without a usable RoCE v2 row: "
             "mlx5_1,mlx5_3,mlx5_4,mlx5_6,mlx5_8.");
 }
 
 TEST(PortsWithoutRows, ASparePortOfTheFabricsKindIsNoRail) {
-  NodeFabric table = rails(8);
-  table.ports.push_back(roce_port("mlx5_0", "eth0", "10.0.60.3"));
-  table.ports.push_back(roce_port("mlx5_9", "eth9", "10.0.61.3"));
-  lose_row(table.ports.back());
-  table.node_interface = "eth0";
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+  EXPECT_EQ(list(Node(9).each(lose_row, 8).management().on("eth0")), kEightRails);
 }
 
 TEST(PortsWithoutRows, OfTwoKindsThatWeighTheSameTheOneWithAddressesIsTheFabric) {
-  NodeFabric table = rails(2);
+  Node table = Node(2).each(lose_row, 0, 0);
   table.ports[1].board_id = "MT_OTHER";
-  lose_row(table.ports[0]);
   EXPECT_EQ(list(table), "=mlx5_2");
-  lose_row(table.ports[1]);
-  EXPECT_EQ(list(table), "AmbiguousFabric");
+  EXPECT_EQ(list(table.each(lose_row)), kAmbiguous);
 }
 
 TEST(PortsWithoutRows, WhatTwoKindsOutweighDoesNotWinBetweenThem) {
-  NodeFabric table = rails(7);
-  for (Port& port : table.ports) lose_row(port);
-  for (std::size_t i = 4; i < 7; ++i) table.ports[i].board_id = "MT_OTHER";
-  table.ports.push_back(management());
-  EXPECT_EQ(list(table), "AmbiguousFabric");
+  Node table = Node(7).each(lose_row).each([](Port& port) { port.board_id = "MT_OTHER"; }, 4);
+  EXPECT_EQ(list(table.management(kManagement, 25)), kAmbiguous);
 }
 
 TEST(PortsWithoutRows, PortsThatAPolicyNamesAreNotReplaced) {
-  NodeFabric table = fabric_without_addresses(management());
+  const NodeFabric table = fabric_without_addresses(kManagement);
+  EXPECT_THAT(choose(table, hcas("mlx5_[12]")).detail,
+              HasSubstr("v2 row, only link-local ones (mlx5_1,mlx5_2)."));
+  EXPECT_EQ(list(table, hcas("mlx5_[01]")), "=mlx5_0");
   FabricRule rule;
-  rule.hcas = {"mlx5_[12]"};
-  EXPECT_THAT(choose(table, rule).detail, HasSubstr("v2 row, only link-local ones (mlx5_1,mlx5_2)."));
-  rule.hcas = {"mlx5_[01]"};
-  EXPECT_EQ(list(table, rule), "=mlx5_0");
-  rule.hcas.clear();
   rule.exclude_hcas = {"mlx5_[1-8]"};
   EXPECT_EQ(list(table, rule), "=mlx5_0") << "what a policy keeps out outweighs nothing";
 }
@@ -188,17 +135,15 @@ TEST(PortsWithoutRows, ManyIdleVfsDoNotOutweighTheirPfs) {
 
 // In a pod, the node's rails without a sub-interface of this pod are not its business.
 TEST(PortsWithoutRows, InAPodsOwnTableOtherPortsCountForNothing) {
-  NodeFabric table = fabric_without_addresses(management("10.244.1.7"));
+  NodeFabric table = fabric_without_addresses(kManagement);
   for (std::size_t i = 1; i < table.ports.size(); ++i) table.ports[i].gids->clear();
   EXPECT_EQ(list(table, {}, Exposure::PodOwned), "=mlx5_0");
   EXPECT_EQ(list(table, {}, Exposure::Host), "NoFabricPort");
 }
 
 TEST(PortsWithoutRows, ThePortOnTheNodeInterfaceIsFoundInAnyOrder) {
-  NodeFabric table = rails(4);
-  table.ports[0].gids.reset();  // its netdev is not known
-  table.ports.push_back(roce_port("mlx5_0", "eth0", "10.0.60.3"));
-  table.node_interface = "eth0";
+  NodeFabric table = Node(4).management().on("eth0");
+  table.ports[1].gids.reset();  // its netdev is not known
   EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
   std::reverse(table.ports.begin(), table.ports.end());
   EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
