@@ -20,11 +20,8 @@ std::vector<GidRow> v6_rows(const std::string& address, const std::string& netde
           row(4, gid(address), GidType::RoCEv1, netdev), row(5, gid(address), GidType::RoCEv2, netdev)};
 }
 
-TEST(GidIndex, TheLowestIndexThatIsUsableOnAllPorts) {
+TEST(GidIndex, IsTheLowestThatIsUsableOnAllPorts) {
   EXPECT_EQ(choose(rails(8)).index, 3);
-}
-
-TEST(GidIndex, IndexesTwoAndOneGiveNone) {
   NodeFabric table = rails(2);
   table.ports[0].gids = std::vector<GidRow>{row(2, v4("10.0.0.1"), GidType::RoCEv2, "eth1")};
   table.ports[1].gids = std::vector<GidRow>{row(1, v4("10.0.0.2"), GidType::RoCEv2, "eth2")};
@@ -34,54 +31,29 @@ TEST(GidIndex, IndexesTwoAndOneGiveNone) {
   EXPECT_EQ(choice.detail, "No index is usable on every port: mlx5_1 has 2, mlx5_2 has 1.");
 }
 
-TEST(GidIndex, IPv6OnlyRailsGetTheFamilyToo) {
-  NodeFabric table = rails(2);
-  for (int i = 0; i < 2; ++i)
-    table.ports[static_cast<std::size_t>(i)].gids = v6_rows("fd00:1::" + std::to_string(i + 1), "eth1");
-  const GidChoice choice = choose(table);
-  EXPECT_EQ(choice.index, 5);
-  EXPECT_TRUE(choice.ipv6);
-}
-
 TEST(GidIndex, OneFamilyForAllPortsOrNone) {
   NodeFabric table = rails(2);
   table.ports[1].gids = v6_rows("fd00:1::2", "eth2");
-  const GidChoice choice = choose(table);
-  EXPECT_EQ(choice.reason, Reason::GidNotUniform);
-  EXPECT_FALSE(choice.ipv6);
+  EXPECT_EQ(choose(table).reason, Reason::GidNotUniform);
+  EXPECT_FALSE(choose(table).ipv6);
+  table.ports[0].gids = v6_rows("fd00:1::1", "eth1");
+  EXPECT_EQ(choose(table).index, 5);
+  EXPECT_TRUE(choose(table).ipv6);
 }
 
-TEST(GidIndex, UnknownRowsOfOnePort) {
+TEST(GidIndex, IsNotKnownOfUnknownRowsAndNoneOfPortsWithoutThem) {
   NodeFabric table = rails(2);
   table.ports[1].gids.reset();
-  EXPECT_EQ(choose(table).reason, Reason::GidTableUnknown);
-}
-
-TEST(GidIndex, RowsOfUnknownTypeAreUnknownRows) {
-  NodeFabric table = rails(1);
+  EXPECT_EQ(choose(table).reason, Reason::GidTableUnknown) << "of one port";
+  table = rails(1);
   for (GidRow& entry : *table.ports[0].gids) entry.type.reset();
-  EXPECT_EQ(choose(table).reason, Reason::GidTableUnknown);
-}
-
-TEST(GidIndex, ErdmaWithoutV2RowsHasNone) {
-  NodeFabric table = rails(1);
+  EXPECT_EQ(choose(table).reason, Reason::GidTableUnknown) << "of unknown type";
+  table = rails(1);
   table.ports[0].transport = Transport::eRDMA;
   table.ports[0].gids->clear();
-  EXPECT_EQ(choose(table).reason, Reason::GidNotUniform);
-}
-
-TEST(GidIndex, InfiniBandNeverHasOne) {
-  NodeFabric table;
+  EXPECT_EQ(choose(table).reason, Reason::GidNotUniform) << "eRDMA without v2 rows";
   table.ports = {ib_port("mlx5_0")};
   EXPECT_EQ(choose(table).reason, Reason::InfiniBand);
-}
-
-TEST(GidIndex, SubnetsChooseAmongSeveralAddresses) {
-  NodeFabric table = rails(1);
-  table.ports[0].gids->push_back(row(5, v4("10.9.0.1"), GidType::RoCEv2, "eth1"));
-  NcclPolicy policy = policy_for("rdma/*");
-  policy.fabric.subnets = {*parse_cidr("10.9.0.0/16")};
-  EXPECT_EQ(choose(table, policy).index, 5);
 }
 
 TEST(GidIndex, AFamilyThatThePolicyFixesNarrowsTheRows) {

@@ -57,14 +57,11 @@ TEST_F(Partition, OneIndexServesAllPortsOrThereIsNone) {
   EXPECT_EQ(choose(0x8001, {Keys{}}).reason, Reason::PKeyNotUniform);
 }
 
-TEST_F(Partition, ATableThatIsNotKnownDecidesNothing) {
+TEST_F(Partition, ATableThatIsNotKnownDecidesNothingAndEthernetHasNone) {
   const PartitionChoice unknown = choose(0x8001, {Keys{{1, 0x8001}}, std::nullopt});
   EXPECT_EQ(unknown.index, std::nullopt);
   EXPECT_EQ(unknown.reason, Reason::PKeyUnknown);
   EXPECT_THAT(unknown.detail, HasSubstr("mlx5_1 are not known"));
-}
-
-TEST_F(Partition, EthernetHasNone) {
   layer_ = LinkLayer::Ethernet;
   EXPECT_EQ(choose(0x8001, {Keys{{1, 0x8001}}}).reason, Reason::OmittedByPolicy);
 }

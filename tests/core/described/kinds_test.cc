@@ -38,13 +38,10 @@ inline constexpr auto fields_of<Twice> = std::tuple{
 namespace nccl_env::kinds_test {
 namespace {
 
-TEST(Described, AForgottenMemberIsNoticed) {
+TEST(Described, AMemberThatIsForgottenOrStandsTwiceIsNoticed) {
   EXPECT_FALSE(described::is_described_once<Sample>());
   EXPECT_TRUE(described::is_described_once<Sample>(1)) << "the text stands elsewhere";
   EXPECT_FALSE(described::is_described_once<Sample>(2));
-}
-
-TEST(Described, AMemberThatStandsTwiceIsNoticed) {
   EXPECT_EQ(described::count_members<Twice>(), 3U);
   EXPECT_FALSE(described::is_described_once<Twice>());
 }

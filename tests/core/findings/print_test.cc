@@ -25,21 +25,16 @@ TEST(Print, JsonHasTheSameKeysForEachFinding) {
             "its own remedy");
 }
 
-TEST(Print, ASectionHasACodeAndEqualSentencesOnce) {
+TEST(Print, ASectionHasACodeEqualSentencesOnceAndEqualEvidenceOfSeveralNodesInALine) {
   tests::expect_golden(
       render_sections({down("gpu-1", {"mlx5_1"}), down("gpu-1", {"mlx5_2"}), down("gpu-9", {"mlx5_4"})}));
-}
-
-TEST(Print, EqualEvidenceOfSeveralNodesIsALineAndEachRemedyStandsOnce) {
   std::vector<Finding> findings;
   for (const char* node : {"gpu-01", "gpu-02", "gpu-03", "gpu-10"})
     findings.push_back(down(node, {"mlx5_3"}));
   findings.push_back(down("gpu-11", {"mlx5_4"}));
   findings.push_back(down("gpu-12", {"mlx5_4"}));
   findings.back().remedy = "Its own.";
-  const std::string text = render_sections(findings);
-  EXPECT_NE(text.find("gpu-[01-03] gpu-10  mlx5_3"), text.npos) << text;
-  tests::expect_golden(text);
+  tests::expect_golden(render_sections(findings));
 }
 
 TEST(Print, OfVeryManyLinesTheOthersAreCounted) {

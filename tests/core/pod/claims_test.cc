@@ -84,56 +84,60 @@ PodClaims known(DeviceRequests requests) {
   return {{{std::make_shared<const DeviceRequests>(std::move(requests)), {}}}};
 }
 
+const PodClaims kUnknown{{{nullptr, "ResourceClaimTemplate ml/nics does not exist"}}};
 const DeviceRequests kGpuAndNic{{"gpu", {"gpu.nvidia.com"}}, {"nic", {"mrdma.google.com"}}};
 
+Admitted claimed(const Json& pod, const NcclPolicy& policy, const PodClaims& claims) {
+  return admit(with_template(pod), policy, nullptr, {}, &claims);
+}
+
 TEST(Claims, AContainerThatNamesAMatchingClaimHasDevicesOfItsOwn) {
-  const Json before = with_template(pod({claiming("c", "net"), container("side", {}, "")}, false));
+  const NcclPolicy policy = for_class("mrdma.google.com");
   const PodClaims claims = known(kGpuAndNic);
-  const Admitted admitted = admit(before, for_class("mrdma.google.com"), nullptr, {}, &claims);
+  const Admitted admitted =
+      claimed(pod({claiming("c", "net"), container("side", {}, "")}, false), policy, claims);
   EXPECT_TRUE(admitted.plan.inject);
   EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "PodOwnsDevices");
   EXPECT_EQ(environment(admitted.pod, 0)["NCCL_IB_TIMEOUT"], "22");
   EXPECT_THAT(environment(admitted.pod, 1), IsEmpty());
-  EXPECT_EQ(admit(admitted.pod, for_class("mrdma.google.com"), nullptr, {}, &claims).patch, "");
+  EXPECT_EQ(claimed(admitted.pod, policy, claims).patch, "");
 }
 
 TEST(Claims, OnlyTheRequestThatAContainerNamesCounts) {
-  const Json before = with_template(pod({claiming("a", "net", "gpu"), claiming("b", "net", "nic")}, false));
+  const Json before = pod({claiming("a", "net", "gpu"), claiming("b", "net", "nic")}, false);
   const PodClaims claims = known(kGpuAndNic);
-  const Admitted admitted = admit(before, for_class("mrdma.google.com"), nullptr, {}, &claims);
+  const NcclPolicy policy = for_class("mrdma.google.com");
+  const Admitted admitted = claimed(before, policy, claims);
   EXPECT_THAT(environment(admitted.pod, 0), IsEmpty());
   EXPECT_EQ(environment(admitted.pod, 1)["NCCL_IB_TIMEOUT"], "22");
-  EXPECT_EQ(admit(before, for_class("another"), nullptr, {}, &claims).plan.reason, Reason::NotRdma);
-}
-
-TEST(Claims, AClaimThatNoContainerNamesIsNobodys) {
-  const PodClaims claims = known(kGpuAndNic);
-  const Json before = with_template(pod({container("c", {}, "")}, false));
-  EXPECT_EQ(admit(before, for_class("mrdma.google.com"), nullptr, {}, &claims).plan.reason, Reason::NotRdma);
-  EXPECT_EQ(admit(before, for_class("mrdma.google.com")).plan.reason, Reason::NotRdma) << "nor looked up";
+  EXPECT_EQ(claimed(before, for_class("another"), claims).plan.reason, Reason::NotRdma);
+  // A claim that no container names is nobody's, nor is it looked up.
+  const Json other = with_template(pod({container("c", {}, "")}, false));
+  EXPECT_EQ(claimed(other, policy, claims).plan.reason, Reason::NotRdma);
+  EXPECT_EQ(admit(other, policy).plan.reason, Reason::NotRdma);
 }
 
 TEST(Claims, EfaIsNotReachedThroughVerbsAndAComputeDomainIsNoDevice) {
-  const Json before = with_template(pod({claiming("c", "net")}, false));
+  const Json before = pod({claiming("c", "net")}, false);
   const PodClaims efa = known({{"efa", {"efa.networking.k8s.aws"}}, {"nic", {"rdma"}}});
-  const Admitted skipped = admit(before, for_class("rdma"), nullptr, {}, &efa);
+  const Admitted skipped = claimed(before, for_class("rdma"), efa);
   EXPECT_EQ(skipped.plan.reason, Reason::NotVerbs);
   expect_golden(skipped.plan.detail);
   const std::string channel = "compute-domain-default-channel.nvidia.com";
-  const PodClaims domain = known({{"channel", {channel}}});
-  EXPECT_EQ(admit(before, for_class(channel), nullptr, {}, &domain).plan.reason, Reason::NotRdma);
+  EXPECT_EQ(claimed(before, for_class(channel), known({{"channel", {channel}}})).plan.reason,
+            Reason::NotRdma);
 }
 
 TEST(Claims, OneThatIsNotKnownLeavesThePodAloneAndSaysSo) {
   const Json before = with_template(pod({claiming("c", "net")}, false));
-  const PodClaims claims{{{nullptr, "ResourceClaimTemplate ml/nics does not exist"}}};
-  const Admitted admitted = admit(before, for_class("rdma"), nullptr, {}, &claims);
+  const Admitted admitted = admit(before, for_class("rdma"), nullptr, {}, &kUnknown);
   EXPECT_EQ(admitted.plan.reason, Reason::ClaimUnknown);
   EXPECT_EQ(admitted.patch, "");
   ASSERT_EQ(admitted.plan.warnings.size(), 1U);
   expect_golden("not there", admitted.plan.warnings[0]);
   expect_golden("not looked up", admit(before, for_class("rdma")).plan.detail);
+  EXPECT_EQ(admit(before, policy_for("rdma/hca")).plan.reason, Reason::NotRdma) << "it has no device classes";
 }
 
 TEST(Claims, OneThatIsNotKnownBesideAMatchLeavesTheNodesValuesOut) {
@@ -141,19 +145,13 @@ TEST(Claims, OneThatIsNotKnownBesideAMatchLeavesTheNodesValuesOut) {
   policy.resources = {{"rdma/hca", Exposure::SubInterface}};
   Json requesting = claiming("c", "net");
   requesting["resources"]["limits"] = {{"rdma/hca", "1"}};
-  const PodClaims claims{{{nullptr, "ResourceClaimTemplate ml/nics does not exist"}}};
   const Admitted admitted =
-      admit(equipped(with_template(pod({requesting}, false))), policy, nullptr, {}, &claims);
+      admit(equipped(with_template(pod({requesting}, false))), policy, nullptr, {}, &kUnknown);
   EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
   ASSERT_EQ(admitted.plan.warnings.size(), 1U);
   expect_golden(admitted.plan.warnings[0]);
-  const Admitted on_host = admit(equipped(with_template(pod({requesting}))), policy, nullptr, {}, &claims);
+  const Admitted on_host = admit(equipped(with_template(pod({requesting}))), policy, nullptr, {}, &kUnknown);
   EXPECT_EQ(on_host.plan.exposure, Exposure::Host);
-}
-
-TEST(Claims, AreOfNoMatterToAPolicyWithoutDeviceClasses) {
-  const Json before = with_template(pod({claiming("c", "net")}, false));
-  EXPECT_EQ(admit(before, policy_for("rdma/hca")).plan.reason, Reason::NotRdma);
 }
 
 TEST(Claims, NameTheirObjectInThePodsNamespace) {

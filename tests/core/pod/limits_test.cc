@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/builders.h"
@@ -37,57 +39,36 @@ std::string excess_in(const Json& review) {
   return read->kind == Review::Kind::Pod ? read->pod.excess : read->binding.excess;
 }
 
+// The parts that are lists: where they stand, and an entry.
+const std::map<Part, std::pair<const char*, Json>> kLists{
+    {Part::EnvEntries, {"/spec/containers/0/env", {{"name", "A"}, {"value", "1"}}}},
+    {Part::EnvSources, {"/spec/containers/0/envFrom", Json::object()}},
+    {Part::Mounts, {"/spec/containers/0/volumeMounts", {{"name", "v"}, {"mountPath", "/v"}}}},
+    {Part::Volumes, {"/spec/volumes", {{"name", "v"}}}},
+    {Part::Claims, {"/spec/resourceClaims", {{"name", "c"}}}},
+    {Part::ClaimUses, {"/spec/containers/0/resources/claims", {{"name", "c"}}}},
+    {Part::Words, {"/spec/containers/0/args", "NCCL_DEBUG"}}};
+// Those that are maps: where they stand, how a key begins, and a value.
+const std::map<Part, std::array<const char*, 3>> kMaps{
+    {Part::Annotations, {"/metadata/annotations", "a", ""}},
+    {Part::Labels, {"/metadata/labels", "a", ""}},
+    {Part::OwnKeys, {"/metadata/annotations", "nccl-env.io/a", ""}},
+    {Part::Resources, {"/spec/containers/0/resources/limits", "a/", "1"}}};
+
 // A pod that uses `count` of one limit, and little of the others.
 Json pod_with(Part part, std::size_t count) {
   Json pod{{"metadata", {{"name", "p"}}}, {"spec", {{"containers", {{{"name", "c"}}}}}}};
-  Json& container = pod["spec"]["containers"][0];
-  const auto strings = [&](const std::string& prefix) {
-    Json made = Json::object();
-    for (std::size_t i = 0; i < count; ++i) made[prefix + std::to_string(i)] = "";
-    return made;
-  };
-  switch (part) {
-    case Part::AnnotationBytes:
-      pod["metadata"]["annotations"]["a"] = std::string(count - 1, 'x');
-      break;
-    case Part::Annotations:
-      pod["metadata"]["annotations"] = strings("a");
-      break;
-    case Part::Labels:
-      pod["metadata"]["labels"] = strings("a");
-      break;
-    case Part::OwnKeys:
-      pod["metadata"]["annotations"] = strings("nccl-env.io/a");
-      break;
-    case Part::Containers:
-      pod["spec"]["containers"] = list_of(count / 2, {{"name", "c"}});
-      pod["spec"]["initContainers"] = list_of(count - count / 2, {{"name", "i"}});
-      break;
-    case Part::EnvEntries:
-      container["env"] = list_of(count, {{"name", "A"}, {"value", "1"}});
-      break;
-    case Part::EnvSources:
-      container["envFrom"] = list_of(count, Json::object());
-      break;
-    case Part::Mounts:
-      container["volumeMounts"] = list_of(count, {{"name", "v"}, {"mountPath", "/v"}});
-      break;
-    case Part::Volumes:
-      pod["spec"]["volumes"] = list_of(count, {{"name", "v"}});
-      break;
-    case Part::Claims:
-      pod["spec"]["resourceClaims"] = list_of(count, {{"name", "c"}});
-      break;
-    case Part::ClaimUses:
-      container["resources"]["claims"] = list_of(count, {{"name", "c"}});
-      break;
-    case Part::Resources:
-      for (std::size_t i = 0; i < count; ++i)
-        container["resources"]["limits"]["a/" + std::to_string(i)] = "1";
-      break;
-    case Part::Words:
-      container["args"] = list_of(count, "NCCL_DEBUG");
-      break;
+  if (part == Part::AnnotationBytes) {
+    pod["metadata"]["annotations"]["a"] = std::string(count - 1, 'x');
+  } else if (part == Part::Containers) {
+    pod["spec"]["containers"] = list_of(count / 2, {{"name", "c"}});
+    pod["spec"]["initContainers"] = list_of(count - count / 2, {{"name", "i"}});
+  } else if (const auto list = kLists.find(part); list != kLists.end()) {
+    pod[Json::json_pointer(list->second.first)] = list_of(count, list->second.second);
+  } else {
+    const auto& [at, prefix, value] = kMaps.at(part);
+    Json& map = pod[Json::json_pointer(at)];
+    for (std::size_t i = 0; i < count; ++i) map[prefix + std::to_string(i)] = value;
   }
   return pod;
 }
@@ -192,17 +173,17 @@ TEST(Limits, AReviewThatNoEtcdTakesIsReadWithoutItsObject) {
 }
 
 TEST(Limits, ObjectsAreFoundWhateverTheyHold) {
-  EXPECT_EQ(
-      without_objects(
-          R"({"a":{"object":1},"request":{"uid":"\"object\":{","object":{"b":"}\"]","c":[{}]},"x":1}})"),
-      R"({"a":{"object":1},"request":{"uid":"\"object\":{","object":null,"x":1}})");
-  EXPECT_EQ(without_objects(R"({"request":{"oldObject":null,"object":"}","options":[1,[2]]},"object":{}})"),
-            R"({"request":{"oldObject":null,"object":null,"options":null},"object":{}})");
-  EXPECT_EQ(without_objects(R"({"request":{"x":{"object":{}}},"y":{"object":{}}})"),
-            R"({"request":{"x":{"object":{}}},"y":{"object":{}}})");
-  EXPECT_EQ(without_objects(R"({"request":{"object":{)"), "");
-  EXPECT_EQ(without_objects(R"({"request":{"object":]}})"), "");
-  EXPECT_EQ(without_objects(R"({"a":")"), "");
+  const std::pair<const char*, const char*> rows[] = {
+      {R"({"a":{"object":1},"request":{"uid":"\"object\":{","object":{"b":"}\"]","c":[{}]},"x":1}})",
+       R"({"a":{"object":1},"request":{"uid":"\"object\":{","object":null,"x":1}})"},
+      {R"({"request":{"oldObject":null,"object":"}","options":[1,[2]]},"object":{}})",
+       R"({"request":{"oldObject":null,"object":null,"options":null},"object":{}})"},
+      {R"({"request":{"x":{"object":{}}},"y":{"object":{}}})",
+       R"({"request":{"x":{"object":{}}},"y":{"object":{}}})"},
+      {R"({"request":{"object":{)", ""},
+      {R"({"request":{"object":]}})", ""},
+      {R"({"a":")", ""}};
+  for (const auto& [review, rest] : rows) EXPECT_EQ(without_objects(review), rest) << review;
 }
 
 TEST(Limits, ErrorsHoldTheBeginningOfAKey) {

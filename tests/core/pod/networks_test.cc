@@ -70,13 +70,10 @@ TEST(Networks, InterfacesAreThoseThatMultusWroteDownOrNone) {
   EXPECT_THAT(interfaces("[" + std::string(70'000, ' ') + "]"), IsEmpty());
 }
 
-TEST(Networks, ADefaultNetworkIsOfMultusOwnNamespace) {
-  EXPECT_THAT(names("v1.multus-cni.io/default-network", "calico-rdma"),
-              ElementsAre("kube-system/calico-rdma"));
-  EXPECT_THAT(names("v1.multus-cni.io/default-network", "net/x"), ElementsAre("net/x"));
-}
-
 TEST(Networks, OtherAnnotationsStandWithTheirDomain) {
+  constexpr const char* kDefault = "v1.multus-cni.io/default-network";
+  EXPECT_THAT(names(kDefault, "calico-rdma"), ElementsAre("kube-system/calico-rdma")) << "Multus' namespace";
+  EXPECT_THAT(names(kDefault, "net/x"), ElementsAre("net/x"));
   EXPECT_THAT(names(kSpiderpool, "rdma-network"), ElementsAre("cni.spidernet.io/rdma-network"));
   EXPECT_THAT(names("cni.spidernet.io/network-resource-inject", "x"), ElementsAre("cni.spidernet.io/x"));
   EXPECT_THAT(names(kGke, R"([{"interfaceName": "eth0", "network": "default"},
@@ -84,36 +81,27 @@ TEST(Networks, OtherAnnotationsStandWithTheirDomain) {
               ElementsAre("networking.gke.io/rdma-0"));
   EXPECT_THAT(names(kVolcengine, R"([{"cniConf": {"name": "rdma"}}, {"other": 1}])"),
               ElementsAre("k8s.volcengine.com/rdma"));
-}
-
-TEST(Networks, AHostNetworkPodHasNone) {
-  EXPECT_THAT(read(kMultus, "rail-0", true).names, IsEmpty());
+  EXPECT_THAT(read(kMultus, "rail-0", true).names, IsEmpty()) << "a pod on the host's network has none";
 }
 
 TEST(Networks, WhatCannotBeReadIsAProblemWithTheAnnotationsName) {
   std::string numbers = "[1e5", many;
   for (int i = 0; i < 40; ++i) numbers += ",1e5";
   for (int i = 0; i < 65; ++i) many += "a,";
-  const std::pair<const char*, std::string> refused[] = {{kMultus, "[{"},
-                                                         {kMultus, R"({"name": "x"})"},
-                                                         {kMultus, R"([{"name": 7}])"},
-                                                         {kMultus, R"([{"name": "a", "name": "b"}])"},
-                                                         {kMultus, "a,,b"},
-                                                         {kMultus, "a/b/c"},
-                                                         {kMultus, "../x"},
-                                                         {kSpiderpool, "a b"},
-                                                         {kGke, "7"},
-                                                         {kVolcengine, R"([{"cniConf": []}])"},
-                                                         {kMultus, std::string(65537, 'a')},
-                                                         {kMultus, std::string(60000, '[')},
-                                                         {kMultus, numbers + "]"},
-                                                         {kMultus, many + "a"}};
-  for (const auto& [key, value] : refused) {
-    const std::string problem = read(key, value).problem;
-    EXPECT_TRUE(problem.starts_with(key)) << value;
-    const std::string shown = value.size() < 300 ? value : std::to_string(value.size()) + " of " + value[0];
-    expect_golden(std::string(key) + ": " + shown, problem);
-  }
+  const auto refuse = [](const std::string& key, const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      const std::string problem = read(key, value).problem;
+      EXPECT_TRUE(problem.starts_with(key)) << value;
+      const std::string shown = value.size() < 300 ? value : std::to_string(value.size()) + " of " + value[0];
+      expect_golden(key + ": " + shown, problem);
+    }
+  };
+  refuse(kMultus,
+         {"[{", R"({"name": "x"})", R"([{"name": 7}])", R"([{"name": "a", "name": "b"}])", "a,,b", "a/b/c",
+          "../x", std::string(65537, 'a'), std::string(60000, '['), numbers + "]", many + "a"});
+  refuse(kSpiderpool, {"a b"});
+  refuse(kGke, {"7"});
+  refuse(kVolcengine, {R"([{"cniConf": []}])"});
 }
 
 NcclPolicy for_networks() {
@@ -136,46 +124,37 @@ TEST(Networks, AMatchAloneInjectsMainContainers) {
   EXPECT_EQ(admit(admitted.pod, for_networks()).patch, "");
 }
 
-TEST(Networks, WhoseDevicesAreThePodsOwnHaveNoNames) {
-  const Admitted admitted =
-      admit(annotated(kMultus, "rail-0,other/vf-1", {container("c", {}, "")}), for_networks());
-  EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
-  EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "PodOwnsDevices");
+// What the policy makes of a pod with the annotation, with or without the resource, on a network.
+Plan plan_of(const std::string& value, const NcclPolicy& policy, bool asks = true,
+             bool host_network = false) {
+  const Json one = asks ? container("c") : container("c", {}, "");
+  return admit(equipped(annotated(kMultus, value, {one}, host_network)), policy).plan;
 }
 
 TEST(Networks, BesideAResourceTheLeastKnownExposureCounts) {
-  EXPECT_EQ(admit(annotated(kMultus, "rail-0", {container("c")}), for_networks()).plan.exposure,
-            Exposure::SubInterface)
-      << "the resource says Host";
+  const Plan of_networks = plan_of("rail-0,other/vf-1", for_networks(), false);
+  EXPECT_EQ(of_networks.exposure, Exposure::PodOwned);
+  EXPECT_EQ(reason_of(of_networks, "NCCL_IB_HCA"), "PodOwnsDevices");
+  EXPECT_EQ(plan_of("rail-0", for_networks()).exposure, Exposure::SubInterface) << "the resource says Host";
   NcclPolicy owned = for_networks();
   owned.resources[0].exposure = Exposure::PodOwned;
-  EXPECT_EQ(admit(annotated(kMultus, "rail-0", {container("c")}), owned).plan.exposure, Exposure::PodOwned);
-}
-
-TEST(Networks, ThatNoEntryNamesChangeNothing) {
-  EXPECT_EQ(admit(annotated(kMultus, "storage", {container("c")}), for_networks()).plan.exposure,
-            Exposure::Host);
-  EXPECT_EQ(admit(annotated(kMultus, "storage", {container("c", {}, "")}), for_networks()).plan.reason,
-            Reason::NotRdma);
+  EXPECT_EQ(plan_of("rail-0", owned).exposure, Exposure::PodOwned);
+  // Networks that no entry names change nothing.
+  EXPECT_EQ(plan_of("storage", for_networks()).exposure, Exposure::Host);
+  EXPECT_EQ(plan_of("storage", for_networks(), false).reason, Reason::NotRdma);
+  EXPECT_EQ(plan_of("rail-0", for_networks(), false, true).reason, Reason::NotRdma) << "none is secondary";
 }
 
 TEST(Networks, AnAnnotationThatCannotBeReadTakesTheNodesValuesAway) {
-  const Admitted admitted = admit(equipped(annotated(kMultus, "[{", {container("c")})), for_networks());
-  EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
-  ASSERT_EQ(admitted.plan.warnings.size(), 1U);
-  expect_golden(admitted.plan.warnings[0]);
-  EXPECT_EQ(admit(annotated(kMultus, "[{", {container("c", {}, "")}), for_networks()).plan.reason,
-            Reason::NotRdma);
-  EXPECT_EQ(admit(annotated(kMultus, "[{", {container("c")}, true), for_networks()).plan.exposure,
-            Exposure::Host);
+  const Plan plan = plan_of("[{", for_networks());
+  EXPECT_EQ(plan.exposure, Exposure::PodOwned);
+  ASSERT_EQ(plan.warnings.size(), 1U);
+  expect_golden(plan.warnings[0]);
+  EXPECT_EQ(plan_of("[{", for_networks(), false).reason, Reason::NotRdma);
+  EXPECT_EQ(plan_of("[{", for_networks(), true, true).exposure, Exposure::Host);
   NcclPolicy without = for_networks();
   without.networks.clear();
-  EXPECT_EQ(admit(annotated(kMultus, "[{", {container("c")}), without).plan.exposure, Exposure::Host);
-}
-
-TEST(Networks, OnTheHostNetworkNothingIsASecondaryNetwork) {
-  EXPECT_EQ(admit(annotated(kMultus, "rail-0", {container("c", {}, "")}, true), for_networks()).plan.reason,
-            Reason::NotRdma);
+  EXPECT_EQ(plan_of("[{", without).exposure, Exposure::Host);
 }
 
 // Spiderpool's webhook adds the resource and the networks to the first container, after ours or before it.
@@ -220,18 +199,23 @@ std::string list_of(const Json& pod, const NcclPolicy& policy, const PlanOptions
 }
 
 TEST(Rails, APodBehindASharedPluginHasTheNodesListOnlyWithAllRails) {
-  for (const auto& [count, expected] : {std::pair(1, "PodRailsUnknown"), std::pair(7, "PodRailsUnknown"),
-                                        std::pair(8, "File"), std::pair(9, "File")}) {
-    EXPECT_EQ(list_of(annotated(kMultus, rails_in_a_line(count), {container("c")}), shared()), expected)
-        << count;
-  }
-  const auto without_number = [&](int count) {
-    return list_of(annotated(kMultus, rails_in_a_line(count), {container("c")}), shared({}));
+  struct {
+    std::string networks;
+    std::optional<int> rails;
+    const char* list;
+  } const rows[] = {
+      {rails_in_a_line(1), 8, "PodRailsUnknown"},
+      {rails_in_a_line(7), 8, "PodRailsUnknown"},
+      {rails_in_a_line(8), 8, "File"},
+      {rails_in_a_line(9), 8, "File"},
+      {rails_in_a_line(1), {}, "PodRailsUnknown"},
+      {rails_in_a_line(2), {}, "File"},  // nothing says that there are more
+      {rails_in_a_line(1), 1, "File"},
+      {"[{", 8, "PodRailsUnknown"},
   };
-  EXPECT_EQ(without_number(1), "PodRailsUnknown");
-  EXPECT_EQ(without_number(2), "File") << "nothing says that there are more";
-  EXPECT_EQ(list_of(annotated(kMultus, "rail-0", {container("c")}), shared(1)), "File");
-  EXPECT_EQ(list_of(annotated(kMultus, "[{", {container("c")}), shared()), "PodRailsUnknown");
+  for (const auto& row : rows)
+    EXPECT_EQ(list_of(annotated(kMultus, row.networks, {container("c")}), shared(row.rails)), row.list)
+        << row.networks;
   EXPECT_EQ(list_of(annotated(kSpiderpool, "rails", {container("c")}), shared()), "PodRailsUnknown");
   EXPECT_EQ(list_of(annotated("v1.multus-cni.io/default-network", "calico", {container("c")}), shared(1)),
             "PodRailsUnknown");

@@ -4,8 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,14 +17,24 @@ namespace nccl_env::tests {
 
 using Json = nlohmann::json;
 
-inline std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? std::string() : found->get<std::string>();
+inline Json child(const Json& object, const char* key) {
+  return object.is_object() ? object.value(key, Json()) : Json();
 }
 
-inline Json child(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? Json() : *found;
+inline std::string text_of(const Json& object, const char* key) {
+  const Json text = child(object, key);
+  return text.is_null() ? std::string() : text.get<std::string>();
+}
+
+// Of each entry, the texts under the keys.
+inline Json texts_of(const Json& entries, std::initializer_list<const char*> keys) {
+  Json made = Json::array();
+  for (const Json& entry : entries) {
+    Json row = Json::array();
+    for (const char* key : keys) row.push_back(text_of(entry, key));
+    made.push_back(row);
+  }
+  return made;
 }
 
 // A Pod's contents as a tree that can be compared and printed.
@@ -100,27 +111,17 @@ inline bool oracle_positive(const Json& quantity) {
 }
 
 inline Json oracle_own_volume(const Json& volume, std::size_t index) {
-  const Json downward = child(volume, "downwardAPI");
-  const Json items = downward.is_object() ? child(downward, "items") : Json();
   Json kept = Json::array();
-  for (const Json& item : items) {
-    const Json ref = child(item, "fieldRef");
+  for (const Json& item : child(child(volume, "downwardAPI"), "items"))
     if (kept.size() < 8)
-      kept.push_back({text_of(item, "path"), ref.is_object() ? text_of(ref, "fieldPath") : ""});
-  }
-  return {index, child(volume, "emptyDir").is_null() == false, kept};
-}
-
-inline bool oracle_flag(const Json& object, const char* key) {
-  const Json flag = child(object, key);
-  return flag.is_boolean() && flag.get<bool>();
+      kept.push_back({text_of(item, "path"), text_of(child(item, "fieldRef"), "fieldPath")});
+  return {index, !child(volume, "emptyDir").is_null(), kept};
 }
 
 inline void add_oracle_rest(const Json& container, Json& entry) {
   const Json security = child(container, "securityContext");
-  const Json capabilities = security.is_object() ? child(security, "capabilities") : Json();
-  const Json added = capabilities.is_object() ? child(capabilities, "add") : Json();
-  entry["privileged"] = security.is_object() && child(security, "privileged") == true;
+  const Json added = child(child(security, "capabilities"), "add");
+  entry["privileged"] = child(security, "privileged") == true;
   entry["locksMemory"] = std::any_of(added.begin(), added.end(),
                                      [](const Json& name) { return name == "IPC_LOCK" || name == "ALL"; });
   entry["arguments"] = Json::array();
@@ -133,24 +134,16 @@ inline void add_oracle_rest(const Json& container, Json& entry) {
     }
   }
   if (!matters) entry["arguments"].clear();
-  entry["claims"] = Json::array();
-  const Json resources = child(container, "resources");
-  if (!resources.is_object()) return;
-  for (const Json& use : child(resources, "claims"))
-    entry["claims"].push_back({text_of(use, "name"), text_of(use, "request")});
+  entry["claims"] = texts_of(child(child(container, "resources"), "claims"), {"name", "request"});
 }
 
 // The same from nlohmann's tree of the pod object. Precondition: simdjson accepted it.
 inline Json oracle_summary(const Json& object) {
-  const Json metadata = child(object, "metadata");
-  const Json spec = child(object, "spec");
-  const auto field = [](const Json& of, const char* key) {
-    return of.is_object() ? text_of(of, key) : std::string();
-  };
-  Json made{{"name", field(metadata, "name")},
-            {"generateName", field(metadata, "generateName")},
-            {"uid", field(metadata, "uid")},
-            {"node", field(spec, "nodeName")},
+  const Json metadata = child(object, "metadata"), spec = child(object, "spec");
+  Json made{{"name", text_of(metadata, "name")},
+            {"generateName", text_of(metadata, "generateName")},
+            {"uid", text_of(metadata, "uid")},
+            {"node", text_of(spec, "nodeName")},
             {"hasMetadata", metadata.is_object()}};
   const auto pairs = [](const Json& map) {
     Json list = Json::array();
@@ -158,38 +151,27 @@ inline Json oracle_summary(const Json& object) {
       list.push_back({key, value.is_null() ? "" : value.get<std::string>()});
     return list;
   };
-  const Json network = spec.is_object() ? child(spec, "hostNetwork") : Json();
-  made["hostNetwork"] = network.is_boolean() && network.get<bool>();
-  const Json annotations = metadata.is_object() ? child(metadata, "annotations") : Json();
+  made["hostNetwork"] = child(spec, "hostNetwork") == true;
+  const Json annotations = child(metadata, "annotations");
   made["hasAnnotations"] = annotations.is_object();
-  made["labels"] = pairs(metadata.is_object() ? child(metadata, "labels") : Json());
+  made["labels"] = pairs(child(metadata, "labels"));
   made["annotations"] = pairs(annotations);
-  for (const char* list : {"hostPaths", "memoryVolumes", "claims", "containers"}) made[list] = Json::array();
-  made["hostIpc"] = spec.is_object() && child(spec, "hostIPC") == true;
-  made["runsAsRoot"] = made["hasResources"] = made["hasInit"] = false;
-  made["volumes"] = Json();
-  if (!spec.is_object()) return made;
-  const Json security = child(spec, "securityContext");
-  made["runsAsRoot"] = security.is_object() && child(security, "runAsUser") == 0;
+  for (const char* list : {"hostPaths", "memoryVolumes", "containers"}) made[list] = Json::array();
+  made["hostIpc"] = child(spec, "hostIPC") == true;
+  made["runsAsRoot"] = child(child(spec, "securityContext"), "runAsUser") == 0;
   made["hasResources"] = !child(spec, "resources").is_null();
   made["hasInit"] = child(spec, "initContainers").is_array();
   const Json volumes = child(spec, "volumes");
-  if (volumes.is_array()) made["volumes"] = volumes.size();
+  made["volumes"] = volumes.is_array() ? Json(volumes.size()) : Json();
+  made["claims"] =
+      texts_of(child(spec, "resourceClaims"), {"name", "resourceClaimName", "resourceClaimTemplateName"});
   for (std::size_t i = 0; i < volumes.size(); ++i) {
-    if (text_of(volumes[i], "name") == "nccl-env-conf" && !made.contains("ownVolume"))
+    const std::string name = text_of(volumes[i], "name");
+    if (name == "nccl-env-conf" && !made.contains("ownVolume"))
       made["ownVolume"] = oracle_own_volume(volumes[i], i);
-  }
-  for (const Json& claim : child(spec, "resourceClaims")) {
-    made["claims"].push_back({text_of(claim, "name"), text_of(claim, "resourceClaimName"),
-                              text_of(claim, "resourceClaimTemplateName")});
-  }
-  for (const Json& volume : volumes) {
-    const Json empty_dir = child(volume, "emptyDir");
-    if (empty_dir.is_object() && text_of(empty_dir, "medium") == "Memory")
-      made["memoryVolumes"].push_back(text_of(volume, "name"));
-    const Json host_path = child(volume, "hostPath");
-    if (host_path.is_object())
-      made["hostPaths"].push_back({text_of(volume, "name"), text_of(host_path, "path")});
+    if (text_of(child(volumes[i], "emptyDir"), "medium") == "Memory") made["memoryVolumes"].push_back(name);
+    const Json host_path = child(volumes[i], "hostPath");
+    if (host_path.is_object()) made["hostPaths"].push_back({name, text_of(host_path, "path")});
   }
   for (const char* list : {"initContainers", "containers"}) {
     int index = 0;
@@ -211,10 +193,8 @@ inline Json oracle_summary(const Json& object) {
       for (const Json& source : child(container, "envFrom"))
         entry["envFrom"].push_back(text_of(source, "prefix"));
       std::set<std::string> resources;
-      const Json wanted = child(container, "resources");
       for (const char* kind : {"limits", "requests"}) {
-        if (!wanted.is_object()) continue;
-        const Json quantities = child(wanted, kind);
+        const Json quantities = child(child(container, "resources"), kind);
         for (const auto& [name, quantity] : quantities.items()) {
           const std::array<std::string, 3> sizes{"cpu", "memory", "ephemeral-storage"};
           const auto size = std::find(sizes.begin(), sizes.end(), name) - sizes.begin();
@@ -223,19 +203,18 @@ inline Json oracle_summary(const Json& object) {
           } else if (size < 3 && quantity.is_string()) {
             entry[kind][size] = quantity;
           }
-          if ((name == "cpu" || name == "memory") && !quantity.is_null() && oracle_positive(quantity))
-            entry["hasCompute"] = true;
-          if (name.find('/') != std::string::npos && !quantity.is_null() && oracle_positive(quantity))
-            resources.insert(name);
+          const bool compute = name == "cpu" || name == "memory", extended = name.find('/') != name.npos;
+          if (quantity.is_null() || !(compute || extended) || !oracle_positive(quantity)) continue;
+          if (compute) entry["hasCompute"] = true;
+          if (extended) resources.insert(name);
         }
       }
       entry["resources"] = resources;
       entry["env"] = Json::array();
       for (const Json& env : child(container, "env")) {
         const Json source = child(env, "valueFrom");
-        const Json ref = source.is_object() ? child(source, "fieldRef") : Json();
         entry["env"].push_back({text_of(env, "name"), text_of(env, "value"), source.is_object(),
-                                ref.is_object() ? text_of(ref, "fieldPath") : ""});
+                                text_of(child(source, "fieldRef"), "fieldPath")});
       }
       add_oracle_rest(container, entry);
       entry["mounts"] = Json::array();
@@ -243,7 +222,7 @@ inline Json oracle_summary(const Json& object) {
         const bool own = text_of(mount, "name") == "nccl-env-conf";
         entry["mounts"].push_back({text_of(mount, "name"), text_of(mount, "mountPath"),
                                    own ? text_of(mount, "subPath") : "",
-                                   own && oracle_flag(mount, "readOnly")});
+                                   own && child(mount, "readOnly") == true});
       }
       made["containers"].push_back(entry);
     }

@@ -31,18 +31,9 @@ TEST(PlainText, OtherScriptsAreShownAndMeasuredAsATerminalDoes) {
 TEST(PlainText, LinesBreakBehindBlanksAndCommas) {
   EXPECT_THAT(wrap("=mlx5_1,mlx5_2,mlx5_3", 15), ElementsAre("=mlx5_1,mlx5_2,", "mlx5_3"));
   EXPECT_THAT(wrap("one two three", 7), ElementsAre("one two", "three"));
-}
-
-TEST(PlainText, AWordThatIsTooLongStaysWhole) {
-  EXPECT_THAT(wrap("a 0123456789 b", 4), ElementsAre("a", "0123456789", "b"));
-}
-
-TEST(PlainText, ACommandBetweenBackquotesStaysWhole) {
+  EXPECT_THAT(wrap("a 0123456789 b", 4), ElementsAre("a", "0123456789", "b")) << "too long, and whole";
   EXPECT_THAT(wrap("run `kubectl get pods`, then `no end here", 12),
               ElementsAre("run", "`kubectl get pods`,", "then `no end", "here"));
-}
-
-TEST(PlainText, EmptyTextIsOneEmptyLine) {
   EXPECT_THAT(wrap("", 10), ElementsAre(""));
 }
 

@@ -11,26 +11,13 @@
 namespace nccl_env::glob_test {
 namespace {
 
+// More pairs than anyone could write stand against fnmatch below.
 TEST(Glob, MatchesTheWholeTextAndSlashesToo) {
-  EXPECT_TRUE(glob_matches("rdma/hca*", "rdma/hca"));
-  EXPECT_TRUE(glob_matches("*/hca", "rdma/hca"));
-  EXPECT_TRUE(glob_matches("*", "rdma/hca"));
-  EXPECT_TRUE(glob_matches("", ""));
-  EXPECT_FALSE(glob_matches("", "a"));
+  EXPECT_TRUE(glob_matches("*/hca*", "rdma/hca"));
   EXPECT_FALSE(glob_matches("rdma/hca", "rdma/hca1"));
   EXPECT_FALSE(glob_matches("RDMA/*", "rdma/hca"));
-}
-
-TEST(Glob, TakesRangesAndTheirInverse) {
   EXPECT_TRUE(glob_matches("mlx5_[1-8]", "mlx5_8"));
   EXPECT_FALSE(glob_matches("mlx5_[1-8]", "mlx5_10"));
-  EXPECT_FALSE(glob_matches("mlx5_[!1-8]", "mlx5_8"));
-  EXPECT_TRUE(glob_matches("mlx5_[!1-8]", "mlx5_9"));
-  EXPECT_TRUE(glob_matches("[]]", "]"));
-  EXPECT_TRUE(glob_matches("[a-]", "-"));
-  EXPECT_TRUE(glob_matches("[a", "[a"));
-  EXPECT_TRUE(glob_matches("\\*", "*"));
-  EXPECT_FALSE(glob_matches("\\*", "a"));
 }
 
 TEST(Glob, OfManyStarsIsAnsweredAtOnce) {

@@ -14,13 +14,10 @@ std::string list_of(const std::string& item, int count) {
   return list + "]";
 }
 
-TEST(JsonCost, TakesAnyNumberOfPlainNumbers) {
+TEST(JsonCost, TakesAnyNumberOfPlainNumbersAndAFewOthers) {
   for (const char* plain :
        {"0", "-9223372036854775808", "18446744073709551615", "0.30000000000000004", "8080"})
     EXPECT_FALSE(holds_costly_numbers(list_of(plain, 10000))) << plain;
-}
-
-TEST(JsonCost, TakesAFewOthers) {
   for (const char* other : {"1e5", "-1E+5", "1.7976931348623157e308", "123456789012345678901",
                             "12791764027086161391e287", "0.0000000000000000000001"}) {
     EXPECT_FALSE(holds_costly_numbers(list_of(other, kMostOtherNumbers))) << other;

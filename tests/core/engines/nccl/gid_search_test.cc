@@ -25,90 +25,68 @@ struct Search {
 
 const NcclEnv kIpv6{{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}};
 
+NcclEnv range(const char* value) {
+  return {{"NCCL_IB_ADDR_RANGE", value}};
+}
+NcclEnv roce_version(const char* value) {
+  return {{"NCCL_IB_ROCE_VERSION_NUM", value}};
+}
+NcclEnv ipv6_range(const char* value) {
+  return {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_ADDR_RANGE", value}};
+}
+
 const std::vector<Search>& searches() {
+  const GidRow local = v1(0, "fe80::1");
+  const std::vector<GidRow> usual = *roce("mlx5_0").gids, one{local, v2(1, "::ffff:10.1.2.3")},
+                            ipv6{local, v2(1, "fe80::1"), v1(2, "2001:db8::1"), v2(3, "2001:db8::1")},
+                            both{local, v2(1, "2001:db8::1"), v2(2, "::ffff:10.1.2.3")};
   static const std::vector<Search> cases{
-      {"the lowest RoCE v2 GID of the family",
-       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3"), v2(3, "::ffff:10.1.2.3")},
-       {},
-       3},
+      {"the lowest RoCE v2 GID of the family", usual, {}, 3},
       {"v2 of a second address does not displace the first",
        {v1(0, "::ffff:10.1.2.3"), v2(1, "::ffff:10.1.2.3"), v1(2, "::ffff:10.9.9.9"),
         v2(3, "::ffff:10.9.9.9")},
        {},
        1},
-      {"IPv6 global alone with the default family: 0, silently",
-       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "2001:db8::1"), v2(3, "2001:db8::1")},
-       {},
-       0},
-      {"IPv6 global with AF_INET6",
-       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "2001:db8::1"), v2(3, "2001:db8::1")},
-       kIpv6,
-       3},
-      {"a range that matches nothing: 0, silently",
-       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3"), v2(3, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_RANGE", "192.168.0.0/16"}},
-       0},
+      {"IPv6 global alone with the default family: 0, silently", ipv6, {}, 0},
+      {"IPv6 global with AF_INET6", ipv6, kIpv6, 3},
+      {"a range that matches nothing: 0, silently", usual, range("192.168.0.0/16"), 0},
       {"a v1 IPv4 GID is taken although v2 is wanted",
-       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3")},
+       {local, v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3")},
        {},
        2},
       {"entry 0 is never held against the range",
        {v2(0, "::ffff:172.16.0.1"), v2(1, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_RANGE", "10.0.0.0/8"}},
+       range("10.0.0.0/8"),
        0},
-      {"version 1 wanted",
-       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3"), v2(3, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ROCE_VERSION_NUM", "1"}},
-       2},
-      {"another version: the first of the family",
-       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3"), v2(3, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ROCE_VERSION_NUM", "3"}},
-       2},
+      {"version 1 wanted", usual, roce_version("1"), 2},
+      {"another version: the first of the family", usual, roce_version("3"), 2},
       {"a range picks among addresses",
-       {v1(0, "fe80::1"), v2(1, "::ffff:172.16.0.1"), v2(2, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_RANGE", "172.16.0.0/12"}},
+       {local, v2(1, "::ffff:172.16.0.1"), v2(2, "::ffff:10.1.2.3")},
+       range("172.16.0.0/12"),
        1},
       {"only the first range of a list",
-       {v1(0, "fe80::1"), v2(1, "::ffff:192.168.0.1"), v2(2, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_RANGE", "10.1.0.0/16,192.168.0.0/16"}},
+       {local, v2(1, "::ffff:192.168.0.1"), v2(2, "::ffff:10.1.2.3")},
+       range("10.1.0.0/16,192.168.0.0/16"),
        2},
-      {"a negative prefix matches nothing",
-       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_RANGE", "10.1.0.0/-1"}},
-       0},
-      {"a prefix that is not a number is 0",
-       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_RANGE", "172.16.0.0/x"}},
-       1},
-      {"too long a prefix: ignored",
-       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_RANGE", "172.16.0.0/33"}},
-       1},
-      {"a bad address: ignored",
-       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_RANGE", "172.16.0/16"}},
-       1},
-      {"a range of the other family: ignored",
-       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_RANGE", "2001:db8::/32"}},
-       1},
+      {"a negative prefix matches nothing", one, range("10.1.0.0/-1"), 0},
+      {"a prefix that is not a number is 0", one, range("172.16.0.0/x"), 1},
+      {"too long a prefix: ignored", one, range("172.16.0.0/33"), 1},
+      {"a bad address: ignored", one, range("172.16.0/16"), 1},
+      {"a range of the other family: ignored", one, range("2001:db8::/32"), 1},
       {"an IPv6 range",
-       {v1(0, "fe80::1"), v2(1, "2001:db8:1::1"), v2(2, "2001:db8:2::1")},
-       {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_ADDR_RANGE", "2001:db8:2::/48"}},
+       {local, v2(1, "2001:db8:1::1"), v2(2, "2001:db8:2::1")},
+       ipv6_range("2001:db8:2::/48"),
        2},
       {"an IPv6 prefix inside a byte",
-       {v1(0, "fe80::1"), v2(1, "2001:db8:1::1"), v2(2, "2001:db8:8000::1")},
-       {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_ADDR_RANGE", "2001:db8:8000::/33"}},
+       {local, v2(1, "2001:db8:1::1"), v2(2, "2001:db8:8000::1")},
+       ipv6_range("2001:db8:8000::/33"),
        2},
-      {"AF_INET6 is exact; anything else is IPv4",
-       {v1(0, "fe80::1"), v2(1, "2001:db8::1"), v2(2, "::ffff:10.1.2.3")},
-       {{"NCCL_IB_ADDR_FAMILY", "af_inet6"}},
-       2},
+      {"AF_INET6 is exact; anything else is IPv4", both, {{"NCCL_IB_ADDR_FAMILY", "af_inet6"}}, 2},
       {"empty variables are unset",
-       {v1(0, "fe80::1"), v2(1, "2001:db8::1"), v2(2, "::ffff:10.1.2.3")},
+       both,
        {{"NCCL_IB_ADDR_FAMILY", ""}, {"NCCL_IB_ADDR_RANGE", ""}, {"NCCL_IB_ROCE_VERSION_NUM", ""}},
        2},
-      {"IPv4 multicast counts as IPv4", {v1(0, "fe80::1"), v2(1, "ff0e::ffff:e000:1")}, {}, 1},
+      {"IPv4 multicast counts as IPv4", {local, v2(1, "ff0e::ffff:e000:1")}, {}, 1},
       {"AF_INET6 moves from an IPv4 entry 0 to whatever comes first",
        {v2(0, "::ffff:10.1.2.3"), v1(1, "fe80::1"), v2(2, "fe80::1")},
        kIpv6,
@@ -146,18 +124,14 @@ TEST(NcclGidSearch, SparseTableOfASubInterface) {
   for (const char* at : kVersionsThatSearch) EXPECT_THAT(index_of(port, {}, at), Optional(7)) << at;
 }
 
-TEST(NcclGidSearch, TheTypeOfAnEmptySlotCantBeReadUpTo225) {
+TEST(NcclGidSearch, AnEmptySlotCountsAsIpv6AndItsTypeCantBeReadUpTo225) {
   const Port port = roce_with({v1(4, "2001:db8::2"), v2(5, "2001:db8::2")});
   EXPECT_EQ(index_of(port, kIpv6, "2.25.1"), std::nullopt);
   EXPECT_THAT(ask(port, kIpv6, "2.26.2").index, Optional(5));
+  EXPECT_THAT(index_of(roce_with({v2(0, "::ffff:10.1.2.3")}, 4), kIpv6, "2.26.2"), Optional(1));
 }
 
-TEST(NcclGidSearch, AnEmptySlotCountsAsIpv6) {
-  const Port port = roce_with({v2(0, "::ffff:10.1.2.3")}, 4);
-  EXPECT_THAT(index_of(port, kIpv6, "2.26.2"), Optional(1));
-}
-
-TEST(NcclGidSearch, ATypeThatIsNotKnownDecidesNothing) {
+TEST(NcclGidSearch, ATypeThatIsNotKnownDecidesNothingAndFailsPodsUpTo225) {
   const Port port = roce_with({v1(0, "fe80::1"), v1(1, "::ffff:10.1.2.3"), untyped(2, "::ffff:10.1.2.3")});
   EXPECT_EQ(index_of(port, {}, "2.26.2"), std::nullopt);
   // Index 1 is what NCCL takes whatever the type of 2 may be.
@@ -165,31 +139,21 @@ TEST(NcclGidSearch, ATypeThatIsNotKnownDecidesNothing) {
                   {}, "2.26.2")
                   .index,
               Optional(1));
-}
-
-TEST(NcclGidSearch, UnreadableTypesFailPodsUpTo225) {
-  const Port port = roce_with({v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3"), untyped(2, "fe80::1")});
+  const Port last = roce_with({v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3"), untyped(2, "fe80::1")});
   for (const char* at : {"2.21.5", "2.22.3", "2.23.4", "2.25.1", "2.26.2"})
-    EXPECT_THAT(index_of(port, {}, at), Optional(1)) << at;
+    EXPECT_THAT(index_of(last, {}, at), Optional(1)) << at;
 }
 
-TEST(NcclGidSearch, RangeWithoutSlash) {
-  const NcclEnv env{{"NCCL_IB_ADDR_RANGE", "10.0.0.0"}};
+TEST(NcclGidSearch, RangeWithoutSlashOrOfMoreThan127Bytes) {
+  const NcclEnv env = range("10.0.0.0"), vast = range((std::string(200, '1') + "/8").c_str());
   for (const char* at : {"2.21.5", "2.22.3"}) EXPECT_EQ(index_of(roce("mlx5_0"), env, at), std::nullopt);
   EXPECT_THAT(index_of(roce("mlx5_0"), env, "2.23.4"), Optional(3));
+  EXPECT_EQ(ask(roce("mlx5_0"), vast, "2.21.5").index, std::nullopt);
+  EXPECT_THAT(ask(roce("mlx5_0"), vast, "2.30.7").index, Optional(3));
 }
 
-TEST(NcclGidSearch, RangeIsReadUpTo127Bytes) {
-  const NcclEnv env{{"NCCL_IB_ADDR_RANGE", std::string(200, '1') + "/8"}};
-  EXPECT_EQ(ask(roce("mlx5_0"), env, "2.21.5").index, std::nullopt);
-  EXPECT_THAT(ask(roce("mlx5_0"), env, "2.30.7").index, Optional(3));
-}
-
-TEST(NcclGidSearch, ATableWithoutEntriesFails) {
+TEST(NcclGidSearch, ATableWithoutEntriesFailsAndOneOfUnknownLengthEndsAtTheHighestRow) {
   for (const char* at : kVersionsThatSearch) EXPECT_EQ(index_of(roce_with({}, 0), {}, at), std::nullopt);
-}
-
-TEST(NcclGidSearch, LengthThatIsNotKnownEndsAtTheHighestRow) {
   const Port port = roce_with({v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")}, std::nullopt);
   EXPECT_THAT(index_of(port, {}, "2.26.2"), Optional(1));
 }

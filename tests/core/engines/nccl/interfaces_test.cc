@@ -61,31 +61,25 @@ TEST(NcclInterfaces, AValueOfOneCharacterIsUnset) {
 TEST(NcclInterfaces, DefaultsByVersion) {
   EXPECT_THAT(select(node(), {}, "2.27.3").interfaces, ElementsAre("virbr0", "eth0", "eth1", "eth10"));
   EXPECT_THAT(select(node(), {}, "2.28.3").interfaces, ElementsAre("eth0", "eth1", "eth10"));
-  const auto lo = interface("lo", {"127.0.0.1"});
-  const auto docker = interface("docker0", {"172.17.0.1"});
-  const auto virbr = interface("virbr0", {"192.168.122.1"});
-  const auto ib = interface("ib0", {"10.2.0.1"});
-  const auto eth = interface("eth0", {"10.0.0.1"});
+  const auto lo = interface("lo", {"127.0.0.1"}), docker = interface("docker0", {"172.17.0.1"}),
+             virbr = interface("virbr0", {"192.168.122.1"}), ib = interface("ib0", {"10.2.0.1"}),
+             eth = interface("eth0", {"10.0.0.1"});
   EXPECT_THAT(select(with({lo, eth, ib}), {}).interfaces, ElementsAre("ib0"));
   EXPECT_THAT(select(with({lo, docker}), {}).interfaces, ElementsAre("docker0"));
   EXPECT_THAT(select(with({lo}), {}).interfaces, ElementsAre("lo"));
   EXPECT_THAT(select(with({virbr, lo}), {}, "2.28.3").interfaces, ElementsAre("lo"));
   EXPECT_THAT(select(with({virbr}), {}, "2.28.3").interfaces, ElementsAre("virbr0"));
-}
-
-TEST(NcclInterfaces, AUsersValueReplacesTheDefaults) {
+  // A user's value replaces them.
   EXPECT_EQ(taken(node(), ifname("^docker0")).front(), "lo");
   EXPECT_EQ(taken(node(), ifname("^docker,lo")).front(), "virbr0");
   EXPECT_THAT(taken(node(), ifname("=lo")), ElementsAre("lo"));
+  for (const char* at : {"2.23.4", "2.24.3"}) EXPECT_THAT(taken(node(), ifname("=eno1"), at), IsEmpty());
 }
 
-TEST(NcclInterfaces, OnlyRunningOnesFrom2283) {
+TEST(NcclInterfaces, NeedAnAddressAndFrom2283HaveToRun) {
   const auto table = with({interface("eth0", {"10.0.0.1"}, false), interface("eth1", {"10.0.1.1"})});
   EXPECT_THAT(select(table, {}, "2.27.3").interfaces, ElementsAre("eth0", "eth1"));
   EXPECT_THAT(select(table, {}, "2.28.3").interfaces, ElementsAre("eth1"));
-}
-
-TEST(NcclInterfaces, WithoutAnAddressThereIsNoInterface) {
   EXPECT_THAT(select(node(), ifname("=eth2")).interfaces, IsEmpty());
   EXPECT_THAT(select(with({interface("eth0", {"::1"})}), ifname("=eth0")).interfaces, IsEmpty());
 }
@@ -116,10 +110,6 @@ TEST(NcclInterfaces, AFamilyThatLeavesNoneIsTheFault) {
   EXPECT_THAT(faults(table, {{"NCCL_SOCKET_FAMILY", "AF_INET"}}), IsEmpty());
   EXPECT_THAT(faults(table, {{"NCCL_SOCKET_FAMILY", "AF_INET6"}, {"NCCL_SOCKET_IFNAME", "=eth1"}}),
               ElementsAre(NcclFault::NoInterface));
-}
-
-TEST(NcclInterfaces, NoMatchFailsWithTheVersionsError) {
-  for (const char* at : {"2.23.4", "2.24.3"}) EXPECT_THAT(taken(node(), ifname("=eno1"), at), IsEmpty());
 }
 
 TEST(NcclInterfaces, AtMostSixteen) {

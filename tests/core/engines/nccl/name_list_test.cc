@@ -78,24 +78,20 @@ TEST(NcclNameList, NothingLeftIsEverything) {
   }
 }
 
-TEST(NcclNameList, EmptyPortIsZeroUpTo2304AndAnyFrom2307) {
+TEST(NcclNameList, EmptyPortsRailsAndPlanesAreReadFrom2307) {
   for (const char* text : {"=mlx5_0:", "=mlx5_0::0:1", "=mlx5_0::"}) {
     EXPECT_THAT(selected(text, "2.30.4"), IsEmpty()) << text;
     EXPECT_THAT(selected(text, "2.30.7"), ElementsAre("mlx5_0:1", "mlx5_0:2")) << text;
   }
-}
-
-TEST(NcclNameList, RailAndPlaneFrom2307) {
-  const auto entry = [](std::string_view text, std::string_view at) {
-    return parse_nccl_name_list(text, version(at), 32).entries.at(0);
+  const auto entry = [](std::string_view text, std::string_view at = "2.30.7") {
+    const auto first = parse_nccl_name_list(text, version(at), 32).entries.at(0);
+    return std::pair(first.rail, first.plane);
   };
-  EXPECT_EQ(entry("=mlx5_0:1:3:4", "2.30.7").rail, 3);
-  EXPECT_EQ(entry("=mlx5_0:1:3:4", "2.30.7").plane, 4);
-  EXPECT_EQ(entry("=mlx5_0:1::4", "2.30.7").rail, -1);
-  EXPECT_EQ(entry("=mlx5_0:1:3", "2.30.7").plane, -1);
-  EXPECT_EQ(entry("=mlx5_0:1:65536:32768", "2.30.7").rail, 0);  // sixteen bits
-  EXPECT_EQ(entry("=mlx5_0:1:65536:32768", "2.30.7").plane, -32768);
-  EXPECT_EQ(entry("=mlx5_0:1:3:4", "2.30.4").rail, -1);
+  EXPECT_EQ(entry("=mlx5_0:1:3:4"), std::pair(3, 4));
+  EXPECT_EQ(entry("=mlx5_0:1::4"), std::pair(-1, 4));
+  EXPECT_EQ(entry("=mlx5_0:1:3"), std::pair(3, -1));
+  EXPECT_EQ(entry("=mlx5_0:1:65536:32768"), std::pair(0, -32768)) << "sixteen bits";
+  EXPECT_EQ(entry("=mlx5_0:1:3:4", "2.30.4").first, -1);
 }
 
 TEST(NcclNameList, EntriesBeyondTheLimitAreIgnored) {
@@ -103,11 +99,9 @@ TEST(NcclNameList, EntriesBeyondTheLimitAreIgnored) {
   for (int i = 0; i < 40; ++i) {
     text += "hca" + std::to_string(i) + ",";
   }
-  EXPECT_EQ(nccl_max_hcas(version("2.18")), 16);
-  EXPECT_EQ(nccl_max_hcas(version("2.18.3")), 16);
-  EXPECT_EQ(nccl_max_hcas(version("2.18.5")), 32);
-  for (const auto& [at, limit] : {std::pair{"2.18.3", 16}, {"2.18.5", 32}, {"2.30.7", 32}}) {
+  for (const auto& [at, limit] : {std::pair{"2.18", 16}, {"2.18.3", 16}, {"2.18.5", 32}, {"2.30.7", 32}}) {
     const auto list = parse_nccl_name_list(text, version(at), nccl_max_hcas(version(at)));
+    EXPECT_EQ(nccl_max_hcas(version(at)), limit) << at;
     EXPECT_EQ(list.dropped, 40 - limit) << at;
     EXPECT_TRUE(list.selects("hca" + std::to_string(limit - 1), 1)) << at;
     EXPECT_FALSE(list.selects("hca" + std::to_string(limit), 1)) << at;

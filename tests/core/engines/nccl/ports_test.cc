@@ -36,64 +36,40 @@ Port at_pci(Port port, const char* address, const char* guid = "") {
   return port;
 }
 
-TEST(NcclPorts, WithoutAListEveryActivePort) {
-  const auto table = fabric({roce("mlx5_0"), down(roce("mlx5_1")), roce("mlx5_2")});
+TEST(NcclPorts, WithoutAListEveryActivePortOfTheTwoLinkLayers) {
+  Port none = roce("mlx5_3"), armed = roce("mlx5_4");
+  none.link_layer = LinkLayer::Unspecified;
+  armed.state = PortState::Armed;
+  const auto table = fabric({roce("mlx5_0"), down(roce("mlx5_1")), roce("mlx5_2"), none, armed});
   EXPECT_THAT(names(select(table, {})), ElementsAre("mlx5_0:1", "mlx5_2:1"));
   EXPECT_THAT(names(select(table, {{"NCCL_IB_HCA", ""}})), ElementsAre("mlx5_0:1", "mlx5_2:1"));
   EXPECT_THAT(select(table, {}).notes, IsEmpty());
-}
-
-TEST(NcclPorts, OnlyActivePortsOfTheTwoLinkLayers) {
-  Port none = roce("mlx5_3");
-  none.link_layer = LinkLayer::Unspecified;
-  Port armed = roce("mlx5_2");
-  armed.state = PortState::Armed;
-  const auto selection = select(fabric({roce("mlx5_0"), armed, none}), {});
-  EXPECT_THAT(names(selection), ElementsAre("mlx5_0:1"));
-}
-
-TEST(NcclPorts, AListedPortThatIsDownIsPassedOver) {
-  const auto table = fabric({roce("mlx5_0"), down(roce("mlx5_1"))});
-  EXPECT_THAT(chosen(table, {{"NCCL_IB_HCA", "=mlx5_0,mlx5_1"}}), ElementsAre("mlx5_0:1"));
-}
-
-TEST(NcclPorts, WhatIsNotKnownStaysACandidate) {
   Port unknown = roce("mlx5_0");
   unknown.state.reset();
   EXPECT_THAT(chosen(fabric({unknown, roce("mlx5_1")}), {}), ElementsAre("mlx5_0:1", "mlx5_1:1"));
 }
 
 TEST(NcclPorts, TheListIsMatchedAndExplained) {
-  const auto table = fabric({roce("mlx5_0"), roce("mlx5_1"), roce("mlx5_10")});
+  const auto table = fabric({roce("mlx5_0"), roce("mlx5_1"), roce("mlx5_10"), down(roce("mlx5_2"))});
   EXPECT_THAT(chosen(table, {{"NCCL_IB_HCA", "mlx5_1"}}), ElementsAre("mlx5_1:1", "mlx5_10:1"));
   EXPECT_THAT(chosen(table, {{"NCCL_IB_HCA", "=mlx5_0, mlx5_1:0"}}), ElementsAre("mlx5_0:1"));
   EXPECT_EQ(chosen(table, {{"NCCL_IB_HCA", ":1"}}).size(), 3U);
+  EXPECT_THAT(chosen(table, {{"NCCL_IB_HCA", "=mlx5_0,mlx5_2"}}), ElementsAre("mlx5_0:1")) << "one is down";
+  EXPECT_THAT(names(select(table, {{"NCCL_IB_HCA", "=mlx5_1,mlx5_0"}})), ElementsAre("mlx5_0:1", "mlx5_1:1"))
+      << "the order does not matter";
   EXPECT_THAT(select(table, {{"NCCL_IB_HCA", "=mlx5_1"}}).notes, IsEmpty());
 }
 
-TEST(NcclPorts, TheListsOrderIsIrrelevant) {
-  const auto table = fabric({roce("mlx5_0"), roce("mlx5_1")});
-  EXPECT_THAT(names(select(table, {{"NCCL_IB_HCA", "=mlx5_1,mlx5_0"}})), ElementsAre("mlx5_0:1", "mlx5_1:1"));
-}
-
-TEST(NcclPorts, AListThatMatchesNothingMeansSocketsUnlessIbIsForced) {
+TEST(NcclPorts, NcclNetAndIbDisableDecideWhetherIbIsUsed) {
   const auto table = fabric({roce("mlx5_0")});
   EXPECT_THAT(chosen(table, {{"NCCL_IB_HCA", "^"}}), IsEmpty());
   for (const char* at : {"2.26.2", "2.27.3"})
     EXPECT_THAT(chosen(table, {{"NCCL_IB_HCA", "=nope"}, {"NCCL_NET", "ib"}}, at), IsEmpty());
-}
-
-TEST(NcclPorts, NcclNetDecidesWhetherIbIsUsed) {
-  const auto table = fabric({roce("mlx5_0")});
   for (const char* net : {"IB", "Ib"})
     EXPECT_THAT(chosen(table, {{"NCCL_NET", net}}), ElementsAre("mlx5_0:1")) << net;
   for (const char* net : {"SOCKET", "IBext_v8", ""})
     EXPECT_THAT(chosen(table, {{"NCCL_NET", net}}), IsEmpty()) << net;
   EXPECT_THAT(chosen(table, {{"NCCL_NET", ""}}, "2.27.3"), IsEmpty());
-}
-
-TEST(NcclPorts, IbDisableIsAnIntegerWithBaseZero) {
-  const auto table = fabric({roce("mlx5_0")});
   for (const char* text : {"1", "-1", "0x1", "010", "2abc"})
     EXPECT_THAT(chosen(table, {{"NCCL_IB_DISABLE", text}}), IsEmpty()) << text;
   for (const char* text : {"0", "", "true", "yes", "0x0", "99999999999999999999"})

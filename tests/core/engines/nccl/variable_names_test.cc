@@ -14,18 +14,18 @@ TEST(NameProblem, OfAMisspeltBeginningNamesTheVariableThatIsMeant) {
   for (const std::string_view name :
        {"NCLL_MINE", "NVCC_DEBUG", "DEBUG", "N_DEBUG", "NCCL", "_", "NCCL_DEBUG"})
     EXPECT_EQ(name_problem(name), std::nullopt) << name;
-  EXPECT_EQ(name_problem("NCCL_GID_INDEX"), "is not a variable of NCCL's: do you mean NCCL_IB_GID_INDEX?");
-  EXPECT_EQ(name_problem("NCCL_IB_QPS_PER_CONN"),
-            "is not a variable of NCCL's: do you mean NCCL_IB_QPS_PER_CONNECTION?");
+  const std::pair<const char*, std::string> meant[] = {
+      {"NCCL_GID_INDEX", "do you mean NCCL_IB_GID_INDEX?"},
+      {"NCCL_IB_QPS_PER_CONN", "do you mean NCCL_IB_QPS_PER_CONNECTION?"},
+      {"NCCL_IB_TRAFFIC_CLASS", "do you mean NCCL_IB_TC?"},
+      {"NCCL_TIMEOUT", "PyTorch takes its time-out as init_process_group(timeout)"},
+      {"NCCL_DISABLE_IB", "do you mean NCCL_IB_DISABLE?"},
+      {"NCCL-IB-HCA", "do you mean NCCL_IB_HCA?"},
+      {"NCCL_SOCKET_INTERFACE", "do you mean NCCL_SOCKET_IFNAME?"}};
+  for (const auto& [name, text] : meant)
+    EXPECT_EQ(name_problem(name), "is not a variable of NCCL's: " + text) << name;
   EXPECT_EQ(name_problem("NCCL_IB_RES"), std::nullopt);  // two begin so
-  EXPECT_EQ(name_problem("NCCL_IB_TRAFFIC_CLASS"), "is not a variable of NCCL's: do you mean NCCL_IB_TC?");
-  EXPECT_EQ(name_problem("NCCL_TIMEOUT"),
-            "is not a variable of NCCL's: PyTorch takes its time-out as init_process_group(timeout)");
-  EXPECT_EQ(name_problem("NCCL_DISABLE_IB"), "is not a variable of NCCL's: do you mean NCCL_IB_DISABLE?");
-  EXPECT_EQ(name_problem("NCCL-IB-HCA"), "is not a variable of NCCL's: do you mean NCCL_IB_HCA?");
   EXPECT_EQ(name_problem("NCCL-MINE"), std::nullopt);
-  EXPECT_EQ(name_problem("NCCL_SOCKET_INTERFACE"),
-            "is not a variable of NCCL's: do you mean NCCL_SOCKET_IFNAME?");
   EXPECT_EQ(setting_problem("UCX_NET_DEVICE", "mlx5_0:1"),
             "UCX_NET_DEVICE is not a variable of UCX's: do you mean UCX_NET_DEVICES?");
   EXPECT_EQ(setting_problem("UCX_LOG_LEVEL", "info"), std::nullopt);
