@@ -45,6 +45,11 @@ class Browser:
         with urllib.request.urlopen(request, timeout=120) as reply:
             return Page(json.load(reply)["webSocketDebuggerUrl"], **how)
 
+    def show(self, file):
+        page = self.page()
+        page.show(file)
+        return page
+
     def close(self):
         self.process.terminate()
         try:
@@ -98,6 +103,10 @@ class Page:
             while not self.loaded:
                 self._note(json.loads(self.socket.recv()))
 
+    def show(self, file, fragment=""):
+        self.open(file, fragment)
+        self.settle()
+
     def run(self, expression):
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
@@ -130,9 +139,11 @@ class Page:
 
     def resize(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.settle()
 
     def prefer(self, theme):
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+        self.settle()
 
     def let_scripts_run(self, allowed):
         self.call("Emulation.setScriptExecutionDisabled", value=not allowed)

@@ -77,10 +77,8 @@ def choose(page, group, value):
 def check_bounds(page, where):
     for width in (1280, 800, 390):
         page.resize(width, 900)
-        page.settle()
         expect(f"{where}: pixels too wide at {width}", page.run("document.documentElement.scrollWidth - innerWidth"), 0)
     page.resize(1280, 900)
-    page.settle()
     elements = page.run("document.querySelectorAll('*').length")
     expect(f"{where}: {elements} elements are few", elements < MOST_ELEMENTS)
 
@@ -90,7 +88,6 @@ def check_contrast(page, where):
     measure = (HERE / "contrast.js").read_text()
     for theme in ("light", "dark"):
         page.prefer(theme)
-        page.settle()
         poor = [found for found in page.run(measure) if found["ratio"] < READABLE]
         expect(f"{where}, {theme}: text that is hard to read", poor, [])
     page.prefer("light")
@@ -102,9 +99,7 @@ def check_quiet(page, file):
 
 
 def check_healthy(browser, report, folder):
-    page = browser.page()
-    page.open(report.file)
-    page.settle()
+    page = browser.show(report.file)
     expect("first node", names(page)[0], "gpu-0")
     expect("natural order", names(page)[9:12], ["gpu-9", "gpu-10", "gpu-11"])
     expect("summary", "200" in text(page, "#summary") and "1,600" in text(page, "#summary"))
@@ -117,7 +112,6 @@ def check_healthy(browser, report, folder):
     check_contrast(page, "healthy")
     page.screenshot(folder / "healthy-light.png")
     page.prefer("dark")
-    page.settle()
     page.screenshot(folder / "healthy-dark.png")
     check_quiet(page, report.file)
     page.close()
@@ -149,16 +143,13 @@ def check_desk(page, report, odd, folder):
     sentence = next(one["sentence"] for one in report.findings if one["subject"]["name"] == "gpu-17").rstrip(".")
     for width, there in ((1000, False), (1440, True)):
         page.resize(width, 900)
-        page.settle()
         expect(f"evidence in the grid at {width}", sentence in page.run(column), there)
     page.screenshot(folder / "odd-1440.png")
     page.resize(1280, 900)
-    page.settle()
 
 
 def check_details(page, report, folder):
-    page.open(report.file, "#node=gpu-808")
-    page.settle()
+    page.show(report.file, "#node=gpu-808")
     expect("a link to a node", text(page, "#details-title"), "gpu-808")
     for finding in report.findings:
         node = finding["subject"]["name"]
@@ -167,8 +158,7 @@ def check_details(page, report, folder):
         shown = text(page, "#details")
         for text_of in (node, finding["code"], ", ".join(finding["subject"]["parts"]), finding["sentence"], finding["remedy"]):
             expect(f"{node}: {text_of}", text_of in shown)
-    page.open(report.file)
-    page.settle()
+    page.show(report.file)
     page.click("#r0c4")  # mlx5_3 of gpu-17
     expect("a click opens the node", text(page, "#details-title"), "gpu-17")
     shown = text(page, "#details")
@@ -288,16 +278,13 @@ def check_print(page):
 
 
 def check_odd(browser, report, odd, folder):
-    page = browser.page()
-    page.open(report.file)
-    page.settle()
+    page = browser.show(report.file)
     check_order(page, report, odd)
     check_desk(page, report, odd, folder)
     check_bounds(page, "2,000 nodes")
     check_contrast(page, "2,000 nodes")
     page.screenshot(folder / "odd-light.png")
     page.resize(800, 900)
-    page.settle()
     page.screenshot(folder / "odd-800.png")
     page.resize(1280, 900)
     check_details(page, report, folder)
@@ -324,9 +311,7 @@ def check_hostile(browser, report, folder):
 
     file = folder / "hostile.html"
     file.write_text(DATA.sub(spoil, report.file.read_text(), count=1))
-    page = browser.page()
-    page.open(file)
-    page.settle()
+    page = browser.show(file)
     page.click("#r0c4")
     expect("the name as it is", text(page, "#details-title"), "gpu-17" + HOSTILE)
     page.key("Escape")
@@ -366,7 +351,6 @@ def check_long_names(page):
     expect("the middle of a long name goes", page.run(
         f"document.querySelector('#body .name[title=\"{fleet.LONG_NAME}\"]').textContent"), "ip-10-0-141…ong-domain")
     page.resize(500, 2000)
-    page.settle()
     page.run("document.getElementById('scroller').scrollLeft = 300")
     page.settle()
     place = page.run("""(() => { const box = id => document.getElementById(id).getBoundingClientRect();
@@ -374,7 +358,6 @@ def check_long_names(page):
     expect("names stay, cells go", place, [1, True])
     page.run("document.getElementById('scroller').scrollLeft = 0")
     page.resize(1280, 900)
-    page.settle()
 
 
 def check_search(page):
@@ -414,15 +397,13 @@ def check_groups(page, report):
 
 
 def check_address(page, report):
-    page.open(report.file, "#q=gpu&check=PortDown&mode=rate&node=gpu-20")
-    page.settle()
+    page.show(report.file, "#q=gpu&check=PortDown&mode=rate&node=gpu-20")
     expect("filter, check, mode and node", [names(page), page.run("document.getElementById('filter').value"), text(page, "#details-title"),
                                             page.run("document.querySelector('#mode :checked').value")],
            [["gpu-3", "gpu-17", "gpu-20", "gpu-21"], "gpu", "gpu-20", "rate"])
     page.key("Escape")
     expect("the address follows", page.run("location.hash"), "#q=gpu&check=PortDown&mode=rate")
-    page.open(report.file, "#node=no-such")
-    page.settle()
+    page.show(report.file, "#node=no-such")
     expect("a node that is not there", text(page, "#notice"), "This report has no node no-such.")
 
 
@@ -453,7 +434,6 @@ def check_share(page):
 
 def check_phone(page, folder):
     page.resize(390, 844)
-    page.settle()
     place = page.run("document.getElementById('scroller').getBoundingClientRect().top")
     expect(f"the grid begins at {place:.0f} of 844", place < 422)
     shown = page.run("""[...document.querySelectorAll('#body .row.two')].slice(0, 12).map(row => {
@@ -465,7 +445,6 @@ def check_phone(page, folder):
     expect("rows and heads follow each other", all(abs(one[1] - other[0]) < 1 for one, other in zip(edges, edges[1:])))
     page.screenshot(folder / "phone.png")
     page.click("#r0c0")
-    page.settle()
     expect("the page behind takes no focus", page.run("[document.querySelector('main').inert, document.getElementById('details').inert]"), [True, False])
     page.screenshot(folder / "phone-details.png")
     page.key("Escape")
@@ -487,14 +466,12 @@ def check_mixed(browser, report, folder):
     page = browser.page()
     page.open(report.file)
     page.resize(1280, 2000)
-    page.settle()
     check_sections(page)
     check_long_names(page)
     check_search(page)
     check_groups(page, report)
     check_address(page, report)
-    page.open(report.file)
-    page.settle()
+    page.show(report.file)
     check_share(page)
     check_phone(page, folder)
     check_bounds(page, "mixed")
