@@ -18,6 +18,7 @@
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "support/golden.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests {
 
@@ -119,6 +120,15 @@ inline std::vector<std::string> texts_of(const std::vector<Finding>& findings) {
     texts.push_back(text + ": " + finding.sentence);
   }
   return texts;
+}
+
+// "error MissedAtBinding worker-2" of each finding; the golden holds the first sentence.
+inline std::vector<std::string> told(const AnsweredJob& asked, const std::string& input = {}) {
+  input.empty() ? expect_golden(asked.answer.sentence) : expect_golden(input, asked.answer.sentence);
+  std::vector<std::string> codes;
+  for (const std::string& text : texts_of(asked.answer.findings))
+    codes.push_back(text.substr(0, text.find(':')));
+  return codes;
 }
 
 }  // namespace nccl_env::tests

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doctor: faults of few nodes, of whole pools, and their causes.
-#include <gmock/gmock.h>
-
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -13,12 +11,6 @@ namespace nccl_env::causes_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 // Where every node lacks addresses, that is a plan of sub-interfaces, or nobody gave any yet.
 TEST(DoctorsCause, RailsWithoutAddressesOnAllNodesAreToKnow) {
@@ -52,10 +44,9 @@ TEST(DoctorsCause, RowsOfRoceV1AloneAreADriversFault) {
     for (std::size_t i = 0; i < 8; ++i)
       std::erase_if(*node.ports[i].gids, [](const GidRow& row) { return row.type != GidType::RoCEv1; });
   }
-  const Diagnosis diagnosis = diagnose(fleet);
-  ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
-  EXPECT_EQ(diagnosis.findings[0].severity, Severity::Warning);
-  EXPECT_THAT(diagnosis.findings[0].remedy, HasSubstr("RoCE v1 alone"));
+  const Finding found = only_finding(diagnose(fleet));
+  EXPECT_EQ(found.severity, Severity::Warning);
+  EXPECT_THAT(found.remedy, HasSubstr("RoCE v1 alone"));
 }
 
 void give_ipv6(NodeFabric& node, std::size_t rails) {
@@ -75,10 +66,9 @@ TEST(DoctorsCause, NodesOfAnotherAddressFamilyDoNotReachTheOthers) {
   for (const int size : {4, 20}) {
     Fleet fleet = fleet_of(size, roce_node);
     give_ipv6(fleet[3], 8);
-    const Diagnosis diagnosis = diagnose(fleet);
-    ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
-    EXPECT_EQ(diagnosis.findings[0].subject.name, "gpu-3");
-    EXPECT_THAT(diagnosis.findings[0].sentence, StartsWith("has addresses of IPv6 alone; "));
+    const Finding found = only_finding(diagnose(fleet));
+    EXPECT_EQ(found.subject.name, "gpu-3");
+    EXPECT_THAT(found.sentence, StartsWith("has addresses of IPv6 alone; "));
   }
   Fleet pair = fleet_of(2, roce_node);
   give_ipv6(pair[1], 8);
@@ -103,8 +93,7 @@ TEST(DoctorsCause, AddressesOfAllNodesAreOneFinding) {
     node.ports = fleet[0].ports;
     node.interfaces = fleet[0].interfaces;
   }
-  ASSERT_EQ(diagnose(fleet).findings.size(), 1u) << render_text(diagnose(fleet));
-  EXPECT_EQ(diagnose(fleet).findings[0].sentence,
+  EXPECT_EQ(only_finding(diagnose(fleet)).sentence,
             "10.1.0.1 is the address of 6 ports, gpu-0 mlx5_1 for one, and so for 7 further addresses");
   Fleet three = fleet_of(3, roce_node);
   three[1].ports = three[0].ports;
@@ -122,18 +111,15 @@ TEST(DoctorsCause, AnIndexThatMovedIsTheCauseOfOneThatDiffers) {
     fleet[1].ports[port].gid_index_changes = 1;
   };
   move(2);
-  Diagnosis diagnosis = diagnose(fleet);
-  ASSERT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
-  EXPECT_EQ(diagnosis.findings[0].code, Code::GidIndexMoved);
-  EXPECT_EQ(diagnosis.findings[0].severity, Severity::Error);
-  EXPECT_THAT(diagnosis.findings[0].sentence, HasSubstr("; so no index serves all ports of the node"));
-  EXPECT_THAT(diagnosis.findings[0].remedy, HasSubstr("--field-selector spec.nodeName=gpu-1`"));
+  Finding found = only_finding(diagnose(fleet));
+  EXPECT_EQ(found.code, Code::GidIndexMoved);
+  EXPECT_EQ(found.severity, Severity::Error);
+  EXPECT_THAT(found.sentence, HasSubstr("; so no index serves all ports of the node"));
+  EXPECT_THAT(found.remedy, HasSubstr("--field-selector spec.nodeName=gpu-1`"));
   for (const std::size_t port : {0, 1, 3, 4, 5, 6, 7}) move(port);
-  diagnosis = diagnose(fleet);
-  ASSERT_EQ(diagnosis.findings.size(), 1u) << "eight ports of one node: " << render_text(diagnosis);
-  EXPECT_EQ(diagnosis.findings[0].severity, Severity::Warning);
-  EXPECT_THAT(diagnosis.findings[0].sentence,
-              StartsWith("their addresses, 10.1.0.2 for one, are at index 5"));
+  found = only_finding(diagnose(fleet));  // of eight ports of one node
+  EXPECT_EQ(found.severity, Severity::Warning);
+  EXPECT_THAT(found.sentence, StartsWith("their addresses, 10.1.0.2 for one, are at index 5"));
 }
 
 // More nodes with another index are no less of a fault than one.
@@ -159,10 +145,9 @@ void set_address(NodeFabric& node, std::size_t rail, const std::string& address,
 TEST(DoctorsCause, AnAddressOfTwoPortsOfANodeIsOneFinding) {
   Fleet fleet = fleet_of(6, roce_node);
   set_address(fleet[1], 3, in_subnet(3, 1), 16);
-  const Diagnosis diagnosis = diagnose(fleet);
-  ASSERT_EQ(diagnosis.findings.size(), 1u) << "its subnet follows: " << render_text(diagnosis);
-  EXPECT_THAT(diagnosis.findings[0].subject.parts, ElementsAre("mlx5_3", "mlx5_4"));
-  EXPECT_EQ(diagnosis.findings[0].sentence, "10.3.0.2 is the address of each of them");
+  const Finding found = only_finding(diagnose(fleet));  // its subnet follows
+  EXPECT_THAT(found.subject.parts, ElementsAre("mlx5_3", "mlx5_4"));
+  EXPECT_EQ(found.sentence, "10.3.0.2 is the address of each of them");
 }
 
 // The IB node with seven HCAs is ambiguous, and the missing one says why; half of the nodes like that still

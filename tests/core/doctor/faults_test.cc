@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doctor: every kind of fault, planted on one node of a fleet, is named with that node.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include "core/doctor/fleet.h"
@@ -10,7 +8,6 @@ namespace nccl_env::faults_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::Contains;
 
 // A fault on gpu-17's third rail (or its like), and what has to be said.
 struct Planted {
@@ -38,117 +35,100 @@ NodeFabric of_mode(int n) {
 std::vector<Planted> planted_faults() {
   return {
       {"PortDown",
-       [](NodeFabric& node) {
-         node.ports[2].state = PortState::Down;
-         node.ports[2].state_since = kNow - std::chrono::hours(2);
+       [](auto& n) {
+         n.ports[2].state = PortState::Down;
+         n.ports[2].state_since = kNow - std::chrono::hours(2);
        },
        {"error PortDown gpu-17 mlx5_3"}},
       {"PortInitOnInfiniBand",
-       [](NodeFabric& node) { node.ports[2].state = PortState::Init; },
+       [](auto& n) { n.ports[2].state = PortState::Init; },
        {"error PortDown gpu-17 mlx5_2"},
        ib_node},
-      {"RateLow", [](NodeFabric& node) { node.ports[2].rate_gbps = 100; }, {"warning RateLow gpu-17 mlx5_3"}},
-      {"MtuDiffers",
-       [](NodeFabric& node) { node.ports[2].active_mtu = 1024; },
-       {"error MtuDiffers gpu-17 mlx5_3"}},
+      {"RateLow", [](auto& n) { n.ports[2].rate_gbps = 100; }, {"warning RateLow gpu-17 mlx5_3"}},
+      {"MtuDiffers", [](auto& n) { n.ports[2].active_mtu = 1024; }, {"error MtuDiffers gpu-17 mlx5_3"}},
       {"NetdevMtuDiffers",
-       [](NodeFabric& node) { (*node.interfaces)[2].mtu = 1500; },
+       [](auto& n) { (*n.interfaces)[2].mtu = 1500; },
        {"warning MtuDiffers gpu-17 mlx5_3"}},
       {"IndexInsideANode",
-       [](NodeFabric& node) { last_row(node.ports[2]).index = 5; },
+       [](auto& n) { last_row(n.ports[2]).index = 5; },
        {"error GidIndexDiffers gpu-17 mlx5_3"}},
       {"IndexBetweenNodes",
-       [](NodeFabric& node) {
-         for (Port& port : node.ports) last_row(port).index = 7;
+       [](auto& n) {
+         for (Port& port : n.ports) last_row(port).index = 7;
        },
        {"warning GidIndexDiffers gpu-17"}},
       {"IndexMoved",
-       [](NodeFabric& node) {
-         last_row(node.ports[2]).index_since = kNow - std::chrono::hours(3);
-         node.ports[2].gid_index_changes = 2;
+       [](auto& n) {
+         last_row(n.ports[2]).index_since = kNow - std::chrono::hours(3);
+         n.ports[2].gid_index_changes = 2;
        },
        {"warning GidIndexMoved gpu-17 mlx5_3"}},
-      {"NoAddress",
-       [](NodeFabric& node) { node.ports[2].gids->resize(2); },
-       {"error NoAddress gpu-17 mlx5_3"}},
+      {"NoAddress", [](auto& n) { n.ports[2].gids->resize(2); }, {"error NoAddress gpu-17 mlx5_3"}},
       {"DuplicateAddress",
-       [](NodeFabric& node) {
-         node.ports[2].gids = usual_rows(in_subnet(3, 40), "eth3");
-         (*node.interfaces)[2] = interface("eth3", in_subnet(3, 40), 16);
+       [](auto& n) {
+         n.ports[2].gids = usual_rows(in_subnet(3, 40), "eth3");
+         (*n.interfaces)[2] = interface("eth3", in_subnet(3, 40), 16);
        },
        {"error DuplicateAddress gpu-17 mlx5_3", "error DuplicateAddress gpu-40 mlx5_3"}},
       {"DuplicateGuid",
-       [](NodeFabric& node) { node.ports[2].gids = ib_node(40).ports[2].gids; },
+       [](auto& n) { n.ports[2].gids = ib_node(40).ports[2].gids; },
        {"error DuplicateAddress gpu-17 mlx5_2", "error DuplicateAddress gpu-40 mlx5_2"},
        ib_node},
       {"SwappedCables",
-       [](NodeFabric& node) {
-         std::swap(node.ports[2].gids, node.ports[3].gids);
-         std::swap((*node.interfaces)[2].name, (*node.interfaces)[3].name);
-         for (GidRow& each : *node.ports[2].gids) each.netdev = "eth3";
-         for (GidRow& each : *node.ports[3].gids) each.netdev = "eth4";
-       },
+       exchange_cables,
        {"error SubnetDiffers gpu-17 mlx5_3", "error SubnetDiffers gpu-17 mlx5_4"}},
       {"WrongSubnet",
-       [](NodeFabric& node) {
-         node.ports[2].gids = usual_rows("172.16.3.17", "eth3");
-         (*node.interfaces)[2] = interface("eth3", "172.16.3.17", 16);
+       [](auto& n) {
+         n.ports[2].gids = usual_rows("172.16.3.17", "eth3");
+         (*n.interfaces)[2] = interface("eth3", "172.16.3.17", 16);
        },
        {"warning SubnetDiffers gpu-17 mlx5_3"}},
       {"WrongPrefix",
-       [](NodeFabric& node) { (*node.interfaces)[2].addresses->front().prefix = 24; },
+       [](auto& n) { (*n.interfaces)[2].addresses->front().prefix = 24; },
        {"warning SubnetDiffers gpu-17 mlx5_3"}},
       {"OtherBoard",
-       [](NodeFabric& node) { node.ports[2].board_id = "MT_0000000999"; },
+       [](auto& n) { n.ports[2].board_id = "MT_0000000999"; },
        {"warning HardwareDiffers gpu-17 mlx5_3"}},
       {"OtherDriver",
-       [](NodeFabric& node) {
-         node.ports[2].driver = "bnxt_re";
-         node.ports[2].board_id.reset();
+       [](auto& n) {
+         n.ports[2].driver = "bnxt_re";
+         n.ports[2].board_id.reset();
        },
        {"error HardwareDiffers gpu-17 mlx5_3"}},
       {"OtherLinkLayer",
-       [](NodeFabric& node) { node.ports[2].link_layer = LinkLayer::Ethernet; },
+       [](auto& n) { n.ports[2].link_layer = LinkLayer::Ethernet; },
        {"error HardwareDiffers gpu-17 mlx5_2"},
        ib_node},
-      {"StaleTable",
-       [](NodeFabric& node) { node.time = kNow - std::chrono::hours(5); },
-       {"warning StaleTable gpu-17"}},
-      {"ClockAhead",
-       [](NodeFabric& node) { node.time = kNow + std::chrono::hours(5); },
-       {"warning StaleTable gpu-17"}},
-      {"HcaMissing",
-       [](NodeFabric& node) { node.ports.erase(node.ports.begin() + 2); },
-       {"error HcaMissing gpu-17 mlx5_3"}},
+      {"StaleTable", [](auto& n) { n.time = kNow - std::chrono::hours(5); }, {"warning StaleTable gpu-17"}},
+      {"ClockAhead", [](auto& n) { n.time = kNow + std::chrono::hours(5); }, {"warning StaleTable gpu-17"}},
+      {"HcaMissing", [](auto& n) { n.ports.erase(n.ports.begin() + 2); }, {"error HcaMissing gpu-17 mlx5_3"}},
       {"LagMissing",
-       [](NodeFabric& node) { node.ports.erase(node.ports.begin() + 2); },
+       [](auto& n) { n.ports.erase(n.ports.begin() + 2); },
        {"error HcaMissing gpu-17 mlx5_bond_2"},
        lag_node},
       {"ExclusiveAmongShared",
-       [](NodeFabric& node) { node.rdma_namespace_mode = RdmaNamespaceMode::Exclusive; },
+       [](auto& n) { n.rdma_namespace_mode = RdmaNamespaceMode::Exclusive; },
        {"warning NamespaceModeDiffers gpu-17"},
        of_mode<RdmaNamespaceMode::Shared>},
       {"SharedAmongExclusive",
-       [](NodeFabric& node) { node.rdma_namespace_mode = RdmaNamespaceMode::Shared; },
+       [](auto& n) { n.rdma_namespace_mode = RdmaNamespaceMode::Shared; },
        {"warning NamespaceModeDiffers gpu-17"},
        of_mode<RdmaNamespaceMode::Exclusive>},
-      {"Renamed",
-       [](NodeFabric& node) { node.ports[2].hca = "mlx5_12"; },
-       {"warning HcasDiffer gpu-17 mlx5_12"}},
+      {"Renamed", [](auto& n) { n.ports[2].hca = "mlx5_12"; }, {"warning HcasDiffer gpu-17 mlx5_12"}},
       {"NoAddressOnLag",
-       [](NodeFabric& node) { node.ports[1].gids->resize(2); },
+       [](auto& n) { n.ports[1].gids->resize(2); },
        {"error NoAddress gpu-17 mlx5_bond_1"},
        lag_node},
       {"PortDownOfTheCabledOnes",
-       [](NodeFabric& node) { node.ports[4].state = PortState::Down; },
+       [](auto& n) { n.ports[4].state = PortState::Down; },
        {"error PortDown gpu-17 rocep2s0f0"},
        dual_port_node},
       {"PortDownUnderSubInterfaces",
-       [](NodeFabric& node) { node.ports[4].state = PortState::Down; },
+       [](auto& n) { n.ports[4].state = PortState::Down; },
        {"error PortDown gpu-17 mlx5_5"},
        sub_interface_node},
       {"SlowErdma",
-       [](NodeFabric& node) { node.ports[1].rate_gbps = 50; },
+       [](auto& n) { n.ports[1].rate_gbps = 50; },
        {"warning RateLow gpu-17 erdma_1"},
        erdma_node},
   };

@@ -10,6 +10,7 @@
 #include "core/builders.h"
 #include "nccl_env/core/doctor/doctor.h"
 #include "nccl_env/core/text/join.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests {
 
@@ -173,13 +174,30 @@ inline std::vector<FleetKind> fleet_kinds() {
           {"DualPort", dual_port_node}, {"SubInterface", sub_interface_node}};
 }
 
-inline Diagnosis diagnose(const Fleet& fleet, std::vector<NcclPolicy> policies = {}) {
+// Of the third and the fourth rail.
+inline void exchange_cables(NodeFabric& node) {
+  std::swap(node.ports[2].gids, node.ports[3].gids);
+  std::swap((*node.interfaces)[2].name, (*node.interfaces)[3].name);
+  for (GidRow& each : *node.ports[2].gids) each.netdev = "eth3";
+  for (GidRow& each : *node.ports[3].gids) each.netdev = "eth4";
+}
+
+inline DoctorInput input_of(const Fleet& fleet, const std::vector<NcclPolicy>& policies = {}) {
   DoctorInput input;
   for (const NodeFabric& node : fleet) input.tables.push_back(std::make_shared<const NodeFabric>(node));
   for (const NcclPolicy& policy : policies)
     input.policies.push_back(std::make_shared<const NcclPolicy>(policy));
   input.now = kNow;
-  return diagnose(input);
+  return input;
+}
+
+inline Diagnosis diagnose(const Fleet& fleet, const std::vector<NcclPolicy>& policies = {}) {
+  return diagnose(input_of(fleet, policies));
+}
+
+inline Finding only_finding(const Diagnosis& diagnosis) {
+  EXPECT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
+  return diagnosis.findings.empty() ? Finding() : diagnosis.findings[0];
 }
 
 // "error PortDown gpu-17 mlx5_3" of each port that a finding names, without what is only to know.

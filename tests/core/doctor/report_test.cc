@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/doctor/report.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "core/doctor/fleet.h"
@@ -13,21 +10,13 @@ namespace {
 
 using namespace nccl_env::tests;
 using Json = nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 // A report with all that it points into.
 struct Whole {
-  explicit Whole(const Fleet& fleet, const std::vector<NcclPolicy>& policies = {}) {
-    for (const NodeFabric& node : fleet) input.tables.push_back(std::make_shared<const NodeFabric>(node));
-    for (const NcclPolicy& policy : policies)
-      input.policies.push_back(std::make_shared<const NcclPolicy>(policy));
-    input.now = kNow;
-    diagnosis = nccl_env::diagnose(input);
-    report = report_fabric(input, diagnosis);
-  }
+  explicit Whole(const Fleet& fleet, const std::vector<NcclPolicy>& policies = {})
+      : input(input_of(fleet, policies)),
+        diagnosis(nccl_env::diagnose(input)),
+        report(report_fabric(input, diagnosis)) {}
 
   [[nodiscard]] std::string text() const { return to_page_json(report, "0.1.0"); }
   [[nodiscard]] Json json() const { return Json::parse(text()); }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// explain pod/NAME of pods with /etc/nccl.conf: by annotation, and written inside the pod.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+// explain pod/NAME of pods with /etc/nccl.conf, by annotation or written inside the pod, and by EnvFile.
 #include "core/asked.h"
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/start.h"
@@ -11,31 +8,26 @@ namespace nccl_env::injected_conf_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 Json by_file(const NcclPolicy& policy, std::vector<Json> env = {}) {
   return admit(pod({container("c", std::move(env))}), policy).pod;
 }
 
-NcclPolicy start_policy(Exposure exposure = Exposure::SubInterface) {
-  NcclPolicy policy = policy_for("rdma/hca*", exposure);
-  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
-  return policy;
+NcclPolicy start_policy() {
+  return file_policy(Exposure::SubInterface);
+}
+
+Json with_init(Json object, const Json& state) {
+  object["status"]["initContainerStatuses"] =
+      Json::array({{{"name", "nccl-env-resolve"}, {"image", "registry/agent:1"}, {"state", state}}});
+  return object;
 }
 
 // Bound, as without a binding hook; `state` is the init container's.
 Json started(const NcclPolicy& policy, const Json& state = nullptr, std::vector<Json> env = {}) {
   Json object = admit(pod({container("c", std::move(env))}, false), policy, nullptr, with_resolver()).pod;
   object["spec"]["nodeName"] = "gpu-1";
-  if (!state.is_null())
-    object["status"]["initContainerStatuses"] =
-        Json::array({{{"name", "nccl-env-resolve"}, {"image", "registry/agent:1"}, {"state", state}}});
-  return object;
+  return state.is_null() ? object : with_init(std::move(object), state);
 }
 
 // As earlier releases wrote it.
@@ -56,18 +48,6 @@ std::vector<std::string> changes_of(const Answered& asked) {
   for (const Change& change : asked.answer.changes)
     texts.push_back(change.now.name + " " + change.then.value_or("-") + " " + change.now.value.value_or("-"));
   return texts;
-}
-
-TEST(PodFile, ByAnnotationItsLinesStandBesideTheEnv) {
-  const NodeFabric table = rails_node(2);
-  const NcclPolicy policy = file_policy(Exposure::Host);
-  const Answered asked = ask(bound(by_file(policy), policy, &table), all_readable(policy, table));
-  expect_told("all readable", asked, PodState::Given);
-  EXPECT_THAT(changes_of(asked), IsEmpty());
-  ASSERT_TRUE(asked.answer.nccl_with_us);
-  EXPECT_EQ(asked.answer.nccl_with_us->ports.size(), 2u);
-  EXPECT_EQ(render_env(asked.record),
-            "NCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
 }
 
 TEST(PodFile, TheEnvBeatsItVariableByVariable) {
@@ -120,7 +100,7 @@ TEST(PodFile, TheInitContainersStateTellsWhetherItIsMissed) {
 }
 
 // Nothing found and nothing said are two things.
-TEST(PodFile, AMessageThatIsMissingIsTold) {
+TEST(PodFile, AMessageThatIsMissingOrOfAFileThatIsIsTold) {
   for (const Json& state : {Json{{"terminated", {{"exitCode", 0}}}}, said("")}) {
     const Answered asked = ask(started(start_policy(), state));
     EXPECT_EQ(asked.record.file->state, GivenFile::State::Foreign);
@@ -130,13 +110,10 @@ TEST(PodFile, AMessageThatIsMissingIsTold) {
               HasSubstr("is not one that nccl-env writes"));
   EXPECT_THAT(ask(started(start_policy(), said("NCCL_IB_HCA==mlx5_3\nNCCL_IB_GID_IN"))).answer.sentence,
               HasSubstr("the kubelet cut the message"));
-}
-
-// It has ended well, with an empty file: what it printed before is not in the file.
-TEST(PodFile, AFileThatCouldNotBeWrittenIsAFinding) {
-  const std::string message = "NCCL_IB_HCA==mlx5_3\n/conf/nccl.conf: cannot be written\n";
-  const Answered empty = ask(started(start_policy(), said(message)));
-  expect_told(message, empty, PodState::Given, true);
+  // It has ended well, with an empty file: what it printed before is not in the file.
+  const std::string unwritten = "NCCL_IB_HCA==mlx5_3\n/conf/nccl.conf: cannot be written\n";
+  const Answered empty = ask(started(start_policy(), said(unwritten)));
+  expect_told(unwritten, empty, PodState::Given, true);
   EXPECT_THAT(render_env(empty.record), Not(HasSubstr("mlx5_3")));
 }
 
@@ -189,13 +166,10 @@ TEST(PodFile, AnAnnotationThatIsNotOursIsNotRead) {
     EXPECT_EQ(asked.record.file->state, GivenFile::State::Foreign) << text;
     EXPECT_EQ(asked.text().find('\x1b'), std::string::npos);
   }
-}
-
-TEST(PodFile, AVolumeOfOursNameThatReadsSomethingElseIsNone) {
-  Json object = by_file(file_policy(Exposure::Host));
-  object["spec"]["volumes"][0]["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"] =
+  Json other = by_file(policy);
+  other["spec"]["volumes"][0]["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"] =
       "metadata.annotations['example.com/nccl.conf']";
-  EXPECT_FALSE(ask(object).record.file);
+  EXPECT_FALSE(ask(other).record.file);
 }
 
 TEST(PodFile, VerifyTakesWhatThePodFoundItself) {
@@ -212,6 +186,114 @@ TEST(PodFile, VerifyTakesWhatThePodFoundItself) {
   };
   EXPECT_THAT(names(injected_values(*parsed, "c", object)),
               AllOf(Contains("NCCL_IB_HCA==mlx5_3 Pod"), Contains("NCCL_IB_TIMEOUT=22 Policy")));
+}
+
+NcclPolicy env_file() {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  policy.deliver_env_file = policy.says_delivery = true;
+  return policy;
+}
+
+// What the init container of a pod on this node says, by its own fieldRefs.
+Json init_state(const Json& object) {
+  const Json annotations = object["metadata"].value("annotations", Json::object());
+  ConstantMap texts;
+  std::string node;
+  for (const Json& entry : object["spec"]["initContainers"][0]["env"]) {
+    const std::string path = entry["valueFrom"]["fieldRef"]["fieldPath"];
+    const std::string text = annotations.value(path.substr(22, path.size() - 24), "");
+    if (entry["name"] == init_variable::kNode) node = text;
+    if (entry["name"].get<std::string>().starts_with("NCCL_IB")) texts.emplace(entry["name"], text);
+  }
+  return said(render_message(resolve_given(texts, node)));
+}
+
+Json created() {
+  return admit(pod({container("c")}), env_file(), nullptr, with_resolver()).pod;
+}
+
+Json started(const NodeFabric* table) {
+  const Json object = bound(created(), env_file(), table);
+  return with_init(object, init_state(object));
+}
+
+std::string value_of(const Answered& asked, const char* name) {
+  const Value* value = asked.record.containers.back().find(name);
+  return value && value->value ? *value->value + " " + std::string(source_word(*value)) : "";
+}
+
+TEST(PodEnvFile, ItsValuesAreThoseThatTheInitContainerWrote) {
+  const NodeFabric table = rails_node(2);
+  const Answered asked = ask(started(&table), all_readable(env_file(), table));
+  expect_told("all readable", asked, PodState::Given);
+  EXPECT_EQ(value_of(asked, "NCCL_IB_HCA"), "mlx5_1,mlx5_2 EnvFile");
+  EXPECT_EQ(value_of(asked, "NCCL_IB_GID_INDEX"), "3 EnvFile");
+  EXPECT_THAT(asked.answer.changes, IsEmpty());
+  EXPECT_EQ(render_env(asked.record), "NCCL_IB_HCA=mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n");
+}
+
+TEST(PodEnvFile, ItWaitsForTheNodeAndThenForTheInitContainer) {
+  expect_told("no node yet", ask(created()), PodState::WaitingForNode);
+  const NodeFabric table = rails_node(2);
+  const Json object = bound(created(), env_file(), &table);
+  expect_told("the init container runs", ask(with_init(object, {{"running", Json::object()}})),
+              PodState::NotStarted);
+  expect_told("its image is not there",
+              ask(with_init(object, {{"waiting", {{"reason", "ImagePullBackOff"}}}})), PodState::NotStarted,
+              true);
+}
+
+TEST(PodEnvFile, WhatTheNodeLacksIsNotSetAndHasItsReason) {
+  const Answered asked = ask(started(nullptr));
+  expect_told("no table", asked, PodState::Given, true);
+  EXPECT_EQ(asked.answer.findings.front().code, Code::NoList);
+}
+
+TEST(PodEnvFile, WithoutAWebhookAtTheBindingItIsMissed) {
+  Json object = created();
+  object["spec"]["nodeName"] = "gpu-1";
+  expect_told("no Binding", ask(with_init(object, init_state(object))), PodState::MissedAtBinding, true);
+}
+
+TEST(PodEnvFile, OnAKubeletThatDoesNotReadItEveryVariableIsEmpty) {
+  NodeFabric table = rails_node(2);
+  table.kubelet_version = "v1.34.9";
+  const Answered asked = ask(started(&table), all_readable(env_file(), table));
+  expect_told("v1.34.9", asked, PodState::MissedAtBinding, true);
+  EXPECT_EQ(asked.answer.reason, Reason::KubeletTooOld);
+  EXPECT_EQ(value_of(asked, "NCCL_IB_HCA"), "");
+  for (const char* version : {"v1.35.0", "v1.36.3-eks-1", "v2.0.0", "odd"}) {
+    table.kubelet_version = version;
+    const Answered read = ask(started(&table), all_readable(env_file(), table));
+    EXPECT_EQ(read.answer.state, PodState::Given) << version;
+  }
+}
+
+// The init container tells the limit that the runtime set for the whole pod.
+TEST(PodEnvFile, TheMemlockLimitThatWasSeenDecides) {
+  const NodeFabric table = rails_node(2);
+  Json object = equipped(bound(created(), env_file(), &table));
+  for (Json& container : object["spec"]["containers"]) container.erase("securityContext");
+  const auto with = [&](std::optional<std::int64_t> limit) {
+    Resolution resolution =
+        resolve_given({{"NCCL_IB_HCA", "mlx5_1,mlx5_2"}, {"NCCL_IB_GID_INDEX", "3"}}, "x");
+    resolution.memory_lock = limit;
+    return ask_as_it_is(with_init(object, said(render_message(resolution))), all_readable(env_file(), table));
+  };
+  EXPECT_TRUE(is_good(with(std::nullopt).answer.findings));
+  EXPECT_EQ(with(std::nullopt).answer.findings.at(0).code, Code::MemoryLock) << "not known";
+  EXPECT_THAT(with(-1).answer.findings, IsEmpty()) << "the runtime has lifted it";
+  EXPECT_TRUE(is_good(with(std::int64_t{1} << 40).answer.findings));
+  EXPECT_FALSE(is_good(with(64 << 10).answer.findings));
+  expect_told("64 KiB", with(64 << 10), PodState::Given, true);
+}
+
+TEST(PodEnvFile, WhatTookItsPlaceIsSaid) {
+  Json kata = pod({container("c")});
+  kata["spec"]["runtimeClassName"] = "kata";
+  const Json made = admit(kata, env_file(), nullptr, with_resolver()).pod;
+  const NodeFabric table = rails_node(2);
+  expect_told("kata", ask(bound(made, env_file(), &table), all_readable(env_file(), table)), PodState::Given);
 }
 
 }  // namespace

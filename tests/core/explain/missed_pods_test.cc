@@ -2,9 +2,6 @@
 // doctor --pods: which pods are counted and named, and how. How each is judged: pod_answer_test.cc.
 #include "nccl_env/core/explain/missed_pods.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/asked.h"
 #include "nccl_env/core/decide/keys.h"
 #include "support/golden.h"
@@ -13,7 +10,6 @@ namespace nccl_env::missed_pods_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::ElementsAre;
 
 PodSurroundings opted_in() {
   NcclPolicy policy;

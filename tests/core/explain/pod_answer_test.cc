@@ -2,20 +2,12 @@
 // explain pod/NAME: what is told of a pod, from the pod alone and from what else could be read.
 #include "nccl_env/core/explain/pod_answer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/asked.h"
 
 namespace nccl_env::pod_answer_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 NcclPolicy rdma_policy(std::int64_t generation = 1) {
   NcclPolicy policy;
@@ -31,6 +23,18 @@ Json admitted(const NcclPolicy& policy, std::vector<Json> containers = {containe
   return admit(pod(std::move(containers)), policy).pod;
 }
 
+const NodeFabric kTwoRails = rails_node(2);
+
+Json given(const NodeFabric& table = kTwoRails, const NcclPolicy& policy = rdma_policy()) {
+  return bound(admitted(policy), policy, &table);
+}
+
+// With its policy and the table of its node as they are now.
+Answered ask_now(const Json& object, const NodeFabric& table = kTwoRails,
+                 const NcclPolicy& policy = rdma_policy()) {
+  return ask(object, all_readable(policy, table));
+}
+
 std::vector<std::string> changes_of(const Answered& asked) {
   std::vector<std::string> texts;
   for (const Change& change : asked.answer.changes)
@@ -40,17 +44,14 @@ std::vector<std::string> changes_of(const Answered& asked) {
 }
 
 TEST(PodAnswer, AnIndexThatTheNodeNoLongerHasIsAFinding) {
-  const NodeFabric table = rails_node(2);
-  const Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
-  NodeFabric today = table;
-  const auto today_of = [&] { return ask(object, all_readable(rdma_policy(), today)); };
+  const Json object = given();
+  NodeFabric today = kTwoRails;
+  const auto today_of = [&] { return ask_now(object, today); };
   today.ports[1].gids->back().index = 5;
   today.ports[1].gids->back().index_since = kNow;
   expect_told("the row has another index now", today_of(), PodState::Given, true);
   const auto lost = [&] {
-    for (const Finding& finding : today_of().answer.findings)
-      if (finding.code == Code::GidIndexMoved) return true;
-    return false;
+    return std::ranges::count(today_of().answer.findings, Code::GidIndexMoved, &Finding::code) > 0;
   };
   EXPECT_TRUE(lost());
   today.ports[1].state = PortState::Down;
@@ -71,9 +72,9 @@ std::vector<std::string> found_in(const Answered& asked) {
 
 TEST(PodAnswer, AListedPortThatIsNotActiveNowIsTheAnswer) {
   const NodeFabric table = rails_node(4);
-  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  Json object = given(table);
   NodeFabric today = table;
-  const auto today_of = [&] { return ask(object, all_readable(rdma_policy(), today)); };
+  const auto today_of = [&] { return ask_now(object, today); };
   EXPECT_THAT(found_in(today_of()), IsEmpty());
   EXPECT_EQ(verdict_words(today_of().answer), "given");
   today.ports[2].state = PortState::Down;
@@ -97,8 +98,7 @@ TEST(PodAnswer, AListedPortThatIsNotActiveNowIsTheAnswer) {
 }
 
 TEST(PodAnswer, WhereTheNodeIsNotSeenTheAnswerSaysSo) {
-  const NodeFabric table = rails_node(2);
-  const Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  const Json object = given();
   PodSurroundings around = opted_in(rdma_policy());
   around.table_problem = "you may not get nodefabrics";
   const Answered unseen = ask(object, around);
@@ -107,7 +107,7 @@ TEST(PodAnswer, WhereTheNodeIsNotSeenTheAnswerSaysSo) {
   PodSurroundings no_table;
   no_table.table_known = true;
   EXPECT_THAT(ask(object, no_table).answer.sentence, HasSubstr("there is no NodeFabric of that node"));
-  EXPECT_EQ(verdict_words(ask(object, all_readable(rdma_policy(), table)).answer), "given");
+  EXPECT_EQ(verdict_words(ask_now(object).answer), "given");
 }
 
 TEST(PodAnswer, ValuesOfTheUsersAreJudgedLikeOurs) {
@@ -123,28 +123,25 @@ TEST(PodAnswer, ValuesOfTheUsersAreJudgedLikeOurs) {
   EXPECT_THAT(found_in(wrong), ElementsAre("NoSuchDevice NCCL_IB_HCA", "UnknownVariable NCCL_IB_TIMOUT",
                                            "ValueMisread UCX_NET_DEVICES", "LinkLocalGid NCCL_IB_GID_INDEX"));
   expect_golden("a device, a row, a name, a grammar", wrong.text());
-  EXPECT_THAT(found_in(with({env_literal("NCCL_IB_GID_INDEX", "9")})),
-              ElementsAre("EmptyGid NCCL_IB_GID_INDEX"));
-  EXPECT_THAT(found_in(with({env_literal("NCCL_SOCKET_IFNAME", "^docker0")}, true)),
-              ElementsAre("LoopbackFirst NCCL_SOCKET_IFNAME"));
+  const auto found = [&](const char* name, const char* value, bool host_network = false) {
+    return found_in(with({env_literal(name, value)}, host_network));
+  };
+  EXPECT_THAT(found("NCCL_IB_GID_INDEX", "9"), ElementsAre("EmptyGid NCCL_IB_GID_INDEX"));
+  EXPECT_THAT(found("NCCL_IB_GID_INDEX", "2"), ElementsAre("RoceV1Gid NCCL_IB_GID_INDEX"));
+  EXPECT_THAT(found("NCCL_SOCKET_IFNAME", "=lo"), ElementsAre("LoopbackFirst NCCL_SOCKET_IFNAME"));
+  EXPECT_THAT(found("NCCL_SOCKET_IFNAME", "^docker0", true), ElementsAre("LoopbackFirst NCCL_SOCKET_IFNAME"));
+  EXPECT_THAT(found("UCX_NET_DEVICES", "mlx5_1:1,mlx5_9:1,eth0"),
+              ElementsAre("DeviceNotAvailable UCX_NET_DEVICES"));
   EXPECT_THAT(
       found_in(with({env_literal("NCCL_SOCKET_IFNAME", "^docker0,lo"), env_literal("NCCL_DEBUG", "INFO"),
                      env_literal("NCCL_PAT_ENABLE", "0"), env_literal("NCCL_IB_HCA", "=mlx5_1")})),
       ElementsAre("UserListShort NCCL_IB_HCA"));
-  EXPECT_THAT(found_in(with({env_literal("NCCL_IB_GID_INDEX", "2")})),
-              ElementsAre("RoceV1Gid NCCL_IB_GID_INDEX"));
-  EXPECT_THAT(found_in(with({env_literal("NCCL_IB_GID_INDEX", "2")})),
-              ElementsAre("RoceV1Gid NCCL_IB_GID_INDEX"));
-  EXPECT_THAT(found_in(with({env_literal("UCX_NET_DEVICES", "mlx5_1:1,mlx5_9:1,eth0")})),
-              ElementsAre("DeviceNotAvailable UCX_NET_DEVICES"));
   NodeFabric named = table;
   named.interfaces.emplace().emplace_back().name = "eth0";
   const Json gloo = pod({container("c", {env_literal("GLOO_SOCKET_IFNAME", "nope")})}, true);
   EXPECT_THAT(found_in(ask(bound(admit(gloo, rdma_policy()).pod, rdma_policy(), &named),
                            all_readable(rdma_policy(), named))),
               ElementsAre("NoInterface GLOO_SOCKET_IFNAME"));
-  EXPECT_THAT(found_in(with({env_literal("NCCL_SOCKET_IFNAME", "=lo")})),
-              ElementsAre("LoopbackFirst NCCL_SOCKET_IFNAME"));
 }
 
 TEST(PodAnswer, EveryContainerIsJudged) {
@@ -161,12 +158,11 @@ TEST(PodAnswer, EveryContainerIsJudged) {
   EXPECT_EQ(wrong[0].code, Code::EmptyGid);
 }
 
-// By the spec alone; env_file_answer_test.cc has the answers by what the init container saw.
+// By the spec alone; injected_conf_test.cc has the answers by what the init container saw.
 TEST(PodAnswer, LimitsOfTheProcessAreTold) {
-  const NodeFabric table = rails_node(2);
-  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
-  const auto as_it_is = [&] { return ask_as_it_is(object, all_readable(rdma_policy(), table)); };
-  EXPECT_THAT(found_in(ask(object, all_readable(rdma_policy(), table))), IsEmpty());
+  Json object = given();
+  const auto as_it_is = [&] { return ask_as_it_is(object, all_readable(rdma_policy(), kTwoRails)); };
+  EXPECT_THAT(found_in(ask_now(object)), IsEmpty());
   EXPECT_THAT(found_in(as_it_is()), ElementsAre("MemoryLock", "SharedMemory"));
   EXPECT_TRUE(is_good(as_it_is().answer.findings)) << "the runtime may have lifted the limit";
   object["spec"]["hostIPC"] = true;
@@ -178,12 +174,11 @@ TEST(PodAnswer, LimitsOfTheProcessAreTold) {
 TEST(PodAnswer, ADeviceThatThePodMayNotOpenIsTheVerdict) {
   NcclPolicy policy = rdma_policy();
   policy.host_devices = true;
-  const NodeFabric table = rails_node(2);
   Json asks = pod({container("c", {}, "")});
   asks["spec"]["volumes"].push_back({{"name", "ib"}, {"hostPath", {{"path", "/dev/infiniband"}}}});
   asks["spec"]["containers"][0]["volumeMounts"].push_back({{"name", "ib"}, {"mountPath", "/dev/infiniband"}});
   const auto answered = [&](const Json& made) {
-    return ask(bound(admit(made, policy).pod, policy, &table), all_readable(policy, table));
+    return ask(bound(admit(made, policy).pod, policy, &kTwoRails), all_readable(policy, kTwoRails));
   };
   const Answered refused = answered(asks);
   EXPECT_THAT(found_in(refused), ElementsAre("DeviceNotOpened"));
@@ -193,18 +188,17 @@ TEST(PodAnswer, ADeviceThatThePodMayNotOpenIsTheVerdict) {
 }
 
 TEST(PodAnswer, AnInterfaceThatThePodsNetworksDidNotBringIsTheVerdict) {
-  const NodeFabric table = rails_node(2);
   NcclPolicy policy = rdma_policy();
   policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
   const auto found = [&](const std::string& interface, const std::string& list = {}) {
     Json asks = pod(
         {list.empty() ? container("c") : container("c", {env_literal("NCCL_SOCKET_IFNAME", list)})}, false);
-    Json object = bound(admit(asks, policy).pod, policy, &table);
+    Json object = bound(admit(asks, policy).pod, policy, &kTwoRails);
     if (!interface.empty())
       object["metadata"]["annotations"]["k8s.v1.cni.cncf.io/network-status"] =
           R"([{"name": "cbr0", "interface": ")" + interface +
           R"(", "default": true}, {"interface": "net1"}])";
-    return found_in(ask(object, all_readable(policy, table)));
+    return found_in(ask(object, all_readable(policy, kTwoRails)));
   };
   const auto absent = ElementsAre("NoInterface NCCL_SOCKET_IFNAME");
   EXPECT_THAT(found("eth0"), IsEmpty());
@@ -219,11 +213,10 @@ TEST(PodAnswer, AnInterfaceThatThePodsNetworksDidNotBringIsTheVerdict) {
 TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {
   NcclPolicy policy = rdma_policy();
   policy.fabric.expect_ports = 2;
-  const NodeFabric table = rails_node(2);
-  NodeFabric today = table;
+  NodeFabric today = kTwoRails;
   today.ports[1].state = PortState::Down;
   today.ports[1].state_since = kNow - std::chrono::hours(1);
-  const Answered asked = ask(bound(admitted(policy), policy, &table), all_readable(policy, today));
+  const Answered asked = ask(bound(admitted(policy), policy, &kTwoRails), all_readable(policy, today));
   const auto changed = std::ranges::find(asked.answer.findings, Code::ChangedSinceBound, &Finding::code);
   ASSERT_NE(changed, asked.answer.findings.end());
   EXPECT_EQ(remedy_of(*changed), remedy(Reason::TooFewPorts)) << "a pod created anew would have none";
@@ -231,8 +224,7 @@ TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {
 }
 
 TEST(PodAnswer, AHealthyPodTellsItsValuesAndTheirSourcesByItself) {
-  const NodeFabric table = rails_node(2);
-  const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &table));
+  const Answered asked = ask(given());
   expect_golden("of the pod alone", asked.text());
   EXPECT_EQ(asked.answer.state, PodState::Given);
   EXPECT_EQ(render_env(asked.record),
@@ -296,7 +288,7 @@ TEST(PodAnswer, WithoutAStatusThePolicyTellsWhetherItWasMissed) {
   EXPECT_EQ(launcher.answer.reason, Reason::NotRdma);
 }
 
-TEST(PodAnswer, WithoutAStatusAClaimIsNotKnown) {
+TEST(PodAnswer, WithoutAStatusAClaimIsNotKnownAndTheNamespaceMayTell) {
   NcclPolicy policy = rdma_policy();
   policy.device_classes = {"rdma"};
   Json claiming = pod({container("c", {}, "")});
@@ -308,24 +300,18 @@ TEST(PodAnswer, WithoutAStatusAClaimIsNotKnown) {
   PodSurroundings around;
   around.namespace_policy = "p";
   expect_told("the namespace's policy cannot be read", ask(bare, around), PodState::Unknown);
-}
-
-TEST(PodAnswer, WithoutAStatusTheNamespaceMayTell) {
-  const Json bare = pod({container("c")});
-  PodSurroundings around;
-  around.namespace_policy = "";
-  EXPECT_EQ(ask(bare, around).answer.reason, Reason::NamespaceNotOptedIn);
-  around.namespace_policy = "p";
   around.policy_problem = Reason::PolicyMissing;
   EXPECT_EQ(ask(bare, around).answer.reason, Reason::PolicyMissing);
   EXPECT_THAT(found_in(ask(bare, around)), ElementsAre("NoList"));
+  around.namespace_policy = "";
+  around.policy_problem.reset();
+  EXPECT_EQ(ask(bare, around).answer.reason, Reason::NamespaceNotOptedIn);
 }
 
 TEST(PodAnswer, ATableThatChangedSinceBindingIsAFinding) {
   const NodeFabric then = rails_node(2);
   NodeFabric now = rails_node(1, 5);
-  const Answered asked =
-      ask(bound(admitted(rdma_policy()), rdma_policy(), &then), all_readable(rdma_policy(), now));
+  const Answered asked = ask_now(given(then), now);
   expect_told("a rail less, and another index", asked, PodState::Given, true);
   EXPECT_THAT(changes_of(asked),
               ElementsAre("NCCL_IB_HCA =mlx5_1,mlx5_2 =mlx5_1 ", "NCCL_IB_GID_INDEX 3 5 "));
@@ -333,20 +319,19 @@ TEST(PodAnswer, ATableThatChangedSinceBindingIsAFinding) {
 
 TEST(PodAnswer, ATableThatIsGoneOrTooOldTakesNothingFromAPodThatHasItsValues) {
   NodeFabric then = rails_node(2);
-  const Json object = bound(admitted(rdma_policy()), rdma_policy(), &then);
+  const Json object = given(then);
   PodSurroundings around = all_readable(rdma_policy(), then);
   around.table = nullptr;
   EXPECT_THAT(changes_of(ask(object, around)), IsEmpty());
   then.time = kNow - std::chrono::hours(5);
-  const Answered asked = ask(object, all_readable(rdma_policy(), then));
+  const Answered asked = ask_now(object, then);
   EXPECT_THAT(changes_of(asked), IsEmpty());
   EXPECT_EQ(verdict_words(asked.answer), "given, node not seen");
   expect_told("a table of five hours ago", asked, PodState::Given);
   then.ports[1].state = PortState::Down;
-  EXPECT_EQ(verdict_words(ask(object, all_readable(rdma_policy(), then)).answer), "given, node not seen");
+  EXPECT_EQ(verdict_words(ask_now(object, then).answer), "given, node not seen");
   then.time = kNow + std::chrono::hours(5);
-  EXPECT_EQ(verdict_words(ask(object, all_readable(rdma_policy(), then)).answer), "given, node not seen")
-      << "a wrong clock";
+  EXPECT_EQ(verdict_words(ask_now(object, then).answer), "given, node not seen") << "a wrong clock";
 }
 
 TEST(PodAnswer, WithoutAListTheReasonIsTheVerdict) {
@@ -358,19 +343,22 @@ TEST(PodAnswer, WithoutAListTheReasonIsTheVerdict) {
   EXPECT_THAT(found_in(asked), ElementsAre("NoList NCCL_IB_HCA"));
 }
 
-TEST(PodAnswer, AValueThatCameAfterAdmissionIsTheVerdict) {
-  const NodeFabric table = rails_node(2);
-  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+TEST(PodAnswer, AValueThatCameOrWentAfterAdmissionIsTheVerdict) {
+  Json object = given();
   object["spec"]["containers"][0]["env"].push_back(env_literal("NCCL_IB_HCA", "=mlx5_1"));
-  const Answered asked = ask(object, all_readable(rdma_policy(), table));
+  const Answered asked = ask_now(object);
   expect_told("an entry of env that the file was to bring", asked, PodState::Given, true);
   EXPECT_EQ(asked.answer.findings.at(0).code, Code::ValueOverridden);
   EXPECT_THAT(asked.answer.sentence, HasSubstr("NCCL_IB_HCA==mlx5_1"));
+  object = given();
+  object["spec"]["containers"][0].update({{"env", Json::array()}, {"volumeMounts", Json::array()}});
+  const Answered lost = ask_now(object);
+  expect_told("without env and mounts", lost, PodState::Given, true);
+  EXPECT_THAT(found_in(lost), ElementsAre("ValueOverridden"));
 }
 
 TEST(PodAnswer, AContainerThatNeverRanHasNoLog) {
-  const NodeFabric table = rails_node(2);
-  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  Json object = given();
   object["status"] = {
       {"phase", "Pending"},
       {"containerStatuses",
@@ -379,41 +367,19 @@ TEST(PodAnswer, AContainerThatNeverRanHasNoLog) {
              {"state",
               {{"waiting",
                 {{"reason", "CreateContainerConfigError"}, {"message", "secret \"wandb\" not found"}}}}}}})}};
-  const Answered asked = ask(object, all_readable(rdma_policy(), table));
+  const Answered asked = ask_now(object);
   EXPECT_THAT(asked.answer.sentence,
               HasSubstr("cannot start (CreateContainerConfigError: secret \"wandb\" not found)"));
   EXPECT_THAT(asked.answer.remedy, HasSubstr("it has no log"));
   object["status"] = {
       {"phase", "Failed"}, {"reason", "UnexpectedAdmissionError"}, {"message", "no healthy devices"}};
-  EXPECT_THAT(ask(object, all_readable(rdma_policy(), table)).answer.sentence,
-              HasSubstr("(UnexpectedAdmissionError: no healthy devices)"));
-}
-
-TEST(PodAnswer, ValuesThatThePodHasLostAreTheVerdict) {
-  const NodeFabric table = rails_node(2);
-  Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
-  Json& container = object["spec"]["containers"][0];
-  container["env"] = Json::array();
-  container["volumeMounts"] = Json::array();
-  const Answered asked = ask(object, all_readable(rdma_policy(), table));
-  expect_told("without env and mounts", asked, PodState::Given, true);
-  EXPECT_THAT(found_in(asked), ElementsAre("ValueOverridden"));
-}
-
-TEST(PodAnswer, AnewerTableWithTheSameValuesIsANote) {
-  const NodeFabric then = rails_node(2);
-  NodeFabric now = then;
-  now.time = kNow + std::chrono::minutes(1);
-  const Answered asked =
-      ask(bound(admitted(rdma_policy()), rdma_policy(), &then), all_readable(rdma_policy(), now));
-  expect_told("a minute later", asked, PodState::Given);
+  EXPECT_THAT(ask_now(object).answer.sentence, HasSubstr("(UnexpectedAdmissionError: no healthy devices)"));
 }
 
 TEST(PodAnswer, APolicyThatChangedSinceIsToldConstantByConstant) {
-  const NodeFabric table = rails_node(2);
   NcclPolicy now = rdma_policy(2);
   now.env = {{"NCCL_IB_QPS_PER_CONNECTION", "4"}};
-  const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &table), opted_in(now));
+  const Answered asked = ask(given(), opted_in(now));
   EXPECT_THAT(changes_of(asked),
               ElementsAre("NCCL_IB_QPS_PER_CONNECTION - 4 ", "NCCL_IB_TIMEOUT 22 - OmittedByPolicy"));
   expect_told("tables are not readable", asked, PodState::Given, true);
@@ -429,18 +395,19 @@ TEST(PodAnswer, TheContainerThatAsksForTheDeviceIsTheOneThatNcclIsToldOf) {
   expect_golden("-o env", render_env(asked.record));
 }
 
-TEST(PodAnswer, APolicyThatWasEditedBeforeTheBindingIsANote) {
-  const NodeFabric table = rails_node(2);
-  expect_told("generation 2 at Binding", ask(bound(admitted(rdma_policy(1)), rdma_policy(2), &table)),
+TEST(PodAnswer, ANewerTableAndAnEditedPolicyOfTheSameValuesAreNotes) {
+  NodeFabric later = kTwoRails;
+  later.time = kNow + std::chrono::minutes(1);
+  expect_told("a minute later", ask_now(given(), later), PodState::Given);
+  expect_told("generation 2 at Binding", ask(bound(admitted(rdma_policy(1)), rdma_policy(2), &kTwoRails)),
               PodState::Given);
 }
 
 // A pod with values that no Binding of its own wrote, and why that is known.
 TEST(PodAnswer, ValuesThatAreNotThePodsOwnAreForeign) {
-  const NodeFabric table = rails_node(2);
   const auto changed = [&](const std::function<void(Json & object, Json & annotations)>& change,
                            std::int64_t created = 1) {
-    Json object = bound(admitted(rdma_policy(created)), rdma_policy(2), &table);
+    Json object = bound(admitted(rdma_policy(created)), rdma_policy(2), &kTwoRails);
     change(object, object["metadata"]["annotations"]);
     return object;
   };
@@ -514,9 +481,7 @@ TEST(PodAnswer, ForeignTextInOurAnnotationsIsNotBelievedAndNotObeyed) {
 }
 
 TEST(PodAnswer, JsonHasItsKeys) {
-  const NodeFabric table = rails_node(2);
-  const Answered asked =
-      ask(bound(admitted(rdma_policy()), rdma_policy(), &table), all_readable(rdma_policy(), table));
+  const Answered asked = ask_now(given());
   const nlohmann::ordered_json json = to_json(asked.answer, asked.record, asked.around);
   EXPECT_EQ(json["state"], "given");
   EXPECT_EQ(json["status"]["exposure"], "Host");
@@ -533,7 +498,7 @@ TEST(PodAnswer, NoLineIsLongerThan80) {
   PodSurroundings around = all_readable(rdma_policy(2), rails_node(1));
   around.unread = {
       "not allowed: get nodefabrics.nccl-env.io gpu-1: what NCCL alone would choose there is left out."};
-  std::istringstream lines(ask(bound(admitted(rdma_policy()), rdma_policy(), &then), around).text());
+  std::istringstream lines(ask(given(then), around).text());
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 

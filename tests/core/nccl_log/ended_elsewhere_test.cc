@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors that are not the network's: alone they are no failure, and what follows one is its consequence.
-#include <gmock/gmock.h>
-
 #include "core/nccl_log/verify_lines.h"
 
 namespace nccl_env::ended_elsewhere_test {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
-using tests::read_lines;
-using tests::verify_lines;
+using namespace nccl_env::tests;
 
 const std::string kNetwork = "gpu-1:9:9 [0] NCCL INFO Using network IB\n";
 const std::string kClosed = "gpu-1:9:9 [0] x.cc:1 NCCL WARN Connection closed by remote peer gpu-2<1>\n";
@@ -78,12 +72,7 @@ TEST(EndedElsewhere, IsNoErrorThatFollowsFromAnother) {
     EXPECT_FALSE(read_lines(line + "\n").last_error) << line;
 }
 
-TEST(EndedElsewhere, LeavesAnEventOfThePortFirst) {
-  const std::string port = "gpu-1:9:9 [0] x.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error\n";
-  EXPECT_THAT(verify_lines(kNetwork + "Killed\n" + port + kNoAnswer).sentence, StartsWith("LinkDown: "));
-}
-
-TEST(EndedElsewhere, IsWhatNcclItselfTellsOfCuda) {
+TEST(EndedElsewhere, IsWhatNcclItselfTellsOfCudaAndNotOfAPort) {
   const std::string failed = "gpu-1:9:9 [0] x.cc:1 NCCL WARN Cuda failure 2 'out of memory'\n";
   const LogVerification verification = verify_lines(kNetwork + failed + kClosed);
   EXPECT_THAT(verification.sentence, StartsWith("EndedElsewhere: "));
@@ -91,6 +80,8 @@ TEST(EndedElsewhere, IsWhatNcclItselfTellsOfCuda) {
   EXPECT_THAT(verify_lines(kNetwork + "gpu-1:9:9 [0] x.cc:1 NCCL WARN never seen\n").sentence,
               StartsWith("UnknownWarning: "))
       << "another one is quoted without a cause";
+  const std::string port = "gpu-1:9:9 [0] x.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error\n";
+  EXPECT_THAT(verify_lines(kNetwork + "Killed\n" + port + kNoAnswer).sentence, StartsWith("LinkDown: "));
 }
 
 }  // namespace

@@ -2,31 +2,19 @@
 // Lines of UCX and NVSHMEM, as their sources print them (engine_log.h names the files).
 #include "nccl_env/core/nccl_log/engine_log.h"
 
-#include <gmock/gmock.h>
-
-#include <sstream>
-
-#include "nccl_env/core/nccl_log/log_verify.h"
+#include "core/nccl_log/verify_lines.h"
 
 namespace nccl_env::engine_log_test {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
+using namespace nccl_env::tests;
 
 std::string ucx(const std::string& level, const std::string& message) {
   return "[1764150000.101203] [gpu-1:984  :0]         parser.c:2314 UCX  " + level + " " + message + "\n";
 }
 
-NcclLog read(const std::string& text) {
-  NcclLogReader reader;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) reader.read_line(line);
-  return reader.log();
-}
-
 VerifiedValue verdict(const std::string& text, const std::string& name, const std::string& value) {
-  return verify_log(read(text), {{.name = name, .value = value, .source = Source::Node, .container = "c"}})
+  return verify_lines(text, {{.name = name, .value = value, .source = Source::Node, .container = "c"}})
       .values.at(0);
 }
 
@@ -46,9 +34,9 @@ TEST(UcxLog, GivesAVerdictOnTheValuesOfThePod) {
 }
 
 TEST(UcxLog, OfAnErrorNamesThePort) {
-  const NcclLog log =
-      read(ucx("ERROR", "Transport retry count exceeded on mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)") +
-           ucx("ERROR", "RC QP 0x2a1 wqe[7]: SEND --e [inl len 26]") + ucx("ERROR", "never seen"));
+  const NcclLog log = read_lines(
+      ucx("ERROR", "Transport retry count exceeded on mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)") +
+      ucx("ERROR", "RC QP 0x2a1 wqe[7]: SEND --e [inl len 26]") + ucx("ERROR", "never seen"));
   ASSERT_THAT(log.failures, SizeIs(1)) << "an error that is not of its devices is not judged";
   EXPECT_EQ(log.failures[0].code, Code::NoAnswer);
   EXPECT_EQ(log.failures[0].device, "mlx5_0");
@@ -61,8 +49,8 @@ TEST(NvshmemLog, NamesDevicesByTheirNumbers) {
       "num_ports=1\nx/ibrc.cpp 1633 Enumerated IB devices in the system - device id=1 (of 2), name=mlx5_1, "
       "num_ports=1\nx/ibrc.cpp 1731 Ordered list of devices for assignment - idx=0 (of 1), device id=1, "
       "port_num=1\n";
-  EXPECT_TRUE(read(listed).nvshmem.devices.contains("mlx5_1:1"));
-  EXPECT_THAT(read(listed).nvshmem.devices, SizeIs(1));
+  EXPECT_TRUE(read_lines(listed).nvshmem.devices.contains("mlx5_1:1"));
+  EXPECT_THAT(read_lines(listed).nvshmem.devices, SizeIs(1));
   EXPECT_EQ(verdict(listed, "NVSHMEM_HCA_LIST", "mlx5_1:1").verdict, LogVerdict::Used);
   EXPECT_EQ(verdict(listed, "NVSHMEM_HCA_LIST", "mlx5_0:1").verdict, LogVerdict::Contradicted);
   const std::string absent = "WARN: cound not find user specified HCA name: mlx5_9 port: 1, skipping\n";
@@ -72,7 +60,7 @@ TEST(NvshmemLog, NamesDevicesByTheirNumbers) {
 
 TEST(EngineLog, OfOtherProgramsIsNone) {
   for (const std::string line : {" UCX  something", "the device id=0 is name=x", "WARN: user", "UCX  WARN x"})
-    EXPECT_FALSE(read(line + "\n").speaks()) << line;
+    EXPECT_FALSE(read_lines(line + "\n").speaks()) << line;
 }
 
 TEST(EngineLog, IsBounded) {
@@ -83,7 +71,7 @@ TEST(EngineLog, IsBounded) {
             "Enumerated IB devices in the system - device id=" + std::to_string(i) + " (of 9), name=" + name +
             "\n";
   }
-  const NcclLog log = read(text);
+  const NcclLog log = read_lines(text);
   EXPECT_EQ(log.ucx.devices.size(), 256u);
   EXPECT_EQ(log.nvshmem.names.size(), 256u);
 }

@@ -4,8 +4,6 @@
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/nccl_log/log_print.h"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -13,37 +11,21 @@
 #include <set>
 #include <sstream>
 
+#include "core/nccl_log/verify_lines.h"
 #include "support/golden.h"
 #include "support/places.h"
 
 namespace nccl_env::log_verify_test {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
-
-NcclLog read(std::istream& lines) {
-  NcclLogReader reader;
-  for (std::string line; std::getline(lines, line);) reader.read_line(line);
-  return reader.log();
-}
-
-NcclLog read(const std::string& text) {
-  std::istringstream lines(text);
-  return read(lines);
-}
-
-LogVerification verify(const std::string& text, const std::vector<Value>& given = {}) {
-  return verify_log(read(text), given);
-}
+using namespace nccl_env::tests;
 
 std::string first_code(const std::string& text) {
-  const LogVerification verification = verify(text);
+  const LogVerification verification = verify_lines(text);
   return verification.findings.empty() ? "" : std::string(to_string(verification.findings.front().code));
 }
 
-const std::string kFolder = tests::in_source("/tests/data/logs/");
+const std::string kFolder = in_source("/tests/data/logs/");
 
 struct Case {
   std::string log;
@@ -83,7 +65,7 @@ class PostedLog : public ::testing::TestWithParam<Case> {};
 
 TEST_P(PostedLog, IsDiagnosedInItsFirstThreeLines) {
   std::ifstream file(kFolder + GetParam().log);
-  const NcclLog log = read(file);
+  const NcclLog log = read_lines(file);
   EXPECT_EQ(log.speaks(), !GetParam().nothing);
   const LogVerification verification = verify_log(log, {});
   EXPECT_EQ(is_good(verification.findings), GetParam().good) << verification.sentence;
@@ -123,7 +105,7 @@ TEST_P(PostedLog, IsReadAlikeHoweverItIsWrapped) {
   for (const Wrap wrap : kWraps) {
     std::string text;
     for (const std::string& line : lines) text += wrap(line) + "\n";
-    const LogVerification verification = verify(text);
+    const LogVerification verification = verify_lines(text);
     EXPECT_EQ(is_good(verification.findings), GetParam().good) << wrap("");
     told.insert(first_code(text));
   }
@@ -154,7 +136,7 @@ TEST(Cause, ComesBeforeWhatFollowsWhereverItStands) {
   EXPECT_EQ(first_code(closed + gave_up), "PeerClosed") << "nothing else is known";
   EXPECT_EQ(first_code(closed + gave_up + shm), "SharedMemory");
   EXPECT_EQ(first_code(shm + closed + gave_up), "SharedMemory");
-  EXPECT_THAT(verify(closed + shm).sentence, HasSubstr("It may have led to PeerClosed in line 1."));
+  EXPECT_THAT(verify_lines(closed + shm).sentence, HasSubstr("It may have led to PeerClosed in line 1."));
   const std::string unknown = kWarn + "never seen\n";
   EXPECT_EQ(first_code(closed + unknown + gave_up), "UnknownWarning");
   EXPECT_EQ(first_code(unknown + closed + shm), "SharedMemory");
@@ -168,19 +150,20 @@ TEST(LinkDown, OfAJobThatEndedCountsUntilThePortComesBack) {
   const std::string down = port("port error"), up = port("port active");
   EXPECT_EQ(first_code(down + end), "LinkDown");
   EXPECT_EQ(first_code(down + up + down + end), "LinkDown");
-  EXPECT_TRUE(is_good(verify(down + up + down + up + end).findings));
-  EXPECT_THAT(verify(down + up + end).sentence, Not(HasSubstr("Nothing to do")));
+  EXPECT_TRUE(is_good(verify_lines(down + up + down + up + end).findings));
+  EXPECT_THAT(verify_lines(down + up + end).sentence, Not(HasSubstr("Nothing to do")));
 }
 
 TEST(HarmlessWarning, IsAFailureOnceATraceOfItsThreadFollows) {
   const std::string harmless = kWarn + "NCCL_NET_MERGE_POLICY: unknown value 'x', defaulting to ALL\n";
   const std::string network = kInfo + "Using network IB\n";
-  EXPECT_TRUE(is_good(verify(harmless + network).findings));
-  EXPECT_TRUE(is_good(verify(harmless + "n:1:2 [0] NCCL INFO topo.cc:9 -> 3\n" + network).findings))
+  EXPECT_TRUE(is_good(verify_lines(harmless + network).findings));
+  EXPECT_TRUE(is_good(verify_lines(harmless + "n:1:2 [0] NCCL INFO topo.cc:9 -> 3\n" + network).findings))
       << "another thread's";
-  EXPECT_TRUE(is_good(verify(harmless + network + kInfo + "topo.cc:9 -> 3\n").findings)) << "not behind it";
+  EXPECT_TRUE(is_good(verify_lines(harmless + network + kInfo + "topo.cc:9 -> 3\n").findings))
+      << "not behind it";
   EXPECT_EQ(first_code(harmless + kInfo + "topo.cc:9 -> 3\n"), "UnknownWarning");
-  EXPECT_THAT(verify(harmless + network).sentence, Not(HasSubstr("Nothing to do")));
+  EXPECT_THAT(verify_lines(harmless + network).sentence, Not(HasSubstr("Nothing to do")));
 }
 
 TEST(LastError, IsReadOnlyBehindAnErrorOfNccl) {
@@ -190,7 +173,7 @@ TEST(LastError, IsReadOnlyBehindAnErrorOfNccl) {
   EXPECT_EQ(first_code(error + last), "SharedMemory");
   EXPECT_EQ(first_code(error + "Last error:\n\nTraceback\n"), "GaveUp");
   EXPECT_EQ(first_code("some program's\n" + last), "");
-  EXPECT_EQ(read(last).nccl_lines, 0u);
+  EXPECT_EQ(read_lines(last).nccl_lines, 0u);
 }
 
 TEST(UnreachableInterface, CountsUntilRanksHaveMetOverIt) {
@@ -198,7 +181,7 @@ TEST(UnreachableInterface, CountsUntilRanksHaveMetOverIt) {
   const std::string start = kInfo + "comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 - Init START\n";
   const std::string end = kInfo + "comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 - Init COMPLETE\n";
   EXPECT_EQ(first_code(docker + start), "UnreachableInterface");
-  EXPECT_TRUE(is_good(verify(docker + start + end).findings));
+  EXPECT_TRUE(is_good(verify_lines(docker + start + end).findings));
   EXPECT_EQ(first_code(kInfo + "Bootstrap : Using eth0:10.0.0.1<0>\n" + start), "InitNotEnded");
   EXPECT_EQ(first_code(kInfo + "Bootstrap : Using eth0:10.0.0.1<0>\n" + start + end), "");
   EXPECT_EQ(first_code(kInfo + "Bootstrap : Using eth0:fe80::1%eth0<0>\n" + start + end), "");
@@ -207,12 +190,13 @@ TEST(UnreachableInterface, CountsUntilRanksHaveMetOverIt) {
 TEST(PartlyUsed, IsTheListThatThePodWasGivenOrThatNcclReads) {
   const std::string uses = kInfo + "NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
   const std::vector<Value> given{{"NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node}};
-  const LogVerification partly = verify(uses, given);
+  const LogVerification partly = verify_lines(uses, given);
   EXPECT_EQ(partly.values.at(0).verdict, LogVerdict::PartlyUsed);
   ASSERT_THAT(partly.findings, SizeIs(1));
   EXPECT_EQ(partly.findings[0].code, Code::PartlyUsed);
   EXPECT_THAT(partly.sentence, Not(HasSubstr("Nothing to do")));
-  EXPECT_EQ(verify(uses, {{"NCCL_IB_HCA", "=mlx5_1", Source::Node}}).values.at(0).verdict, LogVerdict::Used);
+  EXPECT_EQ(verify_lines(uses, {{"NCCL_IB_HCA", "=mlx5_1", Source::Node}}).values.at(0).verdict,
+            LogVerdict::Used);
   const auto reads = [&](const std::string& list) {
     return first_code(kInfo + "NCCL_IB_HCA set to " + list + "\n" + uses);
   };
@@ -223,15 +207,6 @@ TEST(PartlyUsed, IsTheListThatThePodWasGivenOrThatNcclReads) {
   EXPECT_EQ(reads("=mlx5_1:1"), "");
 }
 
-TEST(OldVersion, IsToldAsANewOneIs) {
-  const auto notes = [](const std::string& version) {
-    return verify("NCCL version " + version + "\n" + kInfo + "Using network IB\n").notes;
-  };
-  EXPECT_THAT(notes("2.5.6+cuda10.0"), SizeIs(1));
-  EXPECT_THAT(notes("2.18.1+cuda12.1"), SizeIs(0));
-  EXPECT_THAT(notes("2.99.1+cuda14.0"), SizeIs(1));
-}
-
 // Nobody but the log knows what an image sets.
 TEST(ImageIndex, IsAnIndexThatThePodsSpecDoesNotSetBesideOurList) {
   const std::string reads = kInfo + "NCCL_IB_GID_INDEX set by environment to 3.\n" + kInfo +
@@ -239,29 +214,29 @@ TEST(ImageIndex, IsAnIndexThatThePodsSpecDoesNotSetBesideOurList) {
                             "NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
   const Value list{.name = "NCCL_IB_HCA", .value = "=mlx5_1", .source = Source::Node, .container = "c"};
   const Value own{.name = "NCCL_IB_GID_INDEX", .value = "3", .state = State::Users, .container = "c"};
-  const LogVerification image = verify(reads, {list});
+  const LogVerification image = verify_lines(reads, {list});
   ASSERT_THAT(image.findings, SizeIs(1));
   EXPECT_EQ(image.findings[0].code, Code::ImageIndex);
   EXPECT_FALSE(is_good(image.findings));
-  tests::expect_golden("an index, and nothing else", render_text(image, read(reads)));
-  EXPECT_THAT(verify(reads, {list, own}).findings, SizeIs(0)) << "the pod's spec sets it";
-  EXPECT_THAT(verify(reads, {list, own}).values, SizeIs(1)) << "users' values are not judged";
-  EXPECT_THAT(verify(reads).findings, SizeIs(0)) << "a pod without our list";
+  expect_golden("an index, and nothing else", render_text(image, read_lines(reads)));
+  EXPECT_THAT(verify_lines(reads, {list, own}).findings, SizeIs(0)) << "the pod's spec sets it";
+  EXPECT_THAT(verify_lines(reads, {list, own}).values, SizeIs(1)) << "users' values are not judged";
+  EXPECT_THAT(verify_lines(reads).findings, SizeIs(0)) << "a pod without our list";
   const std::string used = reads + kInfo + "NET/IB: Dev 0 Port 1 qpn 12 mtu 5 GID 3 (0/1)\n";
-  const LogVerification proven = verify(used, {list});
+  const LogVerification proven = verify_lines(used, {list});
   EXPECT_TRUE(is_good(proven.findings)) << "it works on this node";
   EXPECT_EQ(proven.findings.at(0).code, Code::ImageIndex);
-  tests::expect_golden("queue pairs have it", render_text(proven, read(used)));
+  expect_golden("queue pairs have it", render_text(proven, read_lines(used)));
   const std::string failed =
       used + kWarn +
       "Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_1:1, curr state INIT, next "
       "state "
       "RTR, local GID index 3, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.0.2\n";
-  EXPECT_FALSE(is_good(verify(failed, {list}).findings));
+  EXPECT_FALSE(is_good(verify_lines(failed, {list}).findings));
   const std::string searched = kInfo + "NCCL_IB_GID_INDEX set by environment to -1.\n" + kInfo +
                                "NCCL_SOCKET_IFNAME set by environment to eth0\n";
-  EXPECT_TRUE(is_good(verify(searched, {list}).findings)) << "-1 is a search";
-  tests::expect_golden("further variables", render_text(verify(searched, {list}), read(searched)));
+  EXPECT_TRUE(is_good(verify_lines(searched, {list}).findings)) << "-1 is a search";
+  expect_golden("further variables", render_text(verify_lines(searched, {list}), read_lines(searched)));
 }
 
 std::string event(const std::string& device, const std::string& process = "n:1:1") {
@@ -275,23 +250,20 @@ std::string completion(const std::string& device, const std::string& process = "
 }
 
 TEST(PortsEvent, IsTheCauseOfTheErrorOfItsDevice) {
-  const auto sentence = [](const std::string& text) { return verify(text).sentence; };
-  tests::expect_golden("the same device", sentence(event("mlx5_3") + completion("mlx5_3")));
-  tests::expect_golden("of two the one of the error",
-                       sentence(event("mlx5_1") + event("mlx5_3") + completion("mlx5_3")));
-  tests::expect_golden("another device", sentence(event("mlx5_1") + completion("mlx5_3")));
-  tests::expect_golden("a device that is not named", sentence(event("mlx5_1") + completion("")));
+  const auto sentence = [](const std::string& text) { return verify_lines(text).sentence; };
+  expect_golden("the same device", sentence(event("mlx5_3") + completion("mlx5_3")));
+  expect_golden("of two the one of the error",
+                sentence(event("mlx5_1") + event("mlx5_3") + completion("mlx5_3")));
+  expect_golden("another device", sentence(event("mlx5_1") + completion("mlx5_3")));
+  expect_golden("a device that is not named", sentence(event("mlx5_1") + completion("")));
   EXPECT_THAT(sentence(completion("mlx5_3") + event("mlx5_3")), HasSubstr("It may have led to NoAnswer"))
       << "it came later";
   EXPECT_THAT(sentence(event("mlx5_3", "n:2:2") + completion("")), HasSubstr("It may have led to NoAnswer"))
       << "another process, of which nothing is known";
-}
-
-TEST(PortsEvent, IsFoundAtThePeerOfTheError) {
   const std::string other = "m:7:7 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.2<0>\n";
-  const std::string peers = verify(other + event("mlx5_5", "m:7:7") + completion("mlx5_3")).sentence;
-  tests::expect_golden("by its address", peers);
-  EXPECT_THAT(verify(event("mlx5_5", "node-b:7:7") + completion("", "n:1:1", "node-b")).sentence,
+  expect_golden("the peer of the error, by its address",
+                sentence(other + event("mlx5_5", "m:7:7") + completion("mlx5_3")));
+  EXPECT_THAT(sentence(event("mlx5_5", "node-b:7:7") + completion("", "n:1:1", "node-b")),
               HasSubstr("whose peer node-b<4711> had it"));
 }
 

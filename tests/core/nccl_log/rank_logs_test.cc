@@ -3,25 +3,18 @@
 #include "nccl_env/core/nccl_log/rank_logs.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 
-#include <gmock/gmock.h>
-
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "core/nccl_log/verify_lines.h"
 #include "support/golden.h"
 
 namespace nccl_env::rank_logs_test {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
+using namespace nccl_env::tests;
 
 RankLog rank_of(const std::string& name, const std::string& text) {
-  NcclLogReader reader;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) reader.read_line(line);
-  return {name, {}, reader.log(), verify_log(reader.log(), {})};
+  return {name, {}, read_lines(text), verify_lines(text)};
 }
 
 std::string line(const std::string& name, const std::string& text) {
@@ -52,7 +45,7 @@ TEST(RankLogs, ThatAgreeAreGood) {
                                                      " nranks 3 cudaDev 0 busId 1 - Init COMPLETE")));
   const RanksVerification verification = verify_ranks(ranks);
   EXPECT_THAT(verification.findings, IsEmpty());
-  tests::expect_golden(render_text(verification, ranks));
+  expect_golden(render_text(verification, ranks));
 }
 
 TEST(RankLogs, TheCauseStandsBeforeItsConsequencesInWhateverOrder) {
@@ -68,7 +61,7 @@ TEST(RankLogs, TheCauseStandsBeforeItsConsequencesInWhateverOrder) {
   EXPECT_FALSE(is_good(verification.findings));
   EXPECT_EQ(first_of(ranks), "r2");
   EXPECT_TRUE(verification.sentence.starts_with("r2: SharedMemory: ")) << verification.sentence;
-  tests::expect_golden(render_text(verification, ranks));
+  expect_golden(render_text(verification, ranks));
   std::swap(ranks[0], ranks[2]);
   EXPECT_EQ(first_of(ranks), "r2");
 }
@@ -92,7 +85,7 @@ TEST(RankLogs, APortsEventIsTheCauseOfErrorsThatNameItsRankAsPeer) {
                              rank_of("r1", at("r1", 2) + down("r1", "09:59:00")),
                              rank_of("r2", at("r2", 3) + down("r2", "10:00:00"))};
   EXPECT_EQ(first_of(ranks), "r2");
-  tests::expect_golden(render_text(verify_ranks(ranks), ranks));
+  expect_golden(render_text(verify_ranks(ranks), ranks));
   ranks[2] = rank_of("r2", at("r2", 3) + down("r2", "10:00:20"));
   EXPECT_EQ(first_of(ranks), "r1") << "r2's came after the error";
   ranks[0] = rank_of("r0", at("r0", 1) + warn("r0", "00:00:10", error.substr(error.find("Got"))));
@@ -116,14 +109,14 @@ TEST(RankLogs, AnErrorThatEndsARankIsTheCauseOfTheErrorsThatNameIt) {
                          const std::string& between = {}) {
     return verify_ranks({rank("r0", 1, of_first), rank("r1", 2, between), rank("r2", 3, of_last)}).sentence;
   };
-  const auto ended = testing::StartsWith("EndedElsewhere, r2: line 5: ");
+  const auto ended = StartsWith("EndedElsewhere, r2: line 5: ");
   EXPECT_THAT(first(error, "Segmentation fault (core dumped)\n"), ended);
   EXPECT_THAT(first(error, "[rank2]: ValueError: loss is NaN\n"), ended);
   EXPECT_THAT(first(error, "RuntimeError: CUDA error: out of memory\n"),
               HasSubstr("It led to the errors of r0."));
   const std::string closed = ":1:1 [0] x.cc:1 NCCL WARN Connection closed by remote peer far<1>\n";
   EXPECT_THAT(first("r0" + closed, "Killed\n"), ended) << "no error names a rank that is here";
-  const auto refused = testing::StartsWith("r0: NoAnswer: ");
+  const auto refused = StartsWith("r0: NoAnswer: ");
   EXPECT_THAT(first(error, "", "Killed\n"), refused) << "the error names another rank";
   EXPECT_THAT(first(error, "2026-11-27T14:02:11Z Killed\n"), ended);
   EXPECT_THAT(first("2026-11-27T14:01:00Z " + error, "2026-11-27T14:02:11Z Killed\n"), refused)
@@ -133,18 +126,7 @@ TEST(RankLogs, AnErrorThatEndsARankIsTheCauseOfTheErrorsThatNameIt) {
   EXPECT_THAT(first(error, "ValueError: bad sample, skipped\n" + went_on), refused);
   EXPECT_THAT(first(error, "r2" + closed + "Segmentation fault\n"), refused) << "it lost another before";
   const std::string port = "r1:1:1 [0] x.cc:1 NCCL WARN NET/IB : mlx5_1:1 Got async event : port error\n";
-  EXPECT_THAT(first(error, "Killed\n", port), testing::StartsWith("r1: LinkDown: "))
-      << "a port's event is ours";
-}
-
-TEST(RankLogs, AVersionWithoutItsBuildIsTheSame) {
-  std::vector<RankLog> ranks = three();
-  ranks[1] =
-      rank_of("r1", "RuntimeError: NCCL error in: a.cpp:1, unhandled system error, NCCL version 2.27.3\n");
-  for (const Finding& finding : verify_ranks(ranks).findings)
-    EXPECT_NE(finding.code, Code::NcclVersionsDiffer) << finding.sentence;
-  ranks[1] = rank_of("r1", "NCCL version 2.26.2+cuda12.8\n");
-  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("NcclVersionsDiffer"));
+  EXPECT_THAT(first(error, "Killed\n", port), StartsWith("r1: LinkDown: ")) << "a port's event is ours";
 }
 
 TEST(RankLogs, WithValuesThatHaveToBeEqualDoNotAgree) {
@@ -174,7 +156,7 @@ TEST(RankLogs, ARankWithFewerHcasIsTold) {
   EXPECT_EQ(verification.findings[0].code, Code::MissingRail);
   EXPECT_EQ(verification.findings[0].subject.parts, std::vector<std::string>{"r1"});
   EXPECT_EQ(first_of(ranks), "r1");
-  tests::expect_golden(verification.sentence);
+  expect_golden(verification.sentence);
   ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/RoCE [1]mlx5_9:1/RoCE"));
   EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::OddNode);
   EXPECT_TRUE(is_good(verify_ranks(ranks).findings)) << "as many of another machine's names";
@@ -195,6 +177,13 @@ TEST(RankLogs, AnotherVersionIsToldAndAnotherIndexIsOnlyShown) {
   ranks[0] = rank_of("r0", old);
   EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::NcclVersionsDiffer);
   EXPECT_EQ(first_of(ranks), "r0");
+  ranks = three();
+  ranks[1] =
+      rank_of("r1", "RuntimeError: NCCL error in: a.cpp:1, unhandled system error, NCCL version 2.27.3\n");
+  for (const Finding& finding : verify_ranks(ranks).findings)
+    EXPECT_NE(finding.code, Code::NcclVersionsDiffer) << "without its build: " << finding.sentence;
+  ranks[1] = rank_of("r1", "NCCL version 2.26.2+cuda12.8\n");
+  EXPECT_THAT(verify_ranks(ranks).sentence, HasSubstr("NcclVersionsDiffer"));
 }
 
 TEST(RankLogs, WhoseBootstrapsAreOfUnlikeNetworksDoNotAgree) {
@@ -225,38 +214,32 @@ TEST(RankLogs, AFileWithoutALineIsNoRankThatAgrees) {
   const RanksVerification verification = verify_ranks(ranks);
   EXPECT_FALSE(is_good(verification.findings));
   EXPECT_THAT(verification.sentence, HasSubstr("b.log: no line of NCCL's"));
+  const std::string waits = line("r0", "comm 0x1 rank 0 nranks 3 cudaDev 0 busId 1 - Init START");
+  for (const bool by_hand : {false, true}) {
+    ranks[0] = rank_of("r0", healthy("r0") + waits);
+    ranks[1].by_hand = by_hand;
+    const bool told =
+        render_text(verify_ranks(ranks), ranks).find("b.log: no line of NCCL's, though others wait") !=
+        std::string::npos;
+    EXPECT_EQ(told, by_hand);
+  }
 }
 
-TEST(RankLogs, AFileWithoutALineIsToldWhereOthersWait) {
-  const std::string start = "comm 0x1 rank 0 nranks 3 cudaDev 0 busId 1 - Init START";
-  std::vector<RankLog> ranks{rank_of("r0", healthy("r0") + line("r0", start)), rank_of("r2", "loading\n")};
-  EXPECT_THAT(render_text(verify_ranks(ranks), ranks), Not(HasSubstr("r2: no line of NCCL's")))
-      << "a launcher's, say";
-  ranks[1].by_hand = true;
-  EXPECT_THAT(render_text(verify_ranks(ranks), ranks),
-              HasSubstr("r2: no line of NCCL's, though others wait"));
-}
-
-TEST(RankLogs, OnInfiniBandBesideRoceCannotConnect) {
+TEST(RankLogs, OnAnotherLinkOrNetworkHaveOneFinding) {
   std::vector<RankLog> ranks = three();
   ranks[1] = rank_of("r1", healthy("r1", "[0]mlx5_0:1/IB [1]mlx5_1:1/IB"));
-  const RanksVerification verification = verify_ranks(ranks);
-  ASSERT_EQ(verification.findings.size(), 1u);
-  EXPECT_FALSE(is_good(verification.findings));
-  EXPECT_TRUE(verification.sentence.starts_with(
-      "MixedLinks, r1: HCAs of InfiniBand instead of RoCE (line 3). NCCL uses HCAs of both kinds"))
-      << verification.sentence;
-}
-
-TEST(RankLogs, OnSocketsBesideAFabricHaveOneFinding) {
-  std::vector<RankLog> ranks = three();
+  const RanksVerification links = verify_ranks(ranks);
+  ASSERT_EQ(links.findings.size(), 1u);
+  EXPECT_FALSE(is_good(links.findings));
+  EXPECT_THAT(links.sentence, StartsWith("MixedLinks, r1: HCAs of InfiniBand instead of RoCE (line 3). "
+                                         "NCCL uses HCAs of both kinds"));
   ranks[1] =
       rank_of("r1", line("r1", "NET/IB : No device found.") + line("r1", "Using network Socket") +
                         line("r1", "comm 0x1 rank 1 nRanks 16 nNodes 2 localRanks 8 localRank 1 MNNVL 0"));
   ASSERT_EQ(ranks[1].verification.findings.front().code, Code::FellBack);
-  const RanksVerification verification = verify_ranks(ranks);
-  ASSERT_EQ(verification.findings.size(), 1u);
-  EXPECT_TRUE(verification.sentence.starts_with("MixedNetworks, r1: network Socket instead of IB"));
+  const RanksVerification networks = verify_ranks(ranks);
+  ASSERT_EQ(networks.findings.size(), 1u);
+  EXPECT_THAT(networks.sentence, StartsWith("MixedNetworks, r1: network Socket instead of IB"));
 }
 
 TEST(RankLogs, ThatDifferAreNamedWhereAFailureTellsNoCause) {
