@@ -5,10 +5,7 @@
 namespace nccl_env::ibv_devinfo_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using namespace nccl_env::tests;
 
 struct Shown {
   std::string transport = "InfiniBand (0)";
@@ -52,39 +49,42 @@ TEST(IbvDevinfo, ReadsThePort) {
   EXPECT_EQ(port.rate_gbps, std::nullopt);
 }
 
-TEST(IbvDevinfo, AGuidOfZerosIsNotKnown) {
-  EXPECT_EQ(port_of(block(with(&Shown::guid, "0000:0000:0000:0000"))).sys_image_guid, std::nullopt);
+Port port_with(std::string Shown::*field, std::string value) {
+  return port_of(block(with(field, std::move(value))));
 }
 
-TEST(IbvDevinfo, LinkLayerTellsRoceFromInfiniband) {
-  EXPECT_EQ(port_of(block(with(&Shown::link_layer, "InfiniBand"))).transport, Transport::InfiniBand);
-  EXPECT_EQ(port_of(block(with(&Shown::transport, "iWARP (1)"))).transport, Transport::iWARP);
-  EXPECT_EQ(port_of(block(with(&Shown::transport, "eRDMA"))).transport, Transport::eRDMA);
-  Shown efa;
-  efa.transport = "unspecified (4)";
+TEST(IbvDevinfo, ReadsStateTransportAndGuid) {
+  EXPECT_EQ(port_with(&Shown::guid, "0000:0000:0000:0000").sys_image_guid, std::nullopt) << "not known";
+  EXPECT_EQ(port_with(&Shown::state, "PORT_DOWN (1)").state, PortState::Down);
+  EXPECT_EQ(port_with(&Shown::state, "PORT_INIT (2)").state, PortState::Init);
+  EXPECT_EQ(port_with(&Shown::state, "PORT_ARMED (3)").state, PortState::Armed);
+  EXPECT_EQ(port_with(&Shown::state, "PORT_ACTIVE").state, PortState::Active);
+  EXPECT_EQ(port_with(&Shown::link_layer, "InfiniBand").transport, Transport::InfiniBand);
+  EXPECT_EQ(port_with(&Shown::transport, "iWARP (1)").transport, Transport::iWARP);
+  EXPECT_EQ(port_with(&Shown::transport, "eRDMA").transport, Transport::eRDMA);
+  Shown efa = with(&Shown::transport, "unspecified (4)");
   efa.link_layer = "Unspecified";
   EXPECT_EQ(port_of(block(efa)).transport, std::nullopt);
   EXPECT_EQ(port_of(block(efa)).link_layer, LinkLayer::Unspecified);
 }
 
-TEST(IbvDevinfo, ReadsEveryState) {
-  EXPECT_EQ(port_of(block(with(&Shown::state, "PORT_DOWN (1)"))).state, PortState::Down);
-  EXPECT_EQ(port_of(block(with(&Shown::state, "PORT_INIT (2)"))).state, PortState::Init);
-  EXPECT_EQ(port_of(block(with(&Shown::state, "PORT_ARMED (3)"))).state, PortState::Armed);
-  EXPECT_EQ(port_of(block(with(&Shown::state, "PORT_ACTIVE"))).state, PortState::Active);
-}
-
 TEST(IbvDevinfo, RefusesOtherValuesWithTheirLine) {
-  EXPECT_THAT(problems_of(import_text(block(with(&Shown::state, "PORT_NOP (0)")))),
-              ElementsAre(HasSubstr("a.txt:8: expected PORT_DOWN")));
-  EXPECT_THAT(problems_of(import_text(block(with(&Shown::state, "PORT_ACTIVE (1)")))),
-              ElementsAre(HasSubstr("a.txt:8: ")));
-  EXPECT_THAT(problems_of(import_text(block(with(&Shown::link_layer, "Token Ring")))),
-              ElementsAre("a.txt:11: expected Ethernet, InfiniBand or Unspecified, not \"Token Ring\""));
-  EXPECT_THAT(problems_of(import_text(block(with(&Shown::transport, "SCSI (7)")))),
-              ElementsAre(HasSubstr("a.txt:2: expected transport")));
-  EXPECT_THAT(problems_of(import_text(block(with(&Shown::guid, "b83f:d203:xxxx:xxxx")))),
-              ElementsAre(HasSubstr("a.txt:4: expected a GUID")));
+  const auto refused = [](std::string Shown::*field, std::string value, const std::string& problem) {
+    EXPECT_THAT(problems_in(block(with(field, std::move(value)))), ElementsAre(HasSubstr(problem)));
+  };
+  refused(&Shown::state, "PORT_NOP (0)", "a.txt:8: expected PORT_DOWN");
+  refused(&Shown::state, "PORT_ACTIVE (1)", "a.txt:8: ");
+  refused(&Shown::link_layer, "Token Ring",
+          "a.txt:11: expected Ethernet, InfiniBand or Unspecified, not \"Token Ring\"");
+  refused(&Shown::transport, "SCSI (7)", "a.txt:2: expected transport");
+  refused(&Shown::guid, "b83f:d203:xxxx:xxxx", "a.txt:4: expected a GUID");
+  refused(&Shown::more, kVerbose.substr(0, kVerbose.find("\t\t\tactive_width")),
+          "ends here without the last lines of its port");
+  Shown roce_row = with(&Shown::more, kVerbose + "GID[  0]: fe80::1, RoCE v2\n");
+  roce_row.link_layer = "InfiniBand";
+  EXPECT_THAT(problems_in(block(roce_row)),
+              ElementsAre("a.txt:16: the block says something else above: \"GID[  0]: fe80::1, RoCE v2\""));
+  EXPECT_THAT(problems_in(block({}).substr(block({}).find("\t\tport:"))), Not(IsEmpty())) << "without a head";
 }
 
 TEST(IbvDevinfo, ABlockCutAnywhereIsRefused) {
@@ -96,17 +96,13 @@ TEST(IbvDevinfo, ABlockCutAnywhereIsRefused) {
     EXPECT_THAT(problems_of(outcome), ElementsAre(HasSubstr("ends here without")));
   }
   EXPECT_THAT(accepted, IsEmpty());
-  EXPECT_THAT(problems_of(import_text(whole.substr(0, whole.find("\t\t\tlink_layer")) + whole)),
+  EXPECT_THAT(problems_in(whole.substr(0, whole.find("\t\t\tlink_layer")) + whole),
               ElementsAre("a.txt:10: the block of \"mlx5_1\" ends here without the link layer of port 1"));
-}
-
-TEST(IbvDevinfo, ABlockWithoutItsHeadIsRefused) {
-  EXPECT_THAT(import_text(block({}).substr(block({}).find("\t\tport:"))).findings, Not(IsEmpty()));
 }
 
 TEST(IbvDevinfo, ThePortCountMustBeShown) {
   EXPECT_THAT(
-      problems_of(import_text(block(with(&Shown::ports, "2")))),
+      problems_in(block(with(&Shown::ports, "2"))),
       ElementsAre("a.txt:11: the block of \"mlx5_1\" ends here with 1 of the 2 ports that line 6 announces"));
   const std::string second = "\t\tport:\t2\n\t\t\tstate:\tPORT_DOWN (1)\n\t\t\tlink_layer:\tInfiniBand\n";
   Shown two = with(&Shown::ports, "2");
@@ -118,21 +114,14 @@ TEST(IbvDevinfo, ThePortCountMustBeShown) {
 }
 
 TEST(IbvDevinfo, RateIsWidthTimesLaneSpeed) {
-  const Port port = port_of(block(with(&Shown::more, kVerbose)));
+  const Port port = port_with(&Shown::more, kVerbose);
   EXPECT_EQ(port.rate_gbps, 100);
   EXPECT_EQ(port.gid_table_length, 256);
   EXPECT_EQ(port.gids, std::nullopt) << "what the listing ends with may have been cut off";
-  EXPECT_EQ(port_of(block(with(
-                        &Shown::more,
-                        "\t\t\tactive_width:\tinvalid widthX (0)\n\t\t\tactive_speed:\tinvalid speed (0)\n")))
+  EXPECT_EQ(port_with(&Shown::more,
+                      "\t\t\tactive_width:\tinvalid widthX (0)\n\t\t\tactive_speed:\tinvalid speed (0)\n")
                 .rate_gbps,
             std::nullopt);
-}
-
-TEST(IbvDevinfo, AVerboseBlockCutBeforeItsSpeedIsRefused) {
-  EXPECT_THAT(problems_of(import_text(
-                  block(with(&Shown::more, kVerbose.substr(0, kVerbose.find("\t\t\tactive_width")))))),
-              ElementsAre(HasSubstr("ends here without the last lines of its port")));
 }
 
 TEST(IbvDevinfo, ReadsRowsWithAndWithoutTypes) {
@@ -140,10 +129,10 @@ TEST(IbvDevinfo, ReadsRowsWithAndWithoutTypes) {
       "\t\t\tGID[  0]:\t\tfe80::1, RoCE v1\n\t\t\tGID[  3]:\t\t::ffff:10.0.0.1, RoCE "
       "v2\n\t\t\tGID[255]:\t\tfd02::9, RoCE v2\n";
   EXPECT_THAT(
-      rows_of(port_of(block(with(&Shown::more, kVerbose + rows)))),
+      rows_of(port_with(&Shown::more, kVerbose + rows)),
       ElementsAre("0 fe80::1 RoCEv1 - -", "3 10.0.0.1 RoCEv2 10.0.0.1 -", "255 fd02::9 RoCEv2 fd02::9 -"));
   const std::string plain = "\t\t\tGID[  0]:\t\tfe80:0000:0000:0000:b83f:d203:00b4:f5a2\n";
-  EXPECT_THAT(rows_of(port_of(block(with(&Shown::more, kVerbose + plain)))),
+  EXPECT_THAT(rows_of(port_with(&Shown::more, kVerbose + plain)),
               ElementsAre("0 fe80::b83f:d203:b4:f5a2 - - -"));
   Shown infiniband = with(&Shown::more, kVerbose + plain);
   infiniband.link_layer = "InfiniBand";
@@ -170,13 +159,6 @@ TEST(IbvDevinfo, ABadRowIsRefused) {
         block(with(&Shown::more, kVerbose + "GID[  3]: ::ffff:10.0.0.1, RoCE v2\n" + row + "\n")));
     EXPECT_THAT(problems_of(outcome), ElementsAre(HasSubstr("a.txt:17: expected GID[INDEX]"))) << row;
   }
-}
-
-TEST(IbvDevinfo, ARoceRowOnAnInfinibandPortIsAContradiction) {
-  Shown shown = with(&Shown::more, kVerbose + "GID[  0]: fe80::1, RoCE v2\n");
-  shown.link_layer = "InfiniBand";
-  EXPECT_THAT(problems_of(import_text(block(shown))),
-              ElementsAre("a.txt:16: the block says something else above: \"GID[  0]: fe80::1, RoCE v2\""));
 }
 
 }  // namespace

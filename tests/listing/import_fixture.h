@@ -11,6 +11,7 @@
 
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/listing/import.h"
+#include "support/matchers.h"
 
 namespace nccl_env {
 
@@ -22,6 +23,10 @@ inline std::vector<std::string> problems_of(const ImportOutcome& outcome) {
   std::vector<std::string> problems;
   for (const auto& problem : outcome.findings) problems.push_back(line_of(problem));
   return problems;
+}
+
+inline std::vector<std::string> problems_in(std::string text) {
+  return problems_of(import_text(std::move(text)));
 }
 
 // The table of a text that must be accepted; an empty one where it isn't.

@@ -5,11 +5,7 @@
 namespace nccl_env::import_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
+using namespace nccl_env::tests;
 
 const std::string kGids =
     "DEV PORT INDEX GID IPv4 VER DEV\nmlx5_1 1 1 fe80::1 v1 eth1\nmlx5_1 1 3 ::ffff:10.0.0.1 10.0.0.1 v2 "
@@ -23,16 +19,16 @@ const std::string kDevinfo =
 TEST(Import, AFileHoldsTheListingOfOneTool) {
   const std::string prompt = "[root@gpu01 ~]# next\nSome words in between: see above.\n\n";
   EXPECT_THAT(
-      problems_of(import_text(kGids + prompt + kDevinfo)),
+      problems_in(kGids + prompt + kDevinfo),
       ElementsAre("a.txt:8: another tool's listing: a file holds that of one. It begins with \"hca_id: "
                   "mlx5_1\""));
-  EXPECT_THAT(problems_of(import_text(kDevinfo + kGids)), SizeIs(1));
+  EXPECT_THAT(problems_in(kDevinfo + kGids), SizeIs(1));
 }
 
 TEST(Import, APortThatStandsTwiceIsAProblem) {
-  EXPECT_THAT(problems_of(import_text(kDevinfo + kDevinfo)),
+  EXPECT_THAT(problems_in(kDevinfo + kDevinfo),
               ElementsAre("a.txt:12: mlx5_1 port 1 stands twice, first in line 5"));
-  EXPECT_THAT(problems_of(import_text(kLink + kLink)),
+  EXPECT_THAT(problems_in(kLink + kLink),
               ElementsAre("a.txt:2: mlx5_1 port 1 stands twice, first in line 1"));
 }
 
@@ -49,8 +45,7 @@ TEST(Import, EveryProblemIsListedAndThereIsNoTable) {
   const auto outcome = import_text("hca_id: /\nhca_id: mlx5_1\n transport: x\n");
   EXPECT_FALSE(outcome.report);
   EXPECT_THAT(problems_of(outcome), ElementsAre(StartsWith("a.txt:1: "), StartsWith("a.txt:3: ")));
-  EXPECT_THAT(problems_of(import_text("just words\n")),
-              ElementsAre("a.txt: expected a listing with at least one port"));
+  EXPECT_THAT(problems_in("just words\n"), ElementsAre("a.txt: expected a listing with at least one port"));
 }
 
 TEST(Import, OptionsMustBeNames) {
@@ -67,20 +62,20 @@ TEST(Import, RowsAreBoundedOverAllPorts) {
   std::string rows;
   for (int i = 0; i < 4096; ++i)
     rows += "mlx5_" + std::to_string(i / 1024) + " 1 " + std::to_string(i % 1024) + " fe80::1 v2 eth1\n";
-  EXPECT_THAT(problems_of(import_text(rows)), IsEmpty());
-  EXPECT_THAT(problems_of(import_text(rows + "mlx5_9 1 0 fe80::1 v2 eth1\n")),
+  EXPECT_THAT(problems_in(rows), IsEmpty());
+  EXPECT_THAT(problems_in(rows + "mlx5_9 1 0 fe80::1 v2 eth1\n"),
               ElementsAre("a.txt:4097: expected at most 4096 rows in all"));
 }
 
 TEST(Import, TextIsBounded) {
-  EXPECT_THAT(problems_of(import_text(kGids + std::string(5U << 20U, '\n'))),
+  EXPECT_THAT(problems_in(kGids + std::string(5U << 20U, '\n')),
               ElementsAre("a.txt: expected at most 4 MiB of text"));
-  EXPECT_THAT(problems_of(import_text(kGids + std::string(5000, 'x') + "\n")),
+  EXPECT_THAT(problems_in(kGids + std::string(5000, 'x') + "\n"),
               ElementsAre("a.txt:5: expected a line of at most 4096 bytes"));
-  EXPECT_THAT(problems_of(import_text(kGids + std::string(1, '\0'))), ElementsAre(HasSubstr("NUL")));
+  EXPECT_THAT(problems_in(kGids + std::string(1, '\0')), ElementsAre(HasSubstr("NUL")));
   std::string ports;
   for (int i = 0; i <= 256; ++i) ports += "link mlx5_" + std::to_string(i) + "/1 state ACTIVE\n";
-  EXPECT_THAT(problems_of(import_text(ports)), ElementsAre("a.txt:257: expected at most 256 ports"));
+  EXPECT_THAT(problems_in(ports), ElementsAre("a.txt:257: expected at most 256 ports"));
 }
 
 // 24 kB took 40 s and 1.2 GB: a repeated port was a problem for every earlier one.
@@ -94,7 +89,7 @@ TEST(Import, APortRepeatedInABlockIsToldOncePerLineAndInAHundredLines) {
 }
 
 TEST(Import, MessagesArePrintable) {
-  EXPECT_THAT(problems_of(import_text("hca_id: \x1b[2J\n")), ElementsAre(HasSubstr("\"?[2J\"")));
+  EXPECT_THAT(problems_in("hca_id: \x1b[2J\n"), ElementsAre(HasSubstr("\"?[2J\"")));
 }
 
 // What follows may be a part of the node's devices.
@@ -106,9 +101,9 @@ TEST(Import, AToolThatCouldNotReadAllIsRefused) {
         "device "
         "/sys/class/infiniband/bnxt_re0"})
     EXPECT_THAT(
-        problems_of(import_text(line + "\n" + kDevinfo)),
+        problems_in(line + "\n" + kDevinfo),
         ElementsAre(StartsWith("a.txt:1: the tool could not read what is there: \"" + line.substr(0, 19))));
-  EXPECT_THAT(problems_of(import_text(kLink + "No devices were found by me\n")), IsEmpty());
+  EXPECT_THAT(problems_in(kLink + "No devices were found by me\n"), IsEmpty());
 }
 
 }  // namespace

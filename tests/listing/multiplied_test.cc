@@ -34,7 +34,7 @@ constexpr bool kSanitized = NCCL_ENV_SANITIZED;
 // Ten times what the largest takes; a debug build, which is some twenty times slower, reads a part of the
 // size instead.
 constexpr rlim_t kSeconds = 20;
-constexpr long kKibibytes = 256L << 10;
+constexpr double kKibibytes = 256 << 10;
 
 // The part [begin, end) of a text, repeated in its place.
 struct Part {
@@ -76,7 +76,7 @@ std::string multiplied(const std::string& text, const Part& part, std::size_t si
 struct Cost {
   bool ended_well = false;
   double seconds = 0;
-  long kibibytes = 0;  // at most, above those of the parent
+  double kibibytes = 0;  // at most, above those of the parent
 };
 
 // `work` returns whether it found what it has to find.
@@ -96,18 +96,10 @@ Cost cost_of(const std::function<bool()>& work) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   };
   return {WIFEXITED(status) && WEXITSTATUS(status) == 0, seconds(used.ru_utime) + seconds(used.ru_stime),
-          used.ru_maxrss - before.ru_maxrss};
+          static_cast<double>(used.ru_maxrss - before.ru_maxrss)};
 }
 
 using CostOfPart = std::pair<Cost, Part>;
-
-bool by_seconds(const CostOfPart& a, const CostOfPart& b) {
-  return a.first.seconds > b.first.seconds;
-}
-
-bool by_kibibytes(const CostOfPart& a, const CostOfPart& b) {
-  return a.first.kibibytes > b.first.kibibytes;
-}
 
 constexpr std::size_t kSome = std::size_t{64} << 10U;
 
@@ -205,8 +197,8 @@ TEST_P(Multiplied, AnyPartCostsTimeInProportionAndBoundedMemory) {
     const Cost cost = read(part, of_lines ? reading.size / 4 : kSome);
     if (of_lines) lines.emplace_back(cost, part);
   }
-  for (const auto order : {&by_seconds, &by_kibibytes}) {  // the largest first
-    std::sort(lines.begin(), lines.end(), order);
+  for (const auto counted : {&Cost::seconds, &Cost::kibibytes}) {
+    std::ranges::sort(lines, std::greater(), [counted](const CostOfPart& one) { return one.first.*counted; });
     for (std::size_t i = 0; i < std::min<std::size_t>(2, lines.size()); ++i)
       read(lines[i].second, reading.size);
   }

@@ -4,9 +4,7 @@
 namespace nccl_env::rdma_link_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using namespace nccl_env::tests;
 
 TEST(RdmaLink, ANetdevMeansEthernet) {
   const Port port =
@@ -27,9 +25,6 @@ TEST(RdmaLink, ALidMeansInfiniband) {
   EXPECT_EQ(port.state, PortState::Down);
   EXPECT_EQ(port.link_layer, LinkLayer::InfiniBand);
   EXPECT_EQ(port.netdev, std::nullopt);
-}
-
-TEST(RdmaLink, ALidMeansInfinibandAlsoBesideANetdev) {
   EXPECT_EQ(port_of("link mlx5_1/1 lid 13 state ACTIVE physical_state LINK_UP netdev ib0\n").link_layer,
             LinkLayer::InfiniBand);
 }
@@ -48,10 +43,9 @@ TEST(RdmaLink, RefusesLinesThatDoNotParse) {
        {"link mlx5_0/1 physical_state LINK_UP netdev eth0", "link mlx5_0/1 state", "link mlx5_0/1 state NOP",
         "link mlx5_0/x state ACTIVE", "link mlx5_0/0 state ACTIVE", "link mlx5_0/1", "link /1 state ACTIVE",
         "link mlx5_0/1 state ACTIVE netdev eth/0", "1/1: mlx5_0/: state ACTIVE"}) {
-    EXPECT_THAT(problems_of(import_text(line + "\n")), ElementsAre(HasSubstr("a.txt:1: expected "))) << line;
+    EXPECT_THAT(problems_in(line + "\n"), ElementsAre(HasSubstr("a.txt:1: expected "))) << line;
   }
-  EXPECT_THAT(problems_of(import_text("link https://example.org/a\nlink mlx5_0/1 state ACTIVE\n")),
-              IsEmpty());
+  EXPECT_THAT(problems_in("link https://example.org/a\nlink mlx5_0/1 state ACTIVE\n"), IsEmpty());
 }
 
 }  // namespace

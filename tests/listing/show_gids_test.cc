@@ -4,10 +4,7 @@
 namespace nccl_env::show_gids_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using namespace nccl_env::tests;
 
 const std::string kHeader =
     "DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV\n---\t----\t-----\t---\t\t\t\t\t------------  "
@@ -32,31 +29,40 @@ TEST(ShowGids, ReadsRowsWithTabsAndWithCollapsedBlanks) {
   EXPECT_EQ(rows_of(blanks), expected);
 }
 
-TEST(ShowGids, TheIpv4ColumnMayBeAbsent) {
-  EXPECT_THAT(rows_of(port_of("mlx5_1 1 3 ::ffff:10.0.0.1 v2 eth1\n")),
-              ElementsAre("3 10.0.0.1 RoCEv2 10.0.0.1 eth1"));
-}
-
-TEST(ShowGids, AGlobalIpv6GidIsTheAddress) {
-  EXPECT_THAT(rows_of(port_of("mlx5_1 1 5 fd02:0000:0000:0001:0000:0000:0000:0009 v2 eth1\n")),
-              ElementsAre("5 fd02:0:0:1::9 RoCEv2 fd02:0:0:1::9 eth1"));
-}
-
-TEST(ShowGids, Version1WithoutNetdevHasNoTypeAndNoLinkLayer) {
-  const auto port = port_of("mlx5_0 1 0 fe80:0000:0000:0000:b83f:d203:00b4:f5a2 v1\n");
-  EXPECT_THAT(rows_of(port), ElementsAre("0 fe80::b83f:d203:b4:f5a2 - - -"));
-  EXPECT_EQ(port.link_layer, std::nullopt);
-  EXPECT_EQ(port.transport, std::nullopt);
-  EXPECT_EQ(port.netdev, std::nullopt);
-}
-
-TEST(ShowGids, RowsOfAVlanKeepTheirNetdevAndThePortHasNone) {
-  const auto port = port_of(
-      "mlx5_1 1 3 ::ffff:10.0.0.1 10.0.0.1 v2 eth1\n"
-      "mlx5_1 1 5 ::ffff:10.1.0.1 10.1.0.1 v2 eth1.100\n");
-  EXPECT_THAT(rows_of(port),
-              ElementsAre("3 10.0.0.1 RoCEv2 10.0.0.1 eth1", "5 10.1.0.1 RoCEv2 10.1.0.1 eth1.100"));
-  EXPECT_EQ(port.netdev, std::nullopt);
+TEST(ShowGids, RowsHaveWhatTheirLinesTell) {
+  struct Lines {
+    std::string text;
+    std::vector<std::string> rows;
+    std::optional<std::string> netdev;
+    std::optional<Transport> transport;
+  };
+  const Lines all[] = {
+      {"mlx5_1 1 3 ::ffff:10.0.0.1 v2 eth1\n", {"3 10.0.0.1 RoCEv2 10.0.0.1 eth1"}, "eth1", Transport::RoCE},
+      {"mlx5_1 1 5 fd02:0000:0000:0001:0000:0000:0000:0009 v2 eth1\n",
+       {"5 fd02:0:0:1::9 RoCEv2 fd02:0:0:1::9 eth1"},
+       "eth1",
+       Transport::RoCE},
+      {"mlx5_0 1 0 fe80:0000:0000:0000:b83f:d203:00b4:f5a2 v1\n",
+       {"0 fe80::b83f:d203:b4:f5a2 - - -"},
+       {},
+       {}},
+      {"mlx5_1 1 0 fe80::1 v1\nmlx5_1 1 1 fe80::1 v2 eth1\n",
+       {"0 fe80::1 RoCEv1 - -", "1 fe80::1 RoCEv2 - eth1"},
+       {},
+       Transport::RoCE},
+      // Of a VLAN.
+      {"mlx5_1 1 3 ::ffff:10.0.0.1 10.0.0.1 v2 eth1\nmlx5_1 1 5 ::ffff:10.1.0.1 10.1.0.1 v2 eth1.100\n",
+       {"3 10.0.0.1 RoCEv2 10.0.0.1 eth1", "5 10.1.0.1 RoCEv2 10.1.0.1 eth1.100"},
+       {},
+       Transport::RoCE}};
+  for (const Lines& lines : all) {
+    SCOPED_TRACE(lines.text);
+    const Port port = port_of(lines.text);
+    EXPECT_EQ(rows_of(port), lines.rows);
+    EXPECT_EQ(port.netdev, lines.netdev);
+    EXPECT_EQ(port.transport, lines.transport);
+    EXPECT_EQ(port.link_layer, lines.transport ? std::optional(LinkLayer::Ethernet) : std::nullopt);
+  }
 }
 
 TEST(ShowGids, PortsOfOneDeviceAreApart) {
@@ -77,16 +83,19 @@ TEST(ShowGids, PromptsBlankLinesAndNotesStandBetweenRows) {
 }
 
 TEST(ShowGids, TheCountMustEqualTheRows) {
-  EXPECT_THAT(problems_of(import_text(kHeader + "mlx5_1 1 0 fe80::1 v2 eth1\nn_gids_found=2\n")),
+  EXPECT_THAT(problems_in(kHeader + "mlx5_1 1 0 fe80::1 v2 eth1\nn_gids_found=2\n"),
               ElementsAre("a.txt:4: expected as many rows as n_gids_found=2 says, but 1 were read"));
-  EXPECT_THAT(problems_of(import_text("mlx5_1 1 0 fe80::1 v2 eth1\nn_gids_found=x\n")),
+  EXPECT_THAT(problems_in("mlx5_1 1 0 fe80::1 v2 eth1\nn_gids_found=x\n"),
               ElementsAre(HasSubstr("a.txt:2: expected n_gids_found=NUMBER")));
-}
-
-TEST(ShowGids, EachSectionHasItsOwnCount) {
-  EXPECT_THAT(problems_of(import_text(kHeader + "mlx5_1 1 0 fe80::1 v2 eth1\nn_gids_found=1\n" + kHeader +
-                                      "mlx5_2 1 0 fe80::2 v2 eth2\nn_gids_found=1\n")),
-              IsEmpty());
+  EXPECT_THAT(problems_in(kHeader + "mlx5_1 1 0 fe80::1 v2 eth1\nn_gids_found=1\n" + kHeader +
+                          "mlx5_2 1 0 fe80::2 v2 eth2\nn_gids_found=1\n"),
+              IsEmpty())
+      << "of each section";
+  for (const std::string& none : {kHeader + "n_gids_found=0\n", kHeader})
+    EXPECT_THAT(problems_in(none), ElementsAre(HasSubstr("at least one port")));
+  const std::string row = "mlx5_1 1 3 ::ffff:10.0.0.1 10.0.0.1 v2 eth1\n";
+  EXPECT_THAT(problems_in(row + row),
+              ElementsAre("a.txt:2: row 3 of mlx5_1 port 1 stands twice, first in line 1"));
 }
 
 struct BadRow {
@@ -99,7 +108,7 @@ class ShowGidsBadRow : public ::testing::TestWithParam<BadRow> {};
 TEST_P(ShowGidsBadRow, IsRefusedWithItsLine) {
   const auto outcome = import_text(kHeader + "mlx5_1 1 0 fe80::1 v2 eth1\n" + GetParam().row + "\n");
   EXPECT_FALSE(outcome.report);
-  EXPECT_THAT(problems_of(outcome), ElementsAre(::testing::StartsWith("a.txt:4: ")));
+  EXPECT_THAT(problems_of(outcome), ElementsAre(StartsWith("a.txt:4: ")));
   EXPECT_THAT(problems_of(outcome), ElementsAre(HasSubstr(GetParam().expected)));
 }
 
@@ -122,17 +131,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadRow{"Mlx5_2 1, 0000:0000-0000:0000-0000: FFFF: 2100:0 c57 33.0.12.87 v1 xgbe2",
                "\"1,\" is not a port number"}));
 
-TEST(ShowGids, AListingWithoutARowIsRefused) {
-  EXPECT_THAT(problems_of(import_text(kHeader + "n_gids_found=0\n")),
-              ElementsAre(HasSubstr("at least one port")));
-  EXPECT_THAT(problems_of(import_text(kHeader)), ElementsAre(HasSubstr("at least one port")));
-}
-
 TEST(ShowGids, ARowOutsideASectionIsNoFreeText) {
-  EXPECT_THAT(problems_of(import_text("Mlx5_2 1, 0000:0000-0000: FFFF: 2100:0 c57 33.0.12.87 v1 xgbe2\n")),
+  EXPECT_THAT(problems_in("Mlx5_2 1, 0000:0000-0000: FFFF: 2100:0 c57 33.0.12.87 v1 xgbe2\n"),
               ElementsAre(HasSubstr("a.txt:1: this looks like a listing's line, but does not stand below the "
                                     "header of a known listing")));
-  EXPECT_THAT(problems_of(import_text("gids/3:0000:0000:0000:0000:0000:ffff:0a00:0001\n")), SizeIs(1));
+  EXPECT_THAT(problems_in("gids/3:0000:0000:0000:0000:0000:ffff:0a00:0001\n"), SizeIs(1));
 }
 
 TEST(ShowGids, AddressesOfIpAddrAreFreeText) {
@@ -141,17 +144,6 @@ TEST(ShowGids, AddressesOfIpAddrAreFreeText) {
       "ff\n"
       "    inet6 fe80::9459:9bff:fe54:7704/64 scope link\neth0 UP fe80::1/64\n");
   EXPECT_THAT(problems_of(outcome), IsEmpty());
-}
-
-TEST(ShowGids, ARowThatStandsTwiceIsAProblem) {
-  const std::string row = "mlx5_1 1 3 ::ffff:10.0.0.1 10.0.0.1 v2 eth1\n";
-  EXPECT_THAT(problems_of(import_text(row + row)),
-              ElementsAre("a.txt:2: row 3 of mlx5_1 port 1 stands twice, first in line 1"));
-}
-
-TEST(ShowGids, Version1WithoutNetdevIsRoceWhereAnotherRowIs) {
-  EXPECT_THAT(rows_of(port_of("mlx5_1 1 0 fe80::1 v1\nmlx5_1 1 1 fe80::1 v2 eth1\n")),
-              ElementsAre("0 fe80::1 RoCEv1 - -", "1 fe80::1 RoCEv2 - eth1"));
 }
 
 }  // namespace
