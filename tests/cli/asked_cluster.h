@@ -11,17 +11,41 @@
 
 #include "cli/cli_inputs.h"
 #include "kube/scripted_server.h"
+#include "nccl_env/base/yaml.h"
 #include "nccl_env/kube/base64.h"
 
 namespace nccl_env::tests {
 
+inline const std::string kPolicyPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies/p";
+inline const std::string kPodsOfMl = "/api/v1/namespaces/ml/pods";
+
+// By which labels the pods of job train are asked for.
+inline const std::vector<std::string> kSelectors = [] {
+  std::vector<std::string> targets;
+  for (const char* label : {"batch.kubernetes.io%2Fjob-name", "job-name", "training.kubeflow.org%2Fjob-name",
+                            "jobset.sigs.k8s.io%2Fjobset-name", "leaderworkerset.sigs.k8s.io%2Fname",
+                            "volcano.sh%2Fjob-name", "ray.io%2Fcluster"})
+    targets.push_back(kPodsOfMl + "?labelSelector=" + label + "%3Dtrain&limit=500");
+  return targets;
+}();
+
 class AskedCluster : public Cli {
  protected:
-  using Json = nlohmann::json;
   struct Answer {
     int status = 200;
     std::string body;
   };
+  // An object of a manifest, as a cluster has it.
+  static Json object_of(const std::string& yaml) {
+    Json object = parse_documents(yaml, "test")->front();
+    object["metadata"]["resourceVersion"] = "1";
+    return object;
+  }
+  static Json list(const std::vector<Json>& items = {}, const std::string& next = "") {
+    Json made{{"metadata", {{"resourceVersion", "1"}}}, {"items", items}};
+    if (!next.empty()) made["metadata"]["continue"] = next;
+    return made;
+  }
   static Answer refusal(int status, const std::string& why) {
     return {status, Json{{"kind", "Status"}, {"message", why}}.dump()};
   }

@@ -48,9 +48,8 @@ class Cli : public CliTest {
   const std::string pod = write("pod.yaml", kPod);
 
   [[nodiscard]] CliResult explain(std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments{"explain", "--policy", policy, "-f", pod};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_cli(arguments);
+    more.insert(more.begin(), {"explain", "--policy", policy, "-f", pod});
+    return run_cli(more);
   }
   [[nodiscard]] nlohmann::json explain_json(std::vector<std::string> more = {}, int code = 0) const {
     more.insert(more.end(), {"-o", "json"});

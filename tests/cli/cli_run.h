@@ -18,10 +18,13 @@
 #include "nccl_env/cli/cli.h"
 #include "nccl_env/program/version.h"
 #include "support/golden.h"
+#include "support/matchers.h"
 #include "support/places.h"
 #include "support/temporary_directory.h"
 
 namespace nccl_env::tests {
+
+using Json = nlohmann::json;
 
 struct CliResult {
   int code = 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line as a whole: help, wrong usage, files that cannot be read.
-#include <gmock/gmock.h>
-
 #include <filesystem>
 
 #include "cli/cli_inputs.h"
@@ -11,7 +9,6 @@ namespace nccl_env::cli_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::HasSubstr;
 
 TEST_F(Cli, HelpTeachesEveryCommandWithAnExample) {
   for (const std::string command :
@@ -21,9 +18,6 @@ TEST_F(Cli, HelpTeachesEveryCommandWithAnExample) {
     EXPECT_THAT(result.out, HasSubstr("Example:\n  nccl-env " + words(command)[0])) << command;
   }
   EXPECT_THAT(run_cli({"policy", "check", "--help"}).out, HasSubstr("warnings alone exit 0"));
-}
-
-TEST_F(Cli, HelpPutsOptionsIntoGroupsWithALineBetweenThem) {
   const std::string help = run_cli({"explain", "--help"}).out;
   EXPECT_THAT(help, HasSubstr("\n\nManifests and files:\n"));
   EXPECT_EQ(help.find("\n\n\n"), std::string::npos);
@@ -48,7 +42,7 @@ TEST_F(Cli, OtherMistakesAreCode2WithTheHelpThatTellsMore) {
   for (const char* line : {"table", "table import", "verify pod/p --tail x", "explain pod a b"}) {
     const CliResult result = run_cli(words(line));
     EXPECT_EQ(result.code, 2) << line;
-    EXPECT_THAT(result.err, ::testing::EndsWith(" --help)\n")) << line;
+    EXPECT_THAT(result.err, EndsWith(" --help)\n")) << line;
   }
 }
 

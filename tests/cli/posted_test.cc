@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings and manifests as people post them: tests/data/posted/cases.tsv names each input with its commands,
 // the exit code of the last one, what they have to say and what they must not.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -16,8 +14,6 @@ namespace nccl_env::posted_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::vector<std::string> split(const std::string& text, const std::string& between) {
   std::vector<std::string> parts;

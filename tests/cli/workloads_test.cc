@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job manifests as users write them, each with the outcome that its own comment states.
-#include <gmock/gmock.h>
-
 #include "cli/cli_run.h"
 #include "commands/pod_preview.h"
 #include "core/pods.h"
@@ -12,26 +10,17 @@ namespace nccl_env::workloads_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::Pair;
-using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
 
 using Words = std::map<std::string, std::string>;
 
 class Workloads : public CliTest {
  protected:
-  std::string import(const std::string& listing, std::vector<std::string> flags = {}) {
-    flags.insert(flags.begin(), {"table", "import", source_file("tests/data/tables/" + listing)});
-    const CliResult result = run_cli(flags);
+  std::string import(const std::string& listing) {
+    const CliResult result =
+        run_cli({"table", "import", source_file("tests/data/tables/" + listing), "--node-interface", "eth0"});
     EXPECT_EQ(result.code, 0) << result.err;
     return write(listing + ".yaml", result.out);
   }
-  std::string baidu() { return import("baidu-roce-a100.show_gids.txt", {"--node-interface", "eth0"}); }
-  std::string erdma() { return import("alibaba-erdma.ibv_devinfo.txt", {"--node-interface", "eth0"}); }
 
   static std::string text_of(const std::string& workload) {
     std::ifstream file(source_file("tests/data/workloads/" + workload));
@@ -80,62 +69,62 @@ NcclPolicy policy_of(const std::string& name) {
 
 const std::string kRails = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8";
 
-TEST_F(Workloads, BaiduPyTorchJobKeepsItsOwnIndexOnThePodNetwork) {
-  const Json all =
-      explain(text_of("baidu-pytorchjob.yaml"), source_file("policies/baidu-roce.yaml"), baidu());
-  ASSERT_THAT(all, SizeIs(2));
-  EXPECT_EQ(all[0]["template"], "spec.pytorchReplicaSpecs.Master.template");
-  EXPECT_EQ(all[1]["template"], "spec.pytorchReplicaSpecs.Worker.template");
-  for (const Json& explanation : all) {
-    EXPECT_EQ(explanation["exposure"], "SubInterface");
-    EXPECT_THAT(env_of(explanation),
-                UnorderedElementsAre(Pair("NCCL_IB_HCA", kRails), Pair("NCCL_SOCKET_IFNAME", "eth0"),
-                                     Pair("NCCL_IB_TIMEOUT", "22"), Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
-    EXPECT_THAT(omitted_of(explanation), ElementsAre(Pair("NCCL_IB_GID_INDEX", "PodGidUnknown")));
-  }
-}
+// What the template of a workload is answered.
+struct Given {
+  std::string workload, policy, listing, specs, role;
+  std::string answer;  // the exposure, or the reason to leave it alone
+  Words env;
+  std::string index;  // why it has none
+};
 
-TEST_F(Workloads, EniMpiJobIsNotRdma) {
-  const Json all = explain(text_of("eni-mpijob.yaml"), source_file("policies/generic-rdma.yaml"), baidu());
-  ASSERT_THAT(all, SizeIs(2));
-  for (const Json& explanation : all) {
-    EXPECT_EQ(explanation["decision"], "skip");
-    EXPECT_EQ(explanation["reason"], "NotRdma");
-    EXPECT_THAT(explanation["containers"], IsEmpty());
+TEST_F(Workloads, AreAnsweredAsTheirCommentsSay) {
+  const std::string baidu = "baidu-roce-a100.show_gids.txt", erdma = "alibaba-erdma.ibv_devinfo.txt";
+  const Words pod_network{{"NCCL_IB_HCA", kRails},
+                          {"NCCL_SOCKET_IFNAME", "eth0"},
+                          {"NCCL_IB_TIMEOUT", "22"},
+                          {"NCCL_IB_QPS_PER_CONNECTION", "8"}},
+      active_port{{"NCCL_IB_HCA", "=rocep26s0"},
+                  {"NCCL_SOCKET_IFNAME", "eth0"},
+                  {"NCCL_NET_GDR_LEVEL", "1"},
+                  {"NCCL_P2P_LEVEL", "5"}};
+  const std::string torch = "pytorchReplicaSpecs", tf = "tfReplicaSpecs", mpi = "mpiReplicaSpecs";
+  const Given rows[] = {
+      {"baidu-pytorchjob", "baidu-roce", baidu, torch, "Master", "SubInterface", pod_network,
+       "PodGidUnknown"},
+      {"baidu-pytorchjob", "baidu-roce", baidu, torch, "Worker", "SubInterface", pod_network,
+       "PodGidUnknown"},
+      {"erdma-pytorchjob", "alibaba-erdma", erdma, torch, "Master", "SubInterface", active_port,
+       "OmittedByPolicy"},
+      {"erdma-pytorchjob", "alibaba-erdma", erdma, torch, "Worker", "SubInterface", active_port,
+       "OmittedByPolicy"},
+      {"erdma-tfjob", "alibaba-erdma", erdma, tf, "PS", "Host", active_port, "OmittedByPolicy"},
+      {"erdma-tfjob", "alibaba-erdma", erdma, tf, "Worker", "Host", active_port, "OmittedByPolicy"},
+      {"eni-mpijob", "generic-rdma", baidu, mpi, "Launcher", "NotRdma", {}, ""},
+      {"eni-mpijob", "generic-rdma", baidu, mpi, "Worker", "NotRdma", {}, ""},
+      {"topology-mpijob", "generic-rdma", baidu, mpi, "Launcher", "NotRdma", {}, ""},
+      {"topology-mpijob",
+       "generic-rdma",
+       baidu,
+       mpi,
+       "Worker",
+       "SubInterface",
+       {{"NCCL_IB_HCA", kRails}},
+       "PodGidUnknown"}};
+  for (const Given& row : rows) {
+    SCOPED_TRACE(row.workload + " " + row.role);
+    const Json all = explain(text_of(row.workload + ".yaml"), source_file("policies/" + row.policy + ".yaml"),
+                             import(row.listing));
+    ASSERT_THAT(all, SizeIs(2));
+    const Json& given = all[row.role == "Worker" ? 1 : 0];
+    EXPECT_EQ(given["template"], "spec." + row.specs + "." + row.role + ".template");
+    const bool alone = row.env.empty();
+    EXPECT_EQ(given["decision"], alone ? "skip" : "inject");
+    EXPECT_EQ(given[alone ? "reason" : "exposure"], row.answer);
+    EXPECT_EQ(given["containers"].empty(), alone);
+    if (alone) continue;
+    EXPECT_EQ(env_of(given), row.env);
+    EXPECT_EQ(omitted_of(given)["NCCL_IB_GID_INDEX"], row.index);
   }
-}
-
-TEST_F(Workloads, ErdmaPyTorchJobGetsTheActivePortAndKeepsItsAlgorithm) {
-  const Json all =
-      explain(text_of("erdma-pytorchjob.yaml"), source_file("policies/alibaba-erdma.yaml"), erdma());
-  ASSERT_THAT(all, SizeIs(2));
-  for (const Json& explanation : all) {
-    EXPECT_THAT(env_of(explanation),
-                UnorderedElementsAre(Pair("NCCL_IB_HCA", "=rocep26s0"), Pair("NCCL_SOCKET_IFNAME", "eth0"),
-                                     Pair("NCCL_NET_GDR_LEVEL", "1"), Pair("NCCL_P2P_LEVEL", "5")));
-    EXPECT_EQ(omitted_of(explanation)["NCCL_IB_GID_INDEX"], "OmittedByPolicy");
-  }
-}
-
-TEST_F(Workloads, ErdmaTfJobIsInjectedWithoutGpus) {
-  const Json all = explain(text_of("erdma-tfjob.yaml"), source_file("policies/alibaba-erdma.yaml"), erdma());
-  ASSERT_THAT(all, SizeIs(2));
-  EXPECT_EQ(all[0]["template"], "spec.tfReplicaSpecs.PS.template");
-  for (const Json& explanation : all) {
-    EXPECT_EQ(explanation["exposure"], "Host");
-    EXPECT_THAT(env_of(explanation), Contains(Pair("NCCL_IB_HCA", "=rocep26s0")));
-    EXPECT_THAT(env_of(explanation), Not(Contains(Pair("NCCL_IB_GID_INDEX", ::testing::_))));
-  }
-}
-
-TEST_F(Workloads, TopologyMpiJobLeavesTheLauncherAlone) {
-  const Json all =
-      explain(text_of("topology-mpijob.yaml"), source_file("policies/generic-rdma.yaml"), baidu());
-  ASSERT_THAT(all, SizeIs(2));
-  EXPECT_EQ(all[0]["template"], "spec.mpiReplicaSpecs.Launcher.template");
-  EXPECT_EQ(all[0]["reason"], "NotRdma");
-  EXPECT_EQ(all[1]["decision"], "inject");
-  EXPECT_THAT(env_of(all[1]), Contains(Pair("NCCL_IB_HCA", kRails)));
 }
 
 // Takes what carries our file out of a list that the user may have begun.
@@ -198,8 +187,9 @@ TEST_F(Workloads, WorkersOfAnMpiJobHaveTheFileByEachCarrierThatIsNotEnvAlone) {
               "apiVersion: nccl-env.io/v1alpha1\nkind: NcclPolicy\nmetadata: {name: p}\nspec:\n"
               "  match: {resources: [{name: rdma/hca, exposure: Host}]}\n  delivery: [" +
                   delivery + "]\n");
-    const CliResult result =
-        run_cli({"explain", "--policy", policy, "--table", baidu(), "-f", "-", "-o", "json"}, job);
+    const CliResult result = run_cli({"explain", "--policy", policy, "--table",
+                                      import("baidu-roce-a100.show_gids.txt"), "-f", "-", "-o", "json"},
+                                     job);
     const Json all = Json::parse(result.out);
     EXPECT_EQ(all.size(), 2u) << result.err;
     EXPECT_EQ(all[0]["decision"], "skip") << "the launcher";

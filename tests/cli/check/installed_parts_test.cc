@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines on the parts of an installation: all there, half there, never seen.
+// Lines on the parts of an installation: all there, half there, never seen. And on a cluster before it.
 #include "check/installed_parts.h"
 
-#include <gmock/gmock.h>
-
+#include <functional>
 #include <regex>
+#include <set>
 
+#include "check/preparation.h"
 #include "cli/cli_run.h"
 #include "cli/installed_objects.h"
 #include "support/golden.h"
@@ -14,7 +15,6 @@ namespace nccl_env::cli::installed_parts_test {
 namespace {
 
 using namespace nccl_env::tests;
-using Json = nlohmann::json;
 using Days = std::chrono::days;
 
 const auto kNow = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -70,6 +70,12 @@ void expect_line(const InstalledParts& parts, std::string_view check, const std:
   expect_golden(std::string(check) + " " + expected, without_times(answer->finding.sentence));
 }
 
+using Part = LookUp InstalledParts::*;
+const std::vector<Part> kInstalled{&InstalledParts::policy_crd, &InstalledParts::table_crd,
+                                   &InstalledParts::mutating,   &InstalledParts::validating,
+                                   &InstalledParts::service,    &InstalledParts::secret,
+                                   &InstalledParts::deployment, &InstalledParts::daemon_set};
+
 const std::string kGood = "good", kNote = "info", kWarning = "warning", kFailed = "error",
                   kNotSeen = "warning";
 
@@ -81,10 +87,8 @@ TEST(InstalledParts, WhatTheManifestsInstallIsGood) {
 
 TEST(InstalledParts, WhatMayNotBeReadIsNeitherGoodNorBad) {
   InstalledParts parts;
-  for (LookUp* part :
-       {&parts.version, &parts.policy_crd, &parts.table_crd, &parts.mutating, &parts.validating,
-        &parts.service, &parts.secret, &parts.deployment, &parts.daemon_set})
-    *part = kForbidden;
+  parts.version = kForbidden;
+  for (const Part part : kInstalled) parts.*part = kForbidden;
   parts.agents.problem = parts.tables.problem = "HTTP 403";
   for (const Checked& checked : judge_parts(parts)) {
     EXPECT_EQ(word(checked), "warning") << to_string(checked.finding.code);
@@ -95,9 +99,7 @@ TEST(InstalledParts, WhatMayNotBeReadIsNeitherGoodNorBad) {
 
 TEST(InstalledParts, WhatIsAbsentHasFailed) {
   InstalledParts parts = healthy();
-  for (LookUp* part : {&parts.policy_crd, &parts.table_crd, &parts.mutating, &parts.validating,
-                       &parts.service, &parts.secret, &parts.deployment, &parts.daemon_set})
-    *part = kAbsent;
+  for (const Part part : kInstalled) parts.*part = kAbsent;
   for (const char* check : {"Crds", "Hooks", "Validator", "Service", "Certificate", "Webhook", "Agents"}) {
     expect_line(parts, check, kFailed);
     EXPECT_NE(answer_of(parts, parse_code(check).value())->finding.remedy, "") << check;
@@ -106,157 +108,127 @@ TEST(InstalledParts, WhatIsAbsentHasFailed) {
   EXPECT_TRUE(is_nothing(parts));
 }
 
-TEST(InstalledParts, OldServersAndStrangeVersionsAreTold) {
-  InstalledParts parts = healthy();
-  parts.version.object = {{"major", "1"}, {"minor", "29+"}, {"gitVersion", "v1.29.4-eks"}};
-  expect_line(parts, "ApiServer", kFailed);
-  parts.version.object["minor"] = "30+";
-  expect_line(parts, "ApiServer", kGood);
-  for (const char* minor : {"", "x", "99999999999999999999"}) {
-    parts.version.object["minor"] = minor;
-    expect_line(parts, "ApiServer", kNotSeen);
+template <class Facts>
+struct Judged {
+  const char* check;
+  std::string expected;
+  std::function<void(Facts&)> change;  // of healthy ones
+};
+
+void expect_judged(std::initializer_list<Judged<InstalledParts>> rows) {
+  for (const auto& row : rows) {
+    InstalledParts parts = healthy();
+    row.change(parts);
+    expect_line(parts, row.check, row.expected);
   }
 }
 
-TEST(InstalledParts, ACrdHasToServeTheVersionOfThisProgram) {
-  InstalledParts parts = healthy();
-  parts.table_crd.object["spec"]["versions"][0]["name"] = "v1";
-  expect_line(parts, "Crds", kFailed);
-  parts = healthy();
-  parts.policy_crd.object["spec"]["versions"][0]["served"] = false;
-  expect_line(parts, "Crds", kFailed);
-  parts = healthy();
-  parts.policy_crd.object.erase("status");
-  expect_line(parts, "Crds", kFailed);
-}
-
-TEST(InstalledParts, HooksAreBothThereAndForOptedInNamespacesAlone) {
-  InstalledParts parts = healthy();
-  parts.mutating.object["webhooks"].erase(0);
-  expect_line(parts, "Hooks", kFailed);
-  parts = healthy();
-  parts.mutating.object["webhooks"][1].erase("namespaceSelector");
-  expect_line(parts, "Hooks", kFailed);
-  parts = healthy();
-  parts.mutating.object["webhooks"][1]["failurePolicy"] = "Fail";
-  expect_line(parts, "Hooks", kGood);
-  parts.mutating.object["webhooks"][0]["failurePolicy"] = "Fail";
-  expect_line(parts, "Hooks", kWarning);
-  parts.mutating.object["webhooks"].erase(3);
-  expect_line(parts, "Hooks", kFailed);
-}
-
-TEST(InstalledParts, AnEmptyBundleIsTold) {
-  InstalledParts parts = healthy();
-  parts.validating.object["webhooks"][0]["clientConfig"].erase("caBundle");
-  expect_line(parts, "CaBundle", kFailed);
-}
-
-TEST(InstalledParts, TheServiceHasTheHooksPort) {
-  InstalledParts parts = healthy();
-  parts.service.object["spec"]["ports"].erase(0);
-  expect_line(parts, "Service", kFailed);
-  for (Json& hook : parts.mutating.object["webhooks"]) hook["clientConfig"] = {{"url", "https://h/admit"}};
-  expect_line(parts, "Service", kNote);
+TEST(InstalledParts, ServerCrdsAndHooksAreThoseOfThisProgram) {
+  const auto minor = [](const char* text) {
+    return [text](InstalledParts& p) { p.version.object["minor"] = text; };
+  };
+  expect_judged(
+      {{"ApiServer", kFailed, minor("29+")},
+       {"ApiServer", kGood, minor("30+")},
+       {"ApiServer", kNotSeen, minor("")},
+       {"ApiServer", kNotSeen, minor("x")},
+       {"ApiServer", kNotSeen, minor("99999999999999999999")},
+       {"Crds", kFailed, [](auto& p) { p.table_crd.object["spec"]["versions"][0]["name"] = "v1"; }},
+       {"Crds", kFailed, [](auto& p) { p.policy_crd.object["spec"]["versions"][0]["served"] = false; }},
+       {"Crds", kFailed, [](auto& p) { p.policy_crd.object.erase("status"); }},
+       {"Hooks", kFailed, [](auto& p) { p.mutating.object["webhooks"].erase(0); }},
+       {"Hooks", kFailed, [](auto& p) { p.mutating.object["webhooks"][1].erase("namespaceSelector"); }},
+       {"Hooks", kGood, [](auto& p) { p.mutating.object["webhooks"][1]["failurePolicy"] = "Fail"; }},
+       {"Hooks", kWarning, [](auto& p) { p.mutating.object["webhooks"][0]["failurePolicy"] = "Fail"; }},
+       {"Hooks", kFailed, [](auto& p) { p.mutating.object["webhooks"].erase(3); }},
+       {"CaBundle", kFailed,
+        [](auto& p) { p.validating.object["webhooks"][0]["clientConfig"].erase("caBundle"); }},
+       {"Service", kFailed, [](auto& p) { p.service.object["spec"]["ports"].erase(0); }},
+       {"Service", kNote, [](auto& p) {
+          for (Json& hook : p.mutating.object["webhooks"])
+            hook["clientConfig"] = {{"url", "https://h/admit"}};
+        }}});
 }
 
 TEST(InstalledParts, TheCertificateIsValidForTheServiceAndSignedByWhatTheHooksTrust) {
-  InstalledParts parts = healthy();
-  expect_line(parts, "Certificate", kGood);
-  parts.now = kNow + Days(67);  // a third is left: it is renewed about now
-  expect_line(parts, "Certificate", kGood);
-  parts.now = kNow + Days(68);
-  expect_line(parts, "Certificate", kWarning);
-  parts.now = kNow + Days(90);
-  expect_line(parts, "Certificate", kFailed);
-  parts.now = kNow - Days(1);
-  expect_line(parts, "Certificate", kFailed);
-
-  parts = healthy();
-  parts.secret.object = certificate_secret(kNow, "other.svc");
-  expect_line(parts, "Certificate", kFailed);
-  parts.secret.object["data"]["tls.crt"] = "AAAA";
-  expect_line(parts, "Certificate", kFailed);
-  parts.secret.object["data"] = Json::object();  // as the manifests have it
-  expect_line(parts, "Certificate", kFailed);
-
-  parts = healthy();
   const net::KeyPair stranger = net::make_ca("stranger", kNow).value();
-  parts.mutating.object["webhooks"][1]["clientConfig"]["caBundle"] =
-      kube::encode_base64(stranger.certificate);
-  expect_line(parts, "Certificate", kFailed);
-  // While a CA is replaced the bundle has both.
-  parts.mutating.object["webhooks"][1]["clientConfig"]["caBundle"] =
-      kube::encode_base64(stranger.certificate + test_ca().certificate);
-  expect_line(parts, "Certificate", kGood);
-  parts.mutating = parts.validating = kForbidden;
-  expect_line(parts, "Certificate", kNotSeen);
+  const auto trusted = [](const std::string& bundle) {
+    return [bundle](InstalledParts& p) {
+      p.mutating.object["webhooks"][1]["clientConfig"]["caBundle"] = kube::encode_base64(bundle);
+    };
+  };
+  expect_judged(
+      {{"Certificate", kGood, [](auto&) {}},
+       // A third is left: it is renewed about now.
+       {"Certificate", kGood, [](auto& p) { p.now = kNow + Days(67); }},
+       {"Certificate", kWarning, [](auto& p) { p.now = kNow + Days(68); }},
+       {"Certificate", kFailed, [](auto& p) { p.now = kNow + Days(90); }},
+       {"Certificate", kFailed, [](auto& p) { p.now = kNow - Days(1); }},
+       {"Certificate", kFailed, [](auto& p) { p.secret.object = certificate_secret(kNow, "other.svc"); }},
+       {"Certificate", kFailed, [](auto& p) { p.secret.object["data"]["tls.crt"] = "AAAA"; }},
+       // As the manifests have it.
+       {"Certificate", kFailed, [](auto& p) { p.secret.object["data"] = Json::object(); }},
+       {"Certificate", kFailed, trusted(stranger.certificate)},
+       // While a CA is replaced the bundle has both.
+       {"Certificate", kGood, trusted(stranger.certificate + test_ca().certificate)},
+       {"Certificate", kNotSeen, [](auto& p) { p.mutating = p.validating = kForbidden; }}});
 }
 
-TEST(InstalledParts, ReplicasThatAreAwayAreCounted) {
-  InstalledParts parts = healthy();
-  Json& status = parts.deployment.object["status"];
-  status["readyReplicas"] = 1;
-  expect_line(parts, "Webhook", kWarning);
-  status.erase("readyReplicas");  // 0 is left out
-  expect_line(parts, "Webhook", kFailed);
-  status["readyReplicas"] = 2;
-  status["updatedReplicas"] = 1;
-  expect_line(parts, "Webhook", kWarning);
-  parts.deployment.object["spec"]["replicas"] = 0;
-  expect_line(parts, "Webhook", kFailed);
-  parts.deployment.object["spec"]["replicas"] = 2;
-  parts.deployment.object.erase("status");
-  expect_line(parts, "Webhook", kFailed);
+TEST(InstalledParts, ReplicasAndAgentsThatAreAwayAreTold) {
+  const auto agents = [](bool first, bool second) {
+    return [=](InstalledParts& p) {
+      p.daemon_set.object["status"]["numberReady"] = int{first} + int{second};
+      p.agents.items = {{"gpu-1", first}, {"gpu-2", second}};
+    };
+  };
+  const auto status = [](const char* text) {
+    return [text](InstalledParts& p) { p.daemon_set.object["status"].update(Json::parse(text)); };
+  };
+  expect_judged({{"Webhook", kWarning, [](auto& p) { p.deployment.object["status"]["readyReplicas"] = 1; }},
+                 // 0 is left out.
+                 {"Webhook", kFailed, [](auto& p) { p.deployment.object["status"].erase("readyReplicas"); }},
+                 {"Webhook", kWarning, [](auto& p) { p.deployment.object["status"]["updatedReplicas"] = 1; }},
+                 {"Webhook", kFailed, [](auto& p) { p.deployment.object["spec"]["replicas"] = 0; }},
+                 {"Webhook", kFailed, [](auto& p) { p.deployment.object.erase("status"); }},
+                 {"Agents", kWarning, agents(true, false)},
+                 {"Agents", kFailed, agents(false, false)},
+                 {"Agents", kWarning, status(R"({"observedGeneration": 2, "updatedNumberScheduled": 1})")},
+                 {"Agents", kWarning, status(R"({"observedGeneration": 2, "desiredNumberScheduled": 0})")},
+                 {"Agents", kWarning, [](auto& p) { p.daemon_set.object.erase("status"); }}});
 }
 
-TEST(InstalledParts, AgentsThatAreAwayAreNamed) {
-  InstalledParts parts = healthy();
-  Json& status = parts.daemon_set.object["status"];
-  status["numberReady"] = 1;
-  parts.agents.items["gpu-2"] = false;
-  expect_line(parts, "Agents", kWarning);
-  status["numberReady"] = 0;
-  parts.agents.items["gpu-1"] = false;
-  expect_line(parts, "Agents", kFailed);
-  status = {{"observedGeneration", 2},
-            {"desiredNumberScheduled", 2},
-            {"numberReady", 2},
-            {"updatedNumberScheduled", 1}};
-  expect_line(parts, "Agents", kWarning);
-  status = {{"observedGeneration", 2}, {"desiredNumberScheduled", 0}};
-  expect_line(parts, "Agents", kWarning);
-  parts.daemon_set.object.erase("status");
-  expect_line(parts, "Agents", kWarning);
-}
-
-TEST(InstalledParts, NodesWithoutATableAreNamed) {
-  InstalledParts parts = healthy();
-  parts.tables.items.erase("gpu-2");
-  expect_line(parts, "Tables", kWarning);
-  parts.tables.items.clear();
-  expect_line(parts, "Tables", kFailed);
-  parts.agents.items.clear();
-  expect_line(parts, "Tables", kWarning);
-  parts.tables.items["by-hand"] = "";
-  expect_line(parts, "Tables", kNote);
-  expect_line(parts, "AgentVersions", kNote);
-  parts.tables.problem = "HTTP 403";
-  expect_line(parts, "Tables", kNotSeen);
-}
-
-TEST(InstalledParts, VersionsThatDifferAreTold) {
-  InstalledParts parts = healthy();
-  expect_line(parts, "Versions", kGood);
-  parts.tables.items["gpu-2"] = "0.0.9";
-  expect_line(parts, "AgentVersions", kWarning);
-  Json& image = parts.daemon_set.object["spec"]["template"]["spec"]["containers"][0]["image"];
-  image = "registry.example:5000/nccl-env-agent:v0.2.0@sha256:00";
-  expect_line(parts, "Versions", kWarning);
-  expect_line(parts, "AgentVersions", kWarning);
-  image = "registry.example:5000/nccl-env-agent@sha256:00";
-  expect_line(parts, "Versions", kNote);
-  expect_line(parts, "AgentVersions", kWarning);
+TEST(InstalledParts, NodesWithoutATableAndVersionsThatDifferAreTold) {
+  const auto image = [](const char* name) {
+    return [name](InstalledParts& p) {
+      p.daemon_set.object["spec"]["template"]["spec"]["containers"][0]["image"] = name;
+    };
+  };
+  const auto newer = image("registry.example:5000/nccl-env-agent:v0.2.0@sha256:00"),
+             unknown = image("registry.example:5000/nccl-env-agent@sha256:00");
+  const auto by_hand = [](InstalledParts& p) {
+    p.agents.items.clear();
+    p.tables.items = {{"by-hand", ""}};
+  };
+  expect_judged({{"Tables", kWarning, [](auto& p) { p.tables.items.erase("gpu-2"); }},
+                 {"Tables", kFailed, [](auto& p) { p.tables.items.clear(); }},
+                 {"Tables", kWarning,
+                  [](auto& p) {
+                    p.agents.items.clear();
+                    p.tables.items.clear();
+                  }},
+                 {"Tables", kNote, by_hand},
+                 {"AgentVersions", kNote, by_hand},
+                 {"Tables", kNotSeen, [](auto& p) { p.tables.problem = "HTTP 403"; }},
+                 {"Versions", kGood, [](auto&) {}},
+                 {"AgentVersions", kWarning, [](auto& p) { p.tables.items["gpu-2"] = "0.0.9"; }},
+                 {"Versions", kWarning, newer},
+                 {"AgentVersions", kWarning, newer},
+                 {"Versions", kNote, unknown},
+                 {"AgentVersions", kGood, unknown},
+                 {"AgentVersions", kWarning, [&](auto& p) {
+                    unknown(p);
+                    p.tables.items["gpu-2"] = "0.0.9";
+                  }}});
 }
 
 TEST(InstalledParts, AnInstallationInAnotherNamespaceIsFoundByItsHooks) {
@@ -270,14 +242,111 @@ TEST(InstalledParts, StrangeObjectsAreNotGood) {
   for (const char* text : {"{}", R"({"webhooks": 7, "spec": "x", "status": [], "data": 1})",
                            R"({"webhooks": [7], "spec": {"versions": 3, "ports": {}, "template": []}})"}) {
     InstalledParts parts = healthy();
-    for (LookUp* part :
-         {&parts.version, &parts.policy_crd, &parts.table_crd, &parts.mutating, &parts.validating,
-          &parts.service, &parts.secret, &parts.deployment, &parts.daemon_set})
-      part->object = Json::parse(text);
+    parts.version.object = Json::parse(text);
+    for (const Part part : kInstalled) (parts.*part).object = Json::parse(text);
     for (const char* check :
          {"ApiServer", "Crds", "Hooks", "Validator", "Service", "Certificate", "Webhook", "Agents"})
       EXPECT_FALSE(answer_of(parts, parse_code(check).value())->good) << check << text;
   }
+}
+
+LookUp space(const char* level, const char* phase = "Active") {
+  return seen({{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", level}}}}},
+               {"status", {{"phase", phase}}}});
+}
+
+Preparation empty_cluster() {
+  Preparation facts;
+  facts.name_space = "nccl-env";
+  facts.version = seen({{"major", "1"}, {"minor", "30"}, {"gitVersion", "v1.30.0"}});
+  facts.rights = {{"namespaces", true}, {"roles.rbac.authorization.k8s.io", true}};
+  facts.policy_crd = facts.table_crd = facts.mutating = facts.validating = facts.space = kAbsent;
+  return facts;
+}
+
+void expect_line(const Preparation& facts, std::string_view check, const std::string& expected) {
+  for (const auto& [finding, good] : judge_preparation(facts)) {
+    if (to_string(finding.code) != check) continue;
+    EXPECT_EQ(good ? "good" : to_string(finding.severity), expected) << check << ": " << finding.sentence;
+    expect_golden(std::string(check) + " " + expected, finding.sentence);
+    return;
+  }
+  ADD_FAILURE() << "there is no line " << check;
+}
+
+TEST(Preparation, AnEmptyClusterIsGoodAndWhatStandsInTheWayIsTold) {
+  EXPECT_TRUE(is_good(findings_of(judge_preparation(empty_cluster()))))
+      << render_text(judge_preparation(empty_cluster()));
+  const auto objects = installed_objects(kNow);
+  // Objects of our names, `foreign` of which are not ours.
+  const auto names = [&](int foreign) {
+    return [&objects, foreign](Preparation& p) {
+      p.mutating = seen(objects.at(kHooksPath));
+      p.policy_crd = seen(objects.at(kCrdPath + kPolicyCrd));
+      if (foreign > 0) p.mutating.object["metadata"].erase("labels");
+      if (foreign > 1) p.policy_crd.object["spec"]["names"]["kind"] = "Other";
+    };
+  };
+  const auto in = [](const LookUp& namespace_of_ours) {
+    return [=](Preparation& p) { p.space = namespace_of_ours; };
+  };
+  const auto tried = [](const Result<DryRun>& agent) {
+    return [=](Preparation& p) {
+      p.space = space("privileged");
+      p.agent = agent;
+    };
+  };
+  const Judged<Preparation> rows[] = {
+      {"Namespace", kNote, [](auto&) {}},
+      {"Namespace", kGood, in(space("privileged"))},
+      {"Namespace", kFailed, in(space("restricted"))},
+      {"Namespace", kFailed, in(space("privileged", "Terminating"))},
+      {"Namespace", kNotSeen, in(kForbidden)},
+      {"Rights", kNotSeen, [](auto& p) { p.rights[1].allowed.reset(); }},
+      {"Rights", kFailed,
+       [](auto& p) {
+         p.rights[1].allowed.reset();
+         p.rights[0].allowed = false;
+       }},
+      {"Names", kNote, names(0)},
+      {"Names", kFailed, names(1)},
+      {"Names", kFailed, names(2)},
+      {"Names", kNotSeen,
+       [&](auto& p) {
+         names(1)(p);
+         p.policy_crd = kForbidden;
+       }},
+      {"AgentPod", kGood, tried(DryRun{true, Json::object(), Refuser::Other, {}})},
+      {"AgentPod", kFailed, tried(DryRun{false, {}, Refuser::PodSecurity, "violates PodSecurity"})},
+      {"AgentPod", kNotSeen, tried(DryRun{false, {}, Refuser::Rights, "cannot create resource"})},
+      {"AgentPod", kNotSeen, tried(Error{"HTTP 503"})}};
+  for (const auto& row : rows) {
+    Preparation facts = empty_cluster();
+    row.change(facts);
+    expect_line(facts, row.check, row.expected);
+  }
+}
+
+// A kind that is added to the manifests is added here.
+TEST(Preparation, EachKindOfTheManifestsIsAskedFor) {
+  std::set<std::string> asked, installed;
+  for (const InstalledKind& kind : installed_kinds())
+    asked.insert(std::string(kind.group) + "/" + kind.resource);
+  for (const char* file :
+       {"agent-rbac.yaml", "agent.yaml", "reader-rbac.yaml", "bound-pods.yaml", "hooks.yaml",
+        "namespace.yaml", "own-node.yaml", "webhook-rbac.yaml", "webhook.yaml", "crds/ncclpolicies.yaml"}) {
+    for (const Json& object : base_objects(file)) {
+      const std::string version = object["apiVersion"];
+      const std::size_t slash = version.find('/');
+      std::string plural = object["kind"];
+      for (char& c : plural) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      const bool in_y = plural.ends_with('y');
+      installed.insert((slash == version.npos ? "" : version.substr(0, slash)) + "/" +
+                       (in_y ? plural.substr(0, plural.size() - 1) + "ies"
+                             : plural + (plural.ends_with('s') ? "es" : "s")));
+    }
+  }
+  EXPECT_EQ(asked, installed);
 }
 
 }  // namespace

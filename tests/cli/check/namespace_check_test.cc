@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env check --namespace: what is tried, who refuses, and whose fault that is.
+#include "check/namespace_check.h"
+
 #include "cli/asked_cluster.h"
 #include "cli/installed_objects.h"
-#include "nccl_env/base/yaml.h"
 
 namespace nccl_env::namespace_check_test {
 namespace {
 
 using namespace nccl_env::tests;
-using Json = nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
-const std::string kPods = "/api/v1/namespaces/ml/pods";
 const char* const kFull = "pods \"p\" is forbidden: exceeded quota: q, requested: limits.cpu=1100m";
 
 class NamespaceCheck : public AskedCluster {
@@ -25,9 +22,7 @@ class NamespaceCheck : public AskedCluster {
     put_tables({table_of("gpu-1")});
     instead = [this](const ScriptedRequest& request) { return create(request); };
   }
-  void put_policy(const std::string& more) {
-    serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", parse_documents(kPolicy + more, "p").value().front());
-  }
+  void put_policy(const std::string& more) { serve(kPolicyPath, object_of(kPolicy + more)); }
   void put_tables(const std::vector<Json>& tables) { serve(kTablesPath, list_of_items(tables)); }
   std::optional<Answer> create(const ScriptedRequest& request) {
     if (request.method != "POST") return std::nullopt;
@@ -68,7 +63,7 @@ class NamespaceCheck : public AskedCluster {
 TEST_F(NamespaceCheck, TellsWhatAPodWouldGet) {
   expect_shown(check());
   ASSERT_EQ(tried.size(), 1u);
-  EXPECT_EQ(asked()[2], kPods + "?dryRun=All");
+  EXPECT_EQ(asked()[2], kPodsOfMl + "?dryRun=All");
   EXPECT_EQ(tried[0]["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"], "1");
   EXPECT_FALSE(tried[0]["spec"].contains("hostNetwork"));
   form = "ContainerStart";
@@ -89,13 +84,13 @@ TEST_F(NamespaceCheck, WithoutATableThatCountsPodsGetNothingOfTheirNodes) {
 }
 
 TEST_F(NamespaceCheck, WithoutAnInstallationIsCode3) {
-  answers.erase("/apis/nccl-env.io/v1alpha1/ncclpolicies/p");
+  answers.erase(kPolicyPath);
   EXPECT_EQ(check().code, 3);
   serve_text("/api/v1/namespaces/ml", R"({"kind": "Namespace", "metadata": {"name": "ml"}})");
   expect_shown(check(), 3);
 }
 
-TEST_F(NamespaceCheck, WhatWeAddAndIsRefusedIsOurs) {
+TEST_F(NamespaceCheck, WhatWeAddAndIsRefusedIsOursUnlessItIsRefusedWithoutUsToo) {
   refusal_with_us = kFull;
   expect_shown(check(), 1);
   ASSERT_EQ(tried.size(), 2u);
@@ -105,15 +100,10 @@ TEST_F(NamespaceCheck, WhatWeAddAndIsRefusedIsOurs) {
   EXPECT_EQ(json["sentence"], "what nccl-env adds to the pod is refused by a ResourceQuota");
   EXPECT_EQ(json["samples"][0]["refused"]["sentence"], kFull);
   EXPECT_EQ(json["samples"][0]["admittedWithoutUs"], true);
-}
-
-TEST_F(NamespaceCheck, WhatIsRefusedWithoutUsTooIsNotOurs) {
-  refusal_with_us = refusal_without_us = kFull;
+  refusal_without_us = kFull;
   expect_shown(check(), 1);
-}
-
-TEST_F(NamespaceCheck, AStrictNamespaceWithoutAnAnswerIsTold) {
   refusal_with_us = "failed calling webhook \"strict-pods.nccl-env.io\": connection refused";
+  refusal_without_us = "";
   expect_shown(check(), 1);
 }
 
@@ -137,9 +127,9 @@ TEST_F(NamespaceCheck, EachKindOfMatchIsTriedOrSaidNotToBe) {
   for (const auto& [field, schema] : match.items()) {
     if (field == "resources") continue;
     ASSERT_TRUE(examples.contains(field)) << field;
-    Json of_policy = parse_documents(kPolicy, "p").value().front();
+    Json of_policy = object_of(kPolicy);
     of_policy["spec"]["match"][field] = examples.at(field);
-    serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", of_policy);
+    serve(kPolicyPath, of_policy);
     EXPECT_THAT(check().out, HasSubstr("match." + field + " is not tried")) << field;
   }
 }
@@ -158,9 +148,9 @@ TEST_F(NamespaceCheck, WhetherTheInitContainersImageCanBePulledIsSaidAsFarAsItIs
   EXPECT_EQ(Json::parse(check({"-o", "json"}).out)["findings"][0]["code"], "PullSecrets");
   secrets = {"team", "registry"};
   expect_shown(check());
-  for (const std::string& target : asked()) EXPECT_THAT(target, ::testing::Not(HasSubstr("secrets")));
+  for (const std::string& target : asked()) EXPECT_THAT(target, Not(HasSubstr("secrets")));
   form = "Binding";
-  EXPECT_THAT(check().out, ::testing::Not(HasSubstr("image"))) << "nothing of ours is pulled";
+  EXPECT_THAT(check().out, Not(HasSubstr("image"))) << "nothing of ours is pulled";
 }
 
 TEST_F(NamespaceCheck, WithoutLabelOrPolicyNothingIsTried) {
@@ -168,22 +158,19 @@ TEST_F(NamespaceCheck, WithoutLabelOrPolicyNothingIsTried) {
   serve_text("/api/v1/namespaces/ml", R"({"kind": "Namespace", "metadata": {"name": "ml"}})");
   expect_shown(check(), 1);
   SetUp();
-  answers.erase("/apis/nccl-env.io/v1alpha1/ncclpolicies/p");
+  answers.erase(kPolicyPath);
   expect_shown(check(), 1);
-  serve_text("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", "{\"spec\": 7}");
+  serve_text(kPolicyPath, "{\"spec\": 7}");
   expect_shown(check(), 1);
   EXPECT_THAT(tried, IsEmpty());
 }
 
 TEST_F(NamespaceCheck, ATenantWhoMayNotReadPoliciesNamesTheResource) {
-  answers["/apis/nccl-env.io/v1alpha1/ncclpolicies/p"] = refusal(403, "ncclpolicies is forbidden");
+  answers[kPolicyPath] = refusal(403, "ncclpolicies is forbidden");
   expect_shown(check(), 4);
   EXPECT_EQ(check({"--resource", "rdma/hca"}).code, 0);
   called = false;
   expect_shown(check({"--resource", "rdma/hca"}), 1);
-}
-
-TEST_F(NamespaceCheck, WhatTheCallerMayNotSeeIsOneSentence) {
   answers["/api/v1/namespaces/ml"] = refusal(403, "namespaces \"ml\" is forbidden");
   expect_shown(check(), 4);
 }
@@ -194,6 +181,14 @@ TEST_F(NamespaceCheck, ANamespaceIsNamed) {
   EXPECT_EQ(ask({"check", "--cpu", "2"}).code, 2) << "only with --namespace";
   EXPECT_EQ(ask({"doctor", "-n", "ml"}).code, 2) << "only with --pods";
   EXPECT_THAT(asked(), IsEmpty());
+}
+
+TEST(SampleResources, AreThePatternsWithoutTheirStar) {
+  NcclPolicy policy;
+  for (const char* glob : {"rdma/hca", "rdma/hca_[a-c]*", "rdma/*", "*", "example.com/vf?",
+                           "vpc.amazonaws.com/efa", "vpc.amazonaws.com/ef*", "rdma/-[!a]"})
+    policy.resources.push_back({glob, {}});
+  EXPECT_THAT(cli::sample_resources(policy), ElementsAre("rdma/hca", "vpc.amazonaws.com/ef"));
 }
 
 }  // namespace

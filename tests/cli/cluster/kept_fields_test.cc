@@ -2,8 +2,6 @@
 // The parts of answers that a bug report keeps.
 #include "cluster/kept_fields.h"
 
-#include <gmock/gmock.h>
-
 #include <regex>
 #include <set>
 
@@ -15,7 +13,6 @@ namespace {
 
 using namespace nccl_env::cli;
 using namespace nccl_env::tests;
-using ::testing::HasSubstr;
 
 TEST(KeptFields, APathNamesItsKind) {
   EXPECT_EQ(kind_at("/version"), "version");

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/kubectl.h"
 
-#include <gmock/gmock.h>
-
 #include "cli/asked_cluster.h"
 #include "cluster/connection.h"
 
 namespace nccl_env::cli::kubectl_test {
 namespace {
 
-using ::testing::AllOf;
+using namespace nccl_env::tests;
 using ::testing::AnyOf;
-using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 TEST(KubectlComplaint, WarningsLogLinesAndErrorAreNotTheSentence) {

@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
 #include <sys/stat.h>
 
 #include <algorithm>
 
 #include "cli/asked_cluster.h"
-#include "nccl_env/base/yaml.h"
 
 namespace nccl_env::bug_report_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-
-nlohmann::json manifest(const std::string& yaml) {
-  nlohmann::json object = parse_documents(yaml, "test")->front();
-  object["metadata"]["resourceVersion"] = "1";
-  return object;
-}
 
 class BugReport : public AskedCluster {
  protected:
@@ -30,15 +17,12 @@ class BugReport : public AskedCluster {
     serve_pods();
   }
 
-  static Json list(const std::vector<Json>& items) {
-    return {{"metadata", {{"resourceVersion", "1"}}}, {"items", items}};
-  }
   void serve_fabric() {
-    const Json of_node = manifest(kTable), of_policy = manifest(kPolicy);
+    const Json of_node = object_of(kTable), of_policy = object_of(kPolicy);
     serve("/apis/nccl-env.io/v1alpha1/nodefabrics?limit=500", list({of_node}));
     serve("/apis/nccl-env.io/v1alpha1/nodefabrics/gpu-1", of_node);
     serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", list({of_policy}));
-    serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", of_policy);
+    serve(kPolicyPath, of_policy);
   }
   void serve_pods() {
     const Json space{{"metadata",
@@ -66,12 +50,8 @@ class BugReport : public AskedCluster {
         "/api/v1/namespaces/ml/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed&"
         "limit=500",
         list({given, missed}));
-    for (const char* label :
-         {"batch.kubernetes.io%2Fjob-name", "job-name", "training.kubeflow.org%2Fjob-name",
-          "jobset.sigs.k8s.io%2Fjobset-name", "leaderworkerset.sigs.k8s.io%2Fname", "volcano.sh%2Fjob-name",
-          "ray.io%2Fcluster"})
-      serve("/api/v1/namespaces/ml/pods?labelSelector=" + std::string(label) + "%3Dtrain&limit=500",
-            list(label == std::string("job-name") ? std::vector<Json>{given, missed} : std::vector<Json>{}));
+    for (const std::string& selector : kSelectors) serve(selector, list());
+    serve(kSelectors[1], list({given, missed}));
   }
 
   [[nodiscard]] CliResult report(std::vector<std::string> more = {}) const {

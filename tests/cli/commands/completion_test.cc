@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completion of command lines: real shells take the scripts.
-#include <gmock/gmock.h>
-
 #include "cli/cli_run.h"
 #include "support/child.h"
 #include "support/places.h"
@@ -10,10 +8,6 @@ namespace nccl_env::completion_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 // Bash's own completion of that line, whose last word the cursor is behind.
 std::string bash(const std::string& words, int at) {

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env doctor: sources, forms of output, exit codes. What is found: core's doctor_test.cc.
-#include <gmock/gmock.h>
-
+// nccl-env doctor: sources, forms of output, exit codes; with --pods what is asked of the cluster, and which
+// right is missing. What is found: core's doctor_test.cc and missed_pods_test.cc.
 #include "cli/asked_cluster.h"
 #include "cli/fleet.h"
-#include "nccl_env/base/yaml.h"
 
 namespace nccl_env::doctor_test {
 namespace {
 
 using namespace nccl_env::tests;
-using Json = nlohmann::json;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 class Doctor : public Fleet {};
 
@@ -47,12 +40,9 @@ std::string drifted(std::string nodes) {
                R"(indexSince: "2026-11-20T07:30:00Z",)");
 }
 
-TEST_F(Doctor, StaleByTheAgeThatIsGiven) {
+TEST_F(Doctor, StaleByTheAgeThatIsGivenOrTheWebhooksOwn) {
   EXPECT_EQ(run("doctor", {"--max-table-age", "61m"}).code, 0);
   EXPECT_EQ(run("doctor", {"--max-table-age", "59m"}).code, 1);
-}
-
-TEST_F(Doctor, StaleByTheWebhooksOwnAge) {
   write("fleet/p.yaml", kPolicy + "status: {maxTableAgeSeconds: 3660}\n");
   EXPECT_EQ(run("doctor").code, 0);
   write("fleet/p.yaml", kPolicy + "status: {maxTableAgeSeconds: 3540}\n");
@@ -88,18 +78,15 @@ TEST_F(Doctor, NothingToLookAtIsNotHealthy) {
   expect_shown(run_cli({"doctor", "--kubeconfig", path("absent")}), 4);
 }
 
+const std::string kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics?limit=500",
+                  kPolicies = "/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500";
+
 class DoctorOfACluster : public AskedCluster {
  protected:
   DoctorOfACluster() {
-    Json tables = list();
-    for (const std::string& node : {drifted(node_yaml("gpu-1", 1)), node_yaml("gpu-2", 2)}) {
-      tables["items"].push_back(parse_documents(node, "test")->front());
-      tables["items"].back()["metadata"]["resourceVersion"] = "1";
-    }
-    serve("/apis/nccl-env.io/v1alpha1/nodefabrics?limit=500", tables);
-    serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", list());
+    serve(kTables, list({object_of(drifted(node_yaml("gpu-1", 1))), object_of(node_yaml("gpu-2", 2))}));
+    serve(kPolicies, list());
   }
-  static Json list() { return {{"metadata", {{"resourceVersion", "1"}}}, {"items", Json::array()}}; }
   // Findings of the code, worst first.
   [[nodiscard]] std::vector<std::string> moved(const std::string& code = "GidIndexMoved") const {
     std::vector<std::string> texts;
@@ -113,24 +100,23 @@ class DoctorOfACluster : public AskedCluster {
 };
 
 TEST_F(DoctorOfACluster, AsksForThePodsOfNodesWhereAnIndexMoved) {
-  Json pods = list(), ended = given_pod("train-3", "gpu-1", "=mlx5_2");
+  Json ended = given_pod("train-3", "gpu-1", "=mlx5_2");
   ended["status"]["phase"] = "Succeeded";
-  for (const Json& some :
-       {given_pod("train-0", "gpu-1", "=mlx5_1,mlx5_2"), given_pod("train-1", "gpu-1", "=mlx5_1"), ended})
-    pods["items"].push_back(some);
-  serve("/api/v1/pods?fieldSelector=spec.nodeName%3Dgpu-1&limit=500", pods);
-  EXPECT_THAT(moved(), ::testing::ElementsAre(
-                           StartsWith("error pod ml/train-0: GID index 3 is gone from mlx5_2 (10.2.0.1 "
-                                      "has 5 since 2026-11-20T07:30:00Z) since it was bound"),
-                           StartsWith("error 10.2.0.1 is at index 5")));
-  EXPECT_THAT(asked(), ::testing::Not(::testing::Contains(HasSubstr("gpu-2"))));
+  serve("/api/v1/pods?fieldSelector=spec.nodeName%3Dgpu-1&limit=500",
+        list({given_pod("train-0", "gpu-1", "=mlx5_1,mlx5_2"), given_pod("train-1", "gpu-1", "=mlx5_1"),
+              ended}));
+  EXPECT_THAT(moved(),
+              ElementsAre(StartsWith("error pod ml/train-0: GID index 3 is gone from mlx5_2 (10.2.0.1 "
+                                     "has 5 since 2026-11-20T07:30:00Z) since it was bound"),
+                          StartsWith("error 10.2.0.1 is at index 5")));
+  EXPECT_THAT(asked(), Not(Contains(HasSubstr("gpu-2"))));
 }
 
 // gpu-3 has an agent, gpu-4 an RDMA device that a policy wants, gpu-5 an agent that has just begun; cpu-1 has
 // neither, cpu-2 an agent alone, and "gone" is no node any more.
 TEST_F(DoctorOfACluster, ANodeThatShouldHaveATableAndHasNoneIsAnError) {
   EXPECT_EQ(run({"nodes", "gpu-3"}).code, 3);
-  Json pods = list(), nodes = list(), policies = list();
+  Json pods = list(), nodes = list();
   for (const std::string node : {"gpu-1", "gpu-3", "gpu-5", "cpu-2", "gone"}) {
     const char* const created = node == "gpu-5" ? "2026-11-20T07:59:00Z" : "2026-11-01T08:00:00Z";
     pods["items"].push_back(
@@ -142,15 +128,12 @@ TEST_F(DoctorOfACluster, ANodeThatShouldHaveATableAndHasNoneIsAnError) {
     nodes["items"].push_back({{"metadata", {{"name", node}, {"resourceVersion", "1"}}},
                               {"status", {{"allocatable", {{"nvidia.com/gpu", some}, {"rdma/hca", some}}}}}});
   }
-  Json of_policy = parse_documents(kPolicy, "p")->front();
-  of_policy["metadata"]["resourceVersion"] = "1";
+  Json of_policy = object_of(kPolicy);
   of_policy["status"]["carrier"] = "EnvFile";
-  policies["items"].push_back(of_policy);
-  serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", policies);
+  serve(kPolicies, list({of_policy}));
   serve("/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent&limit=500", pods);
-  EXPECT_THAT(moved("NoFabric"),
-              ::testing::ElementsAre(StartsWith("error NoTable: an agent's pod is on it"),
-                                     StartsWith("error "), StartsWith("error "), StartsWith("info ")))
+  EXPECT_THAT(moved("NoFabric"), ElementsAre(StartsWith("error NoTable: an agent's pod is on it"),
+                                             StartsWith("error "), StartsWith("error "), StartsWith("info ")))
       << "who may not list nodes sees the agents";
   serve("/api/v1/nodes?limit=500", nodes);
   expect_shown(run({"doctor"}), 1);
@@ -169,9 +152,8 @@ TEST_F(DoctorOfACluster, WithoutNcclEnvInItIsToldWhatToDo) {
        {std::vector<std::string>{"doctor"}, {"nodes"}, {"nodes", "gpu-1"}, {"report", "-o", "-"}}) {
     const CliResult result = ask(command);
     EXPECT_EQ(result.code, 3) << command[0];
-    EXPECT_THAT(result.err,
-                ::testing::AllOf(::testing::HasSubstr("nccl-env is not installed in this cluster"),
-                                 ::testing::HasSubstr("docs/operate/install.md")));
+    EXPECT_THAT(result.err, AllOf(HasSubstr("nccl-env is not installed in this cluster"),
+                                  HasSubstr("docs/operate/install.md")));
   }
   otherwise = refusal(403, "u may not");
   EXPECT_EQ(ask({"doctor"}).code, 4) << "that is not known";
@@ -179,24 +161,16 @@ TEST_F(DoctorOfACluster, WithoutNcclEnvInItIsToldWhatToDo) {
 
 TEST_F(DoctorOfACluster, PodsThatMayNotBeListedAreNoneThatAreWell) {
   EXPECT_THAT(moved(),
-              ::testing::ElementsAre(StartsWith("error 10.2.0.1 is at index 5"),
-                                     ::testing::AllOf(StartsWith("info its pods were not looked at: "),
-                                                      HasSubstr("not allowed"))));
+              ElementsAre(StartsWith("error 10.2.0.1 is at index 5"),
+                          AllOf(StartsWith("info its pods were not looked at: "), HasSubstr("not allowed"))));
 }
 
 // A device came to gpu-2 whose name begins with that of a rail.
 TEST_F(DoctorOfACluster, NamesThePodsWhosePlainListTakesADeviceThatCameLater) {
-  Json tables = list(), policies = list();
-  std::string grown = node_yaml("gpu-2", 2);
   const std::string more =
       "  - {hca: mlx5_10, port: 1, linkLayer: Ethernet, transport: RoCE, state: Active, rateGbps: 25, "
-      "driver: "
-      "mlx5_core, boardId: C}\n";
-  for (const std::string& node : {node_yaml("gpu-1", 1), grown + more}) {
-    tables["items"].push_back(parse_documents(node, "test")->front());
-    tables["items"].back()["metadata"]["resourceVersion"] = "1";
-  }
-  serve("/apis/nccl-env.io/v1alpha1/nodefabrics?limit=500", tables);
+      "driver: mlx5_core, boardId: C}\n";
+  serve(kTables, list({object_of(node_yaml("gpu-1", 1)), object_of(node_yaml("gpu-2", 2) + more)}));
   Json pods = list();
   for (const auto& [name, hcas] :
        std::map<std::string, std::string>{{"train-0", "mlx5_1,mlx5_2,mlx5_3,mlx5_4"},
@@ -206,16 +180,120 @@ TEST_F(DoctorOfACluster, NamesThePodsWhosePlainListTakesADeviceThatCameLater) {
     pods["items"].push_back(given_pod(name, "gpu-2", hcas));
   serve("/api/v1/pods?fieldSelector=spec.nodeName%3Dgpu-2&limit=500", pods);
   EXPECT_THAT(moved("ListNotExact"), IsEmpty()) << "by File each list begins with '='";
-  Json of_policy = parse_documents(kPolicy + "  delivery: [EnvFile]\n", "p")->front();
-  of_policy["metadata"]["resourceVersion"] = "1";
+  Json of_policy = object_of(kPolicy + "  delivery: [EnvFile]\n");
   of_policy["status"]["carrier"] = "EnvFile";
-  policies["items"].push_back(of_policy);
-  serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", policies);
+  serve(kPolicies, list({of_policy}));
   EXPECT_THAT(
       moved("ListNotExact"),
-      ::testing::ElementsAre(
+      ElementsAre(
           "warning 2 pods, ml/train-0, ml/train-1: list mlx5_1,mlx5_2,mlx5_3,mlx5_4 takes mlx5_10, too"));
-  EXPECT_THAT(asked(), ::testing::Not(::testing::Contains(HasSubstr("gpu-1"))));
+  EXPECT_THAT(asked(), Not(Contains(HasSubstr("gpu-1"))));
+}
+
+const std::string kSpaces = "/api/v1/namespaces?labelSelector=nccl-env.io%2Fpolicy&limit=500";
+
+class DoctorPods : public AskedCluster {
+ protected:
+  DoctorPods() {
+    serve(kPolicyPath, object_of(kPolicy));
+    serve_spaces({"ml"});
+    serve_pods("ml", {given_pod("train-0")});
+  }
+  static Json space(const std::string& name) {
+    return {
+        {"kind", "Namespace"},
+        {"metadata", {{"name", name}, {"resourceVersion", "1"}, {"labels", {{"nccl-env.io/policy", "p"}}}}}};
+  }
+  void serve_spaces(const std::vector<std::string>& names) {
+    std::vector<Json> all;
+    for (const std::string& name : names) {
+      all.push_back(space(name));
+      serve("/api/v1/namespaces/" + name, all.back());
+    }
+    serve(kSpaces, list(all));
+  }
+  static std::string pods_path(const std::string& name_space, const std::string& next = "") {
+    return "/api/v1/namespaces/" + name_space +
+           "/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed&limit=500" +
+           (next.empty() ? "" : "&continue=" + next);
+  }
+  void serve_pods(const std::string& name_space, const std::vector<Json>& pods) {
+    serve(pods_path(name_space), list(pods));
+  }
+  static Json missed_pod(const std::string& name, const std::string& name_space = "ml") {
+    Json made = Json::parse(kPod);
+    made["metadata"] = {{"name", name}, {"namespace", name_space}, {"resourceVersion", "1"}};
+    made["spec"]["nodeName"] = "gpu-1";
+    return made;
+  }
+};
+
+TEST_F(DoctorPods, PodsThatHaveTheirValuesAreCode0) {
+  expect_shown(run({"doctor", "--pods"}));
+  EXPECT_THAT(asked(), ElementsAre(kSpaces, kPolicyPath, pods_path("ml")));
+}
+
+TEST_F(DoctorPods, MissedOnesOfAllPagesAndNamespacesAreCode1) {
+  serve_spaces({"ml", "web"});
+  serve(pods_path("ml"), list({missed_pod("missed-0"), given_pod("train-0")}, "more"));
+  serve(pods_path("ml", "more"), list({missed_pod("missed-1")}));
+  serve_pods("web", {missed_pod("missed-2", "web")});
+  const CliResult result = run({"doctor", "--pods", "-o", "json"});
+  EXPECT_EQ(result.code, 1) << result.err;
+  const Json json = Json::parse(result.out);
+  std::vector<std::string> names;
+  for (const Json& some : json["pods"])
+    names.push_back(some["namespace"].get<std::string>() + "/" + some["pod"].get<std::string>());
+  EXPECT_THAT(names, ElementsAre("ml/missed-0", "ml/missed-1", "web/missed-2"));
+  EXPECT_EQ(json["missedAtAdmission"], 3);
+  EXPECT_EQ(json["lookedAt"], 4);
+  EXPECT_THAT(asked(),
+              ElementsAre(kSpaces, kPolicyPath, pods_path("ml"), pods_path("ml", "more"), pods_path("web")))
+      << "the policy once, and of a namespace its pods alone";
+}
+
+TEST_F(DoctorPods, OneNamespaceIsLookedAtAloneAlsoWithoutTheLabel) {
+  Json copied = given_pod("copied");
+  copied["spec"]["nodeName"] = "gpu-2";
+  serve("/api/v1/namespaces/outside",
+        {{"kind", "Namespace"}, {"metadata", {{"name", "outside"}, {"resourceVersion", "1"}}}});
+  serve_pods("outside", {copied, missed_pod("untouched")});
+  expect_shown(run({"doctor", "--pods", "-n", "outside"}), 1);
+  EXPECT_THAT(asked(), Not(Contains(kSpaces)));
+}
+
+TEST_F(DoctorPods, ARightThatIsMissingIsOneLine) {
+  serve_spaces({"ml", "closed"});
+  expect_shown(run({"doctor", "--pods"}), 1);
+  EXPECT_EQ(run({"doctor", "--pods", "-n", "ml"}).code, 0);
+  serve_none("/api/v1/namespaces/nope");
+  expect_shown(run({"doctor", "--pods", "-n", "nope"}), 4);
+}
+
+TEST_F(DoctorPods, WithoutTheRightToListNamespacesOneIsToBeNamed) {
+  serve_none(kSpaces);
+  expect_shown(run({"doctor", "--pods"}), 4);
+}
+
+TEST_F(DoctorPods, NoNamespaceThatIsOptedInIsCode3) {
+  serve_spaces({});
+  EXPECT_EQ(run({"doctor", "--pods"}).code, 3);
+}
+
+TEST_F(DoctorPods, WithoutAnInstallationNoPodIsWell) {
+  for (const std::string& target : {kPolicyPath, std::string("/apis/nccl-env.io/v1alpha1")})
+    serve_none(target);
+  EXPECT_EQ(run({"doctor", "--pods"}).code, 3);
+  serve("/apis/nccl-env.io/v1alpha1", Json::object());
+  EXPECT_NE(run({"doctor", "--pods"}).code, 3) << "the policy alone is missing";
+}
+
+TEST_F(DoctorPods, WrongUsageIsCode2) {
+  for (const std::string& more :
+       {table, "--store dir:" + path("fleet"), std::string("--policy-name p"), std::string("-n ../x"),
+        std::string("-n ml --resource rdma/hca"), std::string("-n ml --cpu 2")})
+    EXPECT_EQ(run(words("doctor --pods " + more)).code, 2) << more;
+  EXPECT_THAT(asked(), IsEmpty());
 }
 
 }  // namespace

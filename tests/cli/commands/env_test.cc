@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env env and run: what a process on this machine gets, from a small copy of /sys.
-#include <gmock/gmock.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -11,7 +10,6 @@ namespace nccl_env::env_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::HasSubstr;
 
 // Variables for the time of a test.
 class SetHere {
@@ -50,9 +48,8 @@ class Machine : public CliTest {
   }
 
   [[nodiscard]] CliResult env(std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments{"env", "--sysfs", sysfs};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_cli(arguments);
+    more.insert(more.begin(), {"env", "--sysfs", sysfs});
+    return run_cli(more);
   }
 
   const std::string sysfs = path("sys");
@@ -66,19 +63,31 @@ class TwoRails : public Machine {
   }
 };
 
+// The command takes the place of the process: in a child, which prints into a file.
+int exit_of(const std::vector<std::string>& arguments) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(run_cli(arguments).code);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 TEST_F(TwoRails, AreWrittenInEachForm) {
   for (const char* form : {"sh", "slurm", "dotenv", "systemd", "compose", "json"})
     expect_shown(env({"-o", form}));
+  EXPECT_THAT(env({"--nccl-version", "2.27.3"}).out, Not(HasSubstr("export NCCL_IB_GID_INDEX")))
+      << "it searches by itself";
+  add_rail("mlx5_10", "0a00:0201", "InfiniBand");
+  EXPECT_THAT(env({"--policy", write("p.yaml", kPolicy + "  fabric: {linkLayer: Ethernet}\n")}).out,
+              HasSubstr("'=mlx5_0,mlx5_1'"))
+      << "exact where a name begins another";
 }
 
 TEST_F(TwoRails, TheUsersOwnStayAndAreJudged) {
   const SetHere list("NCCL_IB_HCA", "=mlx5_7"), misspelt("NCCL_IB_TIMOUT", "22");
-  const CliResult told = env();
-  EXPECT_EQ(told.code, 1);
-  EXPECT_THAT(told.out, HasSubstr("error NoSuchDevice"));
-  EXPECT_THAT(told.out, HasSubstr("warning UnknownVariable"));
-  EXPECT_THAT(told.out, HasSubstr("# NCCL_IB_HCA: UserSet"));
-  EXPECT_THAT(told.out, testing::Not(HasSubstr("export")));
+  EXPECT_EQ(env().code, 1);
+  EXPECT_THAT(env().out, AllOf(HasSubstr("error NoSuchDevice"), HasSubstr("warning UnknownVariable"),
+                               HasSubstr("# NCCL_IB_HCA: UserSet"), Not(HasSubstr("export"))));
   EXPECT_THAT(env({"-i"}).out, HasSubstr("export NCCL_IB_HCA='mlx5_0,mlx5_1'"));
 }
 
@@ -86,11 +95,9 @@ TEST_F(TwoRails, TheUsersOwnStayAndAreJudged) {
 TEST_F(TwoRails, WhatKeepsNcclFromThemIsSaidFirst) {
   for (const auto& [name, value] : {std::pair("NCCL_IB_DISABLE", "1"), std::pair("NCCL_NET", "Socket")}) {
     const SetHere own(name, value);
-    const CliResult told = env();
-    EXPECT_EQ(told.code, 0);
-    EXPECT_THAT(told.err,
-                testing::StartsWith("nccl-env: This environment's " + std::string(name) + " keeps"));
-    EXPECT_THAT(told.out, testing::Not(HasSubstr("container")));
+    EXPECT_EQ(env().code, 0);
+    EXPECT_THAT(env().err, StartsWith("nccl-env: This environment's " + std::string(name) + " keeps"));
+    EXPECT_THAT(env().out, Not(HasSubstr("container")));
   }
 }
 
@@ -99,39 +106,23 @@ TEST_F(TwoRails, ALineOfTheUsersFileCountsAsSet) {
   const std::string policy =
       write("p.yaml", kPolicy + "  env: {NCCL_IB_TIMEOUT: \"22\", NCCL_IB_TC: \"106\"}\n");
   const SetHere named("NCCL_CONF_FILE", write("nccl.conf", "# mine\nNCCL_IB_TIMEOUT=14\nOTHER=1\n"));
-  const CliResult told = env({"--policy", policy});
-  EXPECT_THAT(told.out, HasSubstr("NCCL_IB_TC='106'"));
-  EXPECT_THAT(told.out, testing::Not(HasSubstr("export NCCL_IB_TIMEOUT")));
-  EXPECT_THAT(told.out, HasSubstr("# NCCL_IB_TIMEOUT: UserSet: It is set already, in " + path("nccl.conf")));
-}
-
-TEST_F(TwoRails, AWrongLineOfAFileIsRemovedThere) {
-  const SetHere named("NCCL_CONF_FILE", write("nccl.conf", "NCCL_IB_HCA==mlx5_7\n"));
+  EXPECT_THAT(env({"--policy", policy}).out,
+              AllOf(HasSubstr("NCCL_IB_TC='106'"), Not(HasSubstr("export NCCL_IB_TIMEOUT")),
+                    HasSubstr("# NCCL_IB_TIMEOUT: UserSet: It is set already, in " + path("nccl.conf"))));
+  write("nccl.conf", "NCCL_IB_HCA==mlx5_7\n");  // wrong, and to be removed there
   EXPECT_THAT(env().out,
-              testing::AllOf(HasSubstr("Unset NCCL_IB_HCA, in " + path("nccl.conf") + ", to have"),
-                             HasSubstr("UserSetGroup: This environment or its nccl.conf sets NCCL_IB_HCA")));
+              AllOf(HasSubstr("Unset NCCL_IB_HCA, in " + path("nccl.conf") + ", to have"),
+                    HasSubstr("UserSetGroup: This environment or its nccl.conf sets NCCL_IB_HCA")));
   const SetHere list("NCCL_IB_HCA", "=mlx5_7");
-  EXPECT_THAT(env().out, testing::AllOf(HasSubstr("Unset NCCL_IB_HCA, also in nccl.conf, to have"),
-                                        HasSubstr("UserSet: It is set already, in this environment.")));
-}
-
-TEST_F(TwoRails, AVersionThatSearchesByItselfGetsNoIndex) {
-  EXPECT_THAT(env({"--nccl-version", "2.27.3"}).out, testing::Not(HasSubstr("export NCCL_IB_GID_INDEX")));
-}
-
-TEST_F(TwoRails, TheListIsExactWhereANameBeginsAnother) {
-  add_rail("mlx5_10", "0a00:0201", "InfiniBand");
-  EXPECT_THAT(env({"--policy", write("p.yaml", kPolicy + "  fabric: {linkLayer: Ethernet}\n")}).out,
-              HasSubstr("'=mlx5_0,mlx5_1'"));
+  EXPECT_THAT(env().out, AllOf(HasSubstr("Unset NCCL_IB_HCA, also in nccl.conf, to have"),
+                               HasSubstr("UserSet: It is set already, in this environment.")));
 }
 
 TEST_F(Machine, WhatIsNotCertainIsSaidFirst) {
   add_rail("mlx5_0", "0a00:0001");
   add_rail("mlx5_1", "0a00:0101", "InfiniBand");
-  const CliResult told = env();
-  EXPECT_EQ(told.code, 1);
-  EXPECT_TRUE(told.out.starts_with("# ")) << told.out;
-  EXPECT_THAT(told.out, testing::Not(HasSubstr("export NCCL_IB_HCA")));
+  EXPECT_EQ(env().code, 1);
+  EXPECT_THAT(env().out, AllOf(StartsWith("# "), Not(HasSubstr("export NCCL_IB_HCA"))));
 }
 
 // There is neither a pod to look into nor a table to show.
@@ -140,17 +131,22 @@ TEST_F(Machine, RemediesAreOfAMachine) {
     add_rail(hca, "0a00:0001");
     add_file("class/infiniband/" + std::string(hca) + "/ports/1/state", "1: DOWN");
   }
-  for (const char* form : {"sh", "json"}) {
-    const CliResult told = env({"-o", form});
-    EXPECT_EQ(told.code, 1);
-    EXPECT_THAT(told.out, HasSubstr("`rdma link` shows the ports"));
-    EXPECT_THAT(told.out, testing::Not(testing::AnyOf(HasSubstr("nodes NAME"), HasSubstr("in the pod"))));
-  }
+  for (const char* form : {"sh", "json"})
+    EXPECT_THAT(env({"-o", form}).out, AllOf(HasSubstr("`rdma link` shows the ports"),
+                                             Not(HasSubstr("nodes NAME")), Not(HasSubstr("in the pod"))));
 }
 
-TEST_F(Machine, WithoutDevicesThereIsNothingToSay) {
+TEST_F(Machine, ATaskPrologNeverStopsAJobAndRunStartsItsCommand) {
   add_file("class/infiniband/.keep", "");
   expect_shown(env(), 3);
+  EXPECT_EQ(env({"-o", "slurm"}).code, 0);
+  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", "sh", "-c", "exit 5"}), 5);
+  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", path("absent")}), 127);
+  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", sysfs}), 126) << "a directory";
+  add_rail("mlx5_0", "0a00:0001");
+  const SetHere list("NCCL_IB_HCA", "=mlx5_7");
+  EXPECT_EQ(env().code, 1);
+  EXPECT_EQ(env({"-o", "slurm"}).code, 0);
 }
 
 // Found by a judge: EFA was told that NCCL falls back to sockets, and to bring its ports up.
@@ -164,15 +160,6 @@ TEST_F(Machine, EfaIsForAnotherPluginAndNothingIsWrong) {
   EXPECT_THAT(env().out, HasSubstr("export NCCL_IB_HCA='mlx5_0'"));
 }
 
-TEST_F(Machine, ATaskPrologNeverStopsAJob) {
-  add_file("class/infiniband/.keep", "");
-  EXPECT_EQ(env({"-o", "slurm"}).code, 0);
-  add_rail("mlx5_0", "0a00:0001");
-  const SetHere list("NCCL_IB_HCA", "=mlx5_7");
-  EXPECT_EQ(env().code, 1);
-  EXPECT_EQ(env({"-o", "slurm"}).code, 0);
-}
-
 TEST_F(Machine, MistakesAreUsage) {
   add_rail("mlx5_0", "0a00:0001");
   for (const char* line : {"env --address here", "env --nccl-version 1.0", "env -o xml"})
@@ -182,27 +169,13 @@ TEST_F(Machine, MistakesAreUsage) {
 }
 
 TEST_F(Machine, ACopyOfSysIsCheckedBeforeItIsCalledEmpty) {
-  std::filesystem::create_directories(sysfs);
-  const CliResult told = env();
-  EXPECT_EQ(told.code, 2);
-  EXPECT_THAT(told.err, HasSubstr("has no class/; give the folder that holds class/infiniband"));
-  std::filesystem::create_directories(sysfs + "/class");
-  EXPECT_EQ(env().code, 3);
-  std::filesystem::create_directories(sysfs + "/class/infiniband");
-  const CliResult empty = env();
-  EXPECT_EQ(empty.code, 3);
-  EXPECT_THAT(empty.err, HasSubstr("class/infiniband is empty, a machine without HCAs"));
-  EXPECT_THAT(env({"--address", "10.0.0.1"}).err, HasSubstr("a copy of /sys has no addresses"));
-  EXPECT_THAT(env({"--policy-name", "p"}).err, HasSubstr("--policy-name: only with --policy"));
-}
-
-// The command takes the place of the process: in a child, which prints into a file.
-int exit_of(const std::vector<std::string>& arguments) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(run_cli(arguments).code);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  const std::pair<const char*, int> folders[] = {{"", 2}, {"/class", 3}, {"/class/infiniband", 3}};
+  for (const auto& [folder, code] : folders) {
+    std::filesystem::create_directories(sysfs + folder);
+    expect_shown(env(), code);
+  }
+  expect_shown(env({"--address", "10.0.0.1"}), 2);
+  expect_shown(env({"--policy-name", "p"}), 2);
 }
 
 TEST_F(TwoRails, RunAddsThemAndLeavesWhatIsSet) {
@@ -215,19 +188,9 @@ TEST_F(TwoRails, RunAddsThemAndLeavesWhatIsSet) {
   std::string text;
   std::getline(in, text);
   EXPECT_EQ(text, "mlx5_0,mlx5_1.1");
-}
-
-// As behind env or timeout: what follows the command is the command's.
-TEST_F(TwoRails, RunTakesNoOptionOfTheCommand) {
+  // As behind env or timeout: what follows the command is the command's.
   EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "sh", "-c", "exit 9"}), 9);
   EXPECT_EQ(exit_of({"run", "-e", "ucx", "--sysfs=" + sysfs, "-i", "test", "-v", "=", "--help"}), 1);
-}
-
-TEST_F(Machine, RunStartsTheCommandWhereNothingIsKnown) {
-  add_file("class/infiniband/.keep", "");
-  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", "sh", "-c", "exit 5"}), 5);
-  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", path("absent")}), 127);
-  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", sysfs}), 126) << "a directory";
 }
 
 }  // namespace

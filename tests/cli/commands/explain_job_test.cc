@@ -1,45 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env explain job/NAME: which pods are a job's, and what is asked for them. What is told:
 // tests/core/explain/job_test.cc.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include "cli/asked_cluster.h"
-#include "nccl_env/base/yaml.h"
 #include "support/golden.h"
 
 namespace nccl_env::explain_job_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
-const std::string kPods = "/api/v1/namespaces/ml/pods";
-const std::string kAllPods = kPods + "?limit=500";
-
-std::string by_label(const std::string& label) {
-  return kPods + "?labelSelector=" + label + "%3Dtrain&limit=500";
-}
-const std::vector<std::string> kSelectors{by_label("batch.kubernetes.io%2Fjob-name"),
-                                          by_label("job-name"),
-                                          by_label("training.kubeflow.org%2Fjob-name"),
-                                          by_label("jobset.sigs.k8s.io%2Fjobset-name"),
-                                          by_label("leaderworkerset.sigs.k8s.io%2Fname"),
-                                          by_label("volcano.sh%2Fjob-name"),
-                                          by_label("ray.io%2Fcluster")};
+const std::string kAllPods = kPodsOfMl + "?limit=500";
 
 class ExplainJob : public AskedCluster {
  protected:
-  static Json list(const Json& pods, const std::string& next = "") {
-    Json made{{"metadata", {{"resourceVersion", "7"}}}, {"items", pods}};
-    if (!next.empty()) made["metadata"]["continue"] = next;
-    return made;
-  }
   void serve_none_but(const std::string& selector, const Json& pods) {
-    for (const std::string& each : kSelectors) serve(each, list(Json::array()));
-    serve(kAllPods, list(Json::array()));
+    for (const std::string& each : kSelectors) serve(each, list());
+    serve(kAllPods, list());
     serve(selector, list(pods));
   }
   static Json worker(int number, const std::string& hcas = "=mlx5_0,mlx5_1") {
@@ -91,8 +69,7 @@ TEST_F(ExplainJob, TablesOfManyNodesAreReadTogether) {
   for (int n = 0; n < 30; ++n) {
     const std::string node = "gpu-" + std::to_string(n);
     pods.push_back(worker(n));
-    Json some = parse_documents(named(kTable, "gpu-1", node), "test")->front();
-    some["metadata"]["resourceVersion"] = "1";
+    const Json some = object_of(named(kTable, "gpu-1", node));
     serve(tables + "/" + node, some);
     if (n != 29) all.push_back(some);
   }
@@ -109,7 +86,7 @@ TEST_F(ExplainJob, TablesOfManyNodesAreReadTogether) {
 
 TEST_F(ExplainJob, TwoObjectsOfOneNameAreTold) {
   serve_none_but(kSelectors[2], Json::array({worker(0)}));
-  serve(kSelectors[6], list(Json::array({worker(1)})));
+  serve(kSelectors[6], list({worker(1)}));
   expect_shown(run({"explain", "job/train"}));
 }
 
@@ -140,22 +117,20 @@ TEST_F(ExplainJob, PodsOfTwoNamespacesAndOfAnotherPolicyAreRefused) {
   EXPECT_THAT(unlike.err, HasSubstr("which is not the one given"));
 }
 
-TEST_F(ExplainJob, AJobSetHasItsOwnNameAndNotThatOfAChild) {
-  Json pods = Json::array({worker(0), worker(1)});
-  for (std::size_t i = 0; i < pods.size(); ++i) {
-    pods[i]["metadata"]["labels"] = {{"batch.kubernetes.io/job-name", "llama-w-" + std::to_string(i)},
-                                     {"jobset.sigs.k8s.io/jobset-name", "llama"}};
-  }
-  const std::string file = write("pods.json", Json{{"kind", "PodList"}, {"items", pods}}.dump());
-  EXPECT_THAT(run_cli({"explain", "job", "-f", file}).out, HasSubstr("ranks of job llama have"));
-}
-
 TEST_F(ExplainJob, PodsOfAFileNeedNoCluster) {
   Json first = worker(0);
   first["metadata"]["ownerReferences"] = {{{"kind", "PyTorchJob"}, {"name", "resnet"}}};
   const std::string file =
       write("pods.json", Json{{"kind", "PodList"}, {"items", {first, worker(1, "=mlx5_0")}}}.dump());
   expect_shown(run_cli({"explain", "job", "-f", file}), 1);
+  Json pods = Json::array({worker(0), worker(1)});
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    pods[i]["metadata"]["labels"] = {{"batch.kubernetes.io/job-name", "llama-w-" + std::to_string(i)},
+                                     {"jobset.sigs.k8s.io/jobset-name", "llama"}};
+  }
+  write("pods.json", Json{{"kind", "PodList"}, {"items", pods}}.dump());
+  EXPECT_THAT(run_cli({"explain", "job", "-f", file}).out, HasSubstr("ranks of job llama have"))
+      << "that of a JobSet, not of a child";
   EXPECT_THAT(asked(), IsEmpty());
 }
 

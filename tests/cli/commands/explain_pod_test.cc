@@ -1,37 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env explain pod/NAME: what is asked of a cluster, and what without rights. What is told: core's
 // pod_answer_test.cc.
-#include <gmock/gmock.h>
-
 #include "cli/asked_cluster.h"
-#include "nccl_env/base/yaml.h"
 #include "support/golden.h"
 
 namespace nccl_env::explain_pod_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 const std::string kPodPath = "/api/v1/namespaces/ml/pods/train-0";
 const std::string kSpacePath = "/api/v1/namespaces/ml";
-const std::string kPolicyPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies/p";
 const std::string kTablePath = "/apis/nccl-env.io/v1alpha1/nodefabrics/gpu-1";
-
-nlohmann::json as_json(const std::string& yaml) {
-  return parse_documents(yaml, "test")->front();
-}
 
 class ExplainPod : public AskedCluster {
  protected:
   void serve_all() {
     serve(kSpacePath,
           {{"kind", "Namespace"}, {"metadata", {{"name", "ml"}, {"labels", {{"nccl-env.io/policy", "p"}}}}}});
-    serve(kPolicyPath, as_json(kPolicy));
-    serve(kTablePath, as_json(kTable));
+    serve(kPolicyPath, object_of(kPolicy));
+    serve(kTablePath, object_of(kTable));
   }
 };
 
@@ -39,6 +27,9 @@ TEST_F(ExplainPod, WithThePodAloneItTellsTheValuesAndWhichRightsAreMissing) {
   serve(kPodPath, given_pod("train-0"));
   expect_shown(run({"explain", "pod/train-0"}));
   EXPECT_THAT(asked(), ElementsAre(kPodPath, kSpacePath, kPolicyPath, kTablePath));
+  serve("/api/v1/namespaces/elsewhere/pods/train-0", given_pod("train-0"));
+  EXPECT_EQ(run({"explain", "pod/train-0", "--context", "other"}).code, 0);
+  expect_shown(run({"explain", "pod/train-0", "--context", "none"}), 4);
 }
 
 TEST_F(ExplainPod, WithAllRightsItTellsNcclsChoiceAndLeavesNothingOut) {
@@ -66,10 +57,6 @@ TEST_F(ExplainPod, MissedAtAdmissionNeedsNamespaceAndPolicy) {
   expect_shown(run({"explain", "pod/train-0"}), 1);
   serve_none(kPolicyPath);
   expect_shown(run({"explain", "pod/train-0"}), 1);
-}
-
-TEST_F(ExplainPod, AsEnvAPodWithoutAStatusIsAComment) {
-  Json object = Json::parse(kPod);
   object["metadata"]["labels"]["nccl-env.io/inject"] = "false";
   serve(kPodPath, object);
   EXPECT_EQ(run({"explain", "pod/train-0", "-o", "env"}).out, "# not injected\n");
@@ -120,12 +107,6 @@ TEST_F(ExplainPod, HostileObjectsBesideThePodAreLeftOut) {
   }
 }
 
-TEST_F(ExplainPod, TheContextChoosesNamespaceAndIsChecked) {
-  serve("/api/v1/namespaces/elsewhere/pods/train-0", given_pod("train-0"));
-  EXPECT_EQ(run({"explain", "pod/train-0", "--context", "other"}).code, 0);
-  expect_shown(run({"explain", "pod/train-0", "--context", "none"}), 4);
-}
-
 TEST_F(ExplainPod, PodsOfAFileNeedNoCluster) {
   const Json list{{"kind", "List"}, {"items", {given_pod("train-0"), given_pod("train-1")}}};
   const std::string file = write("pods.json", list.dump());
@@ -165,7 +146,7 @@ TEST_F(ExplainPod, APolicyOfAFileIsTriedOnTheTableOfTheClustersNode) {
   const auto explain = [&](const std::string& node) {
     return run({"explain", "-f", pod, "--policy", policy, "--node", node, "-o", "json"});
   };
-  serve(kTablePath, as_json(kTable));
+  serve(kTablePath, object_of(kTable));
   const CliResult known = explain("gpu-1");
   EXPECT_EQ(known.code, 0) << known.err;
   EXPECT_FALSE(Json::parse(known.out)["ncclWithUs"].is_null());
@@ -179,7 +160,7 @@ TEST_F(ExplainPod, TheManifestsNamespaceBeatsTheContexts) {
   const Json list{{"kind", "List"}, {"items", {own, 7}}};
   for (const Json& manifest : {own, list}) {
     EXPECT_NE(run({"explain", "-f", write("q.json", manifest.dump())}).code, 2);
-    EXPECT_THAT(asked(), testing::Contains("/api/v1/namespaces/q"));
+    EXPECT_THAT(asked(), Contains("/api/v1/namespaces/q"));
   }
   const std::string two =
       write("two.yaml",
@@ -200,20 +181,17 @@ TEST_F(ExplainPod, WrongUsageIsCode2) {
     EXPECT_THAT(result.out, IsEmpty());
     expect_shown(result, 2);
   }
-  EXPECT_THAT(asked(), IsEmpty());
-}
-
-TEST_F(ExplainPod, AFileWithoutAPodIsToldBeforeAClusterIsAsked) {
-  const std::string file = write("policy.json", R"({"kind": "NcclPolicy", "metadata": {"name": "p"}})");
-  expect_shown(run({"explain", "-f", file}), 3);
+  // A file without a pod is told before a cluster is asked.
+  const std::string none = write("policy.json", R"({"kind": "NcclPolicy", "metadata": {"name": "p"}})");
+  expect_shown(run({"explain", "-f", none}), 3);
   EXPECT_THAT(asked(), IsEmpty());
 }
 
 TEST_F(ExplainPod, TheLabelOfANamespaceKeepsTheInitContainerAwayFromAManifestsPods) {
   Json alone = Json::parse(kPod),
-       space = as_json(R"({kind: Namespace, metadata: {name: ml, labels: {nccl-env.io/policy: p}}})");
+       space = object_of(R"({kind: Namespace, metadata: {name: ml, labels: {nccl-env.io/policy: p}}})");
   alone["spec"]["hostNetwork"] = false;
-  serve(kPolicyPath, as_json(kPolicy));
+  serve(kPolicyPath, object_of(kPolicy));
   const std::string file = write("alone.json", alone.dump());
   const auto env = [&] {
     serve(kSpacePath, space);

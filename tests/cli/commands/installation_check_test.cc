@@ -7,7 +7,6 @@ namespace nccl_env::installation_check_test {
 namespace {
 
 using namespace nccl_env::tests;
-using Json = nlohmann::json;
 
 const std::string kDeployment = kAppsPath + "deployments/nccl-env-webhook";
 const std::string kReviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -70,7 +69,7 @@ TEST_F(InstallationCheck, APodIsTriedInAnOptedInNamespace) {
   const Json space{{"metadata", {{"name", "ml"}, {"labels", {{"nccl-env.io/policy", "p"}}}}}};
   serve("/api/v1/namespaces", list_of_items(Json::array({space})));
   serve("/api/v1/namespaces/ml", space);
-  serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", parse_documents(kPolicy, "p").value().front());
+  serve(kPolicyPath, object_of(kPolicy));
   bool called = true;
   instead = [&](const ScriptedRequest& request) -> std::optional<Answer> {
     if (request.method != "POST") return std::nullopt;
@@ -83,8 +82,7 @@ TEST_F(InstallationCheck, APodIsTriedInAnOptedInNamespace) {
   expect_shown(check());
   called = false;
   expect_shown(check(), 1);
-  serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p",
-        parse_documents(kPolicy + "  mode: DryRun\n", "p").value().front());
+  serve(kPolicyPath, object_of(kPolicy + "  mode: DryRun\n"));
   expect_shown(check());
 }
 
@@ -106,6 +104,8 @@ TEST_F(InstallationCheck, AWaitThatEndsSaysWhatIsStillWrong) {
   answers.erase(kHooksPath);
   EXPECT_EQ(check({"--wait", "1s"}).code, 1);
   EXPECT_EQ(check({"--wait", "2"}).code, 2) << "a number without a unit";
+  EXPECT_EQ(check({"--pre", "-n", "ml", "--cpu", "2"}).code, 2);
+  EXPECT_EQ(check({"--pre", "-n", "../x"}).code, 2);
 }
 
 TEST_F(InstallationCheck, BeforeInstallingRightsAndNamesAreAsked) {
@@ -138,11 +138,6 @@ TEST_F(InstallationCheck, TheAgentsPodIsTriedWhereTheNamespaceIsThere) {
   answers["/api/v1/namespaces/fabric/pods"] =
       refusal(403, "violates PodSecurity \"baseline:latest\": host namespaces");
   expect_shown(check({"--pre", "-n", "fabric"}), 1);
-}
-
-TEST_F(InstallationCheck, WhatDoesNotGoTogetherIsRefused) {
-  EXPECT_EQ(check({"--pre", "-n", "ml", "--cpu", "2"}).code, 2);
-  EXPECT_EQ(check({"--pre", "-n", "../x"}).code, 2);
 }
 
 }  // namespace

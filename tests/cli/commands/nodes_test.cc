@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env nodes: its columns and forms. Sources and exit codes: doctor_test.cc.
-#include <gmock/gmock.h>
+// nccl-env nodes: its columns and forms; of one node what is found on it, its table, and what NCCL takes
+// there by itself. Sources and exit codes: doctor_test.cc.
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "cli/fleet.h"
 #include "support/golden.h"
@@ -9,11 +11,6 @@ namespace nccl_env::nodes_test {
 namespace {
 
 using namespace nccl_env::tests;
-using Json = nlohmann::json;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 class Nodes : public Fleet {};
 
@@ -54,10 +51,7 @@ TEST_F(NodesOnATerminal, LongCellsAreCutToItsWidthAndWholeInWideAndInAPipe) {
   for (const std::string& whole : {shown(0), shown(80, "wide"), shown(240)})
     EXPECT_THAT(whole, AllOf(HasSubstr(name), HasSubstr("RateLow mlx5_3")));
   expect_golden("-o wide", shown(0, "wide"));
-}
-
-// Pools of one cluster have long names that begin alike.
-TEST_F(NodesOnATerminal, NamesThatAreCutStayApart) {
+  // Pools of one cluster have long names that begin alike: those that are cut stay apart.
   write("fleet/z.yaml", node_yaml("gke-training-a100-pool-1-7f3c", 98) +
                             node_yaml("gke-training-a100-pool-1-9b0d", 99) +
                             node_yaml("ip-10-0-3-7.eu-central-1.compute.internal", 97));
@@ -69,13 +63,7 @@ TEST_F(Nodes, AMomentIsATimeADateNowOrSoLongAgo) {
     EXPECT_EQ(run_cli({"nodes", table, at}).code, 0) << at;
   for (const char* at : {"--at=2026-11-31", "--at=-2", "--at=-", "--at=yesterday"})
     EXPECT_EQ(run_cli({"nodes", table, at}).code, 2) << at;
-}
-
-TEST_F(Nodes, AMomentIsRefusedInTheWordsOfItsUser) {
   expect_shown(run_cli({"nodes", "--at", "yesterday0", table}), 2);  // as long as a date
-}
-
-TEST_F(Nodes, ATableFromTheFutureHasNoAge) {
   EXPECT_THAT(run("nodes", {"--at", "2026-11-20T06:00:00Z"}).out, HasSubstr("  -60m  StaleTable"));
 }
 
@@ -88,6 +76,97 @@ TEST_F(Nodes, AsJson) {
   EXPECT_EQ(json[0]["hcaList"], "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
   EXPECT_THAT(json[0]["findings"], IsEmpty());
   EXPECT_EQ(json[2]["findings"][0]["code"], "RateLow");
+}
+
+TEST_F(Nodes, WhatTheDoctorFoundComesFirstThenTheTableAndNcclsChoice) {
+  EXPECT_EQ(run("nodes", {"gpu-1"}).code, 0);
+  EXPECT_THAT(run("nodes", {"gpu-1"}).out, StartsWith("gpu-1: nothing found\n"));
+  write_fleet(100);
+  expect_shown(run("nodes", {"gpu-10"}), 1);
+  EXPECT_EQ(run("nodes", {"gpu-1"}).code, 0) << "the fault is another node's";
+  const Json json = Json::parse(run("nodes", {"gpu-10", "-o", "json"}).out);
+  EXPECT_EQ(json["good"], false);
+  EXPECT_EQ(json["findings"][0]["code"], "RateLow");
+  EXPECT_EQ(json["table"]["ports"].size(), 4u);
+  EXPECT_EQ(json["ncclAlone"]["hcas"].size(), 4u);
+}
+
+TEST_F(Nodes, ThatIsNotThereIsCode3WithItsNearNameAndAFileIsNoName) {
+  expect_shown(run("nodes", {"gpu-l"}), 3);
+  EXPECT_EQ(run_cli({"nodes", path("absent.yaml")}).code, 4);
+  EXPECT_THAT(run_cli({"nodes", write("gpu-5", kTable)}).out, HasSubstr("1 node, "));
+}
+
+TEST_F(Nodes, ThePolicysConditionsAreAppliedToItsTable) {
+  const std::string strict = write("strict.yaml", kPolicy + "  fabric: {hcas: [mlx5_7]}\n");
+  const Json json =
+      Json::parse(run_cli({"nodes", "gpu-1", table, "--policy", strict, "-o", "json"}).out)["table"];
+  EXPECT_EQ(json["ports"][0]["fabric"], false);
+  EXPECT_EQ(json["ports"][0]["gids"][0]["usable"], false);
+  EXPECT_EQ(json["omitted"][0]["reason"], "NoFabricPort");
+}
+
+TEST_F(Nodes, ItsLabelsAndWhatAPolicyMakesOfThemAreTold) {
+  const std::string labelled =
+      write("labelled.yaml",
+            named(kTable, "  ports:", "  nodeLabels: [{key: zone, value: b}, {key: tier}]\n  ports:"));
+  const std::string by_labels = write("labels.yaml", kPolicy + R"(  variants:
+  - {when: {nodeLabels: {tier: a}}, env: {NCCL_IB_SL: "1"}}
+  - {when: {nodeLabels: {zone: "[ab]"}}, env: {NCCL_IB_SL: "2"}}
+  - {when: {nodeLabels: {shape: "*"}}, env: {NCCL_IB_TC: "96"}}
+)");
+  expect_shown(run_cli({"nodes", "gpu-1", labelled, "--policy", by_labels}));
+}
+
+TEST_F(Nodes, TheGidOfInfiniBandIsUsableThoughLinkLocal) {
+  std::string text = named(kTable, "linkLayer: Ethernet\n    transport: RoCE", "linkLayer: InfiniBand");
+  text = named(text.substr(0, text.find("    - {index: 3")), "RoCEv2, netdev: eth1", "IB");
+  const Json json = Json::parse(run_cli({"nodes", "gpu-1", write("ib.yaml", text), "-o", "json"}).out);
+  EXPECT_EQ(json["table"]["ports"][0]["gids"][0]["usable"], true);
+}
+
+TEST_F(Nodes, AFileOfAnotherKindIsNamedAndABrokenOneIsNotTakenForAListing) {
+  for (const std::string& other : {write("gids.txt", kListing), policy})
+    expect_shown(run_cli({"nodes", "gpu-1", other}), 4);
+  const CliResult broken = run_cli({"nodes", "gpu-1", write("broken.yaml", "a: [1,\n")});
+  EXPECT_EQ(broken.code, 4);
+  EXPECT_THAT(broken.err, Not(HasSubstr("listing")));
+}
+
+class NcclOnANode : public Cli {
+ protected:
+  [[nodiscard]] CliResult on_node(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"nodes", "gpu-1", table});
+    return run_cli(more);
+  }
+  [[nodiscard]] Json choice(std::vector<std::string> more) const {
+    more.insert(more.end(), {"-o", "json"});
+    return Json::parse(on_node(std::move(more)).out)["ncclAlone"];
+  }
+};
+
+TEST_F(NcclOnANode, IsThatOfTheVersionAndEnvironment) {
+  EXPECT_EQ(choice({"--nccl-version", "2.21.5"})["hcas"], Json({"mlx5_0:1"}));
+  EXPECT_EQ(choice({"--nccl-version", "2.21.5"})["gidIndex"], Json({{"mlx5_0:1", 3}}));
+  EXPECT_THAT(choice({"--env", "NCCL_IB_HCA=^=mlx5_0", "--env", "NCCL_DEBUG=INFO"})["hcas"], IsEmpty());
+  EXPECT_THAT(on_node({"--nccl-version", "2.18.3"}).out,
+              HasSubstr("NCCL 2.18.3 alone\n  HCAs        mlx5_0:1\n"));
+  EXPECT_THAT(on_node({}).out, HasSubstr(" alone (assumed: --nccl-version)\n"));
+}
+
+TEST_F(NcclOnANode, WhatIsNotKnownIsNotShownAsGood) {
+  std::string text = kTable;
+  text.erase(text.find("    state: Active\n"), 18);
+  EXPECT_THAT(run_cli({"nodes", "gpu-1", write("gpu-1.yaml", text)}).out,
+              StartsWith("gpu-1: nothing found (state not known for 1 of 1 fabric port)\n"));
+}
+
+TEST_F(NcclOnANode, RemarksStandOnVariablesAndValuesThatNcclTakesForOthers) {
+  const CliResult result = on_node({"--env", "NCCL_IB_HCAA=mlx5", "--env", "NCCL_IB_RETRY_CNT=10", "--env",
+                                    "NCCL_DEBUG=INFO", "--env", "NCCL_IB_HCA="});
+  EXPECT_THAT(result.err, StartsWith("nccl-env: --env NCCL_IB_HCAA is not a variable of NCCL's: "
+                                     "do you mean NCCL_IB_HCA?\nnccl-env: --env NCCL_IB_RETRY_CNT: "));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::vector<std::string> paths_in(const std::string& yaml) {
   return paths;
 }
 
-TEST(PodTemplates, OfAnInferenceServiceStandWithoutASpec) {
+TEST(PodTemplates, AreWhatHoldsContainersWithOrWithoutASpec) {
   EXPECT_THAT(
       paths_in(R"(
 apiVersion: serving.kserve.io/v1alpha1
@@ -44,6 +44,14 @@ spec:
 )"),
       ElementsAre("LLMInferenceService/llama spec.prefill.template",
                   "LLMInferenceService/llama spec.template", "LLMInferenceService/llama spec.worker"));
+  // Of Slinky, in both its forms.
+  for (const std::string form : {"{metadata: {labels: {a: b}}, spec: {containers: [{name: slurmd}]}}",
+                                 "{containers: [{name: slurmd}]}"})
+    EXPECT_THAT(paths_in("{kind: NodeSet, metadata: {name: gpu}, spec: {template: " + form + "}}"),
+                ElementsAre("NodeSet/gpu spec.template"));
+  // Containers that are no objects.
+  EXPECT_THAT(paths_in("{kind: NcclPolicy, metadata: {name: p}, spec: {containers: All}}"), IsEmpty());
+  EXPECT_THAT(paths_in("{kind: Filter, metadata: {name: f}, spec: {containers: [a, b]}}"), IsEmpty());
 }
 
 TEST(PodTemplates, OfAServingRuntimeHaveTheAnnotationsInTheSpec) {
@@ -59,23 +67,6 @@ spec:
   EXPECT_EQ(found[0].path, "spec");
   EXPECT_FALSE(found[0].pod["metadata"].contains("labels")) << "those of the runtime are not the pod's";
   EXPECT_EQ(found[0].pod["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"], "rail-0");
-}
-
-TEST(PodTemplates, OfASlinkyNodeSetAreFoundInBothItsForms) {
-  EXPECT_THAT(paths_in(R"(
-kind: NodeSet
-metadata: {name: gpu}
-spec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{name: slurmd}]}}}
-)"),
-              ElementsAre("NodeSet/gpu spec.template"));
-  EXPECT_THAT(
-      paths_in("{kind: NodeSet, metadata: {name: gpu}, spec: {template: {containers: [{name: slurmd}]}}}"),
-      ElementsAre("NodeSet/gpu spec.template"));
-}
-
-TEST(PodTemplates, ContainersThatAreNoObjectsMakeNoPod) {
-  EXPECT_THAT(paths_in("{kind: NcclPolicy, metadata: {name: p}, spec: {containers: All}}"), IsEmpty());
-  EXPECT_THAT(paths_in("{kind: Filter, metadata: {name: f}, spec: {containers: [a, b]}}"), IsEmpty());
 }
 
 TEST(PodTemplates, ObjectsWithoutThemAreNamed) {

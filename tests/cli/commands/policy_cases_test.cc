@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env policy test: cases that hold, that differ, and that cannot be read.
-#include <gmock/gmock.h>
-
 #include "cli/cli_inputs.h"
 #include "nccl_env/base/yaml.h"
 #include "support/golden.h"
@@ -10,7 +8,6 @@ namespace nccl_env::policy_cases_test {
 namespace {
 
 using namespace nccl_env::tests;
-using Json = nlohmann::json;
 
 class PolicyCases : public Cli {
  protected:

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env policy check: findings and exit codes.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,20 +12,54 @@ namespace {
 
 using namespace nccl_env::tests;
 
-class PolicyCheck : public Cli {};
-
-TEST_F(PolicyCheck, IsSilentAboutGoodPolicies) {
-  const CliResult result = run_cli({"policy", "check", policy});
-  EXPECT_EQ(result.out, "");
-  expect_shown(result);
-}
+class PolicyCheck : public Cli {
+ protected:
+  [[nodiscard]] CliResult check(const std::string& text, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"policy", "check", write("p.yaml", text)});
+    return run_cli(more);
+  }
+};
 
 TEST_F(PolicyCheck, NamesFilePolicyAndPathOfEachFinding) {
-  write("p.yaml", kPolicy + "  env: {NCCL_IB_TIMEOUT: \"99\"}\n  frobnicate: 1\n");
-  expect_shown(run_cli({"policy", "check", policy}), 1);
+  const std::pair<std::string, int> policies[] = {
+      {kPolicy, 0},
+      {kPolicy + "  env: {NCCL_IB_TIMEOUT: \"99\"}\n  frobnicate: 1\n", 1},
+      {kPolicy + "  env: {NCCL_FROBNICATE: \"1\"}\n", 0},
+      {kPolicy + "  fabric: {linkLayer: Ethernet}\n", 0},  // its oldest NCCL is not said
+      {kPolicy + "  fabric: {linkLayer: Ethernet}\n  nccl: {minVersion: \"2.18.5\"}\n", 0},
+      {kPolicy + "  fabric: {linkLayer: InfiniBand}\n", 0},
+      // Mistakes that are likely.
+      {named(kPolicy, "NcclPolicy", "NCCLPolicy"), 1},
+      {kPolicy + "  nccl: {minVersion: 2.21}\n", 1},
+      {kPolicy + "  fabric: {hcas: mlx5_[1-8]}\n", 1},
+      {kPolicy + "  fabric: {expectPorts: \"4\"}\n", 1},
+      {kTable, 1},
+      {"a: [1,\n", 1}};
+  for (const auto& [text, code] : policies) expect_shown(check(text), code);
+  EXPECT_EQ(check(kPolicy).out, "") << "silent about a good one";
+}
+
+TEST_F(PolicyCheck, FilesAndDirectoriesAreReadTogether) {
   expect_shown(run_cli({"policy", "check", path("absent"), policy}), 4);
-  write("p.yaml", kPolicy + "  env: {NCCL_FROBNICATE: \"1\"}\n");
-  expect_shown(run_cli({"policy", "check", policy}));
+  expect_shown(run_cli({"policy", "check", policy, write("again.yaml", kPolicy)}), 1);
+  std::filesystem::create_directory(path("folder"));
+  expect_shown(run_cli({"policy", "check", path("folder")}), 1);
+  EXPECT_EQ(run_cli({"policy", "check", source_file("policies")}).code, 0) << "the project's own";
+}
+
+TEST_F(PolicyCheck, APolicyThatTurnsItsOwnNetworkOffOrRunsCodeIsRefused) {
+  const std::string none =
+      "  fabric: {hcas: [mlx5_0], excludeHcas: [mlx5_0]}\n";  // no node ever gives a list
+  const std::pair<std::string, int> policies[] = {
+      {"  env: {NCCL_IB_DISABLE: \"1\"}\n", 1},
+      {"  env: {NCCL_IB_DISABLE: \"1\"}\n  hca: Omit\n", 0},
+      {"  env: {NCCL_NET: gIB}\n", 0},
+      {none, 1},
+      {none + "  hca: Omit\n", 0},
+      {none + "  variants: [{when: {nodeLabels: {a: b}}, fabric: {hcas: [mlx5_1]}}]\n", 0},
+      {"  env: {NCCL_NET_PLUGIN: foo}\n", 1}};
+  for (const auto& [more, code] : policies) EXPECT_EQ(check(kPolicy + more).code, code) << more;
+  EXPECT_EQ(check(kPolicy + "  env: {NCCL_NET_PLUGIN: foo}\n", {"--allow-code-paths"}).code, 0);
 }
 
 TEST_F(PolicyCheck, DocumentsHoldTheSameFindingsInJsonAndYaml) {
@@ -59,66 +91,9 @@ TEST_F(PolicyCheck, DocumentsHoldTheSameFindingsInJsonAndYaml) {
 TEST_F(PolicyCheck, LinesCountFromTheFilesBeginning) {
   const std::string wrong = kPolicy + "  frobnicate: 1\n";
   const auto lines_of = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
-  write("p.yaml", kPolicy + "---\n" + wrong);
   const auto line = std::to_string(lines_of(kPolicy) + 1 + lines_of(wrong));
-  const CliResult result = run_cli({"policy", "check", policy});
-  EXPECT_THAT(result.out, ::testing::HasSubstr(policy + ":" + line + ": p: error: spec.frobnicate"));
-}
-
-TEST_F(PolicyCheck, PluginsNeedTheirOwnFlag) {
-  write("p.yaml", kPolicy + "  env: {NCCL_NET_PLUGIN: foo}\n");
-  EXPECT_EQ(run_cli({"policy", "check", policy}).code, 1);
-  EXPECT_EQ(run_cli({"policy", "check", "--allow-code-paths", policy}).code, 0);
-}
-
-TEST_F(PolicyCheck, AFileWithoutAPolicyIsAFinding) {
-  expect_shown(run_cli({"policy", "check", table}), 1);
-  expect_shown(run_cli({"policy", "check", write("broken.yaml", "a: [1,\n")}), 1);
-  expect_shown(run_cli({"policy", "check", policy, write("again.yaml", kPolicy)}), 1);
-}
-
-TEST_F(PolicyCheck, TheMistakeThatIsLikelyIsNamed) {
-  expect_shown(run_cli({"policy", "check", write("kind.yaml", named(kPolicy, "NcclPolicy", "NCCLPolicy"))}),
-               1);
-  const std::string number = kPolicy + "  nccl: {minVersion: 2.21}\n";
-  expect_shown(run_cli({"policy", "check", write("number.yaml", number)}), 1);
-  const std::string flow = kPolicy + "  fabric: {hcas: mlx5_[1-8]}\n";
-  expect_shown(run_cli({"policy", "check", write("flow.yaml", flow)}), 1);
-}
-
-TEST_F(PolicyCheck, ANumberInQuotesIsToldSo) {
-  const std::string quoted = kPolicy + "  fabric: {expectPorts: \"4\"}\n";
-  expect_shown(run_cli({"policy", "check", write("quoted.yaml", quoted)}), 1);
-}
-
-TEST_F(PolicyCheck, APolicyThatTurnsItsOwnNetworkOffIsRefused) {
-  const auto code_of = [&](const std::string& more) {
-    return run_cli({"policy", "check", write("p.yaml", kPolicy + more)}).code;
-  };
-  EXPECT_EQ(code_of("  env: {NCCL_IB_DISABLE: \"1\"}\n"), 1);
-  EXPECT_EQ(code_of("  env: {NCCL_IB_DISABLE: \"1\"}\n  hca: Omit\n"), 0);
-  EXPECT_EQ(code_of("  env: {NCCL_NET: gIB}\n"), 0);
-  const std::string none = "  fabric: {hcas: [mlx5_0], excludeHcas: [mlx5_0]}\n";
-  EXPECT_EQ(code_of(none), 1) << "no node ever gives a list";
-  EXPECT_EQ(code_of(none + "  hca: Omit\n"), 0);
-  EXPECT_EQ(code_of(none + "  variants: [{when: {nodeLabels: {a: b}}, fabric: {hcas: [mlx5_1]}}]\n"), 0);
-}
-
-TEST_F(PolicyCheck, ADirectoryCountsForItsManifests) {
-  std::filesystem::create_directory(path("folder"));
-  expect_shown(run_cli({"policy", "check", path("folder")}), 1);
-  EXPECT_EQ(run_cli({"policy", "check", source_file("policies")}).code, 0) << "the project's own";
-}
-
-TEST_F(PolicyCheck, ARocePolicySaysTheOldestNccl) {
-  write("p.yaml", kPolicy + "  fabric: {linkLayer: Ethernet}\n");
-  const CliResult noted = run_cli({"policy", "check", policy});
-  EXPECT_EQ(noted.code, 0);
-  EXPECT_THAT(noted.out, ::testing::HasSubstr("info: spec.nccl.minVersion: not said"));
-  write("p.yaml", kPolicy + "  fabric: {linkLayer: Ethernet}\n  nccl: {minVersion: \"2.18.5\"}\n");
-  EXPECT_EQ(run_cli({"policy", "check", policy}).out, "");
-  write("p.yaml", kPolicy + "  fabric: {linkLayer: InfiniBand}\n");
-  EXPECT_EQ(run_cli({"policy", "check", policy}).out, "");
+  const CliResult result = check(kPolicy + "---\n" + wrong);
+  EXPECT_THAT(result.out, HasSubstr(policy + ":" + line + ": p: error: spec.frobnicate"));
 }
 
 }  // namespace

@@ -1,69 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pasted listing of tests/data/tables, imported, decided for a hostNetwork pod. What the sources of a
 // listing say stands in its `# expect` lines; these rows are what our rules make of it.
-#include <gmock/gmock.h>
-
 #include "cli/cli_inputs.h"
 
 namespace nccl_env::import_test {
 namespace {
 
 using namespace nccl_env::tests;
-using Json = nlohmann::json;
 
 struct Row {
   std::string name;
   std::string file;
-  std::vector<std::string> flags;
-  std::string policy;
+  std::string node_interface;
   std::string hca;    // the value, or the reason
   std::string index;  // the value, or the reason
+  std::string policy = "generic-rdma";
 };
 
 void PrintTo(const Row& row, std::ostream* out) {
   *out << row.name;
 }
 
-const std::string kRails = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8";
-const std::string kGeneric = "policies/generic-rdma.yaml";
+const std::string kRails = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8",
+                  kAzure = "=mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3,mlx5_ib4,mlx5_ib5,mlx5_ib6,mlx5_ib7",
+                  kIonic = "=ionic_0,ionic_2,ionic_3,ionic_4,ionic_5,ionic_7,ionic_8,ionic_9",
+                  kBonded = "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9";
 
 const std::vector<Row> kRows = {
-    {"BaiduWithNodeInterface",
-     "baidu-roce-a100.show_gids.txt",
-     {"--node-interface", "eth0"},
-     kGeneric,
-     kRails,
-     "3"},
-    {"BaiduWithout", "baidu-roce-a100.show_gids.txt", {}, kGeneric, "AmbiguousFabric", "AmbiguousFabric"},
-    {"BaiduOwnPolicy", "baidu-roce-a100.show_gids.txt", {}, "policies/baidu-roce.yaml", kRails, "3"},
-    {"Erdma", "alibaba-erdma.ibv_devinfo.txt", {}, kGeneric, "=rocep26s0", "GidTableUnknown"},
-    {"TwoVendors", "two-vendors.show_gids.txt", {}, kGeneric, "=hrn3_bond_0", "1"},
-    {"MacvlanPod", "macvlan-pod.show_gids.txt", {}, kGeneric, "=mlx5_0,mlx5_1", "7"},
-    {"Azure",
-     "azure-ib-h200.ibv_devinfo.txt",
-     {},
-     kGeneric,
-     "=mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3,mlx5_ib4,mlx5_ib5,mlx5_ib6,mlx5_ib7",
-     "InfiniBand"},
-    {"OciIonic",
-     "oci-ionic.rdma_link.txt",
-     {"--node-interface", "ens9np0"},
-     kGeneric,
-     "=ionic_0,ionic_2,ionic_3,ionic_4,ionic_5,ionic_7,ionic_8,ionic_9",
-     "GidTableUnknown"},
-    {"Mi300x",
-     "mi300x-bond.rdma_link.txt",
-     {"--node-interface", "bond0"},
-     kGeneric,
-     "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9",
-     "GidTableUnknown"},
-    {"SparkA", "spark-node-a.ibv_devinfo.txt", {}, kGeneric, "=rocep1s0f1,roceP2p1s0f1", "GidTableUnknown"},
-    {"SparkB", "spark-node-b.ibv_devinfo.txt", {}, kGeneric, "=rocep1s0f0,roceP2p1s0f0", "GidTableUnknown"},
-    {"Irdma", "irdma.ibv_devinfo-v.txt", {}, kGeneric, "=irdma1", "1"},
+    {"BaiduWithNodeInterface", "baidu-roce-a100.show_gids.txt", "eth0", kRails, "3"},
+    {"BaiduWithout", "baidu-roce-a100.show_gids.txt", "", "AmbiguousFabric", "AmbiguousFabric"},
+    {"BaiduOwnPolicy", "baidu-roce-a100.show_gids.txt", "", kRails, "3", "baidu-roce"},
+    {"Erdma", "alibaba-erdma.ibv_devinfo.txt", "", "=rocep26s0", "GidTableUnknown"},
+    {"TwoVendors", "two-vendors.show_gids.txt", "", "=hrn3_bond_0", "1"},
+    {"MacvlanPod", "macvlan-pod.show_gids.txt", "", "=mlx5_0,mlx5_1", "7"},
+    {"Azure", "azure-ib-h200.ibv_devinfo.txt", "", kAzure, "InfiniBand"},
+    {"OciIonic", "oci-ionic.rdma_link.txt", "ens9np0", kIonic, "GidTableUnknown"},
+    {"Mi300x", "mi300x-bond.rdma_link.txt", "bond0", kBonded, "GidTableUnknown"},
+    {"SparkA", "spark-node-a.ibv_devinfo.txt", "", "=rocep1s0f1,roceP2p1s0f1", "GidTableUnknown"},
+    {"SparkB", "spark-node-b.ibv_devinfo.txt", "", "=rocep1s0f0,roceP2p1s0f0", "GidTableUnknown"},
+    {"Irdma", "irdma.ibv_devinfo-v.txt", "", "=irdma1", "1"},
 };
-
-const std::string kTrainPod = R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
-  "spec": {"hostNetwork": true, "containers": [{"name": "c", "resources": {"limits": {"rdma/hca": 1}}}]}})";
 
 // The value that the first container gets, or the reason why it gets none.
 std::string outcome(const Json& explanation, const std::string& name) {
@@ -82,12 +58,12 @@ class ExpectedTables : public CliTest, public ::testing::WithParamInterface<Row>
 TEST_P(ExpectedTables, GiveWhatTheTableOfOutcomesSays) {
   const Row& row = GetParam();
   std::vector<std::string> import{"table", "import", source_file("tests/data/tables/" + row.file)};
-  import.insert(import.end(), row.flags.begin(), row.flags.end());
+  if (!row.node_interface.empty()) import.insert(import.end(), {"--node-interface", row.node_interface});
   const CliResult imported = run_cli(import);
   ASSERT_EQ(imported.code, 0) << imported.err;
   const CliResult told =
-      run_cli({"explain", "--policy", source_file(row.policy), "--table", write("table.yaml", imported.out),
-               "-f", write("pod.json", kTrainPod), "-o", "json"});
+      run_cli({"explain", "--policy", source_file("policies/" + row.policy + ".yaml"), "--table",
+               write("table.yaml", imported.out), "-f", write("pod.json", kPod), "-o", "json"});
   ASSERT_EQ(told.code, row.hca.starts_with("=") ? 0 : 1) << told.err;
   const Json explanation = Json::parse(told.out);
   EXPECT_EQ(outcome(explanation, "NCCL_IB_HCA"), row.hca);
@@ -96,14 +72,6 @@ TEST_P(ExpectedTables, GiveWhatTheTableOfOutcomesSays) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, ExpectedTables, ::testing::ValuesIn(kRows),
                          [](const auto& row) { return row.param.name; });
-
-TEST(ExpectedTablesImport, AMangledListingIsRefusedWithLineNumbersAndNoTable) {
-  const std::string file = source_file("tests/data/tables/mangled.show_gids.txt");
-  const CliResult result = run_cli({"table", "import", file});
-  EXPECT_EQ(result.code, 1);
-  EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, ::testing::HasSubstr(file + ":8: "));
-}
 
 // A listing that is added to the data must get a row above.
 TEST(ExpectedTablesImport, EveryListingHasARow) {
@@ -117,50 +85,42 @@ TEST(ExpectedTablesImport, EveryListingHasARow) {
 
 class TableImport : public Cli {};
 
-TEST_F(TableImport, NamesTheNodeAfterTheFile) {
-  const CliResult result = run_cli({"table", "import", write("GPU_7.show_gids.txt", kListing)});
-  ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, ::testing::HasSubstr("  name: gpu-7\n"));
-}
-
-TEST_F(TableImport, ReadsTheStandardInputAndCountsWhatItSkips) {
-  const CliResult result =
+TEST_F(TableImport, IsNamedAfterItsFileAndNotedUpon) {
+  EXPECT_THAT(run_cli({"table", "import", write("GPU_7.show_gids.txt", kListing)}).out,
+              HasSubstr("  name: gpu-7\n"));
+  const CliResult json =
       run_cli({"table", "import", "--node", "n", "-o", "json", "-"}, "$ show_gids\n" + kListing);
-  ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(Json::parse(result.out)["observed"]["ports"][0]["hca"], "mlx5_1");
-  EXPECT_THAT(result.err, ::testing::StartsWith("nccl-env: skipped 1 line that belongs to no listing\n"));
-}
-
-TEST_F(TableImport, ARefusedNamesFileAndLineAndPrintsNoTable) {
-  const std::string file = write("n.txt", kListing + "mlx5_9\t1\t4\tnot-a-gid\t\tv2\teth1\n");
-  const CliResult result = run_cli({"table", "import", file});
-  EXPECT_EQ(result.code, 1);
-  EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, ::testing::StartsWith(file + ":4: "));
-}
-
-TEST_F(TableImport, ProblemsOfOneCauseAreNotAllTold) {
-  std::string rows;
-  for (int i = 0; i < 36; ++i) rows += "mlx5_1\t1\t" + std::to_string(i) + "\tfe80::1\t\tv2\teth1\n";
-  const CliResult result = run_cli({"table", "import", write("n.txt", rows + rows)});
-  EXPECT_EQ(result.code, 1);
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 11) << result.err;
-  EXPECT_THAT(result.err, ::testing::EndsWith("and 26 more\n"));
-}
-
-TEST_F(TableImport, ATableIsNoListing) {
-  const CliResult result = run_cli({"table", "import", table});
-  EXPECT_EQ(result.code, 2);
-  EXPECT_EQ(result.err, "nccl-env: " + table + " is a NodeFabric already: nothing to import\n");
-}
-
-TEST_F(TableImport, ANodeInterfaceThatNoPortHasIsNoted) {
+  EXPECT_EQ(Json::parse(json.out)["observed"]["ports"][0]["hca"], "mlx5_1");
+  EXPECT_THAT(json.err, StartsWith("nccl-env: skipped 1 line that belongs to no listing\n"));
   const auto noted = [&](const std::string& netdev) {
     return run_cli({"table", "import", "--node", "n", "--node-interface", netdev, "-"}, kListing).err;
   };
   EXPECT_EQ(noted("zzz"),
             "nccl-env: no port of the listing has the netdev zzz: none is taken for the node's own\n");
   EXPECT_EQ(noted("eth1"), "");
+}
+
+TEST_F(TableImport, ARefusedNamesFileAndLineAndPrintsNoTable) {
+  std::string rows;
+  for (int i = 0; i < 36; ++i) rows += "mlx5_1\t1\t" + std::to_string(i) + "\tfe80::1\t\tv2\teth1\n";
+  const std::string twice = write("twice.txt", rows + rows);
+  const std::pair<std::string, std::string> files[] = {
+      {source_file("tests/data/tables/mangled.show_gids.txt"), ":8: "},
+      {write("n.txt", kListing + "mlx5_9\t1\t4\tnot-a-gid\t\tv2\teth1\n"), ":4: "},
+      {twice, ":37: "}};
+  for (const auto& [file, line] : files) {
+    const CliResult result = run_cli({"table", "import", file});
+    EXPECT_EQ(result.code, 1) << file;
+    EXPECT_EQ(result.out, "") << file;
+    EXPECT_THAT(result.err, StartsWith(file + line));
+  }
+  const std::string cut = run_cli({"table", "import", twice}).err;
+  EXPECT_EQ(std::count(cut.begin(), cut.end(), '\n'), 11)
+      << "problems of one cause are not all told: " << cut;
+  EXPECT_THAT(cut, EndsWith("and 26 more\n"));
+  const CliResult imported = run_cli({"table", "import", table});
+  EXPECT_EQ(imported.code, 2);
+  EXPECT_EQ(imported.err, "nccl-env: " + table + " is a NodeFabric already: nothing to import\n");
 }
 
 TEST_F(TableImport, AnImportedTableIsReadBack) {
