@@ -194,6 +194,12 @@ void read_resolver(const Json& object, GivenFile& into) {
   into.detail += end_message(last);
 }
 
+bool mounts_any_file(const Container& container) {
+  return container.name != conf_file::kResolver &&
+         std::ranges::find(container.mounts, conf_file::kVolume, &VolumeMount::volume) !=
+             container.mounts.end();
+}
+
 }  // namespace
 
 bool GivenFile::is_written() const {
@@ -214,7 +220,9 @@ bool mounts_given_file(const Container& container) {
 
 std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
   if (!pod.own_volume) return std::nullopt;
-  if (!reads_env_file(pod) && std::ranges::none_of(pod.containers, mounts_given_file)) return std::nullopt;
+  // The init container writes the files of other engines, too, and tells of all that it wrote.
+  const auto& reads = pod.own_volume->empty_dir ? mounts_any_file : mounts_given_file;
+  if (!reads_env_file(pod) && std::ranges::none_of(pod.containers, reads)) return std::nullopt;
   GivenFile file;
   if (pod.own_volume->empty_dir) {
     file.at_start = true;

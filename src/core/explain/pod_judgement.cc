@@ -236,20 +236,27 @@ class Judge {
   // NCCL takes its own choice of devices where no list is given.
   void judge_no_list() {
     const GivenContainer* container = in_status();
-    if (!container || has(Code::FellBack) || has(Code::HeldBack)) return;
+    if (!container) return;
     const auto [name, detail] = why_no_list(*container);
-    if (name.empty()) return;
+    if (has(Code::HeldBack) || has(Code::FellBack) || name.empty()) return tell_no_port_of_node();
     const std::optional<Reason> reason = parse_reason(name);
     const std::string why = !detail.empty() ? detail : reason ? std::string(meaning(*reason)) : "";
     std::string then = reason ? std::string(remedy(*reason)) : std::string();
     const auto today = std::ranges::find_if(answer_.changes, [](const Change& change) {
       return change.now.name == variable::kIbHca && change.now.value;
     });
-    if (today != answer_.changes.end())
-      then = "Create the pod anew: its node gives a list today.";
-    else if (around_.exists && reason && scope_of(*reason) == ReasonScope::Node)
-      then += " Then create the pod anew.";
+    const bool gives_today = today != answer_.changes.end();
+    if (gives_today) then = "Create the pod anew: its node gives a list today.";
     add_no_list(name, why, then, true, subject(), answer_.findings);
+    tell_no_port_of_node();
+    if (!gives_today && around_.exists && reason && scope_of(*reason) == ReasonScope::Node)
+      answer_.findings.back().remedy += " Then create the pod anew.";
+  }
+
+  void tell_no_port_of_node() {
+    if (!around_.table || !around_.policy || !record_.status->exposure) return;
+    tell_no_port(table(), *around_.policy, *record_.status->exposure, around_.context.now,
+                 answer_.nccl_with_us ? &*answer_.nccl_with_us : nullptr, answer_.findings);
   }
 
   // The Binding of what a template makes is refused.
@@ -346,10 +353,6 @@ class Judge {
       judge_no_list();
       judge_outside();
       judge_few_rails();
-      if (around_.table && around_.policy && record_.status->exposure) {
-        tell_no_port(table(), *around_.policy, *record_.status->exposure, around_.context.now,
-                     answer_.nccl_with_us ? &*answer_.nccl_with_us : nullptr, findings);
-      }
       judge_no_interface();
       judge_limits();
       judge_left_out();
@@ -413,7 +416,10 @@ class Judge {
       const Value* of = container.find(finding.subject.path);
       if (of && of->is_from(Source::Policy)) finding.remedy = policys_remedy(finding.subject.path);
     }
-    tell_fallback(users, omission_today(*record_.status->exposure), now);
+    const auto [reason, detail] = why_no_list(container);
+    const std::optional<Reason> known = parse_reason(reason);
+    const Value omission = left_out(variable::kIbHca, known.value_or(Reason::NoTable), detail);
+    tell_fallback(users, known ? &omission : nullptr, now);
     into.insert(into.end(), now.begin(), now.end());
   }
 
@@ -422,7 +428,7 @@ class Judge {
     const GivenContainer* container = in_status();
     const Value* list = container ? container->find(variable::kIbHca) : nullptr;
     const bool held = list && list->state == State::Given && list->source != Source::Policy;
-    const bool coming = binding_ && record_.status->exposure && !(list && list->state == State::Users) &&
+    const bool coming = binding_ && record_.status->exposure && list && list->state != State::Users &&
                         values_of(*binding_, *record_.status->exposure).set.contains(variable::kIbHca);
     if ((!held && !coming) || !around_.table || !around_.policy || !record_.status->exposure) return;
     judge_list_ports(table(), *around_.policy, *record_.status->exposure, around_.context.now, subject(),

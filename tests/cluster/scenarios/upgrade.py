@@ -12,7 +12,7 @@ from session import SOURCE, expect, pod
 NAME = "upgrade: pods of the former state run on, those that wait have their values, none is missed; and back"
 WORKLOADS = ("deployment/nccl-env-webhook", "daemonset/nccl-env-agent")
 FORMER = "former"
-# By reference in env, as was the default; by file; by an init container that finds nothing here but the constant.
+# By EnvFile, the default; by file; by an init container that finds nothing here but the constant.
 KINDS = {"upgrade-env": ("Host", {}), "upgrade-file": ("Host", {"delivery": ["File"]}), "upgrade-look": ("SubInterface", {})}
 MOMENTS = ("rolling", "after", "back")
 
@@ -58,12 +58,6 @@ def values(processes):
             for namespace, process in processes.items()}
 
 
-def without_index(found):
-    """No index goes by reference any more, since other readers take an empty one for row 0."""
-    return {namespace: {name: value for name, value in some.items() if (namespace, name) != ("upgrade-env", "NCCL_IB_GID_INDEX")}
-            for namespace, some in found.items()}
-
-
 def upgrade(session, processes):
     """As the page says; pods that wait are bound while the programs are replaced, and afterwards."""
     before = {namespace: process.has() for namespace, process in processes.items()}
@@ -71,9 +65,9 @@ def upgrade(session, processes):
     with Load(session, "upgrade-env") as load:
         session.kubectl("apply", "-k", session.state / "manifests/overlays/recorded")
         rolling = values(let_go(session, "rolling"))
-        expect("bound while rolled", without_index(rolling), without_index(wanted))
+        expect("bound while rolled", rolling, wanted)
         session.rolled_out(*WORKLOADS)
-        expect("bound after it", values(let_go(session, "after")), without_index(wanted))
+        expect("bound after it", values(let_go(session, "after")), wanted)
     load.expect_none_missed("while upgraded")
     expect("new pods", values(made(session, "new")), wanted)
     expect("pods that ran before", {name: process.has() for name, process in processes.items()}, before)
