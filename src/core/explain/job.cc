@@ -38,12 +38,12 @@ class Sentence {
  public:
   Sentence(std::string_view name, const job::View& view, const job::Founds& founds)
       : name_(name), view_(view) {
-    for (const job::Found& found : founds.all) {
+    for (const Difference& found : founds.all) {
       if (is_meant_choice(found.finding)) off_ = &found.finding;
       if (found.finding.severity == Severity::Info) continue;
       if (!worst_) worst_ = &found;
       ++findings_;
-      odd_.insert(found.ranks.begin(), found.ranks.end());
+      odd_.insert(found.members.begin(), found.members.end());
     }
   }
 
@@ -59,13 +59,13 @@ class Sentence {
     const std::size_t all = compared + static_cast<std::size_t>(more);
     std::string text = count(odd_.size()) + " of " + count_of(all, "rank") + " of job " + name_ +
                        (odd_.size() == 1 ? " needs" : " need") +
-                       " attention: " + join_some(worst_->ranks, kNamedRanks, [&](std::size_t rank) {
+                       " attention: " + join_some(worst_->members, kNamedRanks, [&](std::size_t rank) {
                          return with_node(view_.ranks[rank], view_.record(rank));
                        });
     const std::string& sentence = worst_->finding.sentence;
     const std::string_view first = std::string_view(sentence).substr(0, sentence.find(' '));
     const bool whole = !std::ranges::all_of(first, [](unsigned char c) { return std::islower(c) != 0; });
-    text += (whole ? ": " : worst_->ranks.size() > 1 ? ": each " : " ") + sentence;
+    text += (whole ? ": " : worst_->members.size() > 1 ? ": each " : " ") + sentence;
     if (text.ends_with('.')) text.pop_back();
     if (findings_ < 2 && text.ends_with('?')) return text;
     if (findings_ > 1) text += "; and " + count_of(findings_ - 1, "further finding");
@@ -108,7 +108,7 @@ class Sentence {
 
   [[nodiscard]] std::string healthy(std::size_t compared) const {
     std::size_t lists = 0, started = 0;
-    job::RankIndexes waiting;
+    Members waiting;
     for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
       lists += has_list(view_.ranks[rank], rank) ? 1 : 0;
       if (!view_.ranks[rank].compared) continue;
@@ -137,7 +137,7 @@ class Sentence {
 
   const std::string name_;
   const job::View& view_;
-  const job::Found* worst_ = nullptr;
+  const Difference* worst_ = nullptr;
   const Finding* off_ = nullptr;  // what the user has turned off
   std::size_t findings_ = 0;
   std::set<std::size_t> odd_;
@@ -232,33 +232,43 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
   const job::View view{members, answer.ranks};
   job::Founds founds;
   job::check_pods(view, founds);
+  job::check_demands(view, founds);
   job::check_policy(view, founds);
-  job::check_form(view, founds);
+  if (!job::check_networks(view, founds)) {  // forms differ with it
+    job::check_secondary_networks(view, founds);
+    job::check_form(view, founds);
+  }
   job::check_values(view, founds);
   job::check_rails(view, founds);
+  job::check_links(view, founds);
+  job::check_reasons(view, founds);
   job::check_nodes(view, founds);
-  std::ranges::stable_sort(founds.all, {}, [](const job::Found& found) {
+  std::ranges::stable_sort(founds.all, {}, [](const Difference& found) {
     return std::pair(found.finding.severity, found.finding.code);
   });
-  for (job::Found& found : founds.all) std::ranges::sort(found.ranks);
+  for (Difference& found : founds.all) {
+    std::ranges::sort(found.members);
+    found.members.erase(std::unique(found.members.begin(), found.members.end()), found.members.end());
+  }
   add_notes(view, answer);
   answer.sentence = Sentence(name, view, founds).write();
   const std::string name_space = members.empty() ? std::string() : members.front().record.name_space;
   const std::string argument = !is_dns_subdomain(name)
                                    ? std::string()
                                    : std::string(name) + (name_space.empty() ? "" : " -n " + name_space);
-  for (job::Found& found : founds.all) {
+  for (Difference& found : founds.all) {
     Subject& subject = found.finding.subject;
     subject.kind = "Job";
     subject.name_space = name_space;
     subject.name = name;
-    const PodRecord& first = found.ranks.empty() ? members.front().record : view.record(found.ranks.front());
+    const PodRecord& first =
+        found.members.empty() ? members.front().record : view.record(found.members.front());
     if (found.finding.code == Code::PodFailed && first.has_log) {
       found.finding.remedy =
           "`nccl-env verify job/NAME` reads the logs of all ranks; `kubectl describe pod NAME` tells of one.";
     }
     found.finding.remedy = with_names(remedy_of(found.finding), first.argument(), argument);
-    for (const std::size_t rank : found.ranks) {
+    for (const std::size_t rank : found.members) {
       answer.ranks[rank].odd |= found.finding.severity != Severity::Info;
       subject.parts.push_back(answer.ranks[rank].name);
     }

@@ -40,10 +40,9 @@ std::string rank_without_pod(const View& view) {
 
 std::string of_old_tables(const View& view) {
   std::set<std::string> nodes;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+  for (const std::size_t rank : view.compared()) {
     const AnsweredPod& member = view.member(rank);
-    if (view.ranks[rank].compared && member.answer.node_unseen && member.around.table)
-      nodes.insert(member.record.node);
+    if (member.answer.node_unseen && member.around.table) nodes.insert(member.record.node);
   }
   if (nodes.empty()) return {};
   if (nodes.size() == 1) return "the table of " + *nodes.begin() + " is too old to tell how it is now.";
@@ -52,24 +51,20 @@ std::string of_old_tables(const View& view) {
 
 // Names a value, or envFrom, that some ranks alone take from elsewhere.
 std::string of_values_elsewhere(const View& view) {
-  std::map<std::string, RankIndexes> unknown;
-  RankIndexes from_source;
-  std::size_t compared = 0;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
-    ++compared;
+  const Members ranks = view.admitted();
+  std::map<std::string, Members> unknown;
+  for (const std::size_t rank : ranks) {
     const GivenContainer& container = *view.record(rank).main_container();
-    if (container.env_from) from_source.push_back(rank);
+    if (container.env_from) unknown["envFrom"].push_back(rank);
     for (const Value* value : container.effective()) {
       const bool elsewhere = value->state == State::Users && !value->value;
       const Variable* known = elsewhere ? find_variable(value->name) : nullptr;
       if (known && known->ranks == Ranks::Equal) unknown[value->name].push_back(rank);
     }
   }
-  if (!from_source.empty()) unknown["envFrom"] = from_source;
-  for (const auto& [name, ranks] : unknown) {
-    if (ranks.size() < compared)
-      return name + " of rank " + view.ranks[ranks.front()].name +
+  for (const auto& [name, of] : unknown) {
+    if (of.size() < ranks.size())
+      return name + " of rank " + view.ranks[of.front()].name +
              " is not in the pod's text, and was not compared.";
   }
   return {};
@@ -81,13 +76,12 @@ std::string of_own_values(const View& view) {
   for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
     std::size_t own = 0;
     const Value* first = nullptr;
-    for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-      if (!view.ranks[rank].compared) continue;
+    for (const std::size_t rank : view.compared()) {
       const auto& status = view.record(rank).status;
       const bool own_rows = name == variable::kIbGidIndex && status && status->exposure &&
                             *status->exposure != Exposure::Host;  // which no table of a node has
       if (!view.member(rank).answer.node_unseen && !own_rows) continue;
-      const Value* value = view.record(rank).main_container()->find(name);
+      const Value* value = view.given(rank, name);
       if (!value || value->state != State::Users || !value->value) continue;
       if (++own == 1) first = value;
     }

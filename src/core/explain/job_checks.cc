@@ -6,11 +6,14 @@
 #include <functional>
 #include <set>
 
+#include "engines/nccl/interfaces.h"
 #include "explain/judgement.h"
 #include "explain/pod_changes.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -47,16 +50,16 @@ std::string value_words(const std::string& value) {
 }
 
 using Names = std::vector<std::string>;
-using RanksOf = std::map<std::string, RankIndexes>;
+using Text = std::optional<std::string>;
 
 // "8 on 3 ranks, 4 on 1 rank": the most frequent ones.
-std::string distribution(const RanksOf& ranks_of) {
+std::string distribution(const Shares<std::string>& shares, std::string_view noun) {
   std::vector<std::pair<std::size_t, std::string>> counts;
-  for (const auto& [value, ranks] : ranks_of) counts.emplace_back(ranks.size(), value);
+  for (const auto& [value, ranks] : shares.members_with) counts.emplace_back(ranks.size(), value);
   std::ranges::stable_sort(counts, std::greater(), [](const auto& count) { return count.first; });
   std::string text;
   for (std::size_t i = 0; i < std::min(counts.size(), kMaxValues); ++i)
-    text += (i > 0 ? ", " : "") + value_words(counts[i].second) + " on " + count_of(counts[i].first, "rank");
+    text += (i > 0 ? ", " : "") + value_words(counts[i].second) + " on " + count_of(counts[i].first, noun);
   if (counts.size() > kMaxValues)
     text += ", and " + std::to_string(counts.size() - kMaxValues) + " other values";
   return text;
@@ -71,24 +74,30 @@ bool failed_to_look(const PodRecord& record) {
   return record.file && record.file->state == GivenFile::State::Failed && !record.file->stuck;
 }
 
-std::string policy_of(const PodRecord& record) {
-  return record.status->policy + ", generation " + std::to_string(record.status->generation);
-}
-
-}  // namespace
-
-void add(Founds& into, Code code, Severity severity, const RankIndexes& ranks, std::string sentence,
-         std::string_view variable, std::string remedy) {
+// Adds the members to the difference that says the same, or makes one.
+void add(Founds& into, Difference difference) {
+  const Finding& finding = difference.finding;
   const auto [place, added] =
-      into.places.try_emplace({code, std::string(variable), sentence}, into.all.size());
-  if (added)
-    into.all.push_back(
-        {{code, severity, {.path = std::string(variable)}, std::move(sentence), std::move(remedy)}, {}});
-  RankIndexes& of = into.all[place->second].ranks;
-  of.insert(of.end(), ranks.begin(), ranks.end());
+      into.places.try_emplace({finding.code, finding.subject.path, finding.sentence}, into.all.size());
+  if (added) return into.all.push_back(std::move(difference));
+  Members& of = into.all[place->second].members;
+  of.insert(of.end(), difference.members.begin(), difference.members.end());
 }
 
-namespace {
+void add(Founds& into, Code code, Severity severity, const Members& ranks, std::string sentence,
+         std::string_view variable = {}, std::string remedy = {}, const Others& others = {}) {
+  add(into, {{code, severity, {.path = std::string(variable)}, std::move(sentence), std::move(remedy)},
+             ranks,
+             others});
+}
+
+// True if any are odd.
+template <class T>
+bool compare(const Members& ranks, const Agreement<T>& row, Founds& into) {
+  std::vector<Difference> found = differences(ranks, row);
+  for (Difference& difference : found) add(into, std::move(difference));
+  return !found.empty();
+}
 
 // Adds a pod's finding on its values, and on what NCCL makes of them. The others are the job's own checks.
 void add_own(std::size_t rank, const Finding& finding, Founds& into) {
@@ -106,6 +115,20 @@ void add_own(std::size_t rank, const Finding& finding, Founds& into) {
 
 }  // namespace
 
+Members View::compared() const {
+  Members all;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].compared) all.push_back(rank);
+  }
+  return all;
+}
+
+Members View::admitted() const {
+  Members all = compared();
+  std::erase_if(all, [&](std::size_t rank) { return ranks[rank].missed; });
+  return all;
+}
+
 void check_pods(const View& view, Founds& into) {
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodAnswer& answer = view.member(rank).answer;
@@ -117,16 +140,6 @@ void check_pods(const View& view, Founds& into) {
     };
     if (view.ranks[rank].missed) {
       error(Code::MissedAtAdmission, "was created without nccl-env's variables: the webhook was not asked");
-    } else if (view.ranks[rank].without) {
-      const Names& lacks = view.ranks[rank].lacks;
-      const std::string reason =
-          answer.reason ? " (" + std::string(to_string(*answer.reason)) + ")" : std::string();
-      add(into, Code::OddNode, Severity::Warning, {rank},
-          "got nothing from nccl-env" + reason + ", which gave others of the job their values" +
-              (lacks.empty() ? "" : ": it does not ask for " + join_some(lacks, kMaxValues) + ", as they do"),
-          {},
-          "Let all ranks ask for the same devices, and none opt out: `nccl-env explain pod/NAME` says why it "
-          "did.");
     } else if (state == PodState::MissedAtBinding && compared) {
       error(Code::MissedAtBinding,
             "was bound without its node's values: " +
@@ -161,48 +174,62 @@ void check_pods(const View& view, Founds& into) {
   }
 }
 
-void check_policy(const View& view, Founds& into) {
-  RanksOf ranks_of;
+void check_demands(const View& view, Founds& into) {
+  const Members given = view.compared();
+  const Others others{given.size(), given.empty() ? 0 : given.front()};
+
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    if (view.ranks[rank].compared && view.record(rank).status)
-      ranks_of[policy_of(view.record(rank))].push_back(rank);
-  }
-  const auto usual = most(ranks_of);
-  for (const auto& [policy, ranks] : ranks_of) {
-    if (policy == usual) continue;
-    add(into, Code::PolicyDiffers, Severity::Warning, ranks,
-        "follows policy " + policy + (usual ? "; most follow " + *usual : "; others another"));
+    if (!view.ranks[rank].without) continue;
+    const PodAnswer& answer = view.member(rank).answer;
+    const Names& lacks = view.ranks[rank].lacks;
+    const bool own = lacks.empty() && !answer.remedy.empty();
+    add(into, Code::OddNode, Severity::Warning, {rank},
+        std::string(view.manifest.empty() ? "got" : "gets") + " nothing from nccl-env" +
+            (answer.reason ? " (" + std::string(to_string(*answer.reason)) + ")" : "") +
+            ", which gave others of the job their values" +
+            (lacks.empty() ? "" : ": it does not ask for " + join_some(lacks, kMaxValues) + ", as they do"),
+        {}, own ? answer.remedy : "Let all ranks ask for the same devices, and none opt out.", others);
   }
 }
 
-namespace {
+void check_policy(const View& view, Founds& into) {
+  const auto policy_of = [&](std::size_t rank) -> Text {
+    const auto& status = view.record(rank).status;
+    if (!status) return {};
+    return status->policy + ", generation " + std::to_string(status->generation);
+  };
+  const auto words = [](const Odd<std::string>& odd) {
+    return "follows policy " + odd.value + (odd.usual ? "; most follow " + *odd.usual : "; others another");
+  };
+  compare<std::string>(view.compared(), {Code::PolicyDiffers, Severity::Warning, "", policy_of, words}, into);
+}
 
-// Ranks that are not on their node's network, where others are, and that lack the index that these have.
 bool check_networks(const View& view, Founds& into) {
-  RankIndexes without, on_network;
-  std::size_t all = 0;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+  const auto is_on_nodes = [&](std::size_t rank) -> std::optional<bool> {
     const PodRecord& record = view.record(rank);
-    if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
-    ++all;
-    if (record.host_network) on_network.push_back(rank);
-    const Value* index = record.main_container()->find(variable::kIbGidIndex);
+    if (record.host_network) return true;
+    const Value* index = view.given(rank, variable::kIbGidIndex);
     const bool infiniband = index && record.reason_missing(*index) == to_string(Reason::InfiniBand);
     const bool lacks = !(index && index->value) || record.starts_itself();
-    if (!record.host_network && !infiniband && lacks) without.push_back(rank);
-  }
-  if (on_network.empty() || without.empty()) return false;
-  const bool few = on_network.size() * 2 < all;
-  add(into, Code::OddNode, Severity::Warning, few ? on_network : without,
-      few ? "is on its node's network (hostNetwork), where most are not"
-          : "is not on its node's network (hostNetwork), as others are",
-      {}, "Say the same hostNetwork for all ranks.");
-  return true;
+    return !infiniband && lacks ? std::optional(false) : std::nullopt;  // it has the index that these have
+  };
+  const auto words = [](const Odd<bool>& odd) {
+    return odd.value ? "is on its node's network (hostNetwork), where most are not"
+                     : "is not on its node's network (hostNetwork), as others are";
+  };
+  const char* const remedy = "Say the same hostNetwork for all ranks.";
+  return compare<bool>(view.admitted(),
+                       {Code::OddNode, Severity::Warning, "", is_on_nodes, words, remedy, most_of<bool>},
+                       into);
 }
 
-}  // namespace
-
 namespace {
+
+// True if the rank has a value of the user's own.
+bool is_users(const View& view, std::size_t rank, std::string_view variable) {
+  const Value* value = view.given(rank, variable);
+  return value && value->state == State::Users;
+}
 
 // True if the webhook gave no list, as the pod's networks may not bring all rails: its form differs with
 // that.
@@ -213,137 +240,140 @@ bool lacks_rails(const PodRecord& record) {
   return omitted != container->omitted.end() && omitted->second == to_string(Reason::PodRailsUnknown);
 }
 
+}  // namespace
+
 // Ranks that lack a secondary network of the kind that they have, where most of their role have more of it.
 // Names may differ by node, and roles may be meant to have other rails.
 void check_secondary_networks(const View& view, Founds& into) {
-  std::map<std::string, std::map<std::size_t, RankIndexes>> roles;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+  const auto role_of = [&](std::size_t rank) -> Text {
     const PodRecord& record = view.record(rank);
-    if (!view.ranks[rank].compared || record.host_network || lacks_rails(record)) continue;
-    roles[hca_family(view.ranks[rank].name)][record.networks.size()].push_back(rank);
-  }
-  for (const auto& [role, ranks_of] : roles) {
-    const auto usual = most(ranks_of);
-    if (!usual) continue;
-    const Names& all = view.record(ranks_of.at(*usual).front()).networks;
-    for (const auto& [count, ranks] : ranks_of) {
-      for (const std::size_t rank : ranks) {
+    if (record.host_network || lacks_rails(record)) return {};
+    return view.ranks[rank].role;
+  };
+  for (const auto& [role, of_role] : shares_of(view.compared(), role_of).members_with) {
+    const auto counts = shares_of(
+        of_role, [&](std::size_t rank) { return std::optional(view.record(rank).networks.size()); });
+    const std::string where = counts.majority() ? " where most ask for " : " where others ask for ";
+    for (const Odd<std::size_t>& odd : odd_ones(counts, counts.most())) {
+      const Names& all = view.record(odd.others.first).networks;
+      for (const std::size_t rank : odd.members) {
         const Names& names = view.record(rank).networks;
         if (!lacks_kin(names, all)) continue;
-        add(into, Code::OddNode, Severity::Warning, {rank},
-            "asks for " + count_of(count, "secondary network") + " where most ask for " +
-                std::to_string(*usual) + ": " + list_difference(all, names),
-            {}, "Ask for the same networks in all ranks.");
+        // Templates may be meant to have fewer rails.
+        add(into, Code::OddNode, view.manifest == "template" ? Severity::Info : Severity::Warning, {rank},
+            "asks for " + count_of(odd.value, "secondary network") + where + std::to_string(*odd.usual) +
+                ": " + list_difference(all, names),
+            {}, "Ask for the same networks in all ranks.", odd.others);
       }
     }
   }
 }
 
-}  // namespace
-
 void check_form(const View& view, Founds& into) {
-  if (check_networks(view, into)) return;  // their form differs with it
-  check_secondary_networks(view, into);
-  RanksOf ranks_of;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+  const auto form_of = [&](std::size_t rank) -> Text {
     const PodRecord& record = view.record(rank);
-    if (view.ranks[rank].compared && record.status && !record.status->form.empty() && !lacks_rails(record))
-      ranks_of[record.status->form].push_back(rank);
-  }
-  const auto usual = most(ranks_of);
-  for (const auto& [form, ranks] : ranks_of) {
-    if (form == usual) continue;
-    add(into, Code::FormDiffers, Severity::Warning, ranks,
-        "gets its values by form " + cut(form, kMaxValue) +
-            (usual ? ", most by " + cut(*usual, kMaxValue) : ", others by another") +
-            ": policy or webhook were changed between the pods");
-  }
+    if (!record.status || record.status->form.empty() || lacks_rails(record)) return {};
+    return record.status->form;
+  };
+  const auto words = [](const Odd<std::string>& odd) {
+    return "gets its values by form " + cut(odd.value, kMaxValue) +
+           (odd.usual ? ", most by " + cut(*odd.usual, kMaxValue) : ", others by another") +
+           ": policy or webhook were changed between the pods";
+  };
+  compare<std::string>(view.compared(), {Code::FormDiffers, Severity::Warning, "", form_of, words}, into);
 }
 
 namespace {
 
 // NCCL takes ranks with one ID for ranks of one host.
 void check_host_id(const View& view, Founds& into) {
-  std::map<std::string, std::set<std::string>> nodes_of;
-  RanksOf ranks_of;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const PodRecord& record = view.record(rank);
-    if (!view.ranks[rank].compared || view.ranks[rank].missed || record.node.empty()) continue;
-    const Value* id = record.main_container()->find("NCCL_HOSTID");
-    if (!id || !id->value || id->value->empty()) continue;
-    nodes_of[*id->value].insert(record.node);
-    ranks_of[*id->value].push_back(rank);
-  }
-  for (const auto& [id, nodes] : nodes_of) {
-    if (nodes.size() < 2) continue;
-    add(into, Code::ValueMisread, Severity::Error, ranks_of[id],
+  const auto id_of = [&](std::size_t rank) -> Text {
+    const Value* id = view.given(rank, "NCCL_HOSTID");
+    return view.record(rank).node.empty() || !id || !id->value || id->value->empty() ? Text() : id->value;
+  };
+  for (const auto& [id, ranks] : shares_of(view.admitted(), id_of).members_with) {
+    const auto node_of = [&](std::size_t rank) { return Text(view.record(rank).node); };
+    if (shares_of(ranks, node_of).members_with.size() < 2) continue;
+    add(into, Code::ValueMisread, Severity::Error, ranks,
         "has NCCL_HOSTID=" + cut(id, kMaxValue) +
             ", as ranks of other nodes have: NCCL takes them for one host",
         "NCCL_HOSTID", "Remove NCCL_HOSTID, or give it another value on each node.");
   }
 }
 
-// Tells of a rank's own interface, where its node has that of most ranks, too.
+// Tells of a rank's own interface, where another rank of its node has one of ours, or its node has that of
+// most ranks, too.
 void check_own_interface(const View& view, Founds& into) {
-  RanksOf ranks_of;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
-    const Value* name = view.record(rank).main_container()->find(variable::kSocketIfname);
-    if (name && name->value) ranks_of[*name->value].push_back(rank);
-  }
-  const auto usual = most(ranks_of);
-  for (const auto& [value, ranks] : ranks_of) {
-    if (!usual || value == *usual) continue;
-    for (const std::size_t rank : ranks) {
-      const AnsweredPod& member = view.member(rank);
-      const Value* name = member.record.main_container()->find(variable::kSocketIfname);
-      const NodeFabric* table = member.around.table.get();
-      if (name->state != State::Users || !table || !table->interfaces) continue;
-      const auto without_sign = [](const std::string& text) {
-        return text.substr(text.starts_with('=') ? 1 : 0);
-      };
-      const std::string plain = without_sign(*usual);
-      if (without_sign(value) == plain) continue;
-      if (std::ranges::find(*table->interfaces, plain, &Interface::name) == table->interfaces->end())
-        continue;
+  const auto name_of = [&](std::size_t rank) {
+    const Value* name = view.given(rank, variable::kSocketIfname);
+    return name ? name->value : Text();
+  };
+  const auto is_own = [&](std::size_t rank) { return is_users(view, rank, variable::kSocketIfname); };
+  const Members ranks = view.admitted();
+  const auto usual = shares_of(ranks, name_of).majority();
+  const auto node_of = [&](std::size_t rank) { return Text(view.record(rank).node); };
+  for (const auto& [node, of_node] : shares_of(ranks, node_of).members_with) {
+    const auto ours =
+        shares_of(of_node, [&](std::size_t rank) { return is_own(rank) ? Text() : name_of(rank); });
+    const auto beside = ours.most();
+    const std::string other = beside.value_or(usual.value_or(""));
+    const std::string plain = other.substr(other.starts_with('=') ? 1 : 0);
+    for (const std::size_t rank : of_node) {
+      const Text own = name_of(rank);
+      const NodeFabric* table = view.member(rank).around.table.get();
+      const bool there = beside || (table && table->interfaces &&
+                                    std::ranges::find(*table->interfaces, plain, &Interface::name) !=
+                                        table->interfaces->end());
+      if (!own || own->size() < 2 || !is_own(rank) || !there) continue;
+      if (parse_nccl_name_list(*own, kNewestNccl, kNcclMaxInterfaces).selects(plain, -1)) continue;
       add(into, Code::OddNode, Severity::Warning, {rank},
-          "has NCCL_SOCKET_IFNAME=" + cut(value, kMaxValue) + " of its own, most have " +
-              cut(*usual, kMaxValue) + ", which its node has, too",
-          variable::kSocketIfname, "Remove NCCL_SOCKET_IFNAME from the rank, or set it alike on all.");
+          "has NCCL_SOCKET_IFNAME=" + cut(*own, kMaxValue) + " of its own, " +
+              (beside ? "others of its node have " + cut(other, kMaxValue)
+                      : "most have " + cut(other, kMaxValue) + ", which its node has, too"),
+          variable::kSocketIfname, "Remove NCCL_SOCKET_IFNAME from the rank, or set it alike on all.",
+          beside ? Others{ours.known, ours.members_with.at(other).front()} : Others());
     }
   }
+}
+
+// The names of all values that ranks have.
+std::set<std::string> names_of(const View& view) {
+  std::set<std::string> names;
+  for (const std::size_t rank : view.compared()) {
+    for (const Value* given : view.record(rank).main_container()->effective()) names.insert(given->name);
+  }
+  return names;
 }
 
 }  // namespace
 
 void check_values(const View& view, Founds& into) {
   check_own_interface(view, into);
-  std::set<std::string> names;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    if (!view.ranks[rank].compared) continue;
-    for (const Value* given : view.record(rank).main_container()->effective()) names.insert(given->name);
-  }
-  for (const std::string& name : names) {
-    if (name == "NCCL_HOSTID") check_host_id(view, into);
+  check_host_id(view, into);
+  for (const std::string& name : names_of(view)) {
     const Variable* known = find_variable(name);
     if (!known || (known->ranks != Ranks::Equal && known->ranks != Ranks::Fabric)) continue;
-    RanksOf ranks_of;
     std::map<std::string, std::string> spellings;  // the first one of each meaning
-    for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-      // A missed pod is reported once, by its own finding.
-      if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
-      if (const auto value = effective(view.record(rank), name))
-        ranks_of[spellings.emplace(nccl_meaning(*known, *value), *value).first->second].push_back(rank);
-    }
+    const auto value_of = [&](std::size_t rank) {
+      Text value = effective(view.record(rank), name);
+      if (value) value = spellings.emplace(nccl_meaning(*known, *value), *value).first->second;
+      return value;
+    };
+    const Members ranks = view.admitted();
+    const auto any_own = [&](const Members& of) {
+      return std::ranges::any_of(of, [&](std::size_t rank) { return is_users(view, rank, name); });
+    };
+    const bool own = any_own(ranks);
+    const std::string spread =
+        distribution(shares_of(ranks, value_of), view.manifest.empty() ? "rank" : view.manifest);
+    const auto words = [&](const Odd<std::string>& odd) {
+      // Of equally many, those that set it; of these, those whose users do.
+      if (!odd.usual && (odd.value.empty() || (own && !any_own(odd.members)))) return std::string();
+      return "has " + name + " " + value_words(odd.value) + ", which " +
+             std::string(agreement_text(known->ranks)) + ": " + spread;
+    };
     const Severity severity = known->ranks == Ranks::Equal ? Severity::Error : Severity::Warning;
-    const auto usual = most(ranks_of);
-    for (const auto& [value, ranks] : ranks_of) {
-      if (value == usual || (!usual && value.empty())) continue;  // of equally many, those that set it
-      add(into, Code::ValuesDiffer, severity, ranks,
-          "has " + name + " " + value_words(value) + ", which " + std::string(agreement_text(known->ranks)) +
-              ": " + distribution(ranks_of),
-          name);
-    }
+    compare<std::string>(ranks, {Code::ValuesDiffer, severity, name, value_of, words}, into);
   }
 }
 
@@ -360,71 +390,169 @@ std::set<std::string> families(const Names& names) {
   return found;
 }
 
-// Returns how many HCAs most ranks have; if no number is that frequent, the largest one.
-std::size_t usual_count(const std::map<Names, RankIndexes>& ranks_of) {
-  std::map<std::size_t, RankIndexes> by_count;
-  for (const auto& [names, ranks] : ranks_of) {
-    auto& same = by_count[names.size()];
-    same.insert(same.end(), ranks.begin(), ranks.end());
-  }
-  return most(by_count).value_or(by_count.rbegin()->first);
+// "NCCL_IB_HCA=mlx5_1 of its own, and so " where the user set the list.
+std::string own_list_text(const View& view, std::size_t rank) {
+  if (!is_users(view, rank, variable::kIbHca)) return {};
+  const Value* list = view.given(rank, variable::kIbHca);
+  return list->value ? "NCCL_IB_HCA=" + cut(*list->value, kMaxValue) + " of its own, and so " : "";
 }
 
-// `own`: "NCCL_IB_HCA=mlx5_1 of its own, and so " where the user set the list.
-void check_list(const Names& names, const RankIndexes& ranks, const std::optional<Names>& usual,
-                std::size_t count, const std::string& own, Founds& into) {
-  if (names.size() < count) {
-    add(into, Code::MissingRail, Severity::Error, ranks,
-        "has " + own + count_of(names.size(), "HCA") + " where others have " + std::to_string(count) +
-            (usual ? ": " + list_difference(*usual, names) : ""),
-        variable::kIbHca);
-  } else if (usual && names != *usual) {
-    const bool kin = families(names) == families(*usual);
-    add(into, Code::OddNode, Severity::Warning, ranks,
-        (kin ? "has other HCAs than most: " : "has HCAs of another kind than most: ") +
-            list_difference(*usual, names),
-        variable::kIbHca);
+// The HCAs that NCCL takes by a list of the user's own; none if there is no such list, or it is not known.
+Names of_own_list(const View& view, std::size_t rank) {
+  const std::optional<NcclSelection>& chosen = view.member(rank).answer.nccl_with_us;
+  Names names;
+  if (!is_users(view, rank, variable::kIbHca) || !chosen) return names;
+  for (const NcclSelection::ChosenPort& port : chosen->ports) {
+    if (std::ranges::find(names, port.hca) == names.end()) names.push_back(port.hca);
+  }
+  return names;
+}
+
+// The list of the highest number of HCAs.
+const Names& longest(const Shares<Names>& shares) {
+  return std::ranges::max_element(shares.members_with, {},
+                                  [](const auto& share) { return share.first.size(); })
+      ->first;
+}
+
+bool holds(const Names& list, const Names& other) {
+  return std::ranges::all_of(
+      other, [&](const std::string& name) { return std::ranges::find(list, name) != list.end(); });
+}
+
+// True if the longest list is a node's, has all HCAs of the usual one, and ranks with that one are known to
+// lack a port of their node's fabric, or their nodes are not seen.
+bool is_short(const View& view, const Shares<Names>& shares, const Names& usual) {
+  const Names& whole = longest(shares);
+  const bool ours = std::ranges::any_of(shares.members_with.at(whole), [&](std::size_t rank) {
+    return !view.ranks[rank].hcas.empty() && !is_users(view, rank, variable::kIbHca);
+  });
+  if (!ours || !holds(whole, usual) || usual.size() == whole.size()) return false;
+  return std::ranges::any_of(shares.members_with.at(usual), [&](std::size_t rank) {
+    const PodAnswer& answer = view.member(rank).answer;
+    return answer.node_unseen || is_users(view, rank, variable::kIbHca) ||
+           std::ranges::find(answer.findings, Code::RailDown, &Finding::code) != answer.findings.end();
+  });
+}
+
+// The list that most ranks have, else the longest, if it holds all others. None of devices of the pods' own,
+// which have their own names: only their number can be compared.
+std::optional<Names> usual_list(const View& view, const Shares<Names>& shares) {
+  if (std::ranges::any_of(view.compared(), [&](std::size_t rank) {
+        const auto& status = view.record(rank).status;
+        return status && status->exposure == Exposure::PodOwned;
+      }))
+    return std::nullopt;
+  const Names& whole = longest(shares);
+  const auto most = shares.majority();
+  if (most) return is_short(view, shares, *most) ? whole : *most;
+  const bool all =
+      std::ranges::all_of(shares.members_with, [&](const auto& share) { return holds(whole, share.first); });
+  if (all) return whole;
+  // Else what nodes give, beside which lists of the ranks' users are odd. Of a manifest nothing else tells of
+  // unlike nodes.
+  Shares<Names> ours;
+  for (const auto& [names, ranks] : shares.members_with) {
+    for (const std::size_t rank : ranks) {
+      if (!is_users(view, rank, variable::kIbHca)) ours.add(rank, names);
+    }
+  }
+  const auto of_nodes = ours.majority();
+  return of_nodes || ours.known == 0 || view.manifest.empty() ? of_nodes : longest(ours);
+}
+
+void compare_lists(const View& view, const Shares<Names>& shares, Founds& into) {
+  Shares<std::size_t> counts;
+  for (const auto& [names, ranks] : shares.members_with) {
+    for (const std::size_t rank : ranks) counts.add(rank, names.size());
+  }
+  const auto usual = usual_list(view, shares);
+  std::size_t count = counts.majority().value_or(longest(shares).size());
+  if (usual) count = std::max(count, usual->size());
+  for (const Odd<Names>& odd : odd_ones(shares, usual)) {
+    const Names& names = odd.value;
+    const std::string change = usual ? list_difference(*usual, names) : "";
+    if (names.size() < count) {
+      add(into, Code::MissingRail, Severity::Error, odd.members,
+          "has " + own_list_text(view, odd.members.front()) + count_of(names.size(), "HCA") +
+              " where others have " + std::to_string(count) + (usual ? ": " + change : ""),
+          variable::kIbHca, "", odd.others);
+    } else if (usual) {
+      const bool kin = families(names) == families(*usual);
+      add(into, Code::OddNode, Severity::Warning, odd.members,
+          std::string(kin ? "has other HCAs than " : "has HCAs of another kind than ") +
+              (shares.majority() ? "most: " : "others: ") + change,
+          variable::kIbHca, "", odd.others);
+    }
+  }
+}
+
+}  // namespace
+
+void check_rails(const View& view, Founds& into) {
+  const auto list_of = [&](std::size_t rank) {
+    const std::vector<std::string>& given = view.ranks[rank].hcas;
+    const Names names = given.empty() ? of_own_list(view, rank) : given;
+    return names.empty() ? std::nullopt : std::optional(sorted(names));
+  };
+  const Shares<Names> shares = shares_of(view.compared(), list_of);
+  if (shares.known == 0) return;
+  compare_lists(view, shares, into);
+  for (const std::size_t rank : view.admitted()) {
+    if (list_of(rank) || own_list_text(view, rank).empty()) continue;
+    add(into, Code::OddNode, Severity::Warning, {rank},
+        "has NCCL_IB_HCA=" + cut(*view.given(rank, variable::kIbHca)->value, kMaxValue) +
+            " of its own, where others have their node's list",
+        variable::kIbHca, "Remove NCCL_IB_HCA from the rank, or set it alike on all.");
   }
 }
 
 // A node with InfiniBand needs no GID index; one with RoCE has one.
-void add_mixed(const RankIndexes& roce, const RankIndexes& infiniband, Founds& into) {
-  if (roce.empty() || infiniband.empty()) return;
-  const bool few = infiniband.size() <= roce.size();
-  add(into, Code::MixedLinks, Severity::Error, few ? infiniband : roce,
-      few ? "has InfiniBand, where others have RoCE: the two do not connect"
-          : "has RoCE, where others have InfiniBand: the two do not connect",
-      variable::kIbHca, "Run all ranks on nodes of one kind.");
+void check_links(const View& view, Founds& into) {
+  const auto link_of = [&](std::size_t rank) -> Text {
+    const Value* index = view.given(rank, variable::kIbGidIndex);
+    if (index && index->state == State::Users)  // what its node gives stands in the file
+      index = find_named(view.record(rank).main_container()->file, variable::kIbGidIndex);
+    if (!index || index->source == Source::Policy || view.record(rank).node.empty()) return {};
+    if (index->value) return "RoCE";
+    return view.record(rank).reason_missing(*index) == to_string(Reason::InfiniBand) ? Text("InfiniBand")
+                                                                                     : Text();
+  };
+  const auto words = [](const Odd<std::string>& odd) {
+    return "has " + odd.value + ", where others have " + *odd.usual + ": the two do not connect";
+  };
+  const Agreement<std::string> row{Code::MixedLinks,
+                                   Severity::Error,
+                                   variable::kIbHca,
+                                   link_of,
+                                   words,
+                                   "Run all ranks on nodes of one kind.",
+                                   most_of<std::string>};
+  compare(view.compared(), row, into);
 }
 
+namespace {
+
 // Reports values that a node could not give although others did; for the HCA list, also if none did.
-void check_reasons(const View& view, std::string_view name, Founds& into) {
+void check_reasons_of(const View& view, std::string_view name, Founds& into) {
   std::size_t given = 0;
-  std::map<std::string, RankIndexes> without;
-  RankIndexes roce, infiniband;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+  const auto why_without = [&](std::size_t rank) -> Text {
     const PodRecord& record = view.record(rank);
-    if (!view.ranks[rank].compared || record.node.empty()) continue;
-    const Value* value = record.main_container()->find(name);
+    if (record.node.empty()) return {};
+    const Value* value = view.given(rank, name);
     if (!value && name == variable::kIbHca && lacks_rails(record))
-      without["its networks may not bring all rails (PodRailsUnknown)"].push_back(rank);
-    if (!value || value->state == State::Users || value->source == Source::Policy) continue;
-    if (value->value) {
-      ++given;
-      roce.push_back(rank);
-    } else if (const std::string reason = record.reason_missing(*value); !reason.empty()) {
-      if (name == variable::kIbGidIndex && reason == to_string(Reason::InfiniBand)) {
-        infiniband.push_back(rank);
-        continue;
-      }
-      const bool itself = value->source == Source::Pod;
-      without[(itself ? "the pod found none (" : "its node could not give it (") + reason + ")"].push_back(
-          rank);
-    }
-  }
-  if (name == variable::kIbGidIndex) add_mixed(roce, infiniband, into);
+      return "its networks may not bring all rails (PodRailsUnknown)";
+    if (!value || value->state == State::Users || value->source == Source::Policy) return {};
+    if (value->value) ++given;
+    const std::string reason = value->value ? "" : record.reason_missing(*value);
+    if (reason.empty() || (name == variable::kIbGidIndex && reason == to_string(Reason::InfiniBand)))
+      return {};
+    return (value->source == Source::Pod ? "the pod found none (" : "its node could not give it (") + reason +
+           ")";
+  };
+  const auto without = shares_of(view.compared(), why_without);
   if (given == 0 && name != variable::kIbHca) return;
-  for (const auto& [why, ranks] : without) {
+  for (const auto& [why, ranks] : without.members_with) {
     const PodAnswer& first = view.member(ranks.front()).answer;
     const auto detail = ranks.size() == 1 ? first.details.find(name) : first.details.end();
     add(into, given == 0 ? Code::NoList : Code::OddNode, Severity::Warning, ranks,
@@ -434,173 +562,66 @@ void check_reasons(const View& view, std::string_view name, Founds& into) {
   }
 }
 
-bool is_users_list(const PodRecord& record) {
-  const GivenContainer* container = record.main_container();
-  const Value* list = container ? container->find(variable::kIbHca) : nullptr;
-  return list && list->state == State::Users;
-}
-
-std::string own_list_text(const PodRecord& record) {
-  if (!is_users_list(record)) return {};
-  const Value* list = record.main_container()->find(variable::kIbHca);
-  return list->value ? "NCCL_IB_HCA=" + cut(*list->value, kMaxValue) + " of its own, and so " : "";
-}
-
-// The HCAs that NCCL takes by a list of the user's own; none if there is no such list, or it is not known.
-Names of_own_list(const View& view, std::size_t rank) {
-  const std::optional<NcclSelection>& chosen = view.member(rank).answer.nccl_with_us;
-  Names names;
-  if (!is_users_list(view.record(rank)) || !chosen) return names;
-  for (const NcclSelection::ChosenPort& port : chosen->ports) {
-    if (std::ranges::find(names, port.hca) == names.end()) names.push_back(port.hca);
-  }
-  return names;
-}
-
-// The longest list, if it has all HCAs of the usual one, and ranks with that one are known to lack a port of
-// their node's fabric, or their nodes are not seen.
-std::optional<Names> whole_list(const View& view, const std::map<Names, RankIndexes>& ranks_of,
-                                const Names& usual) {
-  const auto longer =
-      std::ranges::max_element(ranks_of, {}, [](const auto& one) { return one.first.size(); });
-  const Names& names = longer->first;
-  const bool ours = std::ranges::any_of(longer->second, [&](std::size_t rank) {
-    return !view.ranks[rank].hcas.empty() && !is_users_list(view.record(rank));
-  });
-  const bool all = std::ranges::all_of(
-      usual, [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); });
-  if (!ours || !all || names.size() == usual.size()) return std::nullopt;
-  const bool lacking = std::ranges::any_of(ranks_of.at(usual), [&](std::size_t rank) {
-    const PodAnswer& answer = view.member(rank).answer;
-    return answer.node_unseen || is_users_list(view.record(rank)) ||
-           std::ranges::find(answer.findings, Code::RailDown, &Finding::code) != answer.findings.end();
-  });
-  return lacking ? std::optional(names) : std::nullopt;
-}
-
-// The longest list, if it holds every other one.
-std::optional<Names> longest_of_all(const std::map<Names, RankIndexes>& ranks_of) {
-  const auto longest =
-      std::ranges::max_element(ranks_of, {}, [](const auto& one) { return one.first.size(); });
-  const std::set<std::string> all(longest->first.begin(), longest->first.end());
-  for (const auto& [names, ranks] : ranks_of) {
-    if (std::ranges::any_of(names, [&](const std::string& name) { return !all.contains(name); })) return {};
-  }
-  return longest->first;
-}
-
-bool has_own_devices(const View& view) {
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const PodRecord& record = view.record(rank);
-    if (view.ranks[rank].compared && record.status && record.status->exposure == Exposure::PodOwned)
-      return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-void check_rails(const View& view, Founds& into) {
-  std::map<Names, RankIndexes> ranks_of;
-  RankIndexes unlike;  // of lists whose devices are not known
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const JobRank& here = view.ranks[rank];
-    if (!here.compared) continue;
-    const Names names = here.hcas.empty() ? of_own_list(view, rank) : here.hcas;
-    if (!names.empty()) ranks_of[sorted(names)].push_back(rank);
-    if (names.empty() && !here.missed && !own_list_text(view.record(rank)).empty()) unlike.push_back(rank);
-  }
-  if (ranks_of.size() > 1) {
-    // A pod's own devices have their own names: only the number of devices can be compared.
-    auto usual = has_own_devices(view) ? std::nullopt : most(ranks_of);
-    std::size_t count = usual_count(ranks_of);
-    if (!usual && !has_own_devices(view)) usual = longest_of_all(ranks_of);
-    if (const auto whole = usual ? whole_list(view, ranks_of, *usual) : std::nullopt) {
-      usual = whole;
-      count = whole->size();
-    }
-    for (const auto& [names, ranks] : ranks_of)
-      check_list(names, ranks, usual, count, own_list_text(view.record(ranks.front())), into);
-  }
-  for (const std::size_t rank : ranks_of.empty() ? RankIndexes() : unlike) {
-    const Value* list = view.record(rank).main_container()->find(variable::kIbHca);
-    add(into, Code::OddNode, Severity::Warning, {rank},
-        "has NCCL_IB_HCA=" + cut(*list->value, kMaxValue) +
-            " of its own, where others have their node's list",
-        variable::kIbHca, "Remove NCCL_IB_HCA from the rank, or set it alike on all.");
-  }
-  check_reasons(view, variable::kIbHca, into);
-  check_reasons(view, variable::kIbGidIndex, into);
-  check_reasons(view, variable::kSocketIfname, into);
-}
-
-namespace {
-
-// The value as it is compared: HCAs in order, however they are spelt.
-std::string compared_value(const JobRank& rank, const Value& given) {
-  const bool named = given.name == variable::kIbHca && !rank.hcas.empty();
-  return named ? join(sorted(rank.hcas)) : given.value.value_or("");
-}
-
 // Compares the node's values alone: a variable of the user's own is not among them.
 void check_shared_nodes(const View& view, Founds& into) {
-  using OfVariables = std::map<std::string, RanksOf>;
-  std::map<std::string, OfVariables> on_node;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+  const auto node_of = [&](std::size_t rank) -> Text {
     const PodRecord& record = view.record(rank);
-    const bool given = view.ranks[rank].compared && !record.node.empty() && record.bound;
-    if (!given || record.starts_itself() || view.member(rank).answer.state == PodState::Foreign) continue;
-    for (const Value* value : record.main_container()->effective()) {
-      if (value->is_from(Source::Node) || value->is_from(Source::File))
-        on_node[record.node][value->name][compared_value(view.ranks[rank], *value)].push_back(rank);
-    }
-  }
-  for (const auto& [node, variables] : on_node) {
-    std::set<std::size_t> odd;
-    for (const auto& [name, ranks_of] : variables) {
-      const auto usual = ranks_of.size() > 1 ? most(ranks_of) : std::optional<std::string>();
-      for (const auto& [value, ranks] : ranks_of) {
-        if (ranks_of.size() > 1 && value != usual) odd.insert(ranks.begin(), ranks.end());
-      }
-    }
-    if (odd.empty()) continue;
-    into.all.push_back({{Code::NodeValuesDiffer,
-                         Severity::Warning,
-                         {},
-                         "shares its node with ranks that have other values: the table or the policy changed "
-                         "between their Bindings"},
-                        RankIndexes(odd.begin(), odd.end())});
+    const bool foreign = view.member(rank).answer.state == PodState::Foreign;
+    return record.node.empty() || !record.bound || record.starts_itself() || foreign ? Text() : record.node;
+  };
+  const auto words = [](const auto&) {
+    return "shares its node with ranks that have other values: the table or the policy changed between their "
+           "Bindings";
+  };
+  for (const std::string& name : names_of(view)) {
+    const auto value_of = [&](std::size_t rank) -> Text {
+      const Value* value = view.given(rank, name);
+      if (!value || !(value->is_from(Source::Node) || value->is_from(Source::File))) return {};
+      const Names& hcas = view.ranks[rank].hcas;  // in order, however they are spelt
+      return name == variable::kIbHca && !hcas.empty() ? join(sorted(hcas)) : value->value.value_or("");
+    };
+    const Agreement<std::string> row{Code::NodeValuesDiffer,
+                                     Severity::Warning,
+                                     "",
+                                     value_of,
+                                     words,
+                                     "",
+                                     majority_of<std::string>,
+                                     node_of};
+    compare(view.compared(), row, into);
   }
 }
 
 }  // namespace
+
+void check_reasons(const View& view, Founds& into) {
+  for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname})
+    check_reasons_of(view, name, into);
+}
 
 void check_nodes(const View& view, Founds& into) {
   check_shared_nodes(view, into);
-  RanksOf indexes;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const JobRank& here = view.ranks[rank];
+  const auto index_of = [&](std::size_t rank) {
     const PodRecord& record = view.record(rank);
-    if (!here.compared || record.node.empty() || (!record.bound && !record.starts_itself())) continue;
-    if (!here.gid_index.empty()) indexes[here.gid_index].push_back(rank);
-  }
-  const auto usual = most(indexes);
-  for (const auto& [index, ranks] : indexes) {
-    if (!usual || index == *usual) continue;
-    RankIndexes own;
-    for (const std::size_t rank : ranks) {
-      const Value* value = view.record(rank).main_container()->find(variable::kIbGidIndex);
-      if (value && value->state == State::Users) own.push_back(rank);
+    const std::string& index = view.ranks[rank].gid_index;
+    const bool known = !record.node.empty() && (record.bound || record.starts_itself()) && !index.empty();
+    return known ? Text(index) : Text();
+  };
+  const auto indexes = shares_of(view.compared(), index_of);
+  for (const Odd<std::string>& odd : odd_ones(indexes, indexes.majority())) {
+    for (const std::size_t rank : odd.usual ? odd.members : Members()) {
+      if (is_users(view, rank, variable::kIbGidIndex)) {
+        add(into, Code::RankIndexDiffers, Severity::Warning, {rank},
+            "has NCCL_IB_GID_INDEX=" + cut(odd.value, kMaxValue) + " of its own, most have their node's " +
+                *odd.usual,
+            variable::kIbGidIndex, "Remove NCCL_IB_GID_INDEX from the rank, or set it alike on all.");
+      } else {
+        add(into, Code::RankIndexDiffers, Severity::Info, {rank},
+            "has GID index " + odd.value + ", most have " + *odd.usual +
+                ": right where each has its own node's",
+            variable::kIbGidIndex);
+      }
     }
-    if (!own.empty()) {
-      add(into, Code::RankIndexDiffers, Severity::Warning, own,
-          "has NCCL_IB_GID_INDEX=" + cut(index, kMaxValue) + " of its own, most have their node's " + *usual,
-          variable::kIbGidIndex, "Remove NCCL_IB_GID_INDEX from the rank, or set it alike on all.");
-      if (own.size() == ranks.size()) continue;
-    }
-    add(into, Code::RankIndexDiffers, Severity::Info, ranks,
-        "has GID index " + index + ", most have " + *usual + ": right where each has its own node's",
-        variable::kIbGidIndex);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "engines/nccl/ports.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
@@ -105,33 +106,34 @@ std::string role_of(const PodRecord& record) {
   return {};
 }
 
-// The kinds of pods of which one at least was injected.
-std::set<std::string> injected_roles(std::span<const AnsweredPod> members) {
-  std::set<std::string> roles;
+// By the roles of injected pods, what they ask for.
+using Asked = std::set<std::pair<std::string, std::string>>;
+Asked asked_by_role(std::span<const AnsweredPod> members) {
+  Asked asked;
   for (const AnsweredPod& member : members) {
     const GivenContainer* container = member.record.main_container();
-    if (container && container->in_status) roles.insert(role_of(member.record));
+    if (!container || !container->in_status) continue;
+    for (const std::string& resource : container->resources) asked.emplace(role_of(member.record), resource);
   }
-  return roles;
+  return asked;
 }
 
-// True if the pod is of the ranks' kind, asks for devices as they do, and was given nothing.
-bool is_without(const AnsweredPod& member, const std::set<std::string>& resources,
-                const std::set<std::string>& roles) {
+// True if the pod asks for a device as a rank of its kind does, and was given nothing.
+bool is_without(const AnsweredPod& member, const Asked& asked) {
   const GivenContainer* container = member.record.main_container();
   const PodState state = member.answer.state;
   if (!container || (state != PodState::NotInjected && state != PodState::Unknown)) return false;
-  if (!roles.contains(role_of(member.record))) return false;
-  return std::ranges::any_of(container->resources,
-                             [&](const std::string& resource) { return resources.contains(resource); });
+  return std::ranges::any_of(container->resources, [&](const std::string& resource) {
+    return asked.contains({role_of(member.record), resource});
+  });
 }
 
-JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resources,
-                  const std::set<std::string>& roles) {
+JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resources, const Asked& asked) {
   JobRank rank;
   rank.name = rank_name(member.record);
+  rank.role = hca_family(rank.name);
   rank.missed = was_missed(member, resources);
-  rank.without = !rank.missed && is_without(member, resources, roles);
+  rank.without = !rank.missed && is_without(member, asked);
   const GivenContainer* container = member.record.main_container();
   rank.compared = rank.missed || (container && container->in_status);
   if (!container) return rank;
@@ -152,7 +154,8 @@ bool has_failed(const PodRecord& record) {
 }  // namespace
 
 std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
-  const std::set<std::string> resources = common_resources(members), roles = injected_roles(members);
+  const std::set<std::string> resources = common_resources(members);
+  const Asked asked = asked_by_role(members);
   const bool all_finished = std::ranges::all_of(members, &PodRecord::is_finished, &AnsweredPod::record);
   std::vector<JobRank> ranks;
   struct Attempts {
@@ -160,7 +163,7 @@ std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
   };
   std::map<std::string, Attempts> attempts;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    JobRank rank = make_rank(members[i], resources, roles);
+    JobRank rank = make_rank(members[i], resources, asked);
     rank.member = i;
     if (!all_finished && members[i].record.is_finished()) rank.compared = rank.without = false;
     ++attempts[rank.name].all;

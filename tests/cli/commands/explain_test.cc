@@ -121,7 +121,7 @@ TEST_F(CliExplain, PodsOfOneJobAreComparedByItsLabel) {
   };
   write("pod.yaml", labelled(kPod) + "\n---\n" + labelled(odd));
   EXPECT_THAT(explain({"--table", table}).out,
-              StartsWith("1 of 2 pods to act on: Pod/other: NCCL_ALGO is Ring"));
+              StartsWith("1 of 2 pods to act on: Pod/other: It has NCCL_ALGO Ring"));
 }
 
 TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {

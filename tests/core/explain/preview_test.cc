@@ -221,8 +221,9 @@ TEST(Explain, TemplatesOfOneJobAreCompared) {
   compare_templates(both);
   EXPECT_THAT(
       texts_of(master.findings),
-      ElementsAre("error ValuesDiffer: NCCL_ALGO is Ring here, and not set in spec.Worker: it has to be "
-                  "equal on all ranks."));
+      ElementsAre(
+          "error ValuesDiffer: It has NCCL_ALGO Ring, which has to be equal on all ranks: not set on 1 "
+          "template, Ring on 1 template. Compare spec.Worker."));
   EXPECT_THAT(worker.findings, IsEmpty());
   Explanation same = with({env_literal("NCCL_ALGO", "Ring,Tree")});
   Explanation too = with({env_literal("NCCL_ALGO", "tree,ring"), env_literal("NCCL_IB_DISABLE", "0")});
@@ -246,10 +247,11 @@ TEST(Explain, AShorterListInOneTemplateOfAJobIsAFinding) {
   EXPECT_THAT(master.findings, IsEmpty());
   EXPECT_THAT(
       texts_of(worker.findings),
-      ElementsAre("error MissingRail: Its ranks take 1 HCA by NCCL_IB_HCA of the user's own, those of "
-                  "spec.Master 2: without mlx5_2.",
-                  HasSubstr("warning ValuesDiffer: NCCL_IB_TC is 106 here, and not set in spec.Master"),
-                  HasSubstr("info UserListShort")));
+      ElementsAre(
+          "error MissingRail: It has NCCL_IB_HCA==mlx5_1 of its own, and so 1 HCA where others have 2: "
+          "without mlx5_2. Compare spec.Master.",
+          HasSubstr("warning ValuesDiffer: It has NCCL_IB_TC 106, which should be equal"),
+          HasSubstr("info UserListShort")));
 }
 
 TEST(Explain, AContainerWithGpusThatGetsNothingIsTheAnswer) {
@@ -282,9 +284,10 @@ TEST(Explain, ATemplateThatGetsNothingBesideOneThatDoesIsAFinding) {
       {"spec.Master", &master}, {"spec.Worker", &worker}, {"spec.Launcher", &launcher}};
   compare_templates(all);
   EXPECT_THAT(master.findings, IsEmpty());
-  EXPECT_THAT(texts_of(worker.findings),
-              ElementsAre("warning OddNode: Its ranks get nothing (OptedOut), and those of spec.Master their "
-                          "node's values."));
+  EXPECT_THAT(
+      texts_of(worker.findings),
+      ElementsAre("warning OddNode: It gets nothing from nccl-env (OptedOut), which gave others of the job "
+                  "their values. Compare spec.Master."));
   EXPECT_THAT(launcher.findings, IsEmpty());
 }
 
@@ -537,15 +540,18 @@ TEST(Explain, RanksOfOneJobOnUnlikeNodesAreTold) {
     return texts_of(last.findings);
   };
   EXPECT_THAT(odd(whole), IsEmpty());
-  EXPECT_THAT(odd(less),
-              ElementsAre("error MissingRail: Its node node-a gives 3 HCAs, that of Pod/a and 1 more "
-                          "4: without mlx5_4."));
+  EXPECT_THAT(
+      odd(less),
+      ElementsAre("error MissingRail: It has 3 HCAs where others have 4: without mlx5_4. Compare Pod/a and 1 "
+                  "more."));
   EXPECT_THAT(odd(other),
-              ElementsAre(HasSubstr("warning OddNode: Its node node-a gives other HCAs than that of "
-                                    "Pod/a and 1 more: without mlx5_1, mlx5_2")));
-  EXPECT_THAT(odd(infiniband),
-              ElementsAre("error MixedLinks: Its node node-a has InfiniBand, that of Pod/a and 1 "
-                          "more RoCE: the two do not connect."));
+              ElementsAre(HasSubstr(
+                  "warning OddNode: It has HCAs of another kind than most: without mlx5_1, mlx5_2")));
+  EXPECT_THAT(
+      odd(infiniband),
+      ElementsAre(
+          "error MixedLinks: It has InfiniBand, where others have RoCE: the two do not connect. Compare "
+          "Pod/a and 1 more."));
 }
 
 TEST(Explain, ARankOfAnotherNetworkOrInterfaceIsTold) {
@@ -560,15 +566,16 @@ TEST(Explain, ARankOfAnotherNetworkOrInterfaceIsTold) {
   compare_templates(all);
   EXPECT_THAT(
       texts_of(apart.findings),
-      Contains("warning OddNode: Its ranks are not on their node's network (hostNetwork), and those of "
-               "Pod/a and 1 more are."));
+      Contains("warning OddNode: It is not on its node's network (hostNetwork), as others are. Compare Pod/a "
+               "and 1 more."));
   EXPECT_THAT(host.findings, IsEmpty());
   Explanation own =
       explained(equipped(pod({container("c", {env_literal("NCCL_SOCKET_IFNAME", "eth9")})})), policy, &table);
   Explanation usual = explained(equipped(kHostPod), policy, &table);
   const NamedTemplate both[] = {{"Pod/a", &own}, {"Pod/b", &usual}};
   compare_templates(both);
-  EXPECT_THAT(texts_of(own.findings), Contains(HasSubstr("NCCL_SOCKET_IFNAME is eth9 here")));
+  EXPECT_THAT(texts_of(own.findings),
+              Contains(HasSubstr("NCCL_SOCKET_IFNAME=eth9 of its own, others of its node have =eth0")));
   EXPECT_THAT(usual.findings, IsEmpty());
   for (const char* same : {"eth", "=eth0", "eth1,eth0", "^docker,lo"}) {
     Explanation spelt =
@@ -592,9 +599,10 @@ TEST(Explain, ARankOfFewerNetworksIsTold) {
   compare_templates(all);
   EXPECT_THAT(first.findings, IsEmpty());
   EXPECT_THAT(last.findings, IsEmpty());
-  EXPECT_THAT(texts_of(odd.findings),
-              ElementsAre("warning OddNode: It asks for 1 secondary network, Pod/a for 2: "
-                          "without ml/rail-1."));
+  EXPECT_THAT(
+      texts_of(odd.findings),
+      ElementsAre("warning OddNode: It asks for 1 secondary network where most ask for 2: without ml/rail-1. "
+                  "Compare Pod/a and 1 more."));
   Explanation more = with("rail-0,rail-1,storage"), less = with("rail-0,rail-1");
   const NamedTemplate rails_alike[] = {{"Pod/a", &more}, {"Pod/b", &less}};
   compare_templates(rails_alike);

@@ -12,6 +12,7 @@ namespace nccl_env {
 // A pod of a job, which the labels of the job's operator name.
 struct JobRank {
   std::string name;                     // "worker-3", "5"; the pod's name where labels do not tell
+  std::string role;                     // "worker-": ranks of one role are alike
   std::size_t member = 0;               // its place among the members
   bool compared = false;                // false: not injected (a launcher), or finished while others run
   std::vector<std::string> hcas;        // of its exact list; empty where it has none

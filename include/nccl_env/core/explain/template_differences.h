@@ -17,10 +17,8 @@ struct NamedTemplate {
 // True for kinds of which every pod that gets values is a rank of one job.
 bool holds_ranks_of_one_job(std::string_view kind);
 
-// Adds ValuesDiffer to each template that sets a variable otherwise than another one does, MissingRail to one
-// whose list, its own or its node's, is shorter, MixedLinks and OddNode to one whose node, network or own
-// interface is another than that of most, and OddNode to one that asks for a GPU as others do and gets
-// nothing.
+// Adds to each template what the checks of a job say of the pods that come of it (explain/job_checks.h), and
+// that its own findings do not say: ValuesDiffer, MissingRail, MixedLinks, OddNode.
 void compare_templates(std::span<const NamedTemplate> of_one_job);
 
 }  // namespace nccl_env

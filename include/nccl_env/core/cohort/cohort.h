@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members that have to agree: ranks of a job, templates of a manifest, logs, nodes of a pool. The odd ones
+// are found here, whatever is compared.
+//
+//   [ member ]* --of--> [ Shares ]: value -> its members
+//                           |
+//                           +--usual--> [ Odd ]*: a value that is not the usual one, and who has it
+//                                          |
+//   [ Agreement ]: a row ------words-------+--> [ Difference ]*: a finding, its members, and the others
+//
+// Members are places in a list of the caller's. One whose value is not known does not take part.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/core/findings/finding.h"
+
+namespace nccl_env {
+
+using Members = std::vector<std::size_t>;  // ascending
+
+// Who has which value.
+template <class T>
+struct Shares {
+  std::map<T, Members> members_with;
+  std::size_t known = 0;  // members that take part
+
+  void add(std::size_t member, T value) {
+    members_with[std::move(value)].push_back(member);
+    ++known;
+  }
+  // Returns nothing also where fewer than `least` take part.
+  [[nodiscard]] std::optional<T> majority(std::size_t least = 1) const {
+    for (const auto& [value, members] : members_with) {
+      if (known >= least && members.size() * 2 > known) return value;
+    }
+    return std::nullopt;
+  }
+  // Of equally frequent values it is the one of the highest rank; nothing where nobody takes part.
+  template <class Rank = std::identity>
+  [[nodiscard]] std::optional<T> most(Rank rank = {}) const {
+    const auto found = std::ranges::max_element(members_with, {}, [&](const auto& share) {
+      return std::pair(share.second.size(), std::invoke(rank, share.first));
+    });
+    return found == members_with.end() ? std::nullopt : std::optional(found->first);
+  }
+};
+
+// What more than half have; where no value is that frequent, there is none, and each is odd.
+template <class T>
+std::optional<T> majority_of(const Shares<T>& shares) {
+  return shares.majority();
+}
+// The most frequent value; of equally frequent ones the greatest.
+template <class T>
+std::optional<T> most_of(const Shares<T>& shares) {
+  return shares.most();
+}
+
+// Compares what `of` returns for each member: an optional value.
+template <class Of>
+auto shares_of(const Members& cohort, const Of& of) {
+  Shares<typename std::invoke_result_t<Of, std::size_t>::value_type> shares;
+  for (const std::size_t member : cohort) {
+    if (auto value = of(member)) shares.add(member, *std::move(value));
+  }
+  return shares;
+}
+
+// Members that have the usual value; where there is none, another one.
+struct Others {
+  std::size_t count = 0;
+  std::size_t first = 0;  // of those
+};
+
+template <class T>
+struct Odd {
+  T value;
+  Members members;
+  std::optional<T> usual;
+  Others others;
+};
+
+// In the order of their values; none where all have the same, and no other value is told to be usual.
+template <class T>
+std::vector<Odd<T>> odd_ones(const Shares<T>& shares, const std::optional<T>& usual) {
+  std::vector<Odd<T>> odd;
+  const auto& all = shares.members_with;
+  for (auto share = all.begin(); share != all.end(); ++share) {
+    const auto& [value, members] = *share;
+    if (value == usual || (!usual && all.size() < 2)) continue;
+    const auto other = usual ? all.find(*usual) : share == all.begin() ? std::next(share) : all.begin();
+    const std::size_t count = !usual               ? shares.known - members.size()
+                              : other == all.end() ? 0
+                                                   : other->second.size();
+    odd.push_back({value, members, usual, {count, other == all.end() ? 0 : other->second.front()}});
+  }
+  return odd;
+}
+
+// A row: what the members of a cohort, or of each group of it, have to share.
+template <class T>
+struct Agreement {
+  Code code;
+  Severity severity;
+  std::string_view variable;
+  std::function<std::optional<T>(std::size_t member)> of;
+  std::function<std::string(const Odd<T>& odd)> words;  // "": it is no fault
+  std::string_view remedy = {};                         // "": the code's
+  std::function<std::optional<T>(const Shares<T>& shares)> usual = majority_of<T>;
+  std::function<std::optional<std::string>(std::size_t member)> group = {};  // empty: all are one
+};
+
+struct Difference {
+  Finding finding;  // its subject has the variable alone
+  Members members;
+  Others others;
+};
+
+template <class T>
+std::vector<Difference> differences(const Members& cohort, const Agreement<T>& row) {
+  std::vector<Difference> found;
+  const auto one = [](std::size_t) { return std::optional<std::string>(""); };
+  const auto groups = row.group ? shares_of(cohort, row.group) : shares_of(cohort, one);
+  for (const auto& [name, group] : groups.members_with) {
+    const Shares<T> shares = shares_of(group, row.of);
+    for (Odd<T>& odd : odd_ones(shares, row.usual(shares))) {
+      std::string words = row.words(odd);
+      if (words.empty()) continue;
+      found.push_back({{row.code,
+                        row.severity,
+                        {.path = std::string(row.variable)},
+                        std::move(words),
+                        std::string(row.remedy)},
+                       std::move(odd.members),
+                       odd.others});
+    }
+  }
+  return found;
+}
+
+}  // namespace nccl_env
