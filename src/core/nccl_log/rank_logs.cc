@@ -67,7 +67,7 @@ class RankJudge {
 
   RanksVerification judge() && {
     into_.differences.resize(ranks_.size());
-    for (RankDifference& difference : differences_of(ranks_)) take(std::move(difference));
+    for (const Difference& difference : differences_of(ranks_)) take(difference);
     match_peers();
     find_end();
     sort();
@@ -77,28 +77,26 @@ class RankJudge {
   }
 
  private:
-  void add(Code code, Severity severity, const std::vector<std::size_t>& of, std::string sentence) {
+  void add(Code code, Severity severity, const Members& of, std::string sentence) {
     Finding finding{code, severity, {.kind = "Job"}, std::move(sentence)};
     for (const std::size_t rank : of) finding.subject.parts.push_back(ranks_[rank].name);
     into_.findings.push_back(std::move(finding));
   }
-  [[nodiscard]] std::string named(const std::vector<std::size_t>& of) const {
+  [[nodiscard]] std::string named(const Members& of) const {
     return join_some(of, kMostNames, [this](std::size_t rank) { return ranks_[rank].name; });
   }
 
   // Notes what sets these ranks apart.
-  void take(RankDifference difference) {
-    add(difference.code, difference.severity, difference.ranks,
-        named(difference.ranks) + ": " + difference.sentence);
-    into_.findings.back().remedy = std::move(difference.remedy);
-    for (const std::size_t rank : difference.ranks) {
-      odd_[rank] = odd_[rank] || difference.odd;
-      if (difference.code == Code::MixedNetworks) mixed_.insert(rank);
-      if (difference.row.empty()) continue;
-      const bool info = difference.severity == Severity::Info;
+  void take(const Difference& difference) {
+    const Finding& found = difference.finding;
+    add(found.code, found.severity, difference.members, named(difference.members) + ": " + found.sentence);
+    into_.findings.back().remedy = found.remedy;
+    const bool info = found.severity == Severity::Info;
+    for (const std::size_t rank : difference.members) {
+      odd_[rank] = odd_[rank] || !info;
+      if (found.code == Code::MixedNetworks) mixed_.insert(rank);
       into_.differences[rank] += (into_.differences[rank].empty() ? "" : "; ") +
-                                 (info ? "" : std::string(to_string(difference.code)) + ": ") +
-                                 difference.row;
+                                 (info ? "" : std::string(to_string(found.code)) + ": ") + found.sentence;
     }
   }
 
@@ -129,7 +127,7 @@ class RankJudge {
 
   // Finds the ranks that errors name as their peers, and those of them that led to the errors.
   void match_peers() {
-    std::map<std::string, std::vector<std::size_t>, std::less<>> by_address;
+    std::map<std::string, Members, std::less<>> by_address;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       const NcclLog& log = ranks_[rank].log;
       std::set<std::string, std::less<>> names;
@@ -146,7 +144,7 @@ class RankJudge {
       // "worker-1.train.ml.svc.cluster.local" of the host that calls itself worker-1.
       if (at == by_address.end()) at = by_address.find(name.substr(0, name.find('.')));
       if (at == by_address.end()) continue;
-      std::vector<std::size_t> peers = at->second;
+      Members peers = at->second;
       std::erase(peers, rank);
       for (const std::size_t peer : peers) {
         if (has_led(peer, rank)) led_to_[peer].push_back(rank);
@@ -158,7 +156,7 @@ class RankJudge {
   // Where no error names a rank that is here, the one rank whose log ends with an error that is not the
   // network's led to them all.
   void find_end() {
-    std::vector<std::size_t> ends, errors;
+    Members ends, errors;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       if (end_of(rank)) {
         ends.push_back(rank);
@@ -173,7 +171,7 @@ class RankJudge {
 
   // Tells of files that were named and have no line of NCCL's; elsewhere workers may print by their launcher.
   void tell_silent(bool failed) {
-    std::vector<std::size_t> silent;
+    Members silent;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       if (ranks_[rank].by_hand && ranks_[rank].problem.empty() && !speaks(ranks_[rank]) &&
           !led_to_.contains(rank))
@@ -209,7 +207,7 @@ class RankJudge {
 
   // One finding for all ranks whose logs begin with the same code; a rank's difference has been told already.
   void tell_ranks() {
-    std::vector<std::pair<Code, std::vector<std::size_t>>> by_code;
+    std::vector<std::pair<Code, Members>> by_code;
     std::vector<Finding> differences;
     differences.swap(into_.findings);
     for (const std::size_t rank : into_.order) {
@@ -308,7 +306,7 @@ class RankJudge {
     const NcclFailure* cause = cause_of(rank);
     if (!cause || !(cause->is_of_transfer() || cause->is_of_peer() || cause->code == Code::TimedOut))
       return text;
-    std::vector<std::size_t> differing;
+    Members differing;
     for (const std::size_t each : into_.order) {
       if (!into_.differences[each].empty()) differing.push_back(each);
     }
@@ -330,10 +328,10 @@ class RankJudge {
   }
 
   const std::vector<RankLog>& ranks_;
-  std::vector<bool> odd_;                                   // of each rank: it differs from most
-  std::set<std::size_t> mixed_;                             // ranks on another network than most
-  std::map<std::size_t, std::size_t> peers_;                // of ranks with an error that names one
-  std::map<std::size_t, std::vector<std::size_t>> led_to_;  // a rank with an event or its end -> those errors
+  std::vector<bool> odd_;                     // of each rank: it differs from most
+  std::set<std::size_t> mixed_;               // ranks on another network than most
+  std::map<std::size_t, std::size_t> peers_;  // of ranks with an error that names one
+  std::map<std::size_t, Members> led_to_;     // a rank with an event or its end -> those errors
   RanksVerification into_;
 };
 
