@@ -26,8 +26,10 @@ class Report {
     subject.parts = std::move(ports);
     findings_.push_back({code, severity, std::move(subject), std::move(sentence), std::move(remedy)});
   }
-  void add(Code code, Severity severity, const NodeView& node, const Port& port, std::string sentence) {
-    add(code, severity, &node, {port_name(*node.table, port)}, std::move(sentence));
+  void add(Code code, Severity severity, const FabricPort& at, std::string sentence,
+           std::string remedy = {}) {
+    add(code, severity, &at.node, {port_name(*at.node.table, at.port)}, std::move(sentence),
+        std::move(remedy));
   }
 
   const PoolView& pool;
@@ -41,6 +43,20 @@ class Report {
 template <class Names>
 std::string some_of(const Names& names) {
   return join_some(names, 4);
+}
+
+// Hands each port to `tell` that has not what is usual on its rail, or in the whole pool: what `usual` takes
+// of the shares, if anything.
+template <class Of, class Usual, class Tell>
+void compare_ports(const PoolView& pool, bool whole, const Of& of, const Usual& usual, const Tell& tell) {
+  for (const Members& group : groups_of(pool, whole)) {
+    const auto shares = shares_of(group, [&](std::size_t i) { return of(pool.ports[i]); });
+    const auto value = usual(shares, pool.ports[group.front()].rail);
+    if (!value) continue;
+    for (const auto& odd : odd_ones(shares, value)) {
+      for (const std::size_t i : odd.members) tell(pool.ports[i], odd, shares);
+    }
+  }
 }
 
 void check_node(Report& report);  // ManagementInFabric, StaleTable, NamespaceModeDiffers

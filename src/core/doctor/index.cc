@@ -48,12 +48,6 @@ std::string remedy_for(const Port& port, const Rows& rows) {
   return rows.only_v1 && !port.gids->empty() ? kOnlyV1 : "";
 }
 
-using Served = std::pair<std::size_t, std::size_t>;  // usable, known
-
-bool has_most(const Served& count) {
-  return count.first * 2 > count.second;
-}
-
 constexpr const char* kNoneHave =
     "Nothing, where pods have sub-interfaces of their own (a policy that says exposure: SubInterface ends "
     "this), or where these ports are for something else; else "
@@ -106,28 +100,23 @@ void report_unserved(Report& report, const Unserved& unserved) {
 }
 
 void check_addresses(Report& report) {
-  std::map<const Rail*, Served> with;
-  Served all;
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    const Rows rows = rows_of(node, port);
-    if (!rows.known) return;
-    for (auto* count : {&with[&rail], &all}) {
-      count->first += rows.usable.empty() ? 0 : 1;
-      ++count->second;
-    }
-  });
   Unserved unserved;
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    const Rows rows = rows_of(node, port);
-    if (!rows.known || !rows.usable.empty()) return;
+  const bool small = report.pool.small();
+  const auto has_row = [](const FabricPort& at) {
+    const Rows rows = rows_of(at.node, at.port);
+    return rows.known ? std::optional(!rows.usable.empty()) : std::nullopt;
+  };
+  const auto served = [](const auto&, const Rail&) { return std::optional(true); };
+  const auto tell = [&](const FabricPort& at, const Odd<bool>& odd, const Shares<bool>& shares) {
+    const Rows rows = rows_of(at.node, at.port);
     // Nodes of pods with sub-interfaces need no address: a port without one is a fault only if most have one.
-    const auto& [usable, known] = report.pool.small() ? all : with[&rail];
-    if (!has_most({usable, known})) return unserved.add(rail, node, rows);
-    report.add(Code::NoAddress, Severity::Error, &node, {port_name(*node.table, port)},
-               "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(usable) + " of " +
-                   count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one",
-               remedy_for(port, rows));
-  });
+    if (shares.majority() != true) return unserved.add(at.rail, at.node, rows);
+    report.add(Code::NoAddress, Severity::Error, at,
+               "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(odd.others.count) + " of " +
+                   count_of(shares.known, small ? "port" : "node") + " of its pool have one",
+               remedy_for(at.port, rows));
+  };
+  compare_ports(report.pool, small, has_row, served, tell);
   report_unserved(report, unserved);
 }
 
@@ -138,26 +127,21 @@ std::string family_of(bool v4) {
 // Reports rails on which some nodes have IPv6 alone and others IPv4, which do not reach each other; a port
 // with both serves either. Rails among themselves may differ: that is a plan.
 void check_families(Report& report) {
-  std::map<const Rail*, Served> v4;  // ports with a row of IPv4, and all with a row
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    const Rows rows = rows_of(node, port);
-    if (rows.usable.empty()) return;
-    v4[&rail].first += rows.v4 ? 1 : 0;
-    ++v4[&rail].second;
-  });
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    const Rows rows = rows_of(node, port);
-    const Served& count = v4[&rail];
-    if (rows.usable.empty() || count.first * 2 == count.second) return;
-    const bool most = has_most(count);
-    if (rows.v4 == most || (!most && rows.v6)) return;
-    const std::size_t others = most ? count.first : count.second - count.first;
-    report.add(Code::NoAddress, Severity::Error, &node, {port_name(*node.table, port)},
-               "has addresses of " + family_of(!most) + " alone; " + std::to_string(others) + " of " +
-                   count_of(count.second, "node") + " of its pool have " + family_of(most) +
+  const auto has_v4 = [](const FabricPort& at) {
+    const Rows rows = rows_of(at.node, at.port);
+    return rows.usable.empty() ? std::nullopt : std::optional(rows.v4);
+  };
+  const auto usual = [](const Shares<bool>& shares, const Rail&) { return shares.majority(); };
+  const auto tell = [&](const FabricPort& at, const Odd<bool>& odd, const Shares<bool>& shares) {
+    const bool most = *odd.usual;
+    if (!most && rows_of(at.node, at.port).v6) return;
+    report.add(Code::NoAddress, Severity::Error, at,
+               "has addresses of " + family_of(!most) + " alone; " + std::to_string(odd.others.count) +
+                   " of " + count_of(shares.known, "node") + " of its pool have " + family_of(most) +
                    (most ? "" : " alone") + ", which they do not reach",
                kFamily);
-  });
+  };
+  compare_ports(report.pool, false, has_v4, usual, tell);
 }
 
 struct IndexView {
@@ -218,24 +202,21 @@ void check_literal(Report& report, const NodeView& node, const IndexView& view) 
 }
 
 void compare_nodes(Report& report, const std::map<const NodeView*, IndexView>& views) {
-  std::vector<int> indexes;
-  for (const NodeView* node : report.pool.nodes) {
-    const auto index = views.at(node).index;
-    if (index) indexes.push_back(*index);
+  const std::vector<const NodeView*>& nodes = report.pool.nodes;
+  Shares<int> indexes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (const auto index = views.at(nodes[i]).index) indexes.add(i, *index);
   }
-  const auto most = majority(indexes);
-  for (const NodeView* node : report.pool.nodes) {
-    const auto index = views.at(node).index;
-    if (!index || !most || *index == *most) continue;
-    report.add(
-        Code::GidIndexDiffers, Severity::Warning, node, {},
-        "index " + std::to_string(*index) + " here, " + std::to_string(*most) + " on most nodes of its pool");
+  const auto most = indexes.majority(kPoolMajority);
+  for (const auto& odd : odd_ones(indexes, most)) {
+    for (const std::size_t i : most ? odd.members : Members())
+      report.add(Code::GidIndexDiffers, Severity::Warning, nodes[i], {},
+                 "index " + std::to_string(odd.value) + " here, " + std::to_string(*most) +
+                     " on most nodes of its pool");
   }
-  if (most || indexes.size() < kPoolMajority) return;
-  std::map<int, std::size_t> counts;
-  for (const int index : indexes) ++counts[index];
-  const std::string evidence = join_some(counts, 4, [](const auto& at) {
-    return std::to_string(at.first) + " on " + count_of(at.second, "node");
+  if (most || indexes.known < kPoolMajority) return;
+  const std::string evidence = join_some(indexes.members_with, 4, [](const auto& at) {
+    return std::to_string(at.first) + " on " + count_of(at.second.size(), "node");
   });
   report.add(Code::GidIndexDiffers, Severity::Warning, nullptr, {},
              "nodes have different indexes, " + evidence + ": no NCCL_IB_GID_INDEX of a job serves all");
@@ -299,9 +280,9 @@ void report_moved(Report& report, const NodeView& node, int index, const Moved& 
 // Reports addresses whose GID index moved while the node was up.
 void check_drift(Report& report) {
   std::map<const NodeView*, std::map<int, Moved>> by_node;
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail&, const Port& port) {
+  for (const auto& [node, rail, port] : report.pool.ports) {
     const GidRow* row = unsettled_row(port, report.input.now);
-    if (!row) return;
+    if (!row) continue;
     Moved& moved = by_node[&node][row->index];
     if (moved.ports.empty()) {
       moved.address = format_ip(row->address.value_or(row->gid.address()));
@@ -310,7 +291,7 @@ void check_drift(Report& report) {
     moved.ports.push_back(port_name(*node.table, port));
     moved.since = std::min(moved.since, *row->index_since);
     moved.changes = std::max(moved.changes, port.gid_index_changes.value_or(0));
-  });
+  }
   for (const NodeView* node : report.pool.nodes) {
     const auto found = by_node.find(node);
     if (found == by_node.end()) continue;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 #include <tuple>
+#include <type_traits>
 
 #include "choose/card.h"
 #include "nccl_env/core/choose/fabric_rule.h"
@@ -146,13 +147,15 @@ std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
 
 }  // namespace
 
-void each_fabric_port(const PoolView& pool, const OnPort& visit) {
-  for (const Rail& rail : pool.rails) {
-    if (!rail.fabric) continue;
-    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-      if (rail.ports[i]) visit(*pool.nodes[i], rail, *rail.ports[i]);
-    }
+static_assert(std::is_nothrow_move_constructible_v<PoolView>, "its ports refer to its rails");
+
+std::vector<Members> groups_of(const PoolView& pool, bool whole) {
+  std::vector<Members> groups;
+  for (std::size_t i = 0; i < pool.ports.size(); ++i) {
+    if (i == 0 || (!whole && &pool.ports[i].rail != &pool.ports[i - 1].rail)) groups.emplace_back();
+    groups.back().push_back(i);
   }
+  return groups;
 }
 
 bool is_planned(const NodeView& node) {
@@ -259,13 +262,12 @@ Names names_of(const NodeView& node) {
 
 // The node whose names are the pool's: those of most nodes, else of the one with most ports.
 const NodeView* find_model(const PoolView& pool, bool& shared) {
-  std::map<Names, std::vector<const NodeView*>> by_names;
-  for (const NodeView* node : pool.nodes) by_names[names_of(*node)].push_back(node);
-  const auto best = std::ranges::max_element(
-      by_names, {}, [](const auto& of) { return std::pair(of.second.size(), of.first.size()); });
+  Shares<Names> shares;
+  for (std::size_t i = 0; i < pool.nodes.size(); ++i) shares.add(i, names_of(*pool.nodes[i]));
+  const Members& alike = shares.members_with.at(*shares.most(&Names::size));
   // Where names come from the MAC address, no two nodes have the same names.
-  shared = best->second.size() > 1 || pool.nodes.size() < kPoolMajority;
-  return best->second.front();
+  shared = alike.size() > 1 || pool.small();
+  return pool.nodes[alike.front()];
 }
 
 void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
@@ -301,12 +303,11 @@ void match_by_position(const NodeView& node, std::size_t position, PoolView& poo
 }
 
 std::string usual_kind(const Rail& rail) {
-  std::map<std::string, int> kinds;
-  for (const Port* port : rail.ports) {
-    if (port) ++kinds[kind_of(*port)];
+  Shares<std::string> kinds;
+  for (std::size_t i = 0; i < rail.ports.size(); ++i) {
+    if (rail.ports[i]) kinds.add(i, kind_of(*rail.ports[i]));
   }
-  const auto usual = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second; });
-  return usual == kinds.end() ? std::string() : usual->first;
+  return kinds.most([](const std::string&) { return 0; }).value_or("");
 }
 
 // A port that went down lately has been up: later it was perhaps taken out on purpose, as alerts take it.
@@ -382,6 +383,11 @@ void match_rails(PoolView& pool, Timestamp now) {
   }
   for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);
   mark_fabric(pool, now);
+  for (const Rail& rail : pool.rails) {
+    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
+      if (rail.fabric && rail.ports[i]) pool.ports.push_back({*pool.nodes[i], rail, *rail.ports[i]});
+    }
+  }
 }
 
 }  // namespace nccl_env::doctor

@@ -2,13 +2,13 @@
 // Nodes of one shape, with their ports matched to each other: what the doctor's checks compare.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "nccl_env/core/cohort/cohort.h"
 #include "nccl_env/core/doctor/input.h"
 #include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/policy/reasons.h"
@@ -45,6 +45,13 @@ struct Rail {
   std::vector<const Port*> ports;  // per node of the pool; null where it has none
 };
 
+// An existing port of the fabric.
+struct FabricPort {
+  const NodeView& node;
+  const Rail& rail;
+  const Port& port;
+};
+
 struct PoolView {
   std::string name;
   std::vector<const NodeView*> nodes;
@@ -52,13 +59,13 @@ struct PoolView {
   bool by_name = true;  // false: no two nodes share names, rails are matched by position
   std::map<const NodeView*, std::vector<const Port*>> extra;  // ports of a node that are no rail
   std::vector<std::pair<const NodeView*, std::pair<std::string, const Port*>>> renamed;  // rail's name, port
+  std::vector<FabricPort> ports;                                                         // rail by rail
   [[nodiscard]] bool small() const { return nodes.size() < kPoolMajority; }
   [[nodiscard]] int expected() const;  // fabric rails
 };
 
-using OnPort = std::function<void(const NodeView& node, const Rail& rail, const Port& port)>;
-// Visits each existing port of the fabric's rails, rail by rail.
-void each_fabric_port(const PoolView& pool, const OnPort& visit);
+// The places of the pool's ports, by rail; all together where they are compared as a whole.
+std::vector<Members> groups_of(const PoolView& pool, bool whole = false);
 
 // Never empty: without policies it is one policy that leaves the choice to inference.
 std::vector<const NcclPolicy*> policies_of(const DoctorInput& input);
@@ -77,16 +84,5 @@ NodeView view_node(const NodeFabric& table, const DoctorInput& input);
 std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now);
 // Fills the pool's rails from its nodes.
 void match_rails(PoolView& pool, Timestamp now);
-
-// The value that more than half of at least three have.
-template <class T>
-std::optional<T> majority(const std::vector<T>& values) {
-  std::map<T, std::size_t> counts;
-  for (const T& value : values) ++counts[value];
-  for (const auto& [value, count] : counts) {
-    if (values.size() >= kPoolMajority && count * 2 > values.size()) return value;
-  }
-  return std::nullopt;
-}
 
 }  // namespace nccl_env::doctor

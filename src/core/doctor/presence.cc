@@ -23,12 +23,11 @@ namespace {
 
 // The place of a missing port: that of most nodes that have it; "" where they do not agree.
 std::string place_of(const Rail& rail) {
-  std::vector<std::string> places;
-  for (const Port* port : rail.ports) {
-    if (port) places.push_back(port->pci_address.value_or(""));
+  Shares<std::string> places;
+  for (std::size_t i = 0; i < rail.ports.size(); ++i) {
+    if (rail.ports[i]) places.add(i, rail.ports[i]->pci_address.value_or(""));
   }
-  const bool one = !places.empty() && std::ranges::count(places, places.front()) == std::ssize(places);
-  return one ? places.front() : majority(places).value_or("");
+  return places.majority(places.members_with.size() > 1 ? kPoolMajority : 1).value_or("");
 }
 
 // The fabric rails on which the node has no port.
@@ -125,37 +124,36 @@ bool has_other_link_type(const Port& port, const Port& other) {
 Ports check_hardware(Report& report) {
   // An example of the rail's usual kind: any port of that kind will do.
   std::map<std::string, const Port*> example;
-  each_fabric_port(report.pool, [&](const NodeView&, const Rail&, const Port& port) {
-    example.try_emplace(kind_of(port), &port);
-  });
-  std::vector<std::string> kinds;
-  for (const Rail& rail : report.pool.rails) {
-    if (rail.fabric) kinds.push_back(rail.kind);
+  for (const FabricPort& each : report.pool.ports) example.try_emplace(kind_of(each.port), &each.port);
+  Shares<std::string> kinds;
+  for (std::size_t i = 0; i < report.pool.rails.size(); ++i) {
+    if (report.pool.rails[i].fabric) kinds.add(i, report.pool.rails[i].kind);
   }
-  const auto pools_kind = majority(kinds);
+  const auto pools_kind = kinds.majority(kPoolMajority);
   Ports odd_links;
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+  for (const FabricPort& at : report.pool.ports) {
+    const Port& port = at.port;
     // On one or two nodes a rail has no majority; the other rails tell what is usual.
-    const std::string& usual = report.pool.small() && pools_kind ? *pools_kind : rail.kind;
+    const std::string& usual = report.pool.small() && pools_kind ? *pools_kind : at.rail.kind;
     const auto found = example.find(usual);
-    if (found == example.end()) return;
+    if (found == example.end()) continue;
     const Port& other = *found->second;
     if (has_other_link_type(port, other)) {
       const LinkLayer wanted = *link_layer_of(other);
       odd_links.insert(&port);
-      report.add(Code::HardwareDiffers, Severity::Error, &node, {port_name(*node.table, port)},
+      report.add(Code::HardwareDiffers, Severity::Error, at,
                  "its link type is " + std::string(to_string(*link_layer_of(port))) +
                      (is_down(port) ? ", and it is " + std::string(to_string(*port.state)) : "") +
                      "; that of the same card of its pool is " + std::string(to_string(wanted)),
                  set_link_type(port, wanted));
-      return;
+      continue;
     }
     const bool other_driver =
         differ(port.driver, other.driver) || differ(link_layer_of(port), link_layer_of(other));
-    if (!other_driver && !differ(port.board_id, other.board_id)) return;
-    report.add(Code::HardwareDiffers, other_driver ? Severity::Error : Severity::Warning, node, port,
+    if (!other_driver && !differ(port.board_id, other.board_id)) continue;
+    report.add(Code::HardwareDiffers, other_driver ? Severity::Error : Severity::Warning, at,
                "is " + kind_of(port) + "; its pool has " + usual + " there");
-  });
+  }
   return odd_links;
 }
 
@@ -164,11 +162,6 @@ std::string state_text(const Port& port) {
   if (port.state_since) text += " since " + format_timestamp(*port.state_since);
   return text;
 }
-
-struct Standing {
-  std::size_t up = 0, down = 0;
-  void add(const Port& port) { ++(is_down(port) ? down : up); }
-};
 
 // "": the code's.
 std::string remedy_for(const Port& port, bool netdev_set_down) {
@@ -192,21 +185,17 @@ bool is_netdev_set_down(const NodeView& node, const Port& port) {
 }
 
 void check_down(Report& report, const Ports& told) {
-  std::map<const Rail*, Standing> by_rail;
-  Standing all;
-  each_fabric_port(report.pool, [&](const NodeView&, const Rail& rail, const Port& port) {
-    for (Standing* each : {&by_rail[&rail], &all}) each->add(port);
-  });
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    if (!is_down(port) || told.contains(&port)) return;
-    const Standing& count = report.pool.small() ? all : by_rail[&rail];
-    const bool set_down = is_netdev_set_down(node, port);
-    const std::string evidence =
-        state_text(port) + (set_down ? ", and its netdev is set down" : "") + "; Active on " +
-        std::to_string(count.up) + " of " +
-        count_of(count.up + count.down, report.pool.small() ? "fabric port" : "node") + " of its pool";
-    report.add(Code::PortDown, Severity::Error, &node, {port_name(*node.table, port)}, evidence,
-               remedy_for(port, set_down));
+  const bool small = report.pool.small();
+  const auto down = [](const FabricPort& at) { return std::optional(is_down(at.port)); };
+  const auto up = [](const auto&, const Rail&) { return std::optional(false); };
+  compare_ports(report.pool, small, down, up, [&](const FabricPort& at, const auto& odd, const auto& shares) {
+    if (told.contains(&at.port)) return;
+    const bool set_down = is_netdev_set_down(at.node, at.port);
+    report.add(Code::PortDown, Severity::Error, at,
+               state_text(at.port) + (set_down ? ", and its netdev is set down" : "") + "; Active on " +
+                   std::to_string(odd.others.count) + " of " +
+                   count_of(shares.known, small ? "fabric port" : "node") + " of its pool",
+               remedy_for(at.port, set_down));
   });
 }
 
@@ -277,19 +266,17 @@ void check_management(Report& report) {
 
 // Two modes in one pool: a few nodes were set up otherwise; more of them may be a plan.
 void check_namespace_mode(Report& report) {
-  std::map<RdmaNamespaceMode, std::vector<const NodeView*>> nodes_in;
-  for (const NodeView* node : report.pool.nodes) {
-    if (node->table->rdma_namespace_mode) nodes_in[*node->table->rdma_namespace_mode].push_back(node);
+  Shares<RdmaNamespaceMode> modes;
+  for (std::size_t i = 0; i < report.pool.nodes.size(); ++i) {
+    if (const auto& mode = report.pool.nodes[i]->table->rdma_namespace_mode) modes.add(i, *mode);
   }
-  if (nodes_in.size() < 2) return;
-  auto odd = nodes_in.begin(), usual = std::prev(nodes_in.end());
-  if (usual->second.size() <= odd->second.size()) std::swap(odd, usual);
-  const std::size_t known = odd->second.size() + usual->second.size();
-  const Severity severity = odd->second.size() * 4 <= known ? Severity::Warning : Severity::Info;
-  for (const NodeView* node : odd->second) {
-    report.add(Code::NamespaceModeDiffers, severity, node, {},
-               std::string(to_string(odd->first)) + "; " + std::to_string(usual->second.size()) + " of " +
-                   count_of(known, "node") + " of its pool are " + std::string(to_string(usual->first)));
+  for (const auto& odd : odd_ones(modes, modes.most([](RdmaNamespaceMode) { return 0; }))) {
+    const Severity severity = odd.members.size() * 4 <= modes.known ? Severity::Warning : Severity::Info;
+    for (const std::size_t i : odd.members)
+      report.add(Code::NamespaceModeDiffers, severity, report.pool.nodes[i], {},
+                 std::string(to_string(odd.value)) + "; " + std::to_string(odd.others.count) + " of " +
+                     count_of(modes.known, "node") + " of its pool are " +
+                     std::string(to_string(*odd.usual)));
   }
 }
 

@@ -10,12 +10,6 @@
 namespace nccl_env::doctor {
 namespace {
 
-struct Sample {
-  const NodeView* node;
-  const Port* port;
-  double value;
-};
-
 struct Quantity {
   Code code;
   Severity severity;  // between nodes
@@ -48,13 +42,6 @@ std::optional<double> netdev_mtu(const NodeView& node, const Port& port) {
   return std::nullopt;
 }
 
-std::optional<double> usual(const std::vector<Sample>& samples) {
-  std::vector<double> values;
-  values.reserve(samples.size());
-  for (const Sample& sample : samples) values.push_back(sample.value);
-  return majority(values);
-}
-
 constexpr const char* kInfiniBandMtu =
     "The subnet manager sets the MTU of an InfiniBand link to what both of its ends can do: compare MtuCap "
     "and "
@@ -69,45 +56,39 @@ std::string remedy_for(const Quantity& quantity, const Port& port) {
 
 // `told`: ports of which another quantity has told the same.
 void compare(Report& report, const Quantity& quantity, std::set<const Port*>& told) {
-  std::map<const Rail*, std::vector<Sample>> by_rail;
-  std::map<std::string, std::vector<Sample>> by_kind;
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    const auto value = quantity.of(node, port);
-    if (!value || told.contains(&port)) return;
-    by_rail[&rail].push_back({&node, &port, *value});
-    by_kind[rail.kind].push_back({&node, &port, *value});
-  });
-  for (const auto& [kind, all] : by_kind) {
-    const auto kinds_value = usual(all);
-    for (const Rail& rail : report.pool.rails) {
-      if (rail.kind != kind || !by_rail.contains(&rail)) continue;
-      const auto& samples = by_rail[&rail];
-      const auto rails_own = usual(samples);
-      const auto rails_value = rails_own ? rails_own : kinds_value;
-      if (!rails_value) continue;
-      for (const Sample& sample : samples) {
-        if (sample.value == *rails_value || (quantity.only_low && sample.value > *rails_value)) continue;
-        report.add(quantity.code, quantity.severity, sample.node,
-                   {port_name(*sample.node->table, *sample.port)},
-                   text_of(sample.value, quantity.unit) +
-                       (report.pool.small() || rails_own ? "; most of its pool's have "
-                                                         : "; most ports of the pool's rails have ") +
-                       text_of(*rails_value, quantity.unit),
-                   remedy_for(quantity, *sample.port));
-        told.insert(sample.port);
-      }
-    }
+  const auto value_of = [&](const FabricPort& at) {
+    return told.contains(&at.port) ? std::nullopt : quantity.of(at.node, at.port);
+  };
+  std::map<std::string, Shares<double>> of_kind;
+  for (std::size_t i = 0; i < report.pool.ports.size(); ++i) {
+    const FabricPort& at = report.pool.ports[i];
+    if (const auto value = value_of(at)) of_kind[at.rail.kind].add(i, *value);
   }
+  const auto usual = [&](const Shares<double>& shares, const Rail& rail) {
+    const auto own = shares.majority(kPoolMajority);
+    return own ? own : of_kind[rail.kind].majority(kPoolMajority);
+  };
+  const auto tell = [&](const FabricPort& at, const Odd<double>& odd, const Shares<double>& shares) {
+    if (quantity.only_low && odd.value > *odd.usual) return;
+    const bool of_all = report.pool.small() || shares.majority(kPoolMajority);
+    report.add(quantity.code, quantity.severity, at,
+               text_of(odd.value, quantity.unit) +
+                   (of_all ? "; most of its pool's have " : "; most ports of the pool's rails have ") +
+                   text_of(*odd.usual, quantity.unit),
+               remedy_for(quantity, at.port));
+    told.insert(&at.port);
+  };
+  compare_ports(report.pool, false, value_of, usual, tell);
 }
 
 // `told`: ports that are known to be slow.
 void check_fallen(Report& report, const std::set<const Port*>& told) {
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail&, const Port& port) {
-    if (!has_slowed(port) || told.contains(&port)) return;
-    report.add(Code::RateLow, Severity::Warning, node, port,
-               text_of(*port.rate_gbps, " Gb/s") + ", after " + text_of(*port.max_rate_gbps, " Gb/s") +
+  for (const FabricPort& at : report.pool.ports) {
+    if (!has_slowed(at.port) || told.contains(&at.port)) continue;
+    report.add(Code::RateLow, Severity::Warning, at,
+               text_of(*at.port.rate_gbps, " Gb/s") + ", after " + text_of(*at.port.max_rate_gbps, " Gb/s") +
                    " earlier, since the node booted");
-  });
+  }
 }
 
 }  // namespace

@@ -146,51 +146,29 @@ std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
   return Cidr{row->gid.address(), 64}.network();
 }
 
-using Counts = std::map<Cidr, std::size_t>;  // the number of nodes in each subnet
-
-struct Networks {
-  std::map<const Rail*, Counts> by_rail;
-  std::map<const Rail*, Counts::value_type> usual;  // that of most nodes
-  std::map<Cidr, const Rail*> owners;               // of usual ones
-};
-
-Networks find_networks(const PoolView& pool) {
-  Networks found;
-  each_fabric_port(pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    if (const auto network = network_of(node, port)) ++found.by_rail[&rail][*network];
-  });
-  for (const auto& [rail, counts] : found.by_rail) {
-    std::size_t all = 0;
-    for (const auto& [network, nodes] : counts) all += nodes;
-    for (const auto& usual : counts) {
-      if (all < kPoolMajority || usual.second * 2 <= all) continue;
-      found.usual.emplace(rail, usual);
-      found.owners.emplace(usual.first, rail);
-    }
-  }
-  return found;
-}
-
 }  // namespace
 
 void check_subnets(Report& report) {
-  const Networks networks = find_networks(report.pool);
-  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
-    const auto usual = networks.usual.find(&rail);
-    const auto network = network_of(node, port);
-    if (usual == networks.usual.end() || !network || *network == usual->second.first) return;
-    const auto owner = networks.owners.find(*network);
-    const bool of_other = owner != networks.owners.end();
+  std::map<Cidr, const Rail*> owners;  // of the usual subnets
+  const auto usual = [&](const Shares<Cidr>& shares, const Rail& rail) {
+    const auto most = shares.majority(kPoolMajority);
+    if (most) owners.emplace(*most, &rail);
+    return most;
+  };
+  const auto subnet_of = [](const FabricPort& at) { return network_of(at.node, at.port); };
+  compare_ports(report.pool, false, subnet_of, usual, [](const auto&...) {});  // all rails have to be known
+  const auto tell = [&](const FabricPort& at, const Odd<Cidr>& odd, const Shares<Cidr>&) {
+    const auto owner = owners.find(odd.value);
+    const bool of_other = owner != owners.end();
     // Several nodes in another one are a unit of their own, or another fabric.
-    if (!of_other && networks.by_rail.at(&rail).at(*network) > 1) return;
-    report.add(Code::SubnetDiffers, of_other ? Severity::Error : Severity::Warning, &node,
-               {port_name(*node.table, port)},
-               format_cidr(*network) +
-                   (of_other ? ", the subnet of rail " + owner->second->name : std::string()) + "; " +
-                   count_of(usual->second.second, "node") + " of its pool have " +
-                   format_cidr(usual->second.first) + " there",
-               link_layer_of(port) == LinkLayer::InfiniBand ? kTwoFabrics : "");
-  });
+    if (!of_other && odd.members.size() > 1) return;
+    report.add(Code::SubnetDiffers, of_other ? Severity::Error : Severity::Warning, at,
+               format_cidr(odd.value) + (of_other ? ", the subnet of rail " + owner->second->name : "") +
+                   "; " + count_of(odd.others.count, "node") + " of its pool have " +
+                   format_cidr(*odd.usual) + " there",
+               link_layer_of(at.port) == LinkLayer::InfiniBand ? kTwoFabrics : "");
+  };
+  compare_ports(report.pool, false, subnet_of, usual, tell);
 }
 
 void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
@@ -198,14 +176,14 @@ void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& inp
   std::map<Gid, std::vector<Owner>> owners;
   std::vector<Gid> found;  // rail by rail
   for (const PoolView& pool : pools) {
-    each_fabric_port(pool, [&](const NodeView& node, const Rail&, const Port& port) {
+    for (const auto& [node, rail, port] : pool.ports) {
       // Whoever has them now may be the same machine under a new name.
-      if (node.table->time && input.now - *node.table->time > input.max_table_age) return;
+      if (node.table->time && input.now - *node.table->time > input.max_table_age) continue;
       for (const Gid& gid : reached_by(node, port)) {
         owners[gid].push_back({&pool, &node, &port});
         if (owners[gid].size() == 2) found.push_back(gid);
       }
-    });
+    }
   }
   std::map<const PoolView*, std::vector<Duplicate>> on_most;
   for (const Gid& gid : found) {
