@@ -18,7 +18,7 @@
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/meant_choice.h"
-#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/join.h"
 
