@@ -146,7 +146,7 @@ TEST(InstalledParts, ServerCrdsAndHooksAreThoseOfThisProgram) {
        {"Service", kFailed, [](auto& p) { p.service.object["spec"]["ports"].erase(0); }},
        {"Service", kNote, [](auto& p) {
           for (Json& hook : p.mutating.object["webhooks"])
-            hook["clientConfig"] = {{"url", "https://h/admit"}};
+            hook["clientConfig"] = Json::object({{"url", "https://h/admit"}});
         }}});
 }
 
