@@ -380,7 +380,7 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
   const BindingPlan binding = plan_binding(wanted, into.table.name, &into.table, context);
   const NodeValues values = values_for(binding, Exposure::Host, true);
   take(explain({*pod, parse_json(text), plan, into.table.name, &binding, &into.table, *version, nullptr,
-                wanted.get(), context}),
+                wanted.get(), context, options}),
        values, users, given != nullptr, into);
   return {};
 }

@@ -87,7 +87,7 @@ Explanation preview_pod(const Pod& pod, const Json& object, const std::string& n
   const std::optional<BindingPlan> binding = binding_to(node, situation);
   const NodeFabric* table = table_of(node, situation);
   return explain({pod, object, plan, node, binding ? &*binding : nullptr, table, situation.version, &claims,
-                  situation.policy.get(), context_of(situation)});
+                  situation.policy.get(), context_of(situation), situation.plan});
 }
 
 std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation) {

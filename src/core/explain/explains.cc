@@ -29,7 +29,7 @@ constexpr std::array kExplains{
     Explains{Among::Container, Code::RailDown, "", Code::FellBack, kSockets},
     Explains{Among::Container, Code::NoSuchDevice, "", Code::FellBack, kSockets},
     // A list that is missing or takes too much.
-    Explains{Among::Pod, Code::NoList, "", Code::MixedLinks, kTwoLinks},
+    Explains{Among::Pod, Code::NoList, variable::kIbHca, Code::MixedLinks, kTwoLinks},
     Explains{Among::Pod, Code::ListNotExact, "", Code::MixedLinks, kTwoLinks},
     Explains{Among::Pod, Code::GidIndexMoved, "", Code::EmptyGid, ""},
 };

@@ -311,8 +311,12 @@ void check_own_interface(const View& view, Founds& into) {
   const auto is_own = [&](std::size_t rank) { return is_users(view, rank, variable::kSocketIfname); };
   const Members ranks = view.admitted();
   const auto usual = shares_of(ranks, name_of).majority();
-  const auto node_of = [&](std::size_t rank) { return Text(view.record(rank).node); };
-  for (const auto& [node, of_node] : shares_of(ranks, node_of).members_with) {
+  // A pod's own network has other interfaces than its node.
+  const auto network_of = [&](std::size_t rank) -> Text {
+    const PodRecord& record = view.record(rank);
+    return record.node.empty() ? Text() : record.node + (record.host_network ? "" : " pod");
+  };
+  for (const auto& [network, of_node] : shares_of(ranks, network_of).members_with) {
     const auto ours =
         shares_of(of_node, [&](std::size_t rank) { return is_own(rank) ? Text() : name_of(rank); });
     const auto beside = ours.most();
@@ -331,7 +335,8 @@ void check_own_interface(const View& view, Founds& into) {
               (beside ? "others of its node have " + cut(other, kMaxValue)
                       : "most have " + cut(other, kMaxValue) + ", which its node has, too"),
           variable::kSocketIfname, "Remove NCCL_SOCKET_IFNAME from the rank, or set it alike on all.",
-          beside ? Others{ours.known, ours.members_with.at(other).front()} : Others());
+          beside ? Others{ours.members_with.at(other).size(), ours.members_with.at(other).front()}
+                 : Others());
     }
   }
 }
@@ -446,17 +451,17 @@ std::optional<Names> usual_list(const View& view, const Shares<Names>& shares) {
   const Names& whole = longest(shares);
   const auto most = shares.majority();
   if (most) return is_short(view, shares, *most) ? whole : *most;
-  const bool all =
-      std::ranges::all_of(shares.members_with, [&](const auto& share) { return holds(whole, share.first); });
-  if (all) return whole;
-  // Else what nodes give, beside which lists of the ranks' users are odd. Of a manifest nothing else tells of
-  // unlike nodes.
+  // What nodes give, beside which lists of the ranks' users are odd.
   Shares<Names> ours;
   for (const auto& [names, ranks] : shares.members_with) {
     for (const std::size_t rank : ranks) {
       if (!is_users(view, rank, variable::kIbHca)) ours.add(rank, names);
     }
   }
+  const bool all =
+      std::ranges::all_of(shares.members_with, [&](const auto& share) { return holds(whole, share.first); });
+  if (all && (ours.known == 0 || ours.members_with.contains(whole))) return whole;
+  // Of a manifest nothing else tells of unlike nodes.
   const auto of_nodes = ours.majority();
   return of_nodes || ours.known == 0 || view.manifest.empty() ? of_nodes : longest(ours);
 }
@@ -573,10 +578,19 @@ void check_shared_nodes(const View& view, Founds& into) {
     return "shares its node with ranks that have other values: the table or the policy changed between their "
            "Bindings";
   };
-  for (const std::string& name : names_of(view)) {
+  const auto is_of_node = [](const Value& value) {
+    return value.is_from(Source::Node) || value.is_from(Source::File);
+  };
+  std::set<std::string> names;
+  for (const std::size_t rank : view.compared()) {
+    for (const Value* given : view.record(rank).main_container()->effective()) {
+      if (is_of_node(*given)) names.insert(given->name);
+    }
+  }
+  for (const std::string& name : names) {
     const auto value_of = [&](std::size_t rank) -> Text {
       const Value* value = view.given(rank, name);
-      if (!value || !(value->is_from(Source::Node) || value->is_from(Source::File))) return {};
+      if (!value || !is_of_node(*value)) return {};
       const Names& hcas = view.ranks[rank].hcas;  // in order, however they are spelt
       return name == variable::kIbHca && !hcas.empty() ? join(sorted(hcas)) : value->value.value_or("");
     };

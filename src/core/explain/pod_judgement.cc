@@ -14,6 +14,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/decide/table_age.h"
+#include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -107,7 +108,7 @@ class Judge {
       : pod_(pod), record_(record), around_(around), answer_(answer) {
     if (around_.table && is_stale(around_.table->time, around_.context))
       aged_ = without_states(*around_.table);
-    if (around_.policy && record_.status) plan_ = plan_pod(pod_, *around_.policy);
+    if (around_.policy && record_.status) plan_ = plan_pod(pod_, *around_.policy, {}, around_.claims);
     const bool bound = around_.policy && around_.table_known && !record_.node.empty();
     if (!around_.exists && bound)
       binding_ = plan_binding(around_.policy, record_.node, around_.table.get(), around_.context);
@@ -286,7 +287,7 @@ class Judge {
     const GivenContainer* container = in_status();
     const Value* list = container ? container->find(variable::kIbHca) : nullptr;
     if (!plan_ || !plan_->no_rail || record_.status->exposure != Exposure::SubInterface) return;
-    if (around_.exists && list && list->value) return;
+    if (list && list->value && list->is_from(Source::Pod)) return;  // the pod has seen its own
     if (!around_.policy->names(LinkLayer::Ethernet)) {
       const std::vector<const Port*> fabric = fabric_of_node();
       if (fabric.empty() || link_layer_of(*fabric.front()) != LinkLayer::Ethernet) return;
@@ -362,7 +363,7 @@ class Judge {
     }
     fold_consequences(Among::Pod, findings);
     sort_findings(findings);
-    if (!around_.exists) return;  // there is no name
+    if (!around_.exists) return;  // no command can ask for it
     for (Finding& finding : findings) finding.remedy = with_names(remedy_of(finding), record_.argument());
   }
 

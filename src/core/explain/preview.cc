@@ -2,32 +2,19 @@
 #include "nccl_env/core/explain/preview.h"
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "decide/container_env.h"
 #include "decide/engine_values.h"
 #include "decide/match.h"
 #include "explain/judgement.h"
-#include "explain/value_print.h"
-#include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/decide/unmatched.h"
-#include "nccl_env/core/engines/nccl/environment.h"
-#include "nccl_env/core/engines/nccl/select.h"
-#include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/pod_answer.h"
-#include "nccl_env/core/fabric/port_facts.h"
-#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/pod/networks.h"
-#include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
-#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 
@@ -93,6 +80,7 @@ void add_own(const ExplainInput& input, const ContainerPlan& plan, const NodeVal
 
 ExplainedContainer explain_container(const ExplainInput& input, const ContainerPlan& plan) {
   ExplainedContainer container;
+  container.env_from = !input.pod.containers[plan.position].env_from_prefixes.empty();
   container.name = std::string(input.pod.containers[plan.position].name);
   std::optional<NodeValues> of_pod;
   if (input.binding) of_pod = values_for(*input.binding, input.plan.exposure, input.pod.host_network);
@@ -212,9 +200,17 @@ void fill_copied(const NodeValues& values, PodRecord& record) {
 // What the webhook makes of the template, with the Binding of its node where that is known.
 nlohmann::json made_of(const ExplainInput& input) {
   Plan plan = input.plan;
-  plan.inject = true;  // with DryRun, too: what would be
+  if (plan.reason == Reason::DryRun && input.policy) {  // what would be
+    NcclPolicy enforced = *input.policy;
+    enforced.mode = PolicyMode::Enforce;
+    plan = within_patch_bounds(input.pod, plan_pod(input.pod, enforced, input.options, input.claims));
+  }
   const std::string patch = render_pod_patch(input.pod, plan, input.binding).text;
   nlohmann::json made = patch.empty() ? input.object : input.object.patch(parse_json(patch));
+  // A pod that was printed has run, and this one has not.
+  made.erase("status");
+  if (made["metadata"].contains("annotations"))
+    made["metadata"]["annotations"].erase("k8s.v1.cni.cncf.io/network-status");
   made["spec"].erase("nodeName");
   if (input.binding) made["spec"]["nodeName"] = input.node;
   if (!input.pod.name_space.empty()) made["metadata"]["namespace"] = input.pod.name_space;
@@ -227,10 +223,16 @@ PodAnswer answer_template(const ExplainInput& input) {
   ReviewParser parser;
   const std::string text = dump_json(made);
   const Result<Pod> pod = parser.parse_pod(text);
-  if (!pod) return {};
+  PodAnswer unread;
+  if (!pod) {
+    unread.findings.push_back({Code::ObjectRefused, Severity::Error, subject_of(input.pod),
+                               "The pod that admission makes of it is refused: " + pod.error().message});
+    return unread;
+  }
   PodRecord record = read_pod_record(*pod, made);
   PodSurroundings around;
   around.exists = false;
+  around.claims = input.claims;
   around.namespace_policy = input.plan.policy;
   around.policy = input.binding ? input.binding->policy
                                 : std::shared_ptr<const NcclPolicy>(std::shared_ptr<void>(), input.policy);

@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 13> kOneJob{
 
 void add_container(const ExplainedContainer& from, PodRecord& into) {
   GivenContainer& container = into.containers.front();
+  container.env_from = from.env_from;
   const auto add = [&](const std::vector<Value>& values) {
     for (const Value& value : values) {
       if (!find_named(container.values, value.name)) container.values.push_back(value);

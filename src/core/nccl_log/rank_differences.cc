@@ -91,8 +91,9 @@ class Comparison {
       return one_node || log(rank).links.size() != 1 ? Text() : listed(log(rank).links);
     };
     compare(Code::MixedLinks, Severity::Error, link_of, [this](const auto& odd) {
-      return "HCAs of " + instead(odd) + " (line " +
-             std::to_string(first_line(log(odd.members.front()).links)) + ")";
+      const std::size_t line = first_line(log(odd.members.front()).links);
+      return "HCAs of " + instead(odd) +
+             (odd.members.size() > 1 ? "" : " (line " + std::to_string(line) + ")");
     });
     compare_devices();
     const auto version_of = [this](std::size_t rank) {
@@ -115,11 +116,15 @@ class Comparison {
                       std::back_inserter(into_));
   }
 
-  // ": NET/IB found no device there, and reads NCCL_IB_HCA="mlx5_9" (line 4)".
+  // ": NET/IB found no device there, and reads NCCL_IB_HCA="mlx5_9" (line 4)"; of several ranks what all
+  // have.
   [[nodiscard]] std::string why_sockets(const Odd<std::string>& odd) const {
     const NcclLog& of = log(odd.members.front());
-    const std::string_view name = odd.value == kSockets ? variable_of_sockets(of) : std::string_view();
-    const std::string none = of.no_device.empty() ? "" : ": NET/IB found no device there";
+    const bool one = odd.members.size() == 1;
+    const std::string_view name = one && odd.value == kSockets ? variable_of_sockets(of) : std::string_view();
+    const bool found =
+        std::ranges::any_of(odd.members, [this](std::size_t rank) { return log(rank).no_device.empty(); });
+    const std::string none = found ? "" : ": NET/IB found no device there";
     return none + (name.empty() ? "" : (none.empty() ? ": " : ", and reads ") + value_read(of, name));
   }
 
@@ -196,7 +201,8 @@ class Comparison {
         return !inside && (own.empty() || usual.empty() || std::ranges::any_of(own, is_usual));
       });
       if (apart.empty()) continue;
-      std::string words = "bootstrap over " + odd.value + in_brackets(listed(log(apart.front()).addresses)) +
+      std::string words = "bootstrap over " + odd.value +
+                          in_brackets(apart.size() > 1 ? "" : listed(log(apart.front()).addresses)) +
                           ", others over " + *odd.usual + in_brackets(address) +
                           (inside ? ": " + odd.value + " is inside its host" : ", another network");
       into_.push_back({{Code::UnreachableInterface,

@@ -39,6 +39,7 @@ Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFa
   if (!parsed) throw std::runtime_error(parsed.error().message);
   const Plan plan = plan_pod(*parsed, policy, options);
   ExplainInput input{*parsed, object, plan, "", nullptr, table, version};
+  input.options = options;
   input.policy = &policy;
   input.context = NodeContext{kNow};
   if (!table) return explain(input);
@@ -126,6 +127,48 @@ TEST(Explain, DryRunIsASkipThatTellsWhatWouldBe) {
   EXPECT_FALSE(explanation.inject);
   EXPECT_EQ(explanation.reason, Reason::DryRun);
   EXPECT_THAT(conf_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
+  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).findings, IsEmpty()) << "nothing is lost";
+  NcclPolicy looks = policy;
+  looks.resources = {{"rdma/hca", Exposure::SubInterface}};
+  const Json apart = equipped(pod({container("c")}, false));
+  EXPECT_EQ(texts_of(explained(apart, looks, &table, {2, 21, 5}, with_resolver()).findings),
+            (looks.mode = PolicyMode::Enforce,
+             texts_of(explained(apart, looks, &table, {2, 21, 5}, with_resolver()).findings)));
+}
+
+TEST(Explain, AStatusInAManifestIsNotJudged) {
+  Json printed = equipped(kHostPod);
+  printed["status"] = {
+      {"phase", "Failed"},
+      {"containerStatuses",
+       {{{"name", "c"}, {"state", {{"terminated", {{"exitCode", 137}, {"reason", "OOMKilled"}}}}}}}}};
+  const NodeFabric table = rails(2);
+  EXPECT_THAT(explained(printed, kHostPolicy, &table).findings, IsEmpty());
+}
+
+TEST(Explain, TheTemplateWithItsNodesListIsNotTheOddOne) {
+  NodeFabric table = rails(3);
+  NcclPolicy policy = kHostPolicy;
+  policy.fabric.hcas = {"mlx5_[12]"};
+  Explanation master =
+      explained(equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5")})})), policy, &table);
+  Explanation worker = explained(equipped(kHostPod), policy, &table);
+  const NamedTemplate both[] = {{"spec.Master", &master}, {"spec.Worker", &worker}};
+  compare_templates(both);
+  EXPECT_THAT(worker.findings, IsEmpty());
+  EXPECT_FALSE(master.findings.empty());
+}
+
+TEST(Explain, WhatEnvFromMayHoldIsNotCompared) {
+  const NodeFabric table = rails(2);
+  Json unknown = equipped(pod({container("c")}));
+  unknown["spec"]["containers"][0]["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
+  Explanation master =
+      explained(equipped(pod({container("c", {env_literal("NCCL_BUFFSIZE", "1")})})), kHostPolicy, &table);
+  Explanation worker = explained(unknown, kHostPolicy, &table);
+  const NamedTemplate both[] = {{"spec.Master", &master}, {"spec.Worker", &worker}};
+  compare_templates(both);
+  EXPECT_THAT(texts_of(master.findings), Not(Contains(HasSubstr("ValuesDiffer"))));
 }
 
 TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {

@@ -63,6 +63,8 @@ TEST(Template, IsJudgedAsThePodThatComesOfIt) {
   policies.back().fabric.expect_ports = 8;
   policies.push_back(policies[1]);
   policies.back().fabric.link_layer = LinkLayer::Ethernet;
+  policies.push_back(policies[1]);
+  policies.back().fabric.hcas = {"mlx5_*"};  // leaves the link layer to the table
   policies.push_back(policies[0]);
   policies.back().env = {{"NCCL_IB_DISABLE", "1"}};
   policies.push_back(policies[0]);

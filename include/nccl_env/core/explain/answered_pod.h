@@ -17,6 +17,7 @@
 #include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/findings/finding.h"
+#include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/text/enum_names.h"
 
 namespace nccl_env {
@@ -41,6 +42,7 @@ inline std::string_view to_string(PodState state) {
 // Other objects that were read. An absent object is not known.
 struct PodSurroundings {
   bool exists = true;  // false: the pod is what admission would make of a template, and has never run
+  const PodClaims* claims = nullptr;            // of a template's pod; null: none is known
   std::optional<std::string> namespace_policy;  // its label; "" without one
   std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status
   std::optional<Reason> policy_problem;         // PolicyMissing, PolicyInvalid

@@ -125,7 +125,7 @@ struct PodRecord {
 };
 
 // `object` is a Pod as the API server gives it, which is untrusted; `pod` was read from the same text. A pod
-// that admission would make of a template has no name.
+// that admission makes of a template may have no name.
 PodRecord read_pod_record(const Pod& pod, const nlohmann::json& object);
 
 // Returns the values that were injected into one container or into all (""), by container and name, and

@@ -33,6 +33,7 @@ struct ExplainInput {
   const PodClaims* claims = nullptr;   // the pod's claims, as far as they are known; null: none is
   const NcclPolicy* policy = nullptr;  // that the plan is of; null: a remedy does not name its fields
   NodeContext context = {};            // of the binding
+  PlanOptions options = {};            // of the plan
 };
 
 // The demands of a pod other than processors and memory, each once and at most 32 of a kind.
@@ -51,6 +52,7 @@ struct ExplainedContainer {
   std::vector<Value> omitted;
   std::vector<Value> own;   // that the manifest sets itself, and that differ from ours; `detail` names ours
   bool names_conf = false;  // as in ContainerPlan
+  bool env_from = false;    // it may have variables that are not seen here
   std::vector<Value> engine_lines = {};  // of the files of other engines
 
   // Returns the value of ours that the container gets, in env or file; nullptr if it gets none.
