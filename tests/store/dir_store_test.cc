@@ -173,6 +173,18 @@ TEST_F(DirStore, WhatIsNoRegularFileOrOverEightMebibytesIsRefusedUnread) {
   EXPECT_THAT(log(), HasSubstr("larger than 8388608 bytes"));
 }
 
+TEST_F(DirStore, FollowsDataLinksAsTheKubeletSwapsThem) {
+  write("v1/a.yaml", table_yaml("node-1"));
+  write("v2/a.yaml", table_yaml("node-2"));
+  fs::create_directory_symlink("v1", path("..data"));
+  fs::create_symlink("..data/a.yaml", path("a.yaml"));
+  open();
+  EXPECT_TRUE(now()->tables.contains("node-1"));
+  fs::create_directory_symlink("v2", path("..new"));
+  fs::rename(path("..new"), path("..data"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-2") && s.tables.size() == 1; }));
+}
+
 TEST_F(DirStore, PoliciesThatLoadCodeNeedTheOption) {
   const std::string policy = policy_yaml() + "---\n" + R"({apiVersion: nccl-env.io/v1alpha1, kind: NcclPolicy,
     metadata: {name: code}, spec: {match: {hostDevices: true}, env: {NCCL_NET_PLUGIN: other}}})";

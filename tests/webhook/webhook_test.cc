@@ -119,6 +119,13 @@ TEST_F(WebhookAnswers, WhatIsNotAReviewGetsAJsonErrorThatSaysWhy) {
   EXPECT_THAT(log("malformed review", 1), SizeIs(1)) << "once a minute: strangers may send any number";
 }
 
+TEST_F(WebhookAnswers, ReviewsOfNamespacesThatDoNotAskAreLoggedOnceAMinute) {
+  start();
+  for (int i = 0; i < 5; ++i) admit(pod_review("stranger-" + std::to_string(i)));
+  admit(pod_review());
+  EXPECT_THAT(log("decision", 2), SizeIs(2)) << "the first stranger's, and a real one";
+}
+
 TEST_F(WebhookAnswers, ABodyOverEightMebibytesIsRefused) {
   start();
   Json review = pod_review();

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include "nccl_env/net/tls/tls.h"
+#include "support/openssl_client.h"
 #include "support/sanitized.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::webhook::plan_test {
 namespace {
@@ -58,6 +60,18 @@ TEST_F(CertificatePlanTest, FromNothingACaAndALeaf) {
   EXPECT_EQ(set.trusted(), set.ca.certificate);
   EXPECT_EQ(end_of(set.leaf.certificate), now + 90 * kDay);
   EXPECT_EQ(end_of(set.ca.certificate), now + 3652 * kDay);
+}
+
+TEST_F(CertificatePlanTest, OpensslAcceptsTheLeafForAServer) {
+  plan();
+  tests::TemporaryDirectory directory;
+  net::write_text(directory.path() / "ca.crt", set.trusted());
+  net::write_text(directory.path() / "tls.crt", set.leaf.certificate);
+  EXPECT_THAT(net::run_command("cd " + directory.path().string() +
+                               " && openssl verify -x509_strict -purpose sslserver -CAfile ca.crt "
+                               "-verify_hostname webhook.ns.svc tls.crt")
+                  .output,
+              HasSubstr("tls.crt: OK"));
 }
 
 TEST_F(CertificatePlanTest, TheLeafIsRenewedAfterTwoThirds) {
