@@ -96,13 +96,15 @@ UsersEntries users_entries(const ProcessEnv& own) {
   return entries;
 }
 
-// The pod that stands for the process: on the node's network, with a device of the policy's.
+// The pod that stands for the process: on the node's network, with a device of the policy's. It has the
+// machine's shared memory, and no manifest limits its locked memory.
 std::string pod_text(const std::string& node, Json entries) {
   // A file that NCCL_CONF_FILE names is read here; in a pod it would hide what it holds.
   std::erase_if(entries.get_ref<Json::array_t&>(),
                 [](const Json& entry) { return entry["name"] == variable::kConfFile; });
   const Json container{{"name", kProcess},
                        {"resources", {{"limits", {{kResource, "1"}}}}},
+                       {"securityContext", {{"capabilities", {{"add", {"IPC_LOCK"}}}}}},
                        {"env", std::move(entries)},
                        {"volumeMounts", Json::array({{{"name", "shm"}, {"mountPath", "/dev/shm"}}})}};
   const Json volume{{"name", "shm"}, {"hostPath", {{"path", "/dev/shm"}}}};
@@ -232,10 +234,6 @@ void take(const Explanation& explanation, const NodeValues& values, const UsersE
   }
   for (auto& [name, value] : given) into.given.push_back(std::move(value));
   into.findings = explanation.findings;
-  // The process has limits of its own, which no manifest tells.
-  std::erase_if(into.findings, [](const Finding& finding) {
-    return finding.code == Code::MemoryLock || finding.code == Code::SharedMemory;
-  });
   for (Finding& finding : into.findings) {
     finding.remedy = remedy_here(remedy_of(finding));
     if (users.files.contains(finding.subject.path))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Past 600 lines: each attribute that ranks have to share has its check here.
 #include "explain/job_checks.h"
 
 #include <algorithm>
@@ -372,7 +373,7 @@ void check_values(const View& view, Founds& into) {
     const std::string spread =
         distribution(shares_of(ranks, value_of), view.manifest.empty() ? "rank" : view.manifest);
     const auto words = [&](const Odd<std::string>& odd) {
-      // Of equally many, those that set it; of these, those whose users do.
+      // Tells, of equally many, those that set it; of these, those whose users do.
       if (!odd.usual && (odd.value.empty() || (own && !any_own(odd.members)))) return std::string();
       return "has " + name + " " + value_words(odd.value) + ", which " +
              std::string(agreement_text(known->ranks)) + ": " + spread;
@@ -451,7 +452,7 @@ std::optional<Names> usual_list(const View& view, const Shares<Names>& shares) {
   const Names& whole = longest(shares);
   const auto most = shares.majority();
   if (most) return is_short(view, shares, *most) ? whole : *most;
-  // What nodes give, beside which lists of the ranks' users are odd.
+  // Lists that nodes give, beside which those of the ranks' users are odd.
   Shares<Names> ours;
   for (const auto& [names, ranks] : shares.members_with) {
     for (const std::size_t rank : ranks) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Past 600 lines: one class has the rules of one pod, which share what is read, planned and chosen of it.
 #include "explain/pod_judgement.h"
 
 #include <algorithm>
@@ -109,7 +110,7 @@ class Judge {
     if (around_.table && is_stale(around_.table->time, around_.context))
       aged_ = without_states(*around_.table);
     if (around_.policy && record_.status) plan_ = plan_pod(pod_, *around_.policy, {}, around_.claims);
-    const bool bound = around_.policy && around_.table_known && !record_.node.empty();
+    const bool bound = plan_ && around_.table_known && !record_.node.empty();
     if (!around_.exists && bound)
       binding_ = plan_binding(around_.policy, record_.node, around_.table.get(), around_.context);
   }
@@ -334,7 +335,8 @@ class Judge {
   // Judges the user's own values, and what NCCL makes of all of them on the node as it is now.
   void judge() {
     auto& findings = answer_.findings;
-    const bool runs = !around_.exists || (answer_.state == PodState::Given && !record_.is_finished());
+    const bool runs =
+        record_.status && (!around_.exists || (answer_.state == PodState::Given && !record_.is_finished()));
     std::vector<ContainerFindings> found;
     for (const GivenContainer& container : record_.containers) {
       if (record_.status && !container.in_status) continue;

@@ -197,14 +197,16 @@ void fill_copied(const NodeValues& values, PodRecord& record) {
   }
 }
 
-// What the webhook makes of the template, with the Binding of its node where that is known.
-nlohmann::json made_of(const ExplainInput& input) {
-  Plan plan = input.plan;
-  if (plan.reason == Reason::DryRun && input.policy) {  // what would be
-    NcclPolicy enforced = *input.policy;
-    enforced.mode = PolicyMode::Enforce;
-    plan = within_patch_bounds(input.pod, plan_pod(input.pod, enforced, input.options, input.claims));
-  }
+// The plan as the webhook carries it out; under DryRun as it would.
+Plan enforced_plan(const ExplainInput& input) {
+  if (input.plan.reason != Reason::DryRun || !input.policy) return input.plan;
+  NcclPolicy enforced = *input.policy;
+  enforced.mode = PolicyMode::Enforce;
+  return within_patch_bounds(input.pod, plan_pod(input.pod, enforced, input.options, input.claims));
+}
+
+// Makes the pod as the webhook does, with the Binding of its node where that is known.
+nlohmann::json made_of(const ExplainInput& input, const Plan& plan) {
   const std::string patch = render_pod_patch(input.pod, plan, input.binding).text;
   nlohmann::json made = patch.empty() ? input.object : input.object.patch(parse_json(patch));
   // A pod that was printed has run, and this one has not.
@@ -218,8 +220,8 @@ nlohmann::json made_of(const ExplainInput& input) {
 }
 
 // Explains the pod that comes of the template as one of the cluster.
-PodAnswer answer_template(const ExplainInput& input) {
-  const nlohmann::json made = made_of(input);
+PodAnswer answer_template(const ExplainInput& input, const Plan& plan) {
+  const nlohmann::json made = made_of(input, plan);
   ReviewParser parser;
   const std::string text = dump_json(made);
   const Result<Pod> pod = parser.parse_pod(text);
@@ -246,8 +248,8 @@ PodAnswer answer_template(const ExplainInput& input) {
 }
 
 // Takes over what is judged of the made pod. Findings take the place of warnings that say the same.
-void judge(const ExplainInput& input, Explanation& into) {
-  PodAnswer answer = answer_template(input);
+void judge(const ExplainInput& input, const Plan& plan, Explanation& into) {
+  PodAnswer answer = answer_template(input, plan);
   into.findings = std::move(answer.findings);
   into.nccl_alone = std::move(answer.nccl_alone);
   into.nccl_with_us = std::move(answer.nccl_with_us);
@@ -264,6 +266,11 @@ void judge(const ExplainInput& input, Explanation& into) {
 }  // namespace
 
 Explanation explain(const ExplainInput& input) {
+  const Plan enforced = enforced_plan(input);
+  if (input.plan.reason == Reason::DryRun && enforced.reason && enforced.reason != Reason::DryRun) {
+    return explain({input.pod, input.object, enforced, input.node, input.binding, input.table, input.version,
+                    input.claims, input.policy, input.context, input.options});
+  }
   Explanation explanation;
   explanation.inject = input.plan.inject;
   explanation.reason = input.plan.reason;
@@ -299,7 +306,7 @@ Explanation explain(const ExplainInput& input) {
           ": envFrom may hold variables of NCCL's, which beat those of the file and are "
           "not known here");
   }
-  judge(input, explanation);
+  judge(input, enforced, explanation);
   return explanation;
 }
 

@@ -136,6 +136,19 @@ TEST(Explain, DryRunIsASkipThatTellsWhatWouldBe) {
              texts_of(explained(apart, looks, &table, {2, 21, 5}, with_resolver()).findings)));
 }
 
+TEST(Explain, ADryRunOfWhatWouldBeBeyondALimitSaysSo) {
+  NcclPolicy policy = kHostPolicy;
+  policy.mode = PolicyMode::DryRun;
+  for (int i = 0; i < 12; ++i) policy.env.emplace("NCCL_X_" + std::to_string(i), "1");
+  std::vector<Json> containers;
+  for (int i = 0; i < 120; ++i)
+    containers.push_back(container("c" + std::to_string(i), {env_literal("A", "1")}));
+  const NodeFabric table = rails(2);
+  const Explanation beyond = explained(equipped(pod(containers)), policy, &table);
+  EXPECT_EQ(beyond.reason, Reason::BudgetExceeded);
+  EXPECT_THAT(texts_of(beyond.findings), ElementsAre(HasSubstr("No HCA list (BudgetExceeded)")));
+}
+
 TEST(Explain, AStatusInAManifestIsNotJudged) {
   Json printed = equipped(kHostPod);
   printed["status"] = {

@@ -29,7 +29,7 @@ namespace nccl_env {
 
 using Members = std::vector<std::size_t>;  // ascending
 
-// Who has which value.
+// Groups members by their value.
 template <class T>
 struct Shares {
   std::map<T, Members> members_with;
@@ -46,7 +46,7 @@ struct Shares {
     }
     return std::nullopt;
   }
-  // Of equally frequent values it is the one of the highest rank; nothing where nobody takes part.
+  // Returns the most frequent value, of several the one of the highest rank; nothing where nobody takes part.
   template <class Rank = std::identity>
   [[nodiscard]] std::optional<T> most(Rank rank = {}) const {
     const auto found = std::ranges::max_element(members_with, {}, [&](const auto& share) {
@@ -56,7 +56,7 @@ struct Shares {
   }
 };
 
-// What more than half have; where no value is that frequent, there is none, and each is odd.
+// Returns the value that more than half have; where none is that frequent, nothing, and each is odd.
 template <class T>
 std::optional<T> majority_of(const Shares<T>& shares) {
   return shares.majority();
