@@ -41,8 +41,11 @@ class Workloads : public CliTest {
 Words env_of(const Json& explanation) {
   Words env;
   const Json& container = explanation["containers"].at(0);
-  for (const Json& variable : container["env"]) env[variable["name"]] = variable["value"];
-  for (const Json& line : container.value("conf", Json::array())) env.emplace(line["name"], line["value"]);
+  for (const Json& variable : container["env"]) {
+    if (variable["source"] != "User") env[variable["name"]] = variable["value"];
+  }
+  if (container["file"].is_null()) return env;
+  for (const Json& line : container["file"]["lines"]) env.emplace(line["name"], line["value"]);
   return env;
 }
 
@@ -118,9 +121,8 @@ TEST_F(Workloads, AreAnsweredAsTheirCommentsSay) {
     const Json& given = all[row.role == "Worker" ? 1 : 0];
     EXPECT_EQ(given["template"], "spec." + row.specs + "." + row.role + ".template");
     const bool alone = row.env.empty();
-    EXPECT_EQ(given["decision"], alone ? "skip" : "inject");
-    EXPECT_EQ(given[alone ? "reason" : "exposure"], row.answer);
-    EXPECT_EQ(given["containers"].empty(), alone);
+    EXPECT_EQ(given["state"], alone ? "not injected" : "given");
+    EXPECT_EQ(alone ? given["reason"] : given["status"]["exposure"], row.answer);
     if (alone) continue;
     EXPECT_EQ(env_of(given), row.env);
     EXPECT_EQ(omitted_of(given)["NCCL_IB_GID_INDEX"], row.index);
@@ -192,8 +194,8 @@ TEST_F(Workloads, WorkersOfAnMpiJobHaveTheFileByEachCarrierThatIsNotEnvAlone) {
                                      job);
     const Json all = Json::parse(result.out);
     EXPECT_EQ(all.size(), 2u) << result.err;
-    EXPECT_EQ(all[0]["decision"], "skip") << "the launcher";
-    return all[1]["containers"].at(0).contains("conf");
+    EXPECT_EQ(all[0]["state"], "not injected") << "the launcher";
+    return !all[1]["containers"].at(0)["file"].is_null();
   };
   const std::string job = text_of("topology-mpijob.yaml"),
                     sshd = "            command: [/usr/sbin/sshd, -De]\n";

@@ -17,6 +17,7 @@
 #include "nccl_env/core/explain/job.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_print.h"
+#include "nccl_env/core/explain/template_answer.h"
 #include "support/golden.h"
 #include "support/matchers.h"
 
@@ -76,6 +77,7 @@ auto with_record(const Json& object, Use use) {
 
 struct Answered : AnsweredPod {
   [[nodiscard]] std::string text() const { return render_text(answer, record, around); }
+  [[nodiscard]] nlohmann::ordered_json document() const { return to_json(answer, record, around); }
 };
 inline Answered ask_as_it_is(const Json& object, PodSurroundings around = {}) {
   around.context.now = kNow;
@@ -97,6 +99,26 @@ inline void expect_told(const std::string& title, const Answered& asked, PodStat
   std::string told = asked.answer.sentence + "\n" + asked.answer.remedy;
   for (const std::string& note : asked.answer.notes) told += "\n" + note;
   expect_golden(title, told);
+}
+
+// What comes of a template; without a table, before it has a node.
+inline Answered ask_template(const Json& object, const NcclPolicy& policy, const NodeFabric* table,
+                             NcclVersion version = {2, 21, 5}, const PlanOptions& options = {}) {
+  ReviewParser parser;
+  const std::string text = object.dump();
+  const Result<Pod> parsed = parser.parse_pod(text);
+  if (!parsed) throw std::runtime_error(parsed.error().message);
+  const Plan plan = plan_pod(*parsed, policy, options);
+  TemplateInput input{*parsed, object, plan, std::make_shared<const NcclPolicy>(policy)};
+  input.version = version;
+  input.options = options;
+  input.context = NodeContext{kNow};
+  if (!table) return {answer_template(input)};
+  input.table = std::make_shared<const NodeFabric>(*table);
+  const BindingPlan binding = plan_binding(input.policy, table->name, table, input.context);
+  input.node = table->name;
+  input.binding = &binding;
+  return {answer_template(input)};
 }
 
 struct AnsweredJob {

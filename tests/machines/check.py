@@ -37,7 +37,7 @@ def answers(programs, name, folder):
     yield "nodes", said["values"], said["omitted"]
     said = run(cli, "explain", "-f", folder / "pod.json", "--table", path, "--node", name, *policy, "--at", NOW)
     said = said["containers"][0]
-    yield "explain", {entry["name"]: entry["value"] for entry in said["env"] + said["conf"]}, said["omitted"]
+    yield "explain", {entry["name"]: entry["value"] for entry in said["env"] + said["file"]["lines"]}, said["omitted"]
 
 
 def without_cluster(cli, machine, folder):

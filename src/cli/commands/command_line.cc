@@ -19,7 +19,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 // The version of all documents that commands print: keys are added within it, and keep their meaning.
-constexpr int kDocumentVersion = 2;
+constexpr int kDocumentVersion = 3;
 
 OrderedJson with_version(const OrderedJson& object) {
   if (object.contains("apiVersion")) return object;

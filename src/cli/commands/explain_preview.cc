@@ -18,6 +18,7 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/explain/job.h"
+#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/explain/template_differences.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -34,7 +35,7 @@ using Json = nlohmann::json;
 
 struct ExplainedPod {
   PodTemplate source;
-  Explanation explanation;
+  AnsweredPod told;
   std::string node;
   std::size_t document = 0;  // of the file
 };
@@ -45,10 +46,14 @@ nlohmann::ordered_json document_of(const std::vector<ExplainedPod>& pods) {
     auto json = nlohmann::ordered_json::object();
     if (!pod.source.object.empty()) json["object"] = pod.source.object;
     if (!pod.source.path.empty()) json["template"] = pod.source.path;
-    json.update(to_json(pod.explanation));
+    json.update(to_json(pod.told.answer, pod.told.record, pod.told.around));
     all.push_back(std::move(json));
   }
   return all;
+}
+
+bool gets_values(const ExplainedPod& pod) {
+  return pod.told.answer.state != PodState::NotInjected;
 }
 
 constexpr std::size_t kMostNames = 8;  // more would hide the answer
@@ -59,31 +64,31 @@ std::string some_of(const std::vector<std::string>& names) {
 
 // "All 64 pods get values.", with a blank line.
 std::string summary_of_good(const std::vector<ExplainedPod>& pods) {
-  const auto got =
-      std::ranges::count_if(pods, [](const ExplainedPod& pod) { return pod.explanation.inject; });
+  const auto got = std::ranges::count_if(pods, gets_values);
   const std::string all = count_of(pods.size(), "pod");
   if (got == 0)
-    return paragraph("None of " + all + " gets values: " + sentence_of(pods.front().explanation)) + "\n";
+    return paragraph("None of " + all + " gets values: " + pods.front().told.answer.in_all) + "\n";
   return std::to_string(got) + " of " + all + (got == 1 ? " gets values.\n\n" : " get values.\n\n");
 }
 
 void print_text(const std::vector<ExplainedPod>& pods, Choices choices, std::ostream& out) {
   std::vector<JudgedPod> judged;
   judged.reserve(pods.size());
-  for (const ExplainedPod& pod : pods) judged.push_back({title_of(pod.source), pod.explanation.findings});
+  for (const ExplainedPod& pod : pods) judged.push_back({title_of(pod.source), pod.told.answer.findings});
   const std::string summary = summary_of(judged);
   out << (summary.empty() && pods.size() > 1 ? summary_of_good(pods) : summary);
   for (const ExplainedPod& pod : pods) {
     out << (&pod == &pods.front() ? "" : "\n") << printable(title_of(pod.source)) << '\n'
-        << render_text(pod.explanation, choices);
+        << render_text(pod.told.answer, pod.told.record, pod.told.around, choices);
   }
 }
 
 void print_env(const std::vector<ExplainedPod>& pods, std::ostream& out) {
   for (const ExplainedPod& pod : pods) {
     if (pods.size() > 1) out << "# " << printable(title_of(pod.source)) << '\n';
-    if (pod.explanation.reason) out << "# skip: " << to_string(*pod.explanation.reason) << '\n';
-    out << render_env(pod.explanation);
+    if (const auto& reason = pod.told.answer.reason; reason && !gets_values(pod))
+      out << "# skip: " << to_string(*reason) << '\n';
+    out << render_env(pod.told.record);
   }
 }
 
@@ -99,14 +104,14 @@ std::vector<std::string> passed_over(const std::vector<Json>& documents) {
 // A launcher overrides nothing where no pod of its job gets values.
 void silence_launchers(std::vector<ExplainedPod>& pods) {
   for (ExplainedPod& launcher : pods) {
-    if (launcher.explanation.reason != Reason::NotRdma) continue;
+    if (launcher.told.answer.reason != Reason::NotRdma) continue;
     bool has_others = false, any_gets = false;
     for (const ExplainedPod& pod : pods) {
       if (&pod == &launcher || pod.source.object != launcher.source.object) continue;
       has_others = true;
-      any_gets = any_gets || pod.explanation.inject;
+      any_gets = any_gets || gets_values(pod);
     }
-    if (has_others && !any_gets) launcher.explanation.warnings.clear();
+    if (has_others && !any_gets) launcher.told.answer.notes.clear();
   }
 }
 
@@ -129,7 +134,7 @@ void compare_ranks(std::vector<ExplainedPod>& pods) {
     if (job.empty()) continue;
     const bool bare = pod.source.object.starts_with("Pod/");
     jobs[{bare ? 0 : pod.document, job, pod.source.path.find(".prefill.") != std::string::npos}].push_back(
-        {bare ? pod.source.object : pod.source.path, &pod.explanation});
+        {bare ? pod.source.object : pod.source.path, &pod.told});
   }
   for (const auto& [job, templates] : jobs) compare_templates(templates);
 }
@@ -252,7 +257,7 @@ program::Failure read_situation(const ExplainArguments& arguments, const std::ve
 std::vector<Finding> findings_of(const std::vector<ExplainedPod>& pods) {
   std::vector<Finding> all;
   for (const ExplainedPod& pod : pods) {
-    const std::vector<Finding>& found = pod.explanation.findings;
+    const std::vector<Finding>& found = pod.told.answer.findings;
     all.insert(all.end(), found.begin(), found.end());
   }
   return all;
@@ -337,7 +342,7 @@ void print_manifest(const std::vector<Json>& documents, const Console& terminal)
 }
 
 bool is_unbound(const ExplainedPod& pod) {
-  return pod.explanation.inject && text_at(member(pod.source.pod, "spec"), "nodeName").empty();
+  return gets_values(pod) && text_at(member(pod.source.pod, "spec"), "nodeName").empty();
 }
 
 // Makes the pod in its document as the webhook would; says why where it cannot.
@@ -347,8 +352,8 @@ void inject(const ExplainedPod& pod, Preview& preview, std::ostream& err) {
     err << "nccl-env: " << printable(title.empty() ? sentence : title + ": " + sentence) << '\n';
   };
   if (!pod.source.place) return say("left as it is: its pod is made of other fields");
-  say(sentence_of(pod.explanation));
-  for (const Finding& finding : pod.explanation.findings)
+  say(pod.told.answer.in_all);
+  for (const Finding& finding : pod.told.answer.findings)
     say(std::string(to_string(finding.code)) + ": " + finding.sentence);
   ReviewParser parser;
   const Result<Pod> parsed = parse_template(parser, pod.source);
@@ -388,8 +393,8 @@ std::vector<std::string> lacking_resolver(const Preview& preview) {
   ReviewParser parser;
   for (const ExplainedPod& pod : preview.pods) {
     const Result<Pod> parsed = parse_template(parser, pod.source);
-    if (parsed && sentence_of(preview_pod(*parsed, pod.source.pod, pod.node, installed)) !=
-                      sentence_of(pod.explanation))
+    if (parsed &&
+        preview_pod(*parsed, pod.source.pod, pod.node, installed).answer.in_all != pod.told.answer.in_all)
       names.push_back(title_of(pod.source));
   }
   return names;

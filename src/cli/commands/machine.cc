@@ -17,7 +17,8 @@
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/explain/pod_print.h"
+#include "nccl_env/core/explain/template_answer.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/pod/review.h"
@@ -205,26 +206,23 @@ std::string place_of(const UsersEntries& users, std::string_view variable) {
 }
 
 // `by_policy`: somebody wrote what to leave out.
-void take(const Explanation& explanation, const NodeValues& values, const UsersEntries& users, bool by_policy,
+void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries& users, bool by_policy,
           MachineEnv& into) {
   std::map<std::string, Value, std::less<>> given;
-  const auto add = [&](const Value& value) {
-    if (!value.value || value.value->empty() || value.name == conf_file::kName ||
-        *value.value == conf_file::kFolder)
-      return;  // no file is written here
-    Value& added = given.try_emplace(value.name, value).first->second;
-    if (value.source == Source::Node || value.source == Source::File)
-      added.value = std::string(values.env_text(value.name));
-  };
-  for (const ExplainedContainer& container : explanation.containers) {
-    for (const Value& value : container.env) add(value);
-    for (const Value& value : container.engine_lines) add(value);
-    for (const Value& line : container.conf.value_or(std::vector<Value>())) {
-      if (!find_named(container.omitted, line.name) && !find_named(container.own, line.name)) add(line);
+  for (const GivenContainer& container : told.record.containers) {
+    if (container.name != kProcess) continue;
+    for (const Value* value : container.effective()) {
+      // No file is written here.
+      if (value->state == State::Users || !value->value || value->value->empty() ||
+          value->name == conf_file::kName || *value->value == conf_file::kFolder)
+        continue;
+      Value& added = given.try_emplace(value->name, *value).first->second;
+      if (value->source == Source::Node || value->source == Source::File)
+        added.value = std::string(values.env_text(value->name));
     }
-    for (const Value& value : container.omitted) {
+    for (const Value& value : omitted_values(told.answer, told.record, container)) {
       const bool unasked = !by_policy && value.reason == Reason::OmittedByPolicy;
-      if (value.name == conf_file::kName || unasked) continue;
+      if (value.name == conf_file::kName || unasked || !value.reason) continue;
       Value& omitted = into.omitted.emplace_back(value);
       if (value.reason == Reason::UserSet)
         omitted.detail = "It is set already, in " + place_of(users, value.name) + ".";
@@ -233,14 +231,13 @@ void take(const Explanation& explanation, const NodeValues& values, const UsersE
     }
   }
   for (auto& [name, value] : given) into.given.push_back(std::move(value));
-  into.findings = explanation.findings;
+  into.findings = told.answer.findings;
   for (Finding& finding : into.findings) {
     finding.remedy = remedy_here(remedy_of(finding));
     if (users.files.contains(finding.subject.path))
       put_here(finding.remedy, "also in nccl.conf", "in " + place_of(users, finding.subject.path));
     put_here(finding.sentence, "of the table", "of this machine");
   }
-  into.notes = explanation.warnings;
 }
 
 }  // namespace
@@ -377,8 +374,9 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
   const NodeContext context{now};
   const BindingPlan binding = plan_binding(wanted, into.table.name, &into.table, context);
   const NodeValues values = values_for(binding, Exposure::Host, true);
-  take(explain({*pod, parse_json(text), plan, into.table.name, &binding, &into.table, *version, nullptr,
-                wanted.get(), context, options}),
+  const std::shared_ptr<const NodeFabric> table(std::shared_ptr<void>(), &into.table);
+  take(answer_template({*pod, parse_json(text), plan, wanted, into.table.name, &binding, table, *version,
+                        nullptr, context, options}),
        values, users, given != nullptr, into);
   return {};
 }

@@ -34,7 +34,6 @@ struct MachineEnv {
   std::vector<Value> given;           // in name order, each with its text
   std::vector<Value> omitted;         // and why
   std::vector<Finding> findings;      // of the user's own values, and of what NCCL makes of all
-  std::vector<std::string> notes;     // the plan's sentences
   std::vector<std::string> problems;  // devices that could not be read
 };
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "cluster/context.h"
 #include "nccl_env/core/decide/patch.h"
-#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/store/manifests.h"
@@ -16,20 +16,6 @@ namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
-
-Explanation without_policy(const Pod& pod, const std::string& node, const Situation& situation) {
-  Explanation explanation;
-  explanation.reason = situation.problem.problem;
-  explanation.detail = situation.problem.detail;
-  if (explanation.reason) {
-    explanation.remedy = remedy(*explanation.reason);
-    tell_mistake(pod, explanation);
-  }
-  explanation.policy = situation.problem.label.value_or("");
-  explanation.node = node;
-  explanation.version = situation.version;
-  return explanation;
-}
 
 }  // namespace
 
@@ -54,10 +40,10 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
 
 namespace {
 
-const NodeFabric* table_of(const std::string& node, const Situation& situation) {
+std::shared_ptr<const NodeFabric> table_of(const std::string& node, const Situation& situation) {
   const auto found =
       std::ranges::find_if(situation.tables, [&](const auto& table) { return table->name == node; });
-  return found == situation.tables.end() ? nullptr : found->get();
+  return found == situation.tables.end() ? nullptr : *found;
 }
 
 NodeContext context_of(const Situation& situation) {
@@ -70,7 +56,7 @@ NodeContext context_of(const Situation& situation) {
 // Nothing without tables.
 std::optional<BindingPlan> binding_to(const std::string& node, const Situation& situation) {
   if (situation.tables.empty()) return std::nullopt;
-  return plan_binding(situation.policy, node, table_of(node, situation), context_of(situation));
+  return plan_binding(situation.policy, node, table_of(node, situation).get(), context_of(situation));
 }
 
 Plan plan_in(const Pod& pod, const PodClaims& claims, const Situation& situation) {
@@ -79,15 +65,19 @@ Plan plan_in(const Pod& pod, const PodClaims& claims, const Situation& situation
 
 }  // namespace
 
-Explanation preview_pod(const Pod& pod, const Json& object, const std::string& node,
+AnsweredPod preview_pod(const Pod& pod, const Json& object, const std::string& node,
                         const Situation& situation) {
-  if (!situation.policy) return without_policy(pod, node, situation);
+  if (!situation.policy) {
+    PodSurroundings around = surroundings_of(situation.problem, situation.now);
+    around.version = situation.version;
+    return answer_template(pod, object, std::move(around));
+  }
   const PodClaims claims = situation.claims.of(pod);
   const Plan plan = plan_in(pod, claims, situation);
   const std::optional<BindingPlan> binding = binding_to(node, situation);
-  const NodeFabric* table = table_of(node, situation);
-  return explain({pod, object, plan, node, binding ? &*binding : nullptr, table, situation.version, &claims,
-                  situation.policy.get(), context_of(situation), situation.plan});
+  return answer_template({pod, object, plan, situation.policy, node, binding ? &*binding : nullptr,
+                          table_of(node, situation), situation.version, &claims, context_of(situation),
+                          situation.plan});
 }
 
 std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation) {

@@ -13,7 +13,7 @@
 
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/plan.h"
-#include "nccl_env/core/explain/preview_print.h"
+#include "nccl_env/core/explain/template_answer.h"
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/program/inputs.h"
@@ -89,7 +89,7 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation);
 // where nothing changes.
 std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation);
 // Without tables, node values are shown as known only at Binding.
-Explanation preview_pod(const Pod& pod, const nlohmann::json& object, const std::string& node,
+AnsweredPod preview_pod(const Pod& pod, const nlohmann::json& object, const std::string& node,
                         const Situation& situation);
 
 }  // namespace nccl_env::cli

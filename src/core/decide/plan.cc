@@ -50,7 +50,7 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
   PodMatch match = match_pod(pod, policy, claims);
   if (match.skip) {
     clear_own(pod, policy, plan);
-    add_warnings(Moment::Skip, {pod, &policy, match}, plan.warnings);
+    add_warnings(Moment::Skip, {pod, &policy, match}, plan);
     return skip(std::move(plan), *match.skip, std::move(match.detail));
   }
   plan.exposure = match.exposure;
@@ -58,7 +58,7 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
   if (match.few_rails) plan.few_rails = match.rails_unknown;
   const bool looks = resolver && !at_binding && !keeps_to_binding(pod);
   PodPlanner(pod, policy, looks ? resolver : std::nullopt, match, plan).run();
-  add_warnings(Moment::Pod, {pod, &policy, match}, plan.warnings);
+  add_warnings(Moment::Pod, {pod, &policy, match}, plan);
   plan.inject = true;
   plan.status = render_status(pod, plan);
   if (annotation_budget(pod, plan, policy) > kMaxAnnotationBytes) {
@@ -93,7 +93,7 @@ Plan plan_review(const PolicyLookup& found, const Review& review, const PlanOpti
   none.detail = found.detail;
   Plan plan;
   clear_own(review.pod, {}, plan);
-  add_warnings(Moment::Skip, {review.pod, nullptr, none}, plan.warnings);
+  add_warnings(Moment::Skip, {review.pod, nullptr, none}, plan);
   return skip(std::move(plan), *found.reason, std::move(none.detail));
 }
 

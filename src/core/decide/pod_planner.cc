@@ -482,9 +482,9 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
   WarningCase of{pod_, &policy_, match_, {}, &container, &user, &plan};
   for (const EnvEntry* entry : user.entries()) {
     of.entry = entry;
-    add_warnings(Moment::Entry, of, plan_.warnings);
+    add_warnings(Moment::Entry, of, plan_);
   }
-  add_warnings(Moment::Container, of, plan_.warnings);
+  add_warnings(Moment::Container, of, plan_);
 }
 
 // Plans the volume and the init container. An init container that is there already is never moved.

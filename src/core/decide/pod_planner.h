@@ -67,7 +67,7 @@ class PodPlanner {
   // True also for a constant that differs by kind of node.
   [[nodiscard]] bool is_policys(const Value& wish) const;
   void add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file, ContainerPlan& plan);
-  void warn(NoResolver why) { add_warnings(Moment::Resolver, {pod_, &policy_, match_, why}, plan_.warnings); }
+  void warn(NoResolver why) { add_warnings(Moment::Resolver, {pod_, &policy_, match_, why}, plan_); }
   void warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan);
   void plan_carriers();
   [[nodiscard]] std::size_t resolver_index() const;

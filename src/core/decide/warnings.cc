@@ -15,8 +15,6 @@
 namespace nccl_env {
 namespace {
 
-constexpr std::size_t kMostWarnings = 3;
-
 // Returns the container if its plan leaves a variable out for that reason, else null.
 const Container* if_left_out(const WarningCase& of, Reason reason) {
   for (const Value& value : of.plan->omitted) {
@@ -39,11 +37,13 @@ using Of = const WarningCase&;
 
 struct Warning {
   Moment moment;
+  bool judged;                 // by an explanation, too: Plan::judged
   std::string (*text)(Of of);  // "": it does not apply
 };
+constexpr bool kJudged = true, kAlone = false;
 
 constexpr std::array kWarnings{
-    Warning{Moment::Skip,
+    Warning{Moment::Skip, kJudged,
             [](Of of) {
               const auto skip = of.match.skip;
               const bool policy_fails = skip == Reason::PolicyMissing || skip == Reason::PolicyInvalid;
@@ -51,26 +51,26 @@ constexpr std::array kWarnings{
                                 (policy_fails && looks_like_rdma(of.pod));
               return told ? of.match.detail + " Nothing was injected." : "";
             }},
-    Warning{Moment::Skip,
+    Warning{Moment::Skip, kAlone,
             [](Of of) {
               const bool told = of.match.skip == Reason::NotRdma && of.policy->mode != PolicyMode::DryRun;
               return told ? launcher_warning(of.pod, *of.policy) : "";
             }},
     Warning{
-        Moment::Resolver,
+        Moment::Resolver, kAlone,
         [](Of of) {
           return of.no_resolver == NoResolver::NameTaken
                      ? "a container has the name nccl-env-resolve, which is the init container's that would "
                        "look"
                      : "policy " + of.policy->name + " is too long for the env of an init container";
         }},
-    Warning{Moment::Entry, [](Of of) { return about(of.container, entry_problem(*of.entry)); }},
-    Warning{Moment::Container,
+    Warning{Moment::Entry, kJudged, [](Of of) { return about(of.container, entry_problem(*of.entry)); }},
+    Warning{Moment::Container, kAlone,
             [](Of of) {
               return about(if_left_out(of, Reason::EnvFromPresent),
                            "envFrom could hold NCCL variables, so nothing was injected that it might set");
             }},
-    Warning{Moment::Container,
+    Warning{Moment::Container, kJudged,
             [](Of of) {
               const EnvReferences references(*of.container);
               const auto stays = [&](const EnvEntry& entry) {
@@ -83,7 +83,7 @@ constexpr std::array kWarnings{
                          ? std::string()
                          : about(of.container, reference_problem(found->name, *references.value_of(*found)));
             }},
-    Warning{Moment::Container,
+    Warning{Moment::Container, kAlone,
             [](Of of) {
               const bool own_rows = of.match.exposure != Exposure::Host &&
                                     !of.policy->is_only(LinkLayer::InfiniBand) && of.user->pins_index();
@@ -91,7 +91,7 @@ constexpr std::array kWarnings{
                            "NCCL_IB_GID_INDEX: the pod has a GID table of its own, in which the index of a "
                            "guide or of a node may be another row");
             }},
-    Warning{Moment::Container,
+    Warning{Moment::Container, kAlone,
             [](Of of) {
               const Container* container = if_left_out(of, Reason::ConfPresent);
               if (!container) return std::string();
@@ -101,27 +101,27 @@ constexpr std::array kWarnings{
                                "set: put all values there, or remove it to get the policy's");
             }},
     // The author of a value other than the only valid one would believe that it works.
-    Warning{Moment::Pod,
+    Warning{Moment::Pod, kAlone,
             [](Of of) -> std::string {
               const auto label = of.pod.label(key::kResolve), annotation = of.pod.annotation(key::kResolve);
               if (!has_no_effect(label) && !has_no_effect(annotation)) return {};
               return "nccl-env.io/resolve can only be \"Binding\": it has no effect";
             }},
     Warning{
-        Moment::Pod,
+        Moment::Pod, kAlone,
         [](Of of) -> std::string {
           if (!of.pod.misplaces_env) return {};
           return "spec.env stands beside the containers, where it has no effect: write it into a container";
         }},
-    Warning{Moment::Pod, [](Of of) { return of.match.problem; }},
-    Warning{Moment::Pod,
+    Warning{Moment::Pod, kAlone, [](Of of) { return of.match.problem; }},
+    Warning{Moment::Pod, kJudged,
             [](Of of) -> std::string {
               if (of.match.no_rail && of.policy->names(LinkLayer::Ethernet)) return no_rail_text();
               return of.match.lacks_network ? of.match.rails_unknown : "";
             }},
-    Warning{Moment::Pod, [](Of of) { return device_problem(of.pod, of.match.in_scope); }},
-    Warning{Moment::Pod, [](Of of) { return shared_memory_problem(of.pod, of.match.in_scope); }},
-    Warning{Moment::Pod,
+    Warning{Moment::Pod, kJudged, [](Of of) { return device_problem(of.pod, of.match.in_scope); }},
+    Warning{Moment::Pod, kJudged, [](Of of) { return shared_memory_problem(of.pod, of.match.in_scope); }},
+    Warning{Moment::Pod, kJudged,
             [](Of of) {
               std::string text = memory_lock_problem(of.pod, of.match.in_scope);
               return text.empty() ? text : text.append(kUnlessLifted);
@@ -137,10 +137,13 @@ bool looks_like_rdma(const Pod& pod) {
   });
 }
 
-void add_warnings(Moment moment, const WarningCase& of, std::vector<std::string>& warnings) {
+void add_warnings(Moment moment, const WarningCase& of, Plan& into) {
   for (const Warning& warning : kWarnings) {
-    if (warning.moment != moment || warnings.size() == kMostWarnings) continue;
-    if (std::string text = warning.text(of); !text.empty()) warnings.push_back("nccl-env: " + text);
+    if (warning.moment != moment || into.warnings.size() == kMostWarnings) continue;
+    std::string text = warning.text(of);
+    if (text.empty()) continue;
+    into.judged.set(into.warnings.size(), warning.judged);
+    into.warnings.push_back("nccl-env: " + text);
   }
 }
 

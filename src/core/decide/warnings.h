@@ -37,7 +37,7 @@ bool looks_like_rdma(const Pod& pod);
 // The moments at which warnings are looked for, in their order in a plan: so the most important come first.
 enum class Moment { Skip, Resolver, Entry, Container, Pod };
 
-// Adds what applies, and no more than three warnings in all.
-void add_warnings(Moment moment, const WarningCase& of, std::vector<std::string>& warnings);
+// Adds what applies, and no more than kMostWarnings in all.
+void add_warnings(Moment moment, const WarningCase& of, Plan& into);
 
 }  // namespace nccl_env

@@ -124,14 +124,14 @@ class Answerer {
     } else if (!record_.status) {
       tell_absence();
     } else if (record_.node.empty()) {
-      tell_wait();
-    } else if (record_.starts_itself() && record_.file) {
+      around_.exists ? tell_wait() : tell_given();
+    } else if (around_.exists && record_.starts_itself() && record_.file) {
       tell_start(*record_.file);
     } else if (is_unread() && lacks_node_values()) {
       tell_unread();
     } else if ((!record_.bound || !record_.bound->reason.empty()) && lacks_node_values()) {
       tell_missed_binding();
-    } else if (record_.file && record_.file->at_start) {
+    } else if (around_.exists && record_.file && record_.file->at_start) {
       tell_start(*record_.file);
     } else {
       tell_given();
@@ -162,7 +162,26 @@ class Answerer {
   void skip(Reason reason, const std::string& detail) {
     answer_.reason = reason;
     set(PodState::NotInjected, detail.empty() ? std::string(meaning(reason)) : detail,
-        std::string(remedy(reason)), is_mistake(reason, pod_) ? std::optional(Code::NoList) : std::nullopt);
+        std::string(remedy(reason)));
+    if (is_mistake(reason, pod_)) tell_no_list();
+  }
+
+  // A skip that is a mistake.
+  void tell_no_list() {
+    add_no_list(to_string(*answer_.reason), answer_.sentence, answer_.remedy, may_have_devices(pod_),
+                subject(), answer_.findings);
+    if (around_.exists) answer_.sentence = answer_.findings.back().sentence;
+  }
+
+  void skip(const Plan& plan) {
+    const Reason reason = plan.reason.value_or(Reason::NotRdma);
+    skip(reason, plan.detail);
+    if (reason != Reason::NotRdma) return;
+    answer_.remedy = unmatched_remedy(pod_, *around_.policy, around_.claims);
+    std::string how = unmatched_rdma(pod_, *around_.policy);
+    if (how.empty()) return;
+    answer_.sentence = std::move(how);
+    tell_no_list();
   }
 
   void tell_unreadable() {
@@ -175,6 +194,7 @@ class Answerer {
   }
 
   void tell_absence() {
+    if (around_.plan) return skip(*around_.plan);
     // Some reasons are in the pod alone: they remain under a policy that matches nothing and skips nothing.
     NcclPolicy nobodys;
     nobodys.skip_resources.clear();
@@ -193,12 +213,7 @@ class Answerer {
     if (!around_.policy) return tell_unknown();
     const Plan plan = within_patch_bounds(pod_, plan_pod(pod_, *around_.policy));
     if (plan.reason == Reason::ClaimUnknown) return tell_claims();
-    if (!plan.inject && plan.reason.value_or(Reason::NotRdma) == Reason::NotRdma) {
-      skip(Reason::NotRdma, plan.detail);
-      answer_.remedy = unmatched_remedy(pod_, *around_.policy, nullptr);
-      return;
-    }
-    if (!plan.inject) return skip(*plan.reason, plan.detail);
+    if (!plan.inject) return skip(plan);
     set(PodState::MissedAtAdmission,
         "Policy " + policy +
             " matches the pod, and nothing was injected: no webhook answered when it was created" +

@@ -345,6 +345,8 @@ class Judge {
       for (const Value& own : container.values) {
         if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), of);
       }
+      if (!record_.status)  // the pod may have one rank, which needs no other interface
+        std::erase_if(of, [](const Finding& finding) { return finding.code == Code::LoopbackFirst; });
       if (runs && container.in_status && !resolver) judge_given(container, of);
       fold_consequences(Among::Container, of);
       if (!resolver) found.push_back({container.name, std::move(of)});

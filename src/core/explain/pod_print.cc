@@ -9,12 +9,15 @@
 
 #include "explain/judgement.h"
 #include "explain/value_print.h"
+#include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/explain/meant_choice.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_record.h"
-#include "nccl_env/core/explain/preview_print.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
@@ -35,11 +38,17 @@ std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
   return values;
 }
 
-std::vector<Value> file_values(const PodRecord& record, const GivenContainer& container) {
+std::vector<Value> file_values(const PodAnswer& answer, const PodRecord& record,
+                               const GivenContainer& container) {
   std::vector<Value> lines = container.file;
   std::erase_if(lines, [&](const Value& line) {
     return line.state == State::LeftOut && (line.source != Source::File || !record.node.empty());
   });
+  for (Value& line : lines) {
+    const auto why = answer.details.find(line.name);
+    const bool counts = line.is_from(Source::File) && !container.find_in_env(line.name);
+    if (line.value && counts && why != answer.details.end()) line.detail = why->second;
+  }
   return lines;
 }
 
@@ -62,6 +71,88 @@ std::string file_words(const PodRecord& record) {
   }
   return file.cut ? "nccl-env-resolve said more than the kubelet keeps; further lines are not known" : "";
 }
+
+constexpr std::string_view kUntold = "not told by nccl-env-resolve";
+
+// True for a value of a bound pod that its init container has to tell and did not.
+bool is_untold(const PodRecord& record, const Value& value) {
+  const bool waits = !record.file || record.file->state == GivenFile::State::Waiting;
+  return value.state == State::Later && !value.value && !record.node.empty() &&
+         (value.source != Source::Pod || !waits);
+}
+
+std::vector<Value> with_untold(const PodRecord& record, std::vector<Value> values) {
+  for (Value& value : values) {
+    if (is_untold(record, value)) value.value = "(" + std::string(kUntold) + ")";
+  }
+  return values;
+}
+
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson demands_json(const PodDemands& demands) {
+  return {{"resources", demands.resources},
+          {"claims", demands.claims},
+          {"networks", demands.networks},
+          {"devices", demands.devices},
+          {"misplaced", demands.misplaced}};
+}
+
+OrderedJson selection_json(const std::optional<NcclSelection>& selection) {
+  return selection ? to_json(*selection) : OrderedJson();
+}
+
+OrderedJson status_json(const StatusNote& status) {
+  OrderedJson json = OrderedJson::object();
+  json["policy"] = status.policy;
+  json["generation"] = status.generation;
+  json["exposure"] = status.exposure ? OrderedJson(to_string(*status.exposure)) : OrderedJson();
+  json["form"] = text_or_null(status.form);
+  return json;
+}
+
+OrderedJson bound_json(const NodeNote& bound) {
+  OrderedJson json = OrderedJson::object();
+  json["node"] = bound.node;
+  json["table"] = text_or_null(bound.table);
+  json["policy"] = text_or_null(bound.policy);
+  json["generation"] = bound.policy.empty() ? OrderedJson() : OrderedJson(bound.generation);
+  json["reason"] = text_or_null(bound.reason);
+  return json;
+}
+
+std::string_view state_word(GivenFile::State state) {
+  constexpr std::array<std::string_view, 5> kNames{"known", "missing", "not written", "failed",
+                                                   "not readable"};
+  return name_in(kNames, state);
+}
+
+// Null where the container reads no file of ours.
+OrderedJson file_json(const PodAnswer& answer, const PodRecord& record, const GivenContainer& container) {
+  if (!container.reads_file) return {};
+  OrderedJson lines = to_json(file_values(answer, record, container));
+  for (OrderedJson& line : lines)
+    line["counts"] = container.find_in_env(line["name"].get<std::string>()) == nullptr;
+  return {{"state", state_word(record.file->state)},
+          {"path", conf_path(container.names_file)},
+          {"note", container.names_file ? OrderedJson() : OrderedJson(to_string(Code::ImageConfHidden))},
+          {"atStart", record.file->at_start},
+          {"detail", text_or_null(file_words(record))},
+          {"lines", std::move(lines)}};
+}
+
+OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
+                           const GivenContainer& container) {
+  OrderedJson json{{"name", container.name},
+                   {"injected", container.in_status},
+                   {"env", to_json(env_values(answer, record, container))},
+                   {"file", file_json(answer, record, container)},
+                   {"omitted", omitted_json(omitted_values(answer, record, container))}};
+  if (!container.engine_lines.empty()) json["engineFiles"] = to_json(container.engine_lines);
+  return json;
+}
+
+}  // namespace
 
 std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& record,
                                   const GivenContainer& container) {
@@ -101,76 +192,6 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
   return all;
 }
 
-constexpr std::string_view kUntold = "not told by nccl-env-resolve";
-
-// True for a value of a bound pod that its init container has to tell and did not.
-bool is_untold(const PodRecord& record, const Value& value) {
-  const bool waits = !record.file || record.file->state == GivenFile::State::Waiting;
-  return value.state == State::Later && !value.value && !record.node.empty() &&
-         (value.source != Source::Pod || !waits);
-}
-
-std::vector<Value> with_untold(const PodRecord& record, std::vector<Value> values) {
-  for (Value& value : values) {
-    if (is_untold(record, value)) value.value = "(" + std::string(kUntold) + ")";
-  }
-  return values;
-}
-
-using OrderedJson = nlohmann::ordered_json;
-
-OrderedJson status_json(const StatusNote& status) {
-  OrderedJson json = OrderedJson::object();
-  json["policy"] = status.policy;
-  json["generation"] = status.generation;
-  json["exposure"] = status.exposure ? OrderedJson(to_string(*status.exposure)) : OrderedJson();
-  json["form"] = text_or_null(status.form);
-  return json;
-}
-
-OrderedJson bound_json(const NodeNote& bound) {
-  OrderedJson json = OrderedJson::object();
-  json["node"] = bound.node;
-  json["table"] = text_or_null(bound.table);
-  json["policy"] = text_or_null(bound.policy);
-  json["generation"] = bound.policy.empty() ? OrderedJson() : OrderedJson(bound.generation);
-  json["reason"] = text_or_null(bound.reason);
-  return json;
-}
-
-std::string_view state_word(GivenFile::State state) {
-  constexpr std::array<std::string_view, 5> kNames{"known", "missing", "not written", "failed",
-                                                   "not readable"};
-  return name_in(kNames, state);
-}
-
-// Null where the container reads no file of ours.
-OrderedJson file_json(const PodRecord& record, const GivenContainer& container) {
-  if (!container.reads_file) return {};
-  OrderedJson lines = to_json(file_values(record, container));
-  for (OrderedJson& line : lines)
-    line["counts"] = container.find_in_env(line["name"].get<std::string>()) == nullptr;
-  return {{"state", state_word(record.file->state)},
-          {"path", conf_path(container.names_file)},
-          {"note", container.names_file ? OrderedJson() : OrderedJson(to_string(Code::ImageConfHidden))},
-          {"atStart", record.file->at_start},
-          {"detail", text_or_null(file_words(record))},
-          {"lines", std::move(lines)}};
-}
-
-OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
-                           const GivenContainer& container) {
-  OrderedJson json{{"name", container.name},
-                   {"injected", container.in_status},
-                   {"env", to_json(env_values(answer, record, container))},
-                   {"file", file_json(record, container)},
-                   {"omitted", omitted_json(omitted_values(answer, record, container))}};
-  if (!container.engine_lines.empty()) json["engineFiles"] = to_json(container.engine_lines);
-  return json;
-}
-
-}  // namespace
-
 std::string verdict_words(const PodAnswer& answer) {
   if (answer.state == PodState::Given && !is_good(answer.findings)) return "given, but";
   if (answer.node_unseen) return "given, node not seen";
@@ -180,28 +201,36 @@ std::string verdict_words(const PodAnswer& answer) {
 
 OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
   OrderedJson json = OrderedJson::object();
-  json["namespace"] = record.name_space;
-  json["pod"] = record.name;
+  json["namespace"] = text_or_null(record.name_space);
+  json["pod"] = text_or_null(record.name);
+  json["exists"] = around.exists;
   json["state"] = to_string(answer.state);
   json["reason"] = answer.reason ? OrderedJson(to_string(*answer.reason)) : OrderedJson();
   json["sentence"] = answer.sentence;
+  json["inAll"] = text_or_null(answer.in_all);
   json["remedy"] = text_or_null(answer.remedy);
+  json["asksFor"] = answer.demands ? demands_json(*answer.demands) : OrderedJson();
   json["good"] = is_good(answer.findings);
   json["nodeSeen"] = !answer.node_unseen;
   json["findings"] = to_json(answer.findings);
+  json["policy"] = text_or_null(around.namespace_policy.value_or(""));  // today
   json["phase"] = text_or_null(record.phase);
   json["node"] = text_or_null(record.node);
   json["status"] = record.status ? status_json(*record.status) : OrderedJson();
   json["bound"] = record.bound ? bound_json(*record.bound) : OrderedJson();
   json["containers"] = OrderedJson::array();
-  for (const GivenContainer& container : record.containers)
+  for (const GivenContainer& container : record.containers) {
+    if (container.name == conf_file::kResolver) continue;
     json["containers"].push_back(container_json(answer, record, container));
+  }
   json["changes"] = OrderedJson::array();
   for (const Change& change : answer.changes)
     json["changes"].emplace_back(OrderedJson{{"container", change.places.front()}}).update(to_json(change));
   json["notes"] = answer.notes;
   json["leftOut"] = around.unread;
-  add_selections(around.version, answer.nccl_alone, answer.nccl_with_us, json);
+  json["ncclVersion"] = format_nccl_version(around.version);
+  json["ncclAlone"] = selection_json(answer.nccl_alone);
+  json["ncclWithUs"] = selection_json(answer.nccl_with_us);
   if (!answer.engines.empty()) json["engines"] = engines_json(answer.engines);
   return json;
 }
@@ -215,18 +244,54 @@ std::string origin_of(const PodRecord& record) {
   return text;
 }
 
-std::string head(const PodAnswer& answer, const PodRecord& record) {
+// "nvidia.com/gpu; networks ml/rail-0".
+std::string demands_text(const PodDemands& demands) {
+  std::string text;
+  const auto add = [&](const char* kind, const std::vector<std::string>& what) {
+    if (!what.empty()) text += (text.empty() ? "" : "; ") + std::string(kind) + join(what);
+  };
+  add("", demands.resources);
+  add("claims ", demands.claims);
+  add("networks ", demands.networks);
+  add("the host's ", demands.devices);
+  add("at spec.resources, where it has no effect: ", demands.misplaced);
+  return text.empty() ? "processors and memory alone" : text;
+}
+
+// A template's answer is what its pods get, or what is wrong with that.
+void add_template(const PodAnswer& answer, TextColumns& columns) {
+  const char* const verdict = answer.state == PodState::NotInjected ? "skip" : "inject";
+  const Finding* leads = is_good(answer.findings) ? meant_choice(answer.findings) : &answer.findings.front();
+  if (answer.state == PodState::NotInjected && is_good(answer.findings)) leads = nullptr;
+  const bool off = leads && is_good(answer.findings);
+  columns.add({"answer", !leads ? answer.in_all
+                         : off  ? std::string(verdict) + "; " + leads->sentence
+                                : std::string(verdict) + ", but " + continued(leads->sentence)});
+  if (leads) columns.add({"remedy", std::string(remedy_of(*leads))});
+  add_further(answer.findings, leads ? leads->sentence : "", columns);
+  if (leads) columns.add({"in all", answer.in_all});
+  if (answer.demands) columns.add({"asks for", demands_text(*answer.demands)});
+  if (!answer.remedy.empty() && (!leads || answer.remedy != remedy_of(*leads)))
+    columns.add({"remedy", answer.remedy});
+}
+
+std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
   TextColumns columns(2);
   const std::string words = verdict_words(answer);
-  columns.add({"answer", words.ends_with("but") ? words + " " + continued(answer.sentence)
-                                                : words + ". " + answer.sentence});
-  if (!answer.remedy.empty()) columns.add({"remedy", answer.remedy});
-  add_further(answer.findings, answer.sentence, columns);
-  columns.add({"node", record.node.empty() ? "none yet" : record.node});
-  if (record.status) {
-    columns.add({"from", origin_of(record)});
-    if (record.status->exposure) columns.add({"exposure", std::string(to_string(*record.status->exposure))});
+  if (around.exists) {
+    columns.add({"answer", words.ends_with("but") ? words + " " + continued(answer.sentence)
+                                                  : words + ". " + answer.sentence});
+    if (!answer.remedy.empty()) columns.add({"remedy", answer.remedy});
+    add_further(answer.findings, answer.sentence, columns);
+  } else {
+    add_template(answer, columns);
   }
+  columns.add({"node", !record.node.empty() ? record.node : around.exists ? "none yet" : "not known yet"});
+  const std::string policy = around.exists ? "" : around.namespace_policy.value_or("");
+  if (!policy.empty()) columns.add({"policy", policy});
+  if (around.exists && record.status) columns.add({"from", origin_of(record)});
+  if (record.status && record.status->exposure)
+    columns.add({"exposure", std::string(to_string(*record.status->exposure))});
   if (!record.phase.empty()) columns.add({"phase", record.phase});
   for (const std::string& note : answer.notes) columns.add({"note", note});
   return columns.render();
@@ -244,7 +309,7 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
     text += engine_tables(container.name, with_untold(record, container.engine_lines), container.values);
   if (!container.reads_file) return text;
   return text + file_table(container.name, container.names_file, file_words(record),
-                           file_values(record, container), container.values);
+                           file_values(answer, record, container), container.values);
 }
 
 std::string value_text(const std::optional<std::string>& value) {
@@ -271,8 +336,8 @@ std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
 
 std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around,
                         Choices choices) {
-  std::string text =
-      "pod " + printable(object_name(record.name_space, record.name)) + "\n" + head(answer, record);
+  std::string text = head(answer, record, around);
+  if (around.exists) text.insert(0, "pod " + printable(object_name(record.name_space, record.name)) + "\n");
   for (const GivenContainer& container : record.containers) {
     if (container.in_status || (!record.status && !container.values.empty()))
       text += container_text(answer, record, container);
@@ -303,7 +368,7 @@ std::string render_env(const PodRecord& record) {
     if (!container.reads_file) continue;
     const std::string words = file_words(record);
     text += "# of /etc/nccl.conf" + (words.empty() ? "" : ": " + words) + "\n";
-    for (const Value& line : file_values(record, container)) {
+    for (const Value& line : file_values({}, record, container)) {
       if (!container.find_in_env(line.name)) text += env_line(line, record.foreign);
     }
   }

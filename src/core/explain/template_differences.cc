@@ -7,7 +7,6 @@
 
 #include "explain/job_checks.h"
 #include "explain/judgement.h"
-#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
@@ -20,52 +19,19 @@ constexpr std::array<std::string_view, 13> kOneJob{
     "PyTorchJob", "MPIJob", "PaddleJob",  "JAXJob",     "TFJob",  "XGBoostJob",         "LeaderWorkerSet",
     "JobSet",     "Job",    "RayCluster", "RayService", "RayJob", "LLMInferenceService"};
 
-void add_container(const ExplainedContainer& from, PodRecord& into) {
-  GivenContainer& container = into.containers.front();
-  container.env_from = from.env_from;
-  const auto add = [&](const std::vector<Value>& values) {
-    for (const Value& value : values) {
-      if (!find_named(container.values, value.name)) container.values.push_back(value);
-    }
-  };
-  add(from.own);
-  add(from.env);
-  container.file = from.conf.value_or(std::vector<Value>());
-  for (const Value& value : from.omitted) {
-    if (value.reason) container.omitted.emplace(value.name, to_string(*value.reason));
-    if (value.name != variable::kIbGidIndex || value.reason != Reason::InfiniBand) continue;
-    container.values.push_back(value);
-    container.values.back().source = Source::Node;
-    into.bound.emplace().host.emplace(value.name, to_string(*value.reason));
-  }
-}
-
-// The pod that comes of the template, as far as the explanation tells.
+// The pod that comes of the template, under the template's name: labels of ranks are the operators' matter.
 AnsweredPod pod_of(const NamedTemplate& from) {
-  const Explanation& explanation = *from.explanation;
-  AnsweredPod made;
+  AnsweredPod made = *from.told;
   made.record.name = from.path;
-  made.record.node = explanation.node;
-  made.record.host_network = explanation.exposure == Exposure::Host;
-  made.record.networks = explanation.demands.networks;
-  GivenContainer& container = made.record.containers.emplace_back();
-  container.resources = explanation.demands.resources;
-  container.in_status = explanation.inject && !explanation.containers.empty();
-  if (container.in_status) add_container(explanation.containers.front(), made.record);
-  made.answer.state =
-      explanation.reason && explanation.reason != Reason::DryRun ? PodState::NotInjected : PodState::Given;
-  made.answer.reason = explanation.reason;
-  made.answer.remedy = explanation.remedy;
-  made.answer.findings = explanation.findings;
-  made.answer.nccl_with_us = explanation.nccl_with_us;
+  made.record.labels.clear();
   return made;
 }
 
 // True if the template's own findings speak of the same, and it is no worse beside others.
-bool is_told(const Explanation& explanation, const Finding& finding) {
-  if (!explanation.inject) return !explanation.findings.empty();
-  return finding.code != Code::MixedLinks &&
-         std::ranges::any_of(explanation.findings, [&](const Finding& own) {
+bool is_told(const PodAnswer& answer, const Finding& finding) {
+  if (answer.state == PodState::NotInjected && answer.reason != Reason::DryRun)
+    return !answer.findings.empty();
+  return finding.code != Code::MixedLinks && std::ranges::any_of(answer.findings, [&](const Finding& own) {
            const bool same = finding.subject.path.empty() ? own.code == finding.code
                                                           : own.subject.path == finding.subject.path;
            return own.severity != Severity::Info && same;
@@ -93,7 +59,7 @@ void compare_templates(std::span<const NamedTemplate> of_one_job) {
   job::check_links(view, founds);
   for (const auto& [finding, members, others] : founds.all) {
     for (const std::size_t rank : members) {
-      Explanation& into = *of_one_job[ranks[rank].member].explanation;
+      PodAnswer& into = of_one_job[ranks[rank].member].told->answer;
       if (is_told(into, finding)) continue;
       into.findings.push_back(finding);
       into.findings.back().subject.kind = "Pod";
@@ -102,10 +68,13 @@ void compare_templates(std::span<const NamedTemplate> of_one_job) {
         into.findings.back().sentence +=
             " Compare " + printable(ranks[others.first].name) +
             (others.count > 1 ? " and " + std::to_string(others.count - 1) + " more." : ".");
-      if (into.remedy == finding.remedy) into.remedy.clear();
     }
   }
-  for (const NamedTemplate& each : of_one_job) sort_findings(each.explanation->findings);
+  for (const NamedTemplate& each : of_one_job) {
+    PodAnswer& answer = each.told->answer;
+    sort_findings(answer.findings);
+    if (!is_good(answer.findings)) answer.sentence = answer.findings.front().sentence;
+  }
 }
 
 }  // namespace nccl_env

@@ -17,14 +17,14 @@ TEST_F(CliExplain, ExplainTakesTheOnlyTablesNode) {
   const Json json = explain_json({"--table", table});
   EXPECT_EQ(json["node"], "gpu-1");
   EXPECT_EQ(json["object"], "Pod/train");
-  EXPECT_EQ(json["containers"][0]["conf"][0],
-            Json({{"name", "NCCL_IB_HCA"}, {"value", "=mlx5_0"}, {"source", "Node"}}));
+  EXPECT_EQ(json["containers"][0]["file"]["lines"][0],
+            Json({{"name", "NCCL_IB_GID_INDEX"}, {"value", "3"}, {"source", "File"}, {"counts", true}}));
   EXPECT_EQ(json["ncclWithUs"]["gidIndex"], Json({{"mlx5_0:1", 3}}));
   EXPECT_FALSE(json["containers"][0]["omitted"][0]["remedy"].get<std::string>().empty());
   expect_golden("sentence", json["sentence"].get<std::string>());
   expect_shown(explain({"--table", table}));
   EXPECT_EQ(explain({"--table", table, "-o", "env"}).out,
-            "# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_0\nNCCL_IB_GID_INDEX=3\n");
+            "# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_0\n");
 }
 
 TEST_F(CliExplain, OfSeveralTablesTheNodeIsNamedByThePodOrTheCommandLine) {
@@ -128,7 +128,7 @@ TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {
   const std::string old =
       write("old.yaml", named(kTable, "observed:\n", "observed:\n  time: \"2026-11-20T08:00:00Z\"\n"));
   const Json fresh = explain_json({"--table", old, "--at", "2026-11-20T09:00:00Z"});
-  EXPECT_EQ(fresh["containers"][0]["conf"][0]["source"], "Node");
+  EXPECT_EQ(fresh["containers"][0]["file"]["lines"][0]["source"], "File");
   const Json stale = explain_json({"--table", old, "--at", "2026-11-20T12:00:00Z"}, 1);
   EXPECT_EQ(stale["containers"][0]["omitted"][0]["reason"], "StaleTable");
 }
@@ -148,7 +148,7 @@ spec:
   EXPECT_EQ(json[0]["object"], "JobSet/js");
   EXPECT_EQ(json[0]["template"], "spec.replicatedJobs[0].template.spec.template");
   EXPECT_EQ(json[0]["reason"], "NotRdma");
-  EXPECT_EQ(json[1]["decision"], "inject");
+  EXPECT_EQ(json[1]["state"], "given");
 }
 
 TEST_F(CliExplain, APodThatAsksForNothingKnownIsToldWhatItAsksFor) {
@@ -175,7 +175,7 @@ TEST_F(CliExplain, TheWebhooksImageDecidesWhetherThePodLooksForItself) {
   write("pod.yaml", named(kPod, "\"hostNetwork\": true, ", ""));
   expect_shown(explain({"--table", table}));
   const Json json = explain_json({"--table", table});
-  EXPECT_EQ(json["containers"][0]["conf"][0]["source"], "Pod");
+  EXPECT_EQ(json["containers"][0]["file"]["lines"][0]["source"], "Pod");
   expect_shown(explain({"-o", "env"}));
 }
 

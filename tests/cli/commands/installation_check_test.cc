@@ -39,7 +39,7 @@ TEST_F(InstallationCheck, AFindingHasItsRemedyInTextAndJson) {
   answers.erase(kHooksPath);
   expect_shown(check(), 1);
   const Json json = Json::parse(check({"-o", "json"}).out);
-  EXPECT_EQ(json["version"], 2);
+  EXPECT_EQ(json["version"], 3);
   EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["errors"], 1);
   EXPECT_EQ(line(json, "Hooks")["severity"], "error");

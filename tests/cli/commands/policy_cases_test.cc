@@ -23,30 +23,30 @@ class PolicyCases : public Cli {
   }
 };
 
-const std::string kConf = "{containers: [{name: c, conf: [{name: NCCL_IB_GID_INDEX, value: ";
+const std::string kConf = "{containers: [{name: c, file: {lines: [{name: NCCL_IB_GID_INDEX, value: ";
 
 TEST_F(PolicyCases, APartOfTheAnswerIsGood) {
   for (const std::string& expect :
-       {std::string("{decision: inject, reason: null, absent: null, good: true}"),
-        std::string("{containers: [{conf: [{value: \"=mlx5_0\"}, {name: NCCL_IB_HCA}], env: []}]}"),
-        kConf + "\"3\"}]}]}"})
+       {std::string("{state: given, reason: null, absent: null, good: true}"),
+        std::string("{containers: [{file: {lines: [{value: \"=mlx5_0\"}, {name: NCCL_IB_HCA}]}, env: []}]}"),
+        kConf + "\"3\"}]}}]}"})
     EXPECT_EQ(run(expect).code, 0) << expect;
-  expect_shown(run("{decision: inject}"));
+  expect_shown(run("{state: given}"));
 }
 
 TEST_F(PolicyCases, EachDifferenceIsToldWithWhatWasFound) {
   expect_shown(
-      run("{decision: skip, reason: NotRdma, ncclAlone: {hcas: [\"mlx5_0:1\", \"mlx5_9:1\"]}, warnings: "
+      run("{state: not injected, reason: NotRdma, ncclAlone: {hcas: [\"mlx5_0:1\", \"mlx5_9:1\"]}, notes: "
           "{}, containers: []}"),
       1);
   for (const std::string& expect :
-       {kConf + "3}]}]}", kConf + "\"5\"}]}]}", std::string("{containers: [[]]}")})
+       {kConf + "3}]}}]}", kConf + "\"5\"}]}}]}", std::string("{containers: [[]]}")})
     EXPECT_EQ(run(expect).code, 1) << expect;
 }
 
 TEST_F(PolicyCases, RecordedTablesDoNotGetStale) {
   write("gpu-1.yaml", named(kTable, "observed:\n", "observed:\n  time: 2020-01-01T00:00:00Z\n"));
-  const std::string expect = kConf + "\"3\"}]}]}";
+  const std::string expect = kConf + "\"3\"}]}}]}";
   EXPECT_EQ(run(expect).code, 0);
   EXPECT_EQ(run_file("policy: p.yaml\ntables: [gpu-1.yaml]\nat: 2020-01-02T00:00:00Z\ncases:\n"
                      "- {pod: pod.yaml, node: gpu-1, expect: " +
@@ -56,9 +56,9 @@ TEST_F(PolicyCases, RecordedTablesDoNotGetStale) {
 }
 
 TEST_F(PolicyCases, DocumentsAreForPrograms) {
-  const std::string expect = "{decision: \"<a & b>\", policy: q}";
+  const std::string expect = "{state: \"<a & b>\", policy: q}";
   const Json json = Json::parse(run(expect, {"-o", "json"}).out);
-  EXPECT_EQ(json["version"], 2);
+  EXPECT_EQ(json["version"], 3);
   EXPECT_EQ(json["failed"], 1);
   EXPECT_EQ(json["results"][0]["problems"].size(), 2u);
 }
@@ -68,11 +68,11 @@ TEST_F(PolicyCases, AFileThatIsNotUnderstoodIsRefusedWithItsPath) {
        {"polcy: p.yaml\ncases: [{}]\n", "cases: [{}]\n", "policy: p.yaml\n", "policy: p.yaml\ncases: []\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml}]\n",
         "policy: p.yaml\ncases: [{pod: pod.yaml, expect: {}}]\n",
-        "policy: p.yaml\ncases: [{expect: {decision: inject}}]\n",
-        "policy: p.yaml\ncases: [{pod: pod.yaml, values: {}, expect: {decision: inject}}]\n",
-        "policy: p.yaml\ncases: [{pod: pod.yaml, template: Job/x, expect: {decision: inject}}]\n",
-        "policy: p.yaml\nat: soon\ncases: [{pod: pod.yaml, expect: {decision: inject}}]\n",
-        "policy: absent.yaml\ncases: [{pod: pod.yaml, expect: {decision: inject}}]\n", "- 1\n",
+        "policy: p.yaml\ncases: [{expect: {state: given}}]\n",
+        "policy: p.yaml\ncases: [{pod: pod.yaml, values: {}, expect: {state: given}}]\n",
+        "policy: p.yaml\ncases: [{pod: pod.yaml, template: Job/x, expect: {state: given}}]\n",
+        "policy: p.yaml\nat: soon\ncases: [{pod: pod.yaml, expect: {state: given}}]\n",
+        "policy: absent.yaml\ncases: [{pod: pod.yaml, expect: {state: given}}]\n", "- 1\n",
         "kind: NcclPolicy\nspec: {}\n"}) {
     const CliResult result = run_file(text);
     EXPECT_EQ(result.code, 4) << text;

@@ -67,7 +67,7 @@ TEST_F(PolicyCheck, DocumentsHoldTheSameFindingsInJsonAndYaml) {
   const CliResult json = run_cli({"policy", "check", policy, path("absent"), "-o", "json"});
   EXPECT_EQ(json.code, 4);
   const auto document = nlohmann::json::parse(json.out);
-  EXPECT_EQ(document["version"], 2);
+  EXPECT_EQ(document["version"], 3);
   EXPECT_EQ(document["policies"], 1);
   EXPECT_EQ(document["errors"], 2);
   EXPECT_EQ(document["warnings"], 0);

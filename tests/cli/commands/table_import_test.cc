@@ -44,7 +44,7 @@ const std::vector<Row> kRows = {
 // The value that the first container gets, or the reason why it gets none.
 std::string outcome(const Json& explanation, const std::string& name) {
   const Json& container = explanation["containers"][0];
-  for (const Json& line : container.value("conf", Json::array())) {
+  for (const Json& line : container["file"]["lines"]) {
     if (line["name"] == name) return line["value"];
   }
   for (const Json& omission : container["omitted"]) {

@@ -7,7 +7,6 @@
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/engines/catalogue.h"
-#include "nccl_env/core/explain/preview_print.h"
 
 namespace nccl_env::engines_answer_test {
 namespace {
@@ -68,28 +67,13 @@ TEST(EnginesAnswer, TheInitContainersMessageTellsTheLines) {
   EXPECT_EQ(other.front().subject.path, "UCX_NET_DEVICES");
 }
 
-// The pod with this container, on the node of `table()`.
-Explanation previewed(const Json& container) {
-  const NcclPolicy policy = with_engines();
+TEST(EnginesAnswer, ATemplateHasABlockForEachEngine) {
   const NodeFabric node = table();
-  ReviewParser parser;
-  const Json object = pod({container});
-  const std::string text = object.dump();
-  const Pod parsed = parser.parse_pod(text).value();
-  const Plan plan = plan_pod(parsed, policy);
-  const BindingPlan binding =
-      plan_binding(std::make_shared<const NcclPolicy>(policy), "gpu-1", &node, NodeContext{kNow});
-  ExplainInput input{parsed, object, plan, "gpu-1", &binding, &node};
-  input.policy = &policy;
-  input.context = NodeContext{kNow};
-  return explain(input);
-}
-
-TEST(EnginesAnswer, APreviewHasABlockForEachEngine) {
-  const Explanation explanation =
-      previewed(container("c", {env_literal("UCX_NET_DEVICES", "mlx5_1:1,bond9")}));
-  expect_golden(render_text(explanation));
-  const auto json = to_json(explanation);
+  const Answered asked =
+      ask_template(pod({container("c", {env_literal("UCX_NET_DEVICES", "mlx5_1:1,bond9")})}), with_engines(),
+                   &node, kNewestNccl);
+  expect_golden(asked.text());
+  const auto json = asked.document();
   EXPECT_EQ(json["engines"][0]["engine"], "UCX");
   EXPECT_EQ(json["engines"][0]["withUs"]["devices"][0], "mlx5_1:1");
 }

@@ -302,7 +302,7 @@ TEST(PodAnswer, WithoutAStatusAClaimIsNotKnownAndTheNamespaceMayTell) {
   expect_told("the namespace's policy cannot be read", ask(bare, around), PodState::Unknown);
   around.policy_problem = Reason::PolicyMissing;
   EXPECT_EQ(ask(bare, around).answer.reason, Reason::PolicyMissing);
-  EXPECT_THAT(found_in(ask(bare, around)), ElementsAre("NoList"));
+  EXPECT_THAT(found_in(ask(bare, around)), ElementsAre("NoList NCCL_IB_HCA"));
   around.namespace_policy = "";
   around.policy_problem.reset();
   EXPECT_EQ(ask(bare, around).answer.reason, Reason::NamespaceNotOptedIn);

@@ -3,25 +3,11 @@
 #include <vector>
 
 #include "core/asked.h"
-#include "nccl_env/core/explain/preview.h"
 
 namespace nccl_env::template_test {
 namespace {
 
 using namespace nccl_env::tests;
-
-std::vector<std::string> of_template(const Json& object, const NcclPolicy& policy, const NodeFabric& table) {
-  ReviewParser parser;
-  const std::string text = object.dump();
-  const Pod pod = parser.parse_pod(text).value();
-  const Plan plan = plan_pod(pod, policy);
-  const BindingPlan binding =
-      plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, NodeContext{kNow});
-  ExplainInput input{pod, object, plan, table.name, &binding, &table};
-  input.policy = &policy;
-  input.context = NodeContext{kNow};
-  return texts_of(explain(input).findings);
-}
 
 std::vector<std::string> of_pod(const Json& object, const NcclPolicy& policy, const NodeFabric& table) {
   Json made = bound(admit(object, policy).pod, policy, &table);
@@ -77,7 +63,8 @@ TEST(Template, IsJudgedAsThePodThatComesOfIt) {
         SCOPED_TRACE("policy " + std::to_string(p) + ", node " + std::to_string(n) + ", " + Json(env).dump());
         Json object = pod({container("c", env), container("gpu", {}, "nvidia.com/gpu")});
         object["metadata"]["name"] = "p";
-        const std::vector<std::string> found = of_template(object, policies[p], tables[n]);
+        const std::vector<std::string> found =
+            texts_of(ask_template(object, policies[p], &tables[n], kNewestNccl).answer.findings);
         EXPECT_EQ(found, of_pod(object, policies[p], tables[n]));
         told += found.size();
       }

@@ -3,6 +3,7 @@
 // words and refers to nothing.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -50,6 +51,8 @@ struct ListChange {
   std::string item;       // JSON: of Add and Replace
 };
 
+inline constexpr std::size_t kMostWarnings = 3;
+
 // The plan for a pod at CREATE. It depends only on the pod, the policy, the options and the requests of the
 // pod's claims, which do not change. So pods of equal templates get equal plans.
 struct Plan {
@@ -69,7 +72,8 @@ struct Plan {
   std::vector<ContainerPlan> cleared;
   ListChange volume;                  // of conf_file::kVolume in spec.volumes
   ListChange resolver;                // of conf_file::kResolver in spec.initContainers
-  std::vector<std::string> warnings;  // at most three
+  std::vector<std::string> warnings;  // at most kMostWarnings
+  std::bitset<kMostWarnings> judged;  // those of them that a finding of the pod's explanation says, too
   std::string status;                 // text of the annotation; "" if not injected, except with DryRun
 };
 

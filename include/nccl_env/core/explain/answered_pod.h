@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/engine_choices.h"
@@ -41,8 +42,9 @@ inline std::string_view to_string(PodState state) {
 
 // Other objects that were read. An absent object is not known.
 struct PodSurroundings {
-  bool exists = true;  // false: the pod is what admission would make of a template, and has never run
-  const PodClaims* claims = nullptr;            // of a template's pod; null: none is known
+  bool exists = true;          // false: the pod is what admission would make of a template, and has never run
+  const Plan* plan = nullptr;  // of a template's pod, while it is answered
+  const PodClaims* claims = nullptr;            // likewise; null: none is known
   std::optional<std::string> namespace_policy;  // its label; "" without one
   std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status
   std::optional<Reason> policy_problem;         // PolicyMissing, PolicyInvalid
@@ -54,6 +56,15 @@ struct PodSurroundings {
   std::vector<std::string> unread;  // sentences: what could not be read, and so is left out
   NodeContext context;
   NcclVersion version = kNewestNccl;
+};
+
+// The demands of a pod other than processors and memory, each once and at most 32 of a kind.
+struct PodDemands {
+  std::vector<std::string> resources;  // "nvidia.com/gpu"
+  std::vector<std::string> claims;     // "nics: ResourceClaimTemplate ml/rdma (mrdma.google.com)"
+  std::vector<std::string> networks;   // "ml/rail-0"
+  std::vector<std::string> devices;    // host paths below /dev
+  std::vector<std::string> misplaced;  // at spec.resources, where it has no effect
 };
 
 struct PodAnswer {
@@ -71,6 +82,9 @@ struct PodAnswer {
   std::optional<NcclSelection> nccl_with_us;
   std::vector<EngineChoices> engines;
   bool node_unseen = false;  // Given, and whether NCCL can use the values on the node is not known
+  // Of a template: what its pods get, "inject, 3 variables: 8 HCAs, GID index 3"; "" of a pod that exists.
+  std::string in_all;
+  std::optional<PodDemands> demands = {};  // of a template that the policy does not match
 };
 
 struct AnsweredPod {

@@ -3,7 +3,7 @@
 //
 //   a pod:       [ PodRecord ] + [ PodSurroundings ] --> [ PodAnswer ] --> text, JSON
 //   a job:       [ AnsweredPod ]* ---------------------> [ JobAnswer ]
-//   a manifest:  [ ExplainInput ] --> patch, Binding --> the pod that comes of it --> [ Explanation ]
+//   a template:  [ TemplateInput ] --> patch, Binding --> the pod that comes of it, answered like a pod
 //   a namespace: pods --> [ MissedPods ]
 //
 // The record says what the pod has, the surroundings what could be read besides it. Answers own their texts:

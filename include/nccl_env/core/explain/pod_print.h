@@ -4,12 +4,17 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/explain/selection_print.h"
 
 namespace nccl_env {
+
+// The values that the container does not have, each with its reason or, where there is none, a clause.
+std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& record,
+                                  const GivenContainer& container);
 
 // "given", "given, node not seen" or "given, but"; the state and its reason elsewhere.
 std::string verdict_words(const PodAnswer& answer);

@@ -5,13 +5,13 @@
 #include <span>
 #include <string>
 
-#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/explain/answered_pod.h"
 
 namespace nccl_env {
 
 struct NamedTemplate {
   std::string path;  // "spec.pytorchReplicaSpecs.Master.template"
-  Explanation* explanation;
+  AnsweredPod* told;
 };
 
 // True for kinds of which every pod that gets values is a rank of one job.

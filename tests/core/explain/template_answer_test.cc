@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/explain/preview_print.h"
+#include "nccl_env/core/explain/template_answer.h"
 #include "nccl_env/core/explain/template_differences.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@
 #include "nccl_env/core/decide/plan.h"
 #include "support/golden.h"
 
-namespace nccl_env::preview_test {
+namespace nccl_env::template_answer_test {
 namespace {
 
 using namespace nccl_env::tests;
@@ -31,47 +31,26 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFabric* table,
-                      NcclVersion version = {2, 21, 5}, const PlanOptions& options = {}) {
-  ReviewParser parser;
-  const std::string text = object.dump();
-  const Result<Pod> parsed = parser.parse_pod(text);
-  if (!parsed) throw std::runtime_error(parsed.error().message);
-  const Plan plan = plan_pod(*parsed, policy, options);
-  ExplainInput input{*parsed, object, plan, "", nullptr, table, version};
-  input.options = options;
-  input.policy = &policy;
-  input.context = NodeContext{kNow};
-  if (!table) return explain(input);
-  const BindingPlan binding =
-      plan_binding(std::make_shared<const NcclPolicy>(policy), table->name, table, NodeContext{kNow});
-  input.node = table->name;
-  input.binding = &binding;
-  return explain(input);
+// "NAME=VALUE SOURCE" of the first container; "?" for a value that only Binding knows.
+std::vector<std::string> lines_of(const std::vector<Value>& values) {
+  std::vector<std::string> texts;
+  for (const Value& value : values)
+    texts.push_back(value.name + "=" + value.value.value_or("?") + " " + std::string(source_word(value)));
+  return texts;
 }
 
-// "NAME=VALUE SOURCE" of the first container; "?" for a value that only Binding knows.
-std::vector<std::string> env_of(const Explanation& explanation) {
-  std::vector<std::string> env;
-  for (const Value& variable : explanation.containers.at(0).env)
-    env.push_back(variable.name + "=" + variable.value.value_or("?") + " " +
-                  std::string(source_word(variable)));
-  return env;
+std::vector<std::string> env_of(const AnsweredPod& told) {
+  return lines_of(told.record.main_container()->values);
 }
 
 // The same of its nccl.conf.
-std::vector<std::string> conf_of(const Explanation& explanation) {
-  std::vector<std::string> lines;
-  const auto& conf = explanation.containers.at(0).conf;
-  if (!conf) return {"no file"};
-  for (const Value& line : *conf)
-    lines.push_back(line.name + "=" + line.value.value_or("?") + " " + std::string(source_word(line)));
-  return lines;
+std::vector<std::string> conf_of(const AnsweredPod& told) {
+  return lines_of(told.record.main_container()->file);
 }
 
-std::vector<std::string> omitted_of(const Explanation& explanation) {
+std::vector<std::string> omitted_of(const AnsweredPod& told) {
   std::vector<std::string> omitted;
-  for (const Value& omission : explanation.containers.at(0).omitted)
+  for (const Value& omission : omitted_values(told.answer, told.record, *told.record.main_container()))
     omitted.push_back(omission.name + " " + std::string(to_string(*omission.reason)));
   return omitted;
 }
@@ -79,7 +58,7 @@ std::vector<std::string> omitted_of(const Explanation& explanation) {
 const Json kHostPod = pod({container("c")});
 const NcclPolicy kHostPolicy = policy_for("rdma/hca");
 
-TEST(Preview, SaysWhichVariantGivesFabricAndInterface) {
+TEST(Explain, SaysWhichVariantGivesFabricAndInterface) {
   NcclPolicy policy = policy_for("rdma/hca", Exposure::Host);
   NodeCondition shape;
   shape.node_labels.emplace("shape", "a");
@@ -89,51 +68,52 @@ TEST(Preview, SaysWhichVariantGivesFabricAndInterface) {
   NodeFabric table = rails(4);
   table.node_labels = {NodeLabel{"shape", "a"}};
   table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.2", 24)};
-  const Explanation own = explained(pod({container("c")}, false), policy, &table);
-  EXPECT_THAT(conf_of(own), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
-                                        "NCCL_SOCKET_IFNAME=eth7 Node"));
-  expect_golden(render_text(own));
-  EXPECT_THAT(omitted_of(explained(kHostPod, policy, &table)),
+  const Answered own = ask_template(pod({container("c")}, false), policy, &table);
+  EXPECT_THAT(conf_of(own), ElementsAre("NCCL_IB_GID_INDEX=3 File", "NCCL_IB_HCA==mlx5_1,mlx5_2 File",
+                                        "NCCL_SOCKET_IFNAME=eth7 File", "NCCL_IB_ADDR_FAMILY=? File"));
+  expect_golden(own.text());
+  EXPECT_THAT(omitted_of(ask_template(kHostPod, policy, &table)),
               ElementsAre("NCCL_SOCKET_IFNAME InterfaceAbsent"));
   table.node_labels.reset();
-  EXPECT_THAT(omitted_of(explained(kHostPod, policy, &table)),
+  EXPECT_THAT(omitted_of(ask_template(kHostPod, policy, &table)),
               UnorderedElementsAre("NCCL_IB_HCA ConditionUnknown", "NCCL_IB_GID_INDEX ConditionUnknown",
                                    "NCCL_SOCKET_IFNAME ConditionUnknown"));
 }
 
 TEST(Explain, ThePodsOwnRowsAreNotGuessedBehindASubInterface) {
   const NodeFabric table = rails(2);
-  const Explanation explanation =
-      explained(pod({container("c")}, false), policy_for("rdma/hca", Exposure::SubInterface), &table);
-  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
+  const Answered explanation =
+      ask_template(pod({container("c")}, false), policy_for("rdma/hca", Exposure::SubInterface), &table);
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 File"));
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX PodGidUnknown"));
-  for (const auto& port : explanation.nccl_with_us->ports) EXPECT_FALSE(port.gid_index) << port.hca;
-  expect_golden(render_text(explanation));
+  for (const auto& port : explanation.answer.nccl_with_us->ports) EXPECT_FALSE(port.gid_index) << port.hca;
+  expect_golden(explanation.text());
 }
 
 TEST(Explain, NothingIsToldOfNcclWhereThePodOwnsItsDevices) {
   const NodeFabric table = rails(2);
-  const Explanation explanation =
-      explained(pod({container("c")}, false), policy_for("rdma/hca", Exposure::PodOwned), &table);
+  const Answered explanation =
+      ask_template(pod({container("c")}, false), policy_for("rdma/hca", Exposure::PodOwned), &table);
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_HCA PodOwnsDevices"));
-  EXPECT_FALSE(explanation.nccl_alone);
+  EXPECT_FALSE(explanation.answer.nccl_alone);
 }
 
 TEST(Explain, DryRunIsASkipThatTellsWhatWouldBe) {
   NcclPolicy policy = kHostPolicy;
   policy.mode = PolicyMode::DryRun;
   const NodeFabric table = rails(2);
-  const Explanation explanation = explained(kHostPod, policy, &table);
-  EXPECT_FALSE(explanation.inject);
-  EXPECT_EQ(explanation.reason, Reason::DryRun);
-  EXPECT_THAT(conf_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
-  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).findings, IsEmpty()) << "nothing is lost";
+  const Answered explanation = ask_template(kHostPod, policy, &table);
+  EXPECT_FALSE(explanation.answer.state == PodState::Given);
+  EXPECT_EQ(explanation.answer.reason, Reason::DryRun);
+  EXPECT_THAT(conf_of(explanation), Contains("NCCL_IB_GID_INDEX=3 File"));
+  EXPECT_THAT(ask_template(equipped(kHostPod), policy, &table).answer.findings, IsEmpty())
+      << "nothing is lost";
   NcclPolicy looks = policy;
   looks.resources = {{"rdma/hca", Exposure::SubInterface}};
   const Json apart = equipped(pod({container("c")}, false));
-  EXPECT_EQ(texts_of(explained(apart, looks, &table, {2, 21, 5}, with_resolver()).findings),
+  EXPECT_EQ(texts_of(ask_template(apart, looks, &table, {2, 21, 5}, with_resolver()).answer.findings),
             (looks.mode = PolicyMode::Enforce,
-             texts_of(explained(apart, looks, &table, {2, 21, 5}, with_resolver()).findings)));
+             texts_of(ask_template(apart, looks, &table, {2, 21, 5}, with_resolver()).answer.findings)));
 }
 
 TEST(Explain, ADryRunOfWhatWouldBeBeyondALimitSaysSo) {
@@ -144,9 +124,9 @@ TEST(Explain, ADryRunOfWhatWouldBeBeyondALimitSaysSo) {
   for (int i = 0; i < 120; ++i)
     containers.push_back(container("c" + std::to_string(i), {env_literal("A", "1")}));
   const NodeFabric table = rails(2);
-  const Explanation beyond = explained(equipped(pod(containers)), policy, &table);
-  EXPECT_EQ(beyond.reason, Reason::BudgetExceeded);
-  EXPECT_THAT(texts_of(beyond.findings), ElementsAre(HasSubstr("No HCA list (BudgetExceeded)")));
+  const Answered beyond = ask_template(equipped(pod(containers)), policy, &table);
+  EXPECT_EQ(beyond.answer.reason, Reason::BudgetExceeded);
+  EXPECT_THAT(texts_of(beyond.answer.findings), ElementsAre(HasSubstr("No HCA list (BudgetExceeded)")));
 }
 
 TEST(Explain, AStatusInAManifestIsNotJudged) {
@@ -156,56 +136,56 @@ TEST(Explain, AStatusInAManifestIsNotJudged) {
       {"containerStatuses",
        {{{"name", "c"}, {"state", {{"terminated", {{"exitCode", 137}, {"reason", "OOMKilled"}}}}}}}}};
   const NodeFabric table = rails(2);
-  EXPECT_THAT(explained(printed, kHostPolicy, &table).findings, IsEmpty());
+  EXPECT_THAT(ask_template(printed, kHostPolicy, &table).answer.findings, IsEmpty());
 }
 
 TEST(Explain, TheTemplateWithItsNodesListIsNotTheOddOne) {
   NodeFabric table = rails(3);
   NcclPolicy policy = kHostPolicy;
   policy.fabric.hcas = {"mlx5_[12]"};
-  Explanation master =
-      explained(equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5")})})), policy, &table);
-  Explanation worker = explained(equipped(kHostPod), policy, &table);
+  Answered master =
+      ask_template(equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5")})})), policy, &table);
+  Answered worker = ask_template(equipped(kHostPod), policy, &table);
   const NamedTemplate both[] = {{"spec.Master", &master}, {"spec.Worker", &worker}};
   compare_templates(both);
-  EXPECT_THAT(worker.findings, IsEmpty());
-  EXPECT_FALSE(master.findings.empty());
+  EXPECT_THAT(worker.answer.findings, IsEmpty());
+  EXPECT_FALSE(master.answer.findings.empty());
 }
 
 TEST(Explain, WhatEnvFromMayHoldIsNotCompared) {
   const NodeFabric table = rails(2);
   Json unknown = equipped(pod({container("c")}));
   unknown["spec"]["containers"][0]["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
-  Explanation master =
-      explained(equipped(pod({container("c", {env_literal("NCCL_BUFFSIZE", "1")})})), kHostPolicy, &table);
-  Explanation worker = explained(unknown, kHostPolicy, &table);
+  Answered master =
+      ask_template(equipped(pod({container("c", {env_literal("NCCL_BUFFSIZE", "1")})})), kHostPolicy, &table);
+  Answered worker = ask_template(unknown, kHostPolicy, &table);
   const NamedTemplate both[] = {{"spec.Master", &master}, {"spec.Worker", &worker}};
   compare_templates(both);
-  EXPECT_THAT(texts_of(master.findings), Not(Contains(HasSubstr("ValuesDiffer"))));
+  EXPECT_THAT(texts_of(master.answer.findings), Not(Contains(HasSubstr("ValuesDiffer"))));
 }
 
 TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
   NcclPolicy policy = kHostPolicy;
   policy.fabric.expect_ports = 8;
   const NodeFabric table = rails(2);
-  const Explanation too_few = explained(equipped(kHostPod), policy, &table);
-  EXPECT_THAT(texts_of(too_few.findings), ElementsAre(HasSubstr("warning NoList")));
-  EXPECT_THAT(render_text(too_few), StartsWith("  answer    inject, but no HCA list")) << "the pod starts";
+  const Answered too_few = ask_template(equipped(kHostPod), policy, &table);
+  EXPECT_THAT(texts_of(too_few.answer.findings), ElementsAre(HasSubstr("warning NoList")));
+  EXPECT_THAT(too_few.text(), StartsWith("  answer    inject, but no HCA list")) << "the pod starts";
   policy.on_unresolved = OnUnresolved::Deny;
-  const Explanation denied = explained(equipped(kHostPod), policy, &table);
-  ASSERT_FALSE(denied.findings.empty());
-  EXPECT_EQ(denied.findings[0].code, Code::HeldBack);
-  expect_golden(denied.findings[0].sentence);
+  const Answered denied = ask_template(equipped(kHostPod), policy, &table);
+  ASSERT_FALSE(denied.answer.findings.empty());
+  EXPECT_EQ(denied.answer.findings[0].code, Code::HeldBack);
+  expect_golden(denied.answer.findings[0].sentence);
 }
 
 TEST(Explain, RoceWithoutANetworkIsTheAnswer) {
   NcclPolicy policy = policy_for("rdma/rdma_shared_device_a", Exposure::SubInterface);
   policy.fabric.link_layer = LinkLayer::Ethernet;
   const Json object = equipped(pod({container("c", {}, "rdma/rdma_shared_device_a")}, false));
-  const Explanation explanation = explained(object, policy, nullptr);
-  EXPECT_THAT(texts_of(explanation.findings), ElementsAre(HasSubstr("warning NoRail")));
-  EXPECT_THAT(explanation.warnings, IsEmpty()) << "told once";
-  EXPECT_THAT(render_text(explanation), StartsWith("  answer    inject, but RoCE behind"));
+  const Answered explanation = ask_template(object, policy, nullptr);
+  EXPECT_THAT(texts_of(explanation.answer.findings), ElementsAre(HasSubstr("warning NoRail")));
+  EXPECT_THAT(explanation.answer.notes, IsEmpty()) << "told once";
+  EXPECT_THAT(explanation.text(), StartsWith("  answer    inject, but RoCE behind"));
 }
 
 TEST(Explain, HcasOfAListOfThePolicysAreThoseThatTheNodeHas) {
@@ -213,17 +193,17 @@ TEST(Explain, HcasOfAListOfThePolicysAreThoseThatTheNodeHas) {
   NcclPolicy policy = kHostPolicy;
   for (const char* list : {"=mlx5_1,mlx5_9", "mlx5_1"}) {
     policy.hca = {HcaRule::Kind::Literal, list};
-    EXPECT_THAT(sentence_of(explained(equipped(kHostPod), policy, &table)),
+    EXPECT_THAT(ask_template(equipped(kHostPod), policy, &table).answer.in_all,
                 HasSubstr(": 1 HCA of the 4 that NCCL finds"));
   }
 }
 
 TEST(Explain, ARailThatWentDownIsToldAlsoWhenItHasLeftTheList) {
   NodeFabric table = rails(4);
-  EXPECT_TRUE(explained(equipped(kHostPod), kHostPolicy, &table).findings.empty());
+  EXPECT_TRUE(ask_template(equipped(kHostPod), kHostPolicy, &table).answer.findings.empty());
   table.ports[2].state = PortState::Down;
   const auto never_up = [&](const NcclPolicy& policy) {
-    return explained(equipped(kHostPod), policy, &table).findings.at(0).severity;
+    return ask_template(equipped(kHostPod), policy, &table).answer.findings.at(0).severity;
   };
   EXPECT_EQ(never_up(kHostPolicy), Severity::Warning) << "3 rails are not meant so";
   NcclPolicy three = kHostPolicy;
@@ -233,13 +213,13 @@ TEST(Explain, ARailThatWentDownIsToldAlsoWhenItHasLeftTheList) {
   EXPECT_EQ(never_up(kHostPolicy), Severity::Info) << "2 rails may be all";
   table.ports[1].state = PortState::Active;
   table.ports[2].state_since = kNow - std::chrono::hours(1);
-  const Explanation fell = explained(equipped(kHostPod), kHostPolicy, &table);
-  ASSERT_EQ(fell.findings.size(), 1U);
-  EXPECT_EQ(fell.findings[0].code, Code::RailDown);
-  EXPECT_EQ(fell.findings[0].severity, Severity::Warning);
-  expect_golden(fell.findings[0].sentence);
+  const Answered fell = ask_template(equipped(kHostPod), kHostPolicy, &table);
+  ASSERT_EQ(fell.answer.findings.size(), 1U);
+  EXPECT_EQ(fell.answer.findings[0].code, Code::RailDown);
+  EXPECT_EQ(fell.answer.findings[0].severity, Severity::Warning);
+  expect_golden(fell.answer.findings[0].sentence);
   table.ports[2].state = PortState::Active;
-  EXPECT_TRUE(explained(equipped(kHostPod), kHostPolicy, &table).findings.empty()) << "back again";
+  EXPECT_TRUE(ask_template(equipped(kHostPod), kHostPolicy, &table).answer.findings.empty()) << "back again";
 }
 
 TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
@@ -248,9 +228,9 @@ TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
     port.state = PortState::Down;
     port.state_since = kNow - std::chrono::hours(1);
   }
-  const Explanation explanation = explained(equipped(kHostPod), kHostPolicy, &table);
-  ASSERT_FALSE(explanation.findings.empty());
-  expect_golden(explanation.findings[0].sentence + "\n" + explanation.findings[0].remedy);
+  const Answered explanation = ask_template(equipped(kHostPod), kHostPolicy, &table);
+  ASSERT_FALSE(explanation.answer.findings.empty());
+  expect_golden(explanation.answer.findings[0].sentence + "\n" + explanation.answer.findings[0].remedy);
   Port& management = table.ports.emplace_back(table.ports[0]);
   management.hca = "mlx5_9";
   management.driver = "mlx4_core";
@@ -258,11 +238,11 @@ TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
   management.rate_gbps = 25;
   management.state = PortState::Active;
   table.ports.back().state_since.reset();
-  const Explanation other = explained(equipped(kHostPod), kHostPolicy, &table);
-  EXPECT_THAT(other.findings.at(0).sentence, EndsWith("finds: mlx5_9, which is not the fabric."));
-  EXPECT_EQ(other.findings[0].remedy, words_of(Code::RailDown).remedy);
+  const Answered other = ask_template(equipped(kHostPod), kHostPolicy, &table);
+  EXPECT_THAT(other.answer.findings.at(0).sentence, EndsWith("finds: mlx5_9, which is not the fabric."));
+  EXPECT_EQ(other.answer.findings[0].remedy, words_of(Code::RailDown).remedy);
   table.ports.clear();
-  const Finding none = explained(equipped(kHostPod), kHostPolicy, &table).findings.at(0);
+  const Finding none = ask_template(equipped(kHostPod), kHostPolicy, &table).answer.findings.at(0);
   EXPECT_THAT(none.sentence, HasSubstr("it has no RDMA device."));
   EXPECT_THAT(none.remedy, HasSubstr("lspci"));
 }
@@ -270,22 +250,22 @@ TEST(Explain, WithoutAPortTheNodesReasonIsTheFirstLine) {
 TEST(Explain, TemplatesOfOneJobAreCompared) {
   const NodeFabric table = rails(2);
   const auto with = [&](const std::vector<Json>& env) {
-    return explained(equipped(pod({container("c", env)})), kHostPolicy, &table);
+    return ask_template(equipped(pod({container("c", env)})), kHostPolicy, &table);
   };
-  Explanation master = with({env_literal("NCCL_ALGO", "Ring")}), worker = with({});
+  Answered master = with({env_literal("NCCL_ALGO", "Ring")}), worker = with({});
   const NamedTemplate both[] = {{"spec.Master", &master}, {"spec.Worker", &worker}};
   compare_templates(both);
   EXPECT_THAT(
-      texts_of(master.findings),
+      texts_of(master.answer.findings),
       ElementsAre(
           "error ValuesDiffer: It has NCCL_ALGO Ring, which has to be equal on all ranks: not set on 1 "
           "template, Ring on 1 template. Compare spec.Worker."));
-  EXPECT_THAT(worker.findings, IsEmpty());
-  Explanation same = with({env_literal("NCCL_ALGO", "Ring,Tree")});
-  Explanation too = with({env_literal("NCCL_ALGO", "tree,ring"), env_literal("NCCL_IB_DISABLE", "0")});
+  EXPECT_THAT(worker.answer.findings, IsEmpty());
+  Answered same = with({env_literal("NCCL_ALGO", "Ring,Tree")});
+  Answered too = with({env_literal("NCCL_ALGO", "tree,ring"), env_literal("NCCL_IB_DISABLE", "0")});
   const NamedTemplate alike[] = {{"spec.Master", &same}, {"spec.Worker", &too}};
   compare_templates(alike);
-  EXPECT_THAT(same.findings, IsEmpty());
+  EXPECT_THAT(same.answer.findings, IsEmpty());
   EXPECT_TRUE(holds_ranks_of_one_job("PyTorchJob"));
   EXPECT_TRUE(holds_ranks_of_one_job("JobSet"));
   EXPECT_FALSE(holds_ranks_of_one_job("Deployment"));
@@ -294,15 +274,15 @@ TEST(Explain, TemplatesOfOneJobAreCompared) {
 TEST(Explain, AShorterListInOneTemplateOfAJobIsAFinding) {
   const NodeFabric table = rails(2);
   const auto with = [&](const std::vector<Json>& env) {
-    return explained(equipped(pod({container("c", env)})), kHostPolicy, &table);
+    return ask_template(equipped(pod({container("c", env)})), kHostPolicy, &table);
   };
-  Explanation master = with({}),
-              worker = with({env_literal("NCCL_IB_HCA", "=mlx5_1"), env_literal("NCCL_IB_TC", "106")});
+  Answered master = with({}),
+           worker = with({env_literal("NCCL_IB_HCA", "=mlx5_1"), env_literal("NCCL_IB_TC", "106")});
   const NamedTemplate both[] = {{"spec.Master", &master}, {"spec.Worker", &worker}};
   compare_templates(both);
-  EXPECT_THAT(master.findings, IsEmpty());
+  EXPECT_THAT(master.answer.findings, IsEmpty());
   EXPECT_THAT(
-      texts_of(worker.findings),
+      texts_of(worker.answer.findings),
       ElementsAre(
           "error MissingRail: It has NCCL_IB_HCA==mlx5_1 of its own, and so 1 HCA where others have 2: "
           "without mlx5_2. Compare spec.Master.",
@@ -314,49 +294,49 @@ TEST(Explain, AContainerWithGpusThatGetsNothingIsTheAnswer) {
   const NodeFabric table = rails(2);
   Json both = equipped(pod({container("side"), container("train", {}, "nvidia.com/gpu")}));
   EXPECT_THAT(
-      texts_of(explained(both, kHostPolicy, &table).findings),
+      texts_of(ask_template(both, kHostPolicy, &table).answer.findings),
       ElementsAre("warning NoList: Container train has the GPUs and gets nothing: the RDMA resource is asked "
                   "for by container side."));
   both["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = 1;
-  EXPECT_THAT(explained(both, kHostPolicy, &table).findings, IsEmpty());
+  EXPECT_THAT(ask_template(both, kHostPolicy, &table).answer.findings, IsEmpty());
 }
 
 TEST(Explain, AVariableOfAPodThatGetsNothingIsJudged) {
   const Json launcher = pod(
       {container("c", {env_literal("NCCL_IB_GID_INDX", "3"), env_literal("NCCL_SOCKET_IFNAME", "lo")}, "")});
-  EXPECT_THAT(texts_of(explained(launcher, kHostPolicy, nullptr).findings),
+  EXPECT_THAT(texts_of(ask_template(launcher, kHostPolicy, nullptr).answer.findings),
               ElementsAre(HasSubstr("UnknownVariable: NCCL_IB_GID_INDX is not a variable")));
 }
 
 TEST(Explain, ATemplateThatGetsNothingBesideOneThatDoesIsAFinding) {
   const NodeFabric table = rails(2);
-  Explanation master = explained(equipped(kHostPod), kHostPolicy, &table);
+  Answered master = ask_template(equipped(kHostPod), kHostPolicy, &table);
   Json opted_out = equipped(kHostPod);
   opted_out["metadata"]["annotations"]["nccl-env.io/inject"] = "false";
-  Explanation worker = explained(opted_out, kHostPolicy, &table);
+  Answered worker = ask_template(opted_out, kHostPolicy, &table);
   const Json plain = pod({container("c", {}, "cpu")});
-  Explanation launcher = explained(plain, kHostPolicy, &table);
+  Answered launcher = ask_template(plain, kHostPolicy, &table);
   const NamedTemplate all[] = {
       {"spec.Master", &master}, {"spec.Worker", &worker}, {"spec.Launcher", &launcher}};
   compare_templates(all);
-  EXPECT_THAT(master.findings, IsEmpty());
+  EXPECT_THAT(master.answer.findings, IsEmpty());
   EXPECT_THAT(
-      texts_of(worker.findings),
+      texts_of(worker.answer.findings),
       ElementsAre("warning OddNode: It gets nothing from nccl-env (OptedOut), which gave others of the job "
                   "their values. Compare spec.Master."));
-  EXPECT_THAT(launcher.findings, IsEmpty());
+  EXPECT_THAT(launcher.answer.findings, IsEmpty());
 }
 
 TEST(Explain, AVariableThatCostsTheListIsTheAnswerWhereNcclThenTakesMore) {
   NodeFabric table = rails(2);
   const Json own_index = equipped(pod({container("c", {env_literal("NCCL_IB_GID_INDEX", "-1")})}));
-  EXPECT_THAT(explained(own_index, kHostPolicy, &table).findings, IsEmpty());
+  EXPECT_THAT(ask_template(own_index, kHostPolicy, &table).answer.findings, IsEmpty());
   Port& management = table.ports.emplace_back(table.ports[0]);
   management.hca = "mlx5_bond_0";
   NcclPolicy policy = kHostPolicy;
   policy.fabric.hcas = {"mlx5_1", "mlx5_2"};
   EXPECT_THAT(
-      texts_of(explained(own_index, policy, &table).findings),
+      texts_of(ask_template(own_index, policy, &table).answer.findings),
       ElementsAre(HasSubstr("warning UserListShort: NCCL_IB_HCA is left out, so that NCCL takes other HCAs "
                             "than the node's 2: with mlx5_bond_0. The container sets NCCL_IB_GID_INDEX")));
 }
@@ -368,21 +348,21 @@ TEST(Explain, OfAListThatIsNotKnownNothingIsSaid) {
   policy.fabric.hcas = {"mlx5_[0-8]"};
   const Json from = {{"name", "NCCL_IB_HCA"},
                      {"valueFrom", {{"configMapKeyRef", {{"name", "fabric"}, {"key", "hca"}}}}}};
-  const Explanation explanation = explained(equipped(pod({container("c", {from})})), policy, &table);
-  EXPECT_THAT(explanation.findings, IsEmpty());
-  EXPECT_THAT(render_text(explanation), HasSubstr("takes what NCCL_IB_HCA says, which is not known here."));
+  const Answered explanation = ask_template(equipped(pod({container("c", {from})})), policy, &table);
+  EXPECT_THAT(explanation.answer.findings, IsEmpty());
+  EXPECT_THAT(explanation.text(), HasSubstr("takes what NCCL_IB_HCA says, which is not known here."));
 }
 
 TEST(Explain, AFabricThatNoPortMeetsIsThePolicys) {
   const NodeFabric table = rails(2);
   NcclPolicy policy = kHostPolicy;
   policy.fabric.hcas = {"mlx5_9*"};
-  const Finding named = explained(equipped(kHostPod), policy, &table).findings.at(0);
+  const Finding named = ask_template(equipped(kHostPod), policy, &table).answer.findings.at(0);
   EXPECT_THAT(named.sentence, HasSubstr("is left as fabric: no match for the policy's hcas (mlx5_9*)."));
   EXPECT_THAT(named.remedy, StartsWith("Correct spec.fabric of the policy"));
   policy.fabric.hcas.clear();
   policy.fabric.link_layer = LinkLayer::InfiniBand;
-  const Finding layer = explained(equipped(kHostPod), policy, &table).findings.at(0);
+  const Finding layer = ask_template(equipped(kHostPod), policy, &table).answer.findings.at(0);
   EXPECT_THAT(layer.sentence, HasSubstr("is left as fabric: the policy wants link layer InfiniBand."));
   EXPECT_EQ(layer.remedy, named.remedy);
 }
@@ -392,12 +372,12 @@ TEST(Explain, AnAbsentInterfaceOfThePolicysIsTheAnswer) {
   policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth7"};
   NodeFabric table = rails(2);
   table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.2", 24)};
-  EXPECT_THAT(render_text(explained(equipped(kHostPod), policy, &table)),
+  EXPECT_THAT(ask_template(equipped(kHostPod), policy, &table).text(),
               StartsWith("  answer    inject, but no NCCL_SOCKET_IFNAME (InterfaceAbsent)"));
-  EXPECT_THAT(explained(equipped(pod({container("c")}, false)), policy, &table).findings, IsEmpty())
+  EXPECT_THAT(ask_template(equipped(pod({container("c")}, false)), policy, &table).answer.findings, IsEmpty())
       << "the pod has interfaces of its own";
   table.interfaces->push_back(interface("eth7", "10.0.0.3", 24));
-  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).findings, IsEmpty());
+  EXPECT_THAT(ask_template(equipped(kHostPod), policy, &table).answer.findings, IsEmpty());
 }
 
 TEST(Explain, APolicyThatTurnsItsOwnNetworkOffIsTheAnswer) {
@@ -407,15 +387,16 @@ TEST(Explain, APolicyThatTurnsItsOwnNetworkOffIsTheAnswer) {
     NcclPolicy policy = kHostPolicy;
     policy.env = {{name, value}};
     for (const NodeFabric* node : {&table, static_cast<const NodeFabric*>(nullptr)})
-      EXPECT_THAT(texts_of(explained(equipped(kHostPod), policy, node).findings),
+      EXPECT_THAT(texts_of(ask_template(equipped(kHostPod), policy, node).answer.findings),
                   ElementsAre(HasSubstr("error FellBack")))
           << name;
     policy.hca.kind = HcaRule::Kind::Omit;
-    EXPECT_THAT(explained(equipped(kHostPod), policy, &table).findings, IsEmpty()) << "sockets are meant";
+    EXPECT_THAT(ask_template(equipped(kHostPod), policy, &table).answer.findings, IsEmpty())
+        << "sockets are meant";
   }
   NcclPolicy plugin = kHostPolicy;
   plugin.env = {{"NCCL_NET", "gIB"}};
-  EXPECT_THAT(explained(equipped(kHostPod), plugin, &table).findings, IsEmpty());
+  EXPECT_THAT(ask_template(equipped(kHostPod), plugin, &table).answer.findings, IsEmpty());
 }
 
 TEST(Explain, ConstantsOfThePolicyAreJudgedLikeTheUsers) {
@@ -424,7 +405,7 @@ TEST(Explain, ConstantsOfThePolicyAreJudgedLikeTheUsers) {
            {"UCX_NET_DEVICES", "mlx5_9:1"}, {"NCCL_NET_FORCE_MERGE", "mlx5_1,mlx5_9"}, {"NCCL_NET", "IBB"}}) {
     NcclPolicy policy = kHostPolicy;
     policy.env = {{name, value}};
-    const auto found = explained(equipped(kHostPod), policy, &table).findings;
+    const auto found = ask_template(equipped(kHostPod), policy, &table).answer.findings;
     ASSERT_EQ(found.size(), 1U) << name;
     EXPECT_THAT(found[0].remedy, HasSubstr("policy's env")) << name;
     const Json object = bound(admit(equipped(kHostPod), policy).pod, policy, &table);
@@ -436,7 +417,8 @@ TEST(Explain, AListOfDevicesAloneIsJudgedWhereInterfacesAreNotKnown) {
   const NodeFabric table = rails(2);
   const auto with = [&](const char* name, const char* value, bool host_network) {
     Json object = equipped(pod({container("c", {env_literal(name, value)})}, host_network));
-    return texts_of(explained(object, policy_for("rdma/hca", Exposure::SubInterface), &table).findings);
+    return texts_of(
+        ask_template(object, policy_for("rdma/hca", Exposure::SubInterface), &table).answer.findings);
   };
   EXPECT_THAT(with("NVSHMEM_HCA_LIST", "mlx5_99", false), ElementsAre(HasSubstr("DeviceNotAvailable")));
   EXPECT_THAT(with("NVSHMEM_HCA_LIST", "mlx5_1", false), IsEmpty());
@@ -450,7 +432,8 @@ TEST(Explain, AListOfDevicesAloneIsJudgedWhereInterfacesAreNotKnown) {
 TEST(Explain, WhatTheUserSetAgainstHimselfHasItsOwnRemedy) {
   const NodeFabric table = rails(2);
   const auto with = [&](const std::vector<Json>& env) {
-    return explained(equipped(pod({container("c", env)})), kHostPolicy, &table, {2, 32, 3}).findings;
+    return ask_template(equipped(pod({container("c", env)})), kHostPolicy, &table, {2, 32, 3})
+        .answer.findings;
   };
   const auto off = with({env_literal("NCCL_NET", "IB"), env_literal("NCCL_IB_DISABLE", "1")});
   EXPECT_THAT(texts_of(off), ElementsAre(HasSubstr("error NetworkNotFound")));
@@ -473,32 +456,33 @@ TEST(Explain, WhatTheUserSetAgainstHimselfHasItsOwnRemedy) {
 TEST(Explain, APodThatGetsNothingByAMistakeIsToActOn) {
   Json object = equipped(kHostPod);
   object["metadata"]["annotations"]["nccl-env.io/inject"] = "yes";
-  EXPECT_THAT(render_text(explained(object, kHostPolicy, nullptr)),
+  EXPECT_THAT(ask_template(object, kHostPolicy, nullptr).text(),
               StartsWith("  answer  skip, but no HCA list (InvalidInjectValue)"));
   object["metadata"]["annotations"]["nccl-env.io/inject"] = "false";
-  EXPECT_THAT(explained(object, kHostPolicy, nullptr).findings, IsEmpty()) << "is meant";
+  EXPECT_THAT(ask_template(object, kHostPolicy, nullptr).answer.findings, IsEmpty()) << "is meant";
 }
 
 TEST(Explain, StatesOfATableThatDoesNotCountAreNotJudged) {
   NodeFabric table = rails(2);
   for (Port& port : table.ports) port.state = PortState::Down;
   const Json own = equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})}));
-  EXPECT_THAT(texts_of(explained(own, kHostPolicy, &table).findings), Contains(HasSubstr("RailDown")));
+  EXPECT_THAT(texts_of(ask_template(own, kHostPolicy, &table).answer.findings),
+              Contains(HasSubstr("RailDown")));
   table.time = kNow - std::chrono::hours(5);
-  EXPECT_THAT(explained(own, kHostPolicy, &table).findings, IsEmpty());
+  EXPECT_THAT(ask_template(own, kHostPolicy, &table).answer.findings, IsEmpty());
 }
 
 TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {
   const NodeFabric table = rails(2);
-  const Explanation explanation =
-      explained(pod({container("c", {}, "example.com/other")}), kHostPolicy, &table);
-  EXPECT_EQ(explanation.reason, Reason::NotRdma);
-  EXPECT_THAT(explanation.findings, IsEmpty()) << "nobody knows whether RDMA is meant";
+  const Answered explanation =
+      ask_template(pod({container("c", {}, "example.com/other")}), kHostPolicy, &table);
+  EXPECT_EQ(explanation.answer.reason, Reason::NotRdma);
+  EXPECT_THAT(explanation.answer.findings, IsEmpty()) << "nobody knows whether RDMA is meant";
   const Json named = pod({container("c", {}, "example.com/rdma_vf")});
-  EXPECT_THAT(texts_of(explained(named, kHostPolicy, &table).findings), ElementsAre(HasSubstr("NotRdma")));
-  EXPECT_THAT(explanation.containers, IsEmpty());
-  EXPECT_FALSE(explanation.exposure);
-  EXPECT_FALSE(explanation.nccl_alone);
+  EXPECT_THAT(texts_of(ask_template(named, kHostPolicy, &table).answer.findings),
+              ElementsAre(HasSubstr("NotRdma")));
+  EXPECT_FALSE(explanation.record.status);
+  EXPECT_FALSE(explanation.answer.nccl_alone);
 }
 
 TEST(Explain, APodThatIsPatchedAlreadyIsExplainedAsBefore) {
@@ -506,30 +490,30 @@ TEST(Explain, APodThatIsPatchedAlreadyIsExplainedAsBefore) {
   policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
   NodeFabric table = rails(9);
   table.node_interface = "eth9";
-  const auto before = to_json(explained(kHostPod, policy, &table));
-  EXPECT_EQ(to_json(explained(admit(kHostPod, policy).pod, policy, &table)), before);
+  const auto before = ask_template(kHostPod, policy, &table).document();
+  EXPECT_EQ(ask_template(admit(kHostPod, policy).pod, policy, &table).document(), before);
 }
 
 TEST(Explain, JsonHasTheDocumentedForm) {
   NcclPolicy policy = kHostPolicy;
   policy.gid_index.kind = GidIndexRule::Kind::Omit;
-  expect_golden(to_json(explained(equipped(kHostPod), policy, nullptr)).dump(2));
+  expect_golden(ask_template(equipped(kHostPod), policy, nullptr).document().dump(2));
 }
 
 TEST(Explain, EnvLinesNameContainersWhereThereAreSeveral) {
   const NodeFabric table = rails(2);
   const NcclPolicy& policy = kHostPolicy;
-  EXPECT_EQ(render_env(explained(kHostPod, policy, &table)),
-            "# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
-  EXPECT_EQ(render_env(explained(pod({container("a"), container("b")}), policy, &table)),
-            "# container a\n# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n"
-            "# container b\n# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
+  EXPECT_EQ(render_env(ask_template(kHostPod, policy, &table).record),
+            "# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
+  EXPECT_EQ(render_env(ask_template(pod({container("a"), container("b")}), policy, &table).record),
+            "# container a\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"
+            "# container b\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
 }
 
 TEST(Explain, TextFitsATerminalAndCarriesNoControlCharacters) {
   NodeFabric table = rails(9);
   table.node_interface = "eth9";
-  const std::string text = render_text(explained(pod({container("c\x1b[31m")}), kHostPolicy, &table));
+  const std::string text = ask_template(pod({container("c\x1b[31m")}), kHostPolicy, &table).text();
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
@@ -546,32 +530,32 @@ TEST(Explain, ANoteOnBothOfNcclsChoicesStandsOnce) {
 TEST(Explain, TheFileThatANodeGives) {
   const NodeFabric table = rails(2);
   const NcclPolicy policy = file_policy(Exposure::Host);
-  const Explanation known = explained(pod({container("c")}, false), policy, &table);
-  EXPECT_THAT(conf_of(known), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
-                                          "NCCL_IB_TIMEOUT=22 Policy"));
+  const Answered known = ask_template(pod({container("c")}, false), policy, &table);
+  EXPECT_THAT(conf_of(known), ElementsAre("NCCL_IB_GID_INDEX=3 File", "NCCL_IB_HCA==mlx5_1,mlx5_2 File",
+                                          "NCCL_IB_TIMEOUT=22 File", "NCCL_IB_ADDR_FAMILY=? File"));
   EXPECT_THAT(env_of(known), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_EQ(known.nccl_with_us->ports.at(0).gid_index, 3);
-  EXPECT_EQ(render_env(known),
-            "NCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
-  const Explanation unknown = explained(pod({container("c")}, false), policy, nullptr);
-  EXPECT_THAT(conf_of(unknown), ElementsAre("NCCL_IB_HCA=? Binding", "NCCL_IB_GID_INDEX=? Binding",
-                                            "NCCL_IB_ADDR_FAMILY=? Binding", "NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_EQ(known.answer.nccl_with_us->ports.at(0).gid_index, 3);
+  EXPECT_EQ(render_env(known.record),
+            "NCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
+  const Answered unknown = ask_template(pod({container("c")}, false), policy, nullptr);
+  EXPECT_THAT(conf_of(unknown), ElementsAre("NCCL_IB_ADDR_FAMILY=? Binding", "NCCL_IB_GID_INDEX=? Binding",
+                                            "NCCL_IB_HCA=? Binding"));
 }
 
 TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
   NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
   policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
   const NodeFabric table = rails(2);
-  const Explanation explanation =
-      explained(pod({container("c")}, false), policy, &table, kNewestNccl, with_resolver());
+  const Answered explanation =
+      ask_template(pod({container("c")}, false), policy, &table, kNewestNccl, with_resolver());
   EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA=? Pod", "NCCL_IB_GID_INDEX=? Pod",
-                                                "NCCL_IB_ADDR_FAMILY=? Pod", "NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_TRUE(explanation.nccl_alone);
-  EXPECT_FALSE(explanation.nccl_with_us);
-  expect_golden("-o text", render_text(explanation));
-  expect_golden("-o env", render_env(explanation));
-  EXPECT_THAT(to_json(explanation)["containers"][0]["conf"][0]["value"], nullptr);
+  EXPECT_THAT(conf_of(explanation),
+              ElementsAre("NCCL_IB_ADDR_FAMILY=? Pod", "NCCL_IB_GID_INDEX=? Pod", "NCCL_IB_HCA=? Pod"));
+  EXPECT_TRUE(explanation.answer.nccl_alone);
+  EXPECT_FALSE(explanation.answer.nccl_with_us);
+  expect_golden("-o text", explanation.text());
+  expect_golden("-o env", render_env(explanation.record));
+  EXPECT_THAT(explanation.document()["containers"][0]["file"]["lines"][0]["value"], nullptr);
 }
 
 TEST(Explain, RanksOfOneJobOnUnlikeNodesAreTold) {
@@ -587,13 +571,13 @@ TEST(Explain, RanksOfOneJobOnUnlikeNodesAreTold) {
     port.transport = Transport::InfiniBand;
   }
   const auto odd = [&](const NodeFabric& table) {
-    Explanation first = explained(equipped(kHostPod), kHostPolicy, &whole), second = first;
-    Explanation last = explained(equipped(kHostPod), kHostPolicy, &table);
+    Answered first = ask_template(equipped(kHostPod), kHostPolicy, &whole), second = first;
+    Answered last = ask_template(equipped(kHostPod), kHostPolicy, &table);
     const NamedTemplate all[] = {{"Pod/a", &first}, {"Pod/b", &last}, {"Pod/c", &second}};
     compare_templates(all);
-    EXPECT_THAT(first.findings, IsEmpty());
-    EXPECT_THAT(second.findings, IsEmpty());
-    return texts_of(last.findings);
+    EXPECT_THAT(first.answer.findings, IsEmpty());
+    EXPECT_THAT(second.answer.findings, IsEmpty());
+    return texts_of(last.answer.findings);
   };
   EXPECT_THAT(odd(whole), IsEmpty());
   EXPECT_THAT(
@@ -616,29 +600,29 @@ TEST(Explain, ARankOfAnotherNetworkOrInterfaceIsTold) {
   NcclPolicy policy = kHostPolicy;
   policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
   policy.resources = {{"rdma/hca", Exposure::SubInterface}};
-  Explanation host = explained(equipped(kHostPod), policy, &table), too = host;
-  Explanation apart = explained(equipped(pod({container("c")}, false)), policy, &table);
+  Answered host = ask_template(equipped(kHostPod), policy, &table), too = host;
+  Answered apart = ask_template(equipped(pod({container("c")}, false)), policy, &table);
   const NamedTemplate all[] = {{"Pod/a", &host}, {"Pod/b", &apart}, {"Pod/c", &too}};
   compare_templates(all);
   EXPECT_THAT(
-      texts_of(apart.findings),
+      texts_of(apart.answer.findings),
       Contains("warning OddNode: It is not on its node's network (hostNetwork), as others are. Compare Pod/a "
                "and 1 more."));
-  EXPECT_THAT(host.findings, IsEmpty());
-  Explanation own =
-      explained(equipped(pod({container("c", {env_literal("NCCL_SOCKET_IFNAME", "eth9")})})), policy, &table);
-  Explanation usual = explained(equipped(kHostPod), policy, &table);
+  EXPECT_THAT(host.answer.findings, IsEmpty());
+  Answered own = ask_template(equipped(pod({container("c", {env_literal("NCCL_SOCKET_IFNAME", "eth9")})})),
+                              policy, &table);
+  Answered usual = ask_template(equipped(kHostPod), policy, &table);
   const NamedTemplate both[] = {{"Pod/a", &own}, {"Pod/b", &usual}};
   compare_templates(both);
-  EXPECT_THAT(texts_of(own.findings),
+  EXPECT_THAT(texts_of(own.answer.findings),
               Contains(HasSubstr("NCCL_SOCKET_IFNAME=eth9 of its own, others of its node have =eth0")));
-  EXPECT_THAT(usual.findings, IsEmpty());
+  EXPECT_THAT(usual.answer.findings, IsEmpty());
   for (const char* same : {"eth", "=eth0", "eth1,eth0", "^docker,lo"}) {
-    Explanation spelt =
-        explained(equipped(pod({container("c", {env_literal("NCCL_SOCKET_IFNAME", same)})})), policy, &table);
+    Answered spelt = ask_template(equipped(pod({container("c", {env_literal("NCCL_SOCKET_IFNAME", same)})})),
+                                  policy, &table);
     const NamedTemplate two[] = {{"Pod/a", &spelt}, {"Pod/b", &usual}};
     compare_templates(two);
-    EXPECT_THAT(texts_of(spelt.findings), Not(Contains(HasSubstr("OddNode")))) << same;
+    EXPECT_THAT(texts_of(spelt.answer.findings), Not(Contains(HasSubstr("OddNode")))) << same;
   }
 }
 
@@ -648,27 +632,27 @@ TEST(Explain, ARankOfFewerNetworksIsTold) {
   const auto with = [&](const char* networks) {
     Json made = equipped(pod({container("c")}, false));
     made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = networks;
-    return explained(made, policy, nullptr);
+    return ask_template(made, policy, nullptr);
   };
-  Explanation first = with("rail-0,rail-1"), odd = with("rail-0"), last = with("rail-2,rail-3");
+  Answered first = with("rail-0,rail-1"), odd = with("rail-0"), last = with("rail-2,rail-3");
   const NamedTemplate all[] = {{"Pod/a", &first}, {"Pod/b", &odd}, {"Pod/c", &last}};
   compare_templates(all);
-  EXPECT_THAT(first.findings, IsEmpty());
-  EXPECT_THAT(last.findings, IsEmpty());
+  EXPECT_THAT(first.answer.findings, IsEmpty());
+  EXPECT_THAT(last.answer.findings, IsEmpty());
   EXPECT_THAT(
-      texts_of(odd.findings),
+      texts_of(odd.answer.findings),
       ElementsAre("warning OddNode: It asks for 1 secondary network where most ask for 2: without ml/rail-1. "
                   "Compare Pod/a and 1 more."));
-  Explanation more = with("rail-0,rail-1,storage"), less = with("rail-0,rail-1");
+  Answered more = with("rail-0,rail-1,storage"), less = with("rail-0,rail-1");
   const NamedTemplate rails_alike[] = {{"Pod/a", &more}, {"Pod/b", &less}};
   compare_templates(rails_alike);
-  EXPECT_THAT(less.findings, IsEmpty()) << "a network that brings no rail";
+  EXPECT_THAT(less.answer.findings, IsEmpty()) << "a network that brings no rail";
 }
 
 TEST(Explain, AReferenceThatNothingDefinesIsTheAnswer) {
   const NodeFabric table = rails(2);
   const auto told = [&](const std::vector<Json>& env) {
-    return texts_of(explained(equipped(pod({container("c", env)})), kHostPolicy, &table).findings);
+    return texts_of(ask_template(equipped(pod({container("c", env)})), kHostPolicy, &table).answer.findings);
   };
   EXPECT_THAT(
       told({env_literal("NCCL_IB_HCA", "$(HCAS)")}),
@@ -681,13 +665,15 @@ TEST(Explain, AReferenceThatNothingDefinesIsTheAnswer) {
 TEST(Explain, ASlowRailOfTheListIsTold) {
   NodeFabric table = rails(2);
   for (Port& port : table.ports) port.rate_gbps = port.max_rate_gbps = 400;
-  EXPECT_THAT(explained(equipped(kHostPod), kHostPolicy, &table).findings, IsEmpty());
+  EXPECT_THAT(ask_template(equipped(kHostPod), kHostPolicy, &table).answer.findings, IsEmpty());
   table.ports[1].rate_gbps = 100;
   EXPECT_THAT(
-      texts_of(explained(equipped(kHostPod), kHostPolicy, &table).findings),
+      texts_of(ask_template(equipped(kHostPod), kHostPolicy, &table).answer.findings),
       ElementsAre("warning RateLow: A port of the list runs slower than it did since the node booted: "
                   "mlx5_2:1 at 100 of 400 Gb/s."));
-  const auto told = [&] { return texts_of(explained(equipped(kHostPod), kHostPolicy, &table).findings); };
+  const auto told = [&] {
+    return texts_of(ask_template(equipped(kHostPod), kHostPolicy, &table).answer.findings);
+  };
   table.ports[1].state = PortState::Down;
   EXPECT_THAT(told(), Not(Contains(HasSubstr("RateLow")))) << "down, which is told otherwise";
   table.ports[1].state = PortState::Active;
@@ -706,7 +692,8 @@ TEST(Explain, InAPodOfItsOwnNetworkListsAreJudgedToo) {
   options.resolver.emplace().image = "example.org/resolver:1";
   const auto told = [&](const std::vector<Json>& env) {
     return texts_of(
-        explained(equipped(pod({container("c", env)}, false)), policy, &table, {2, 21, 5}, options).findings);
+        ask_template(equipped(pod({container("c", env)}, false)), policy, &table, {2, 21, 5}, options)
+            .answer.findings);
   };
   EXPECT_THAT(told({}), Contains(HasSubstr("error NoSuchDevice: NCCL_IB_HCA names what matches no port")));
   policy.hca = {};
@@ -732,7 +719,7 @@ TEST(Explain, FewerNetworksThanThePolicyExpectsAreToldAlsoWhereThePodLooksItself
   const auto told = [&](const char* networks) {
     Json made = equipped(pod({container("c")}, false));
     made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = networks;
-    return texts_of(explained(made, policy, &table, {2, 21, 5}, options).findings);
+    return texts_of(ask_template(made, policy, &table, {2, 21, 5}, options).answer.findings);
   };
   EXPECT_THAT(told("a,b"), Contains("warning MissingRail: The pod's networks bring 2 of 4 rails."));
   EXPECT_THAT(told("a,b,c,d"), IsEmpty());
@@ -748,8 +735,8 @@ TEST(Explain, AnEmptyListOfTheUsersIsCalledEmpty) {
   NcclPolicy policy = kHostPolicy;
   policy.fabric.hcas = {"mlx5_[0-8]"};
   EXPECT_THAT(
-      texts_of(explained(equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "")})})), policy, &table)
-                   .findings),
+      texts_of(ask_template(equipped(pod({container("c", {env_literal("NCCL_IB_HCA", "")})})), policy, &table)
+                   .answer.findings),
       ElementsAre(HasSubstr("UserListShort: NCCL_IB_HCA is the user's own, empty, which counts as unset, and "
                             "takes more than the node's 2 HCAs")));
 }
@@ -757,30 +744,31 @@ TEST(Explain, AnEmptyListOfTheUsersIsCalledEmpty) {
 TEST(Explain, ARankBeyondALimitGetsNothingByNobodysChoice) {
   Json made = equipped(kHostPod);
   made["metadata"]["annotations"]["example.org/long"] = std::string(250'000, 'x');
-  const Explanation beyond = explained(made, kHostPolicy, nullptr);
-  EXPECT_EQ(beyond.reason, Reason::BudgetExceeded);
-  EXPECT_THAT(texts_of(beyond.findings),
+  const Answered beyond = ask_template(made, kHostPolicy, nullptr);
+  EXPECT_EQ(beyond.answer.reason, Reason::BudgetExceeded);
+  EXPECT_THAT(texts_of(beyond.answer.findings),
               ElementsAre(HasSubstr("warning NoList: No HCA list (BudgetExceeded)")));
 }
 
 TEST(Explain, APodWithGpusAndRdmaNetworksThatAsksForNoResourceIsTold) {
   Json made = pod({container("c", {}, "nvidia.com/gpu")}, false);
-  EXPECT_THAT(explained(made, kHostPolicy, nullptr).findings, IsEmpty());
+  EXPECT_THAT(ask_template(made, kHostPolicy, nullptr).answer.findings, IsEmpty());
   made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "rdma-net-0";
   EXPECT_THAT(
-      texts_of(explained(made, kHostPolicy, nullptr).findings),
+      texts_of(ask_template(made, kHostPolicy, nullptr).answer.findings),
       ElementsAre(AllOf(HasSubstr("The pod has the GPUs and the networks of a rank (ml/rdma-net-0), and "
                                   "asks for no RDMA resource."),
                         EndsWith("So NCCL finds no HCA, and uses sockets."))));
   made["spec"]["resourceClaims"] = {{{"name", "nics"}, {"resourceClaimTemplateName", "nics"}}};
-  EXPECT_THAT(explained(made, kHostPolicy, nullptr).findings, IsEmpty()) << "it may ask by a claim";
+  EXPECT_THAT(ask_template(made, kHostPolicy, nullptr).answer.findings, IsEmpty()) << "it may ask by a claim";
 }
 
 TEST(Explain, FaultsOfNcclsChoiceHaveTheRemedyThatMendsThem) {
   NodeFabric table = rails(2);
   const auto remedy_of_first = [&](const std::vector<Json>& env, NcclVersion version) {
-    const Explanation told = explained(equipped(pod({container("c", env)})), kHostPolicy, &table, version);
-    return told.findings.empty() ? std::string() : std::string(remedy_of(told.findings.front()));
+    const Answered told = ask_template(equipped(pod({container("c", env)})), kHostPolicy, &table, version);
+    return told.answer.findings.empty() ? std::string()
+                                        : std::string(remedy_of(told.answer.findings.front()));
   };
   const Json list = env_literal("NCCL_IB_HCA", "=mlx5_1,mlx5_2");
   EXPECT_THAT(remedy_of_first({list}, {2, 20, 5}), StartsWith("Set NCCL_IB_GID_INDEX to the row"));
@@ -798,4 +786,4 @@ TEST(Explain, FaultsOfNcclsChoiceHaveTheRemedyThatMendsThem) {
 }
 
 }  // namespace
-}  // namespace nccl_env::preview_test
+}  // namespace nccl_env::template_answer_test

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain/template_answer.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "decide/container_env.h"
+#include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/explain/pod_answer.h"
+#include "nccl_env/core/explain/pod_print.h"
+#include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/pod/networks.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_document.h"
+
+namespace nccl_env {
+namespace {
+
+constexpr std::size_t kMostDemands = 32;
+
+void add_demand(std::string_view what, std::vector<std::string>& into) {
+  if (into.size() >= kMostDemands || std::ranges::find(into, what) != into.end()) return;
+  into.emplace_back(what);
+}
+
+// "nics: ResourceClaimTemplate ml/rdma (mrdma.google.com)".
+std::string claim_text(const PodClaim& claim, std::string_view name_space, const PodClaims::Entry* known) {
+  std::vector<std::string> classes;
+  for (const DeviceRequest& request : known && known->requests ? *known->requests : DeviceRequests())
+    classes.insert(classes.end(), request.classes.begin(), request.classes.end());
+  return std::string(claim.name) + ": " + describe(claim_ref(claim, name_space)) +
+         (classes.empty() ? "" : " (" + join(classes) + ")");
+}
+
+PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
+  PodDemands demands;
+  for (const Container& container : pod.containers) {
+    for (const std::string_view resource : container.resources) add_demand(resource, demands.resources);
+  }
+  for (std::size_t i = 0; i < pod.claims.size() && i < kMostDemands; ++i) {
+    const bool known = claims && i < claims->entries.size();
+    add_demand(claim_text(pod.claims[i], pod.name_space, known ? &claims->entries[i] : nullptr),
+               demands.claims);
+  }
+  for (const std::string& network : networks_of(pod).names) add_demand(network, demands.networks);
+  for (const HostPathVolume& volume : pod.host_paths) {
+    if (volume.path == "/dev" || volume.path.starts_with("/dev/")) add_demand(volume.path, demands.devices);
+  }
+  for (const std::string_view resource : pod.misplaced) add_demand(resource, demands.misplaced);
+  return demands;
+}
+
+std::size_t devices_of(const std::optional<NcclSelection>& selection) {
+  std::set<std::string_view> names;
+  for (const auto& port : selection ? selection->ports : std::vector<NcclSelection::ChosenPort>())
+    names.insert(port.hca);
+  return names.size();
+}
+
+// "8 HCAs" of a list of the node's, "1 HCA of the 8 that NCCL finds" by one of the policy's; "" if not known.
+std::string hcas_text(const Value& list, const PodAnswer& answer) {
+  if (list.is_from(Source::Policy) && answer.nccl_with_us) {
+    const std::size_t taken = devices_of(answer.nccl_with_us), found = devices_of(answer.nccl_alone);
+    return count_of(taken, "HCA") +
+           (found > taken ? " of the " + std::to_string(found) + " that NCCL finds" : "");
+  }
+  // In a plain list that is not ours, a name is a prefix.
+  if (list.is_from(Source::Policy) && !list.value->starts_with('=')) return {};
+  return count_of(static_cast<std::size_t>(std::ranges::count(*list.value, ',')) + 1, "HCA");
+}
+
+// True for a value of ours that the container has or will have.
+bool is_ours(const Value& value) {
+  return value.state != State::Users && value.state != State::LeftOut && value.name != variable::kConfFile;
+}
+
+// "3 variables: 8 HCAs, GID index 3", as far as it is known.
+std::string given_text(const GivenContainer& container, const PodAnswer& answer, const std::string& node) {
+  std::size_t all = 0, later = 0;
+  bool at_start = false;
+  std::string known;
+  for (const Value* value : container.effective()) {
+    if (!is_ours(*value)) continue;
+    ++all;
+    if (!value->value) {
+      ++later;
+      at_start = at_start || value->source == Source::Pod;
+    } else if (value->name == variable::kIbHca) {
+      const std::string hcas = hcas_text(*value, answer);
+      if (!hcas.empty()) known = hcas + (known.empty() ? "" : ", ") + known;
+    } else if (value->name == variable::kIbGidIndex) {
+      known += (known.empty() ? "GID index " : ", GID index ") + *value->value;
+    }
+  }
+  std::string text = count_of(all, "variable");
+  if (!known.empty()) text += ": " + known;
+  if (later > 0)
+    text += "; " + (later == all ? "all" : std::to_string(later)) +
+            (at_start       ? " found inside the pod"
+             : node.empty() ? " known once it has a node"
+                            : " known with the table of " + printable(node));
+  return text;
+}
+
+// What the container that runs NCCL gets, and what not.
+std::string injected_text(const AnsweredPod& made) {
+  const GivenContainer* container = made.record.main_container();
+  if (!container || !container->in_status) return "no container gets variables";
+  const PodAnswer& answer = made.answer;
+  std::string text = given_text(*container, answer, made.record.node);
+  const auto left_out = [](const Value& value) {
+    return value.name + (value.reason ? " (" + std::string(to_string(*value.reason)) + ")" : "");
+  };
+  const std::vector<Value> omitted = omitted_values(answer, made.record, *container);
+  if (!omitted.empty()) text += "; left out: " + join(omitted, ", ", left_out);
+  const Value* list = container->find(variable::kIbHca);
+  if (list && is_ours(*list) && list->value && answer.nccl_with_us && answer.nccl_with_us->ports.empty())
+    text += "; NCCL uses no HCA with them (-o wide)";
+  const auto others = std::ranges::count(made.record.containers, true, &GivenContainer::in_status);
+  return others > 1 ? text + "; so container " + printable(container->name) + ", the others below" : text;
+}
+
+// Values that the init container of EnvFile only copies: those of the node's Binding.
+void fill_copied(const NodeValues& values, PodRecord& record) {
+  for (GivenContainer& container : record.containers) {
+    for (Value& value : container.values) {
+      if (!value.by_file_key || value.source != Source::Node || value.value) continue;
+      const bool known = values.find(value.name) != nullptr;
+      if (known) value.value = values.env_text(value.name);
+      value.state = known ? State::Given : State::LeftOut;
+    }
+  }
+}
+
+// The plan's sentences on what it leaves out; the status has the reasons alone.
+void fill_decided(const Pod& pod, const Plan& plan, PodRecord& record) {
+  for (const ContainerPlan& planned : plan.containers) {
+    const std::string_view name = pod.containers[planned.position].name;
+    const auto container = std::ranges::find(record.containers, name, &GivenContainer::name);
+    if (container == record.containers.end()) continue;
+    for (const Value& omitted : planned.omitted) {
+      if (!omitted.detail.empty()) container->decided.insert_or_assign(omitted.name, omitted.detail);
+    }
+  }
+}
+
+// The plan as the webhook carries it out; under DryRun as it would.
+Plan enforced_plan(const TemplateInput& input) {
+  if (input.plan.reason != Reason::DryRun) return input.plan;
+  NcclPolicy enforced = *input.policy;
+  enforced.mode = PolicyMode::Enforce;
+  return within_patch_bounds(input.pod, plan_pod(input.pod, enforced, input.options, input.claims));
+}
+
+// Makes the pod as the webhook does, with the Binding of its node where that is known.
+nlohmann::json made_of(const TemplateInput& input, const Plan& plan) {
+  const std::string patch = render_pod_patch(input.pod, plan, input.binding).text;
+  nlohmann::json made = patch.empty() ? input.object : input.object.patch(parse_json(patch));
+  // A pod that was printed has run, and this one has not.
+  made.erase("status");
+  if (made["metadata"].contains("annotations"))
+    made["metadata"]["annotations"].erase("k8s.v1.cni.cncf.io/network-status");
+  made["spec"].erase("nodeName");
+  if (input.binding) made["spec"]["nodeName"] = input.node;
+  if (!input.pod.name_space.empty()) made["metadata"]["namespace"] = input.pod.name_space;
+  return made;
+}
+
+void add_notes(const TemplateInput& input, const Plan& plan, AnsweredPod& into) {
+  std::vector<std::string>& notes = into.answer.notes;
+  for (std::size_t i = 0; i < plan.warnings.size(); ++i) {
+    if (!plan.judged[i]) notes.push_back(plan.warnings[i]);
+  }
+  if (!plan.inject || !input.binding) return;
+  const NodeValues& values = values_of(*input.binding, plan.exposure);
+  notes.insert(notes.end(), values.notes.begin(), values.notes.end());
+}
+
+// Says what the pods get in one line, and which finding of theirs leads. The sentence was that of a skip.
+void sum_up(const std::optional<Reason>& skipped, AnsweredPod& into) {
+  PodAnswer& answer = into.answer;
+  answer.in_all = skipped ? "skip, " + std::string(to_string(*skipped)) + ": " + answer.sentence
+                          : "inject, " + injected_text(into);
+  if (skipped == Reason::DryRun) answer.in_all += " It would set " + injected_text(into) + ".";
+  answer.sentence = is_good(answer.findings) ? answer.in_all : answer.findings.front().sentence;
+}
+
+}  // namespace
+
+AnsweredPod answer_template(const TemplateInput& input) {
+  const Plan plan = enforced_plan(input);
+  const bool dry = input.plan.reason == Reason::DryRun && plan.inject;
+  const nlohmann::json made = made_of(input, plan);
+  ReviewParser parser;
+  const std::string text = dump_json(made);
+  const Result<Pod> pod = parser.parse_pod(text);
+  AnsweredPod told;
+  if (!pod) {
+    told.answer.findings.push_back({Code::ObjectRefused,
+                                    Severity::Error,
+                                    {.kind = "Pod"},
+                                    "The pod that admission makes of it is refused: " + pod.error().message});
+    sum_up(plan.reason, told);
+    return told;
+  }
+  told.record = read_pod_record(*pod, made);
+  PodSurroundings& around = told.around;
+  around.exists = false;
+  around.plan = &plan;
+  around.claims = input.claims;
+  around.namespace_policy = input.plan.policy;
+  around.policy = input.policy;
+  around.table_known = input.binding != nullptr;
+  around.table = input.table;
+  around.context = input.context;
+  around.version = input.version;
+  fill_decided(input.pod, plan, told.record);
+  if (input.binding)
+    fill_copied(values_for(*input.binding, plan.exposure, input.pod.host_network), told.record);
+  told.answer = answer_pod(*pod, told.record, around);
+  around.plan = nullptr;
+  around.claims = nullptr;
+  if (!input.node.empty()) told.record.node = input.node;
+  add_notes(input, plan, told);
+  if (plan.reason == Reason::NotRdma) told.answer.demands = demands_of(input.pod, input.claims);
+  if (dry) {
+    told.answer.state = PodState::NotInjected;
+    told.answer.reason = Reason::DryRun;
+    told.answer.sentence = input.plan.detail;
+  }
+  sum_up(dry ? input.plan.reason : plan.reason, told);
+  return told;
+}
+
+AnsweredPod answer_template(const Pod& pod, const nlohmann::json& object, PodSurroundings around) {
+  around.exists = false;
+  AnsweredPod told{read_pod_record(pod, object), {}, std::move(around)};
+  told.answer = answer_pod(pod, told.record, told.around);
+  sum_up(told.answer.reason, told);
+  return told;
+}
+
+}  // namespace nccl_env
