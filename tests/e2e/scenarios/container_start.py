@@ -220,7 +220,7 @@ def check_explain(cluster):
         cluster.api.create(body)
         bound = cluster.bound("start", f"rank-{number}")
     told = ask.json(0, "explain", "pod/rank-0", "-n", "start")
-    expect("before it has started", (told["state"], told["good"], told["containers"][1]["file"]["state"]),
+    expect("before it has started", (told["state"], told["good"], told["containers"][0]["file"]["state"]),
            ("not started", True, "not written"))
     tell(cluster, "rank-0", waiting={"reason": "ImagePullBackOff", "message": "no such image"})
     expect_in("an image that is not there", " ".join(ask.told(1, "explain", "pod/rank-0", "-n", "start").split()),
@@ -229,7 +229,7 @@ def check_explain(cluster):
     message = run_resolver(cluster, containers(bound)[RESOLVER])
     tell(cluster, "rank-0", terminated=terminated(message))
     omitted = {some["name"]: some["detail"] for some in
-               ask.json(1, "explain", "pod/rank-0", "-n", "start")["containers"][1]["omitted"]}
+               ask.json(1, "explain", "pod/rank-0", "-n", "start")["containers"][0]["omitted"]}
     sentence = next(fact["detail"] for fact in map(json.loads, message.splitlines())
                     if fact.get("omitted") == "NCCL_IB_HCA")
     expect("why the list was not found", omitted["NCCL_IB_HCA"], sentence)
