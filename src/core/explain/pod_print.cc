@@ -365,6 +365,10 @@ std::string render_env(const PodRecord& record) {
         text += env_line(value, record.foreign);
       }
     }
+    for (const Value& value : omitted_values({}, record, container))
+      text +=
+          printable("# " + value.name + " is left out" + (value.reason ? in_brackets(value.reason) : "")) +
+          "\n";
     if (!container.reads_file) continue;
     const std::string words = file_words(record);
     text += "# of /etc/nccl.conf" + (words.empty() ? "" : ": " + words) + "\n";

@@ -24,7 +24,8 @@ TEST_F(CliExplain, ExplainTakesTheOnlyTablesNode) {
   expect_golden("sentence", json["sentence"].get<std::string>());
   expect_shown(explain({"--table", table}));
   EXPECT_EQ(explain({"--table", table, "-o", "env"}).out,
-            "# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_0\n");
+            "# NCCL_SOCKET_IFNAME is left out (OmittedByPolicy)\n# of "
+            "/etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_0\n");
 }
 
 TEST_F(CliExplain, OfSeveralTablesTheNodeIsNamedByThePodOrTheCommandLine) {

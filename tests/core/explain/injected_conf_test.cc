@@ -229,7 +229,9 @@ TEST(PodEnvFile, ItsValuesAreThoseThatTheInitContainerWrote) {
   EXPECT_EQ(value_of(asked, "NCCL_IB_HCA"), "mlx5_1,mlx5_2 EnvFile");
   EXPECT_EQ(value_of(asked, "NCCL_IB_GID_INDEX"), "3 EnvFile");
   EXPECT_THAT(asked.answer.changes, IsEmpty());
-  EXPECT_EQ(render_env(asked.record), "NCCL_IB_HCA=mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n");
+  EXPECT_EQ(render_env(asked.record),
+            "NCCL_IB_HCA=mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n"
+            "# NCCL_SOCKET_IFNAME is left out (OmittedByPolicy)\n");
 }
 
 TEST(PodEnvFile, ItWaitsForTheNodeAndThenForTheInitContainer) {

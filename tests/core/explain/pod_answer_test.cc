@@ -228,7 +228,8 @@ TEST(PodAnswer, AHealthyPodTellsItsValuesAndTheirSourcesByItself) {
   expect_golden("of the pod alone", asked.text());
   EXPECT_EQ(asked.answer.state, PodState::Given);
   EXPECT_EQ(render_env(asked.record),
-            "NCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
+            "NCCL_IB_TIMEOUT=22\n# NCCL_SOCKET_IFNAME is left out (OmittedByPolicy)\n# of "
+            "/etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
 }
 
 TEST(PodAnswer, APodWithoutANodeTellsWhatItWaitsFor) {

@@ -504,10 +504,13 @@ TEST(Explain, EnvLinesNameContainersWhereThereAreSeveral) {
   const NodeFabric table = rails(2);
   const NcclPolicy& policy = kHostPolicy;
   EXPECT_EQ(render_env(ask_template(kHostPod, policy, &table).record),
-            "# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
+            "# NCCL_SOCKET_IFNAME is left out (OmittedByPolicy)\n# of "
+            "/etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
   EXPECT_EQ(render_env(ask_template(pod({container("a"), container("b")}), policy, &table).record),
-            "# container a\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"
-            "# container b\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
+            "# container a\n# NCCL_SOCKET_IFNAME is left out (OmittedByPolicy)\n# of "
+            "/etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"
+            "# container b\n# NCCL_SOCKET_IFNAME is left out (OmittedByPolicy)\n# of "
+            "/etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
 }
 
 TEST(Explain, TextFitsATerminalAndCarriesNoControlCharacters) {
@@ -536,7 +539,8 @@ TEST(Explain, TheFileThatANodeGives) {
   EXPECT_THAT(env_of(known), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
   EXPECT_EQ(known.answer.nccl_with_us->ports.at(0).gid_index, 3);
   EXPECT_EQ(render_env(known.record),
-            "NCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
+            "NCCL_IB_TIMEOUT=22\n# NCCL_SOCKET_IFNAME is left out (OmittedByPolicy)\n# of "
+            "/etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
   const Answered unknown = ask_template(pod({container("c")}, false), policy, nullptr);
   EXPECT_THAT(conf_of(unknown), ElementsAre("NCCL_IB_ADDR_FAMILY=? Binding", "NCCL_IB_GID_INDEX=? Binding",
                                             "NCCL_IB_HCA=? Binding"));

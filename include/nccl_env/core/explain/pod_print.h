@@ -25,7 +25,8 @@ nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,
 // For people, in 80 columns.
 std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& surroundings,
                         Choices choices = Choices::Compared);
-// NAME=VALUE lines of what was injected; "# container NAME" where there are several.
+// NAME=VALUE lines of what was injected, and comments on what was not; "# container NAME" where there are
+// several.
 std::string render_env(const PodRecord& record);
 
 }  // namespace nccl_env
