@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webhook's metrics: a closed set of series. The table of docs/operate/monitoring.md is made of them.
+// The webhook's metrics: a closed set of series. The table of docs/reference/webhook.md is made of them.
 #pragma once
 
 #include <chrono>

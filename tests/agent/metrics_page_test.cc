@@ -10,7 +10,7 @@ TEST(MetricsPage, ListsWhatTheAgentExports) {
   const auto log = Logger::to_stderr(LogLevel::Off);
   MetricRegistry registry;
   const AgentMetrics metrics(registry, *log);
-  std::ifstream file(tests::in_source("/docs/operate/monitoring.md"));
+  std::ifstream file(tests::in_source("/docs/reference/webhook.md"));
   const std::string shared{std::istreambuf_iterator<char>(file), {}};
   std::vector<MetricDesc> own = registry.described();
   std::erase_if(own, [&](const MetricDesc& metric) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alert rules, runbooks and dashboard hold together: promtool takes the rules, each alert fires in its case and in no
 other (alerts.py), each has a section in docs/operate/runbooks.md, and every metric that a rule, the dashboard or a runbook
-names is one of docs/operate/monitoring.md or docs/reference/agent.md.
+names is one of docs/reference/webhook.md or docs/reference/agent.md.
 
   check.py [PROMTOOL]
 
@@ -101,7 +101,7 @@ def check_runbook(alert, section):
 def check_metrics():
     known = documented_metrics()
     for where, expression in expressions():
-        yield from (f"{where}: {name} is no metric of docs/operate/monitoring.md or docs/reference/agent.md"
+        yield from (f"{where}: {name} is no metric of docs/reference/webhook.md or docs/reference/agent.md"
                     for name in sorted(metrics_in(expression) - known))
 
 

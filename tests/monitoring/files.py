@@ -34,6 +34,6 @@ def metrics_in(expression):
 
 
 def documented_metrics():
-    pages = [SOURCE / "docs/operate/monitoring.md", SOURCE / "docs/reference/agent.md"]
+    pages = [SOURCE / "docs/reference/webhook.md", SOURCE / "docs/reference/agent.md"]
     return PROMETHEUS_OWN.union(*(re.findall(r"^\| `(nccl_env_\w+)`", page.read_text(), re.M)
                                   for page in pages if page.exists()))

@@ -58,7 +58,7 @@ TEST(MetricsPage, ListsWhatTheWebhookExports) {
   services->add_metrics(registry);
   add_gauges(registry,
              {**server, store, *services->tls(), *log, [] { return false; }, program::clock_now, {}});
-  tests::expect_metrics_in("docs/operate/monitoring.md", registry.described());
+  tests::expect_metrics_in("docs/reference/webhook.md", registry.described());
 }
 
 }  // namespace

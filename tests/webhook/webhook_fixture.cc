@@ -126,7 +126,8 @@ std::set<std::string> WebhookTest::metric_names() const {
 }
 
 std::set<std::string> WebhookTest::documented_metrics() {
-  return names_in(read_text(tests::in_source("/docs/operate/monitoring.md")), "\n| `", '`');
+  const std::string page = read_text(tests::in_source("/docs/reference/webhook.md"));
+  return names_in(page.substr(page.find("\n## Metrics\n")), "\n| `", '`');
 }
 
 std::vector<Json> WebhookTest::log(const std::string& message, std::size_t least) const {

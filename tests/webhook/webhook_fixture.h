@@ -55,7 +55,7 @@ class WebhookTest : public ::testing::Test {
   Json admit(const Json& review) const;
   [[nodiscard]] double metric(const std::string& series) const;  // -1: there is no such series
   [[nodiscard]] std::set<std::string> metric_names() const;
-  // Names in docs/operate/monitoring.md, without those that only a store that watches a cluster, or only
+  // Names in docs/reference/webhook.md, without those that only a store that watches a cluster, or only
   // managed certificates, have.
   static std::set<std::string> documented_metrics();
   // Waits for so many at least: a line may be written after the answer that it tells of.
