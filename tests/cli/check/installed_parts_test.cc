@@ -45,10 +45,10 @@ InstalledParts healthy() {
 }
 
 // The answer of a check; of several the worst in the order of the list.
-std::optional<Checked> answer_of(const InstalledParts& parts, Code code) {
+std::optional<Checked> answer_of(const Checks& checks, std::string_view check) {
   std::optional<Checked> found;
-  for (const Checked& checked : judge_parts(parts)) {
-    if (checked.finding.code == code && (!found || !checked.good)) found = checked;
+  for (const Checked& checked : checks) {
+    if (to_string(checked.finding.code) == check && (!found || !checked.good)) found = checked;
   }
   return found;
 }
@@ -63,8 +63,8 @@ std::string without_times(const std::string& sentence) {
   return steady(std::regex_replace(sentence, time, "TIME"));
 }
 
-void expect_line(const InstalledParts& parts, std::string_view check, const std::string& expected) {
-  const auto answer = answer_of(parts, parse_code(check).value());
+void expect_line(const Checks& checks, std::string_view check, const std::string& expected) {
+  const auto answer = answer_of(checks, check);
   ASSERT_TRUE(answer) << check;
   EXPECT_EQ(word(*answer), expected) << check << ": " << answer->finding.sentence;
   expect_golden(std::string(check) + " " + expected, without_times(answer->finding.sentence));
@@ -101,10 +101,10 @@ TEST(InstalledParts, WhatIsAbsentHasFailed) {
   InstalledParts parts = healthy();
   for (const Part part : kInstalled) parts.*part = kAbsent;
   for (const char* check : {"Crds", "Hooks", "Validator", "Service", "Certificate", "Webhook", "Agents"}) {
-    expect_line(parts, check, kFailed);
-    EXPECT_NE(answer_of(parts, parse_code(check).value())->finding.remedy, "") << check;
+    expect_line(judge_parts(parts), check, kFailed);
+    EXPECT_NE(answer_of(judge_parts(parts), check)->finding.remedy, "") << check;
   }
-  expect_line(parts, "CaBundle", kNotSeen);
+  expect_line(judge_parts(parts), "CaBundle", kNotSeen);
   EXPECT_TRUE(is_nothing(parts));
 }
 
@@ -119,7 +119,7 @@ void expect_judged(std::initializer_list<Judged<InstalledParts>> rows) {
   for (const auto& row : rows) {
     InstalledParts parts = healthy();
     row.change(parts);
-    expect_line(parts, row.check, row.expected);
+    expect_line(judge_parts(parts), row.check, row.expected);
   }
 }
 
@@ -240,7 +240,7 @@ TEST(InstalledParts, StrangeObjectsAreNotGood) {
     for (const Part part : kInstalled) (parts.*part).object = Json::parse(text);
     for (const char* check :
          {"ApiServer", "Crds", "Hooks", "Validator", "Service", "Certificate", "Webhook", "Agents"})
-      EXPECT_FALSE(answer_of(parts, parse_code(check).value())->good) << check << text;
+      EXPECT_FALSE(answer_of(judge_parts(parts), check)->good) << check << text;
   }
 }
 
@@ -256,16 +256,6 @@ Preparation empty_cluster() {
   facts.rights = {{"namespaces", true}, {"roles.rbac.authorization.k8s.io", true}};
   facts.policy_crd = facts.table_crd = facts.mutating = facts.validating = facts.space = kAbsent;
   return facts;
-}
-
-void expect_line(const Preparation& facts, std::string_view check, const std::string& expected) {
-  for (const auto& [finding, good] : judge_preparation(facts)) {
-    if (to_string(finding.code) != check) continue;
-    EXPECT_EQ(good ? "good" : to_string(finding.severity), expected) << check << ": " << finding.sentence;
-    expect_golden(std::string(check) + " " + expected, finding.sentence);
-    return;
-  }
-  ADD_FAILURE() << "there is no line " << check;
 }
 
 TEST(Preparation, AnEmptyClusterIsGoodAndWhatStandsInTheWayIsTold) {
@@ -315,7 +305,7 @@ TEST(Preparation, AnEmptyClusterIsGoodAndWhatStandsInTheWayIsTold) {
   for (const auto& row : rows) {
     Preparation facts = empty_cluster();
     row.change(facts);
-    expect_line(facts, row.check, row.expected);
+    expect_line(judge_preparation(facts), row.check, row.expected);
   }
 }
 
