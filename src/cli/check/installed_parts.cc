@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 
 #include "nccl_env/core/decide/keys.h"
@@ -35,39 +34,59 @@ constexpr std::size_t kMostNamed = 5;  // nodes in a sentence
 constexpr int kDefaultHookPort = 443;  // Kubernetes': where a hook names none
 constexpr std::int64_t kQuarter = 4;   // the webhook and cert-manager renew with a third left
 constexpr std::string_view kInstallAgain = "Install again: kubectl apply -k, or helm upgrade.";
+constexpr std::string_view kApplyCrds =
+    "kubectl apply --server-side -f manifests/base/crds; Helm installs them once and never again.";
+constexpr std::string_view kRenew =
+    "Managed certificates and cert-manager renew it in time: look at the log of the one that should. Files: "
+    "put a new one into the Secret.";
 
-std::optional<Judged> unless_found(const LookUp& sight, std::string_view what, std::string_view remedy) {
-  if (sight.outcome == Outcome::Found) return std::nullopt;
-  if (sight.outcome == Outcome::Absent)
-    return Judged{Severity::Error, "there is no " + std::string(what), std::string(remedy)};
-  return Judged{Sight::NotSeen, sight.problem};
-}
+// A row of the table of parts: how a part is asked for, and what is wrong with it.
+struct Part {
+  Code code;
+  Judged (*judge)(const InstalledParts& parts, const Part& part);  // an object that is there
+  LookUp InstalledParts::*sight = nullptr;                         // null: not one object
+  kube::Resource resource{};
+  const char* kind = "";
+  const char* name = "";
+  bool own = true;  // in the namespace of the installation
+  const char* loss = "";
+  std::string_view remedy = kInstallAgain;  // where there is no such object
+
+  [[nodiscard]] const Json& object(const InstalledParts& parts) const { return (parts.*sight).object; }
+  [[nodiscard]] Asked asked(const InstalledParts& parts) const {
+    return own ? ask_in(parts.name_space, resource, name) : ask(resource, name);
+  }
+  [[nodiscard]] std::string place(const InstalledParts& parts) const {
+    return (own ? parts.name_space + "/" : "") + name;
+  }
+  // "Deployment nccl-env/nccl-env-webhook"
+  [[nodiscard]] std::string text(const InstalledParts& parts) const {
+    return std::string(kind) + " " + place(parts);
+  }
+};
 
 int number_at(const Json& object, std::string_view name, int otherwise = 0) {
   const Json& value = member(object, name);
   return value.is_number_integer() ? value.get<int>() : otherwise;
 }
 
-Judged judge_crd(const char* name, const LookUp& crd) {
-  if (auto line = unless_found(crd, std::string("CustomResourceDefinition ") + name,
-                               "kubectl apply --server-side -f manifests/base/crds; Helm installs them once "
-                               "and never again."))
-    return *line;
-  const Json& versions = member(member(crd.object, "spec"), "versions");
+Judged judge_crd(const InstalledParts& parts, const Part& part) {
+  const Json& crd = part.object(parts);
+  const std::string name = part.name;
+  const Json& versions = member(member(crd, "spec"), "versions");
   const bool served = std::ranges::any_of(versions, [](const Json& version) {
     return text_at(version, "name") == kVersionServed && member(version, "served") == true;
   });
   if (!served)
-    return {Severity::Error, std::string(name) + " does not serve " + std::string(kVersionServed),
+    return {Severity::Error, name + " does not serve " + std::string(kVersionServed),
             "Apply the CRDs of this version, or take the command line of the version that is installed."};
-  const Json& conditions = member(member(crd.object, "status"), "conditions");
+  const Json& conditions = member(member(crd, "status"), "conditions");
   const bool established = std::ranges::any_of(conditions, [](const Json& condition) {
     return text_at(condition, "type") == "Established" && text_at(condition, "status") == "True";
   });
   if (!established)
-    return {Severity::Error, std::string(name) + " is not established",
-            std::string("kubectl describe crd ") + name + " says why."};
-  return {Sight::Good, std::string(name) + " serves " + std::string(kVersionServed)};
+    return {Severity::Error, name + " is not established", "kubectl describe crd " + name + " says why."};
+  return {Sight::Good, name + " serves " + std::string(kVersionServed)};
 }
 
 const Json& hooks_of(const LookUp& configuration) {
@@ -88,15 +107,12 @@ bool needs_opt_in(const Json& hook) {
   });
 }
 
-Judged judge_hooks(const LookUp& mutating) {
-  if (auto line =
-          unless_found(mutating, "MutatingWebhookConfiguration nccl-env: no pod gets values", kInstallAgain))
-    return *line;
+Judged judge_hooks(const InstalledParts& parts, const Part& part) {
   std::vector<std::string> told;
   for (const std::string_view name : {kPodsHook, kBindingHook, kStrictPodsHook, kStrictBindingHook}) {
-    const Json* hook = find_hook(mutating, name);
+    const Json* hook = find_hook(parts.mutating, name);
     if (hook == nullptr)
-      return {Severity::Error, "MutatingWebhookConfiguration nccl-env has no hook " + std::string(name),
+      return {Severity::Error, part.text(parts) + " has no hook " + std::string(name),
               std::string(kInstallAgain)};
     if (!needs_opt_in(*hook))
       return {Severity::Error,
@@ -105,7 +121,7 @@ Judged judge_hooks(const LookUp& mutating) {
               std::string(kInstallAgain)};
     told.push_back(std::string(name) + " (" + text_at(*hook, "failurePolicy") + ")");
   }
-  if (text_at(*find_hook(mutating, kPodsHook), "failurePolicy") == "Fail")
+  if (text_at(*find_hook(parts.mutating, kPodsHook), "failurePolicy") == "Fail")
     return {
         Severity::Warning,
         std::string(kPodsHook) +
@@ -114,14 +130,10 @@ Judged judge_hooks(const LookUp& mutating) {
   return {Sight::Good, join(told)};
 }
 
-Judged judge_validator(const LookUp& validating) {
+Judged judge_validator(const InstalledParts& parts, const Part& part) {
   constexpr std::string_view kHook = "policies.nccl-env.io";
-  if (auto line = unless_found(
-          validating, "ValidatingWebhookConfiguration nccl-env: a wrong policy is told by its status alone",
-          kInstallAgain))
-    return *line;
-  if (find_hook(validating, kHook) == nullptr)
-    return {Severity::Error, "ValidatingWebhookConfiguration nccl-env has no hook " + std::string(kHook),
+  if (find_hook(parts.validating, kHook) == nullptr)
+    return {Severity::Error, part.text(parts) + " has no hook " + std::string(kHook),
             std::string(kInstallAgain)};
   return {Sight::Good, std::string(kHook)};
 }
@@ -146,7 +158,7 @@ bool has_hooks(const InstalledParts& parts) {
   return !hooks_of(parts.mutating).empty() || !hooks_of(parts.validating).empty();
 }
 
-Judged judge_bundle(const InstalledParts& parts) {
+Judged judge_bundle(const InstalledParts& parts, const Part&) {
   if (!has_hooks(parts)) return {Sight::NotSeen, "no hook was seen"};
   const auto empty = hooks_where(parts, [](const std::string& bundle) { return bundle.empty(); });
   if (empty.empty()) return {Sight::Good, "each hook has one"};
@@ -155,20 +167,23 @@ Judged judge_bundle(const InstalledParts& parts) {
           "cainjector. Files: give the CA (certificates.caBundle)."};
 }
 
-Judged judge_service(const InstalledParts& parts) {
-  const std::string name = parts.name_space + "/" + kWebhookName;
+// What the hooks call: a Service, or a URL.
+Json hook_config(const InstalledParts& parts) {
   const Json* hook = find_hook(parts.mutating, kPodsHook);
-  const Json config = hook == nullptr ? Json() : member(*hook, "clientConfig");
+  return hook == nullptr ? Json() : member(*hook, "clientConfig");
+}
+
+Judged judge_service(const InstalledParts& parts, const Part& part) {
+  const Json config = hook_config(parts);
   if (const std::string url = text_at(config, "url"); !url.empty())
     return {Severity::Info, "the hooks call " + url + " and no Service"};
-  if (auto line = unless_found(parts.service, "Service " + name, kInstallAgain)) return *line;
   const int port = number_at(member(config, "service"), "port", kDefaultHookPort);
-  const Json& ports = member(member(parts.service.object, "spec"), "ports");
+  const Json& ports = member(member(part.object(parts), "spec"), "ports");
   if (std::ranges::none_of(ports, [port](const Json& each) { return number_at(each, "port") == port; }))
     return {Severity::Error,
-            "Service " + name + " has no port " + std::to_string(port) + ", which the hooks call",
+            part.text(parts) + " has no port " + std::to_string(port) + ", which the hooks call",
             std::string(kInstallAgain)};
-  return {Sight::Good, name + ", port " + std::to_string(port)};
+  return {Sight::Good, part.place(parts) + ", port " + std::to_string(port)};
 }
 
 std::string days(std::chrono::system_clock::duration time) {
@@ -176,14 +191,10 @@ std::string days(std::chrono::system_clock::duration time) {
                   "day");
 }
 
-Judged judge_certificate(const InstalledParts& parts) {
-  const std::string name = "Secret " + parts.name_space + "/" + kCertificate;
-  const std::string look =
-      "Managed certificates and cert-manager renew it in time: look at the log of the "
-      "one that should. Files: put a new one into the Secret.";
-  if (auto line = unless_found(parts.secret, name, look)) return *line;
+Judged judge_certificate(const InstalledParts& parts, const Part& part) {
+  const std::string name = part.text(parts), look(part.remedy);
   const std::string pem =
-      kube::decode_base64(text_at(member(parts.secret.object, "data"), "tls.crt")).value_or("");
+      kube::decode_base64(text_at(member(part.object(parts), "data"), "tls.crt")).value_or("");
   if (pem.empty()) return {Severity::Error, name + " holds no certificate (tls.crt)", look};
   const auto info = net::read_certificate(pem, name);
   if (!info) return {Severity::Error, info.error().message, look};
@@ -209,60 +220,56 @@ Judged judge_certificate(const InstalledParts& parts) {
   return {Sight::Good, until + ", trusted by the hooks"};
 }
 
-std::string pods_command(const InstalledParts& parts, const char* name) {
-  return "kubectl -n " + parts.name_space + " describe pods -l app.kubernetes.io/name=" + name;
-}
+// Pods of a Deployment or DaemonSet: as many as are wanted, ready, and of its newest form.
+struct Rollout {
+  int wanted, ready, updated;
+  const char* unit;
+  std::string where{};  // nodes without one
+};
 
-Judged judge_webhook(const InstalledParts& parts) {
-  const std::string name = "Deployment " + parts.name_space + "/" + kWebhookName;
-  if (auto line = unless_found(parts.deployment, name, kInstallAgain)) return *line;
-  const Json& status = member(parts.deployment.object, "status");
-  const int wanted = number_at(member(parts.deployment.object, "spec"), "replicas", 1);
-  const int ready = number_at(status, "readyReplicas"), updated = number_at(status, "updatedReplicas");
-  const std::string all = std::to_string(wanted), log = pods_command(parts, kWebhookName);
-  if (wanted == 0)
-    return {Severity::Error, name + " is scaled to 0",
-            "kubectl -n " + parts.name_space + " scale deployment " + kWebhookName + " --replicas=2"};
-  if (ready == 0)
-    return {Severity::Error, "none of " + count_of(static_cast<std::size_t>(wanted), "replica") + " is ready",
-            log};
+Judged judge_rollout(const InstalledParts& parts, const Part& part, const Rollout& rollout) {
+  const auto& [wanted, ready, updated, unit, where] = rollout;
+  const std::string of = " of " + count_of(static_cast<std::size_t>(wanted), unit);
+  const std::string own = "kubectl -n " + parts.name_space + " ";
   if (ready < wanted)
-    return {Severity::Warning, std::to_string(ready) + " of " + all + " replicas are ready", log};
+    return {ready == 0 ? Severity::Error : Severity::Warning, std::to_string(ready) + of + " ready" + where,
+            own + "describe pods -l app.kubernetes.io/name=" + part.name};
   if (updated < wanted)
-    return {Severity::Warning,
-            std::to_string(updated) + " of " + all + " replicas are of the newest roll-out", log};
-  return {Sight::Good, std::to_string(ready) + " of " + all + " replicas ready"};
+    return {Severity::Warning, std::to_string(updated) + of + " of the newest roll-out",
+            own + "rollout status " + std::string(part.resource.plural) + "/" + part.name};
+  return {Sight::Good, std::to_string(ready) + of + " ready"};
 }
 
-Judged judge_agents(const InstalledParts& parts) {
-  const std::string name = "DaemonSet " + parts.name_space + "/" + kAgentName;
-  if (auto line = unless_found(parts.daemon_set, name, kInstallAgain)) return *line;
-  const Json& status = member(parts.daemon_set.object, "status");
-  const int wanted = number_at(status, "desiredNumberScheduled"), ready = number_at(status, "numberReady");
-  const int updated = number_at(status, "updatedNumberScheduled");
+Judged judge_webhook(const InstalledParts& parts, const Part& part) {
+  const Json& status = member(part.object(parts), "status");
+  const int wanted = number_at(member(part.object(parts), "spec"), "replicas", 1);
+  if (wanted == 0)
+    return {Severity::Error, part.text(parts) + " is scaled to 0",
+            "kubectl -n " + parts.name_space + " scale deployment " + kWebhookName + " --replicas=2"};
+  return judge_rollout(
+      parts, part,
+      {wanted, number_at(status, "readyReplicas"), number_at(status, "updatedReplicas"), "replica"});
+}
+
+Judged judge_agents(const InstalledParts& parts, const Part& part) {
+  const Json& status = member(part.object(parts), "status");
+  const int wanted = number_at(status, "desiredNumberScheduled");
   if (member(status, "observedGeneration").is_null())
-    return {Severity::Warning, name + " was not looked at by its controller yet"};
+    return {Severity::Warning, part.text(parts) + " was not looked at by its controller yet"};
   if (wanted == 0)
     return {
-        Severity::Warning, name + " is for no node",
+        Severity::Warning, part.text(parts) + " is for no node",
         "Compare its nodeSelector and tolerations (agent.nodeSelector, agent.tolerations) with the nodes."};
   std::vector<std::string> away;
   for (const auto& [node, is_ready] : parts.agents.items) {
     if (!is_ready) away.push_back(node);
   }
-  const std::string where = away.empty() ? "" : ": not on " + join_some(away, kMostNamed);
-  const std::string seen =
-      std::to_string(ready) + " of " + count_of(static_cast<std::size_t>(wanted), "agent") + " ready";
-  if (ready < wanted)
-    return {ready == 0 ? Severity::Error : Severity::Warning, seen + where, pods_command(parts, kAgentName)};
-  if (updated < wanted)
-    return {Severity::Warning,
-            std::to_string(updated) + " of " + std::to_string(wanted) + " agents are of the newest roll-out",
-            "kubectl -n " + parts.name_space + " rollout status daemonset/" + kAgentName};
-  return {Sight::Good, seen};
+  return judge_rollout(parts, part,
+                       {wanted, number_at(status, "numberReady"), number_at(status, "updatedNumberScheduled"),
+                        "agent", away.empty() ? "" : ": not on " + join_some(away, kMostNamed)});
 }
 
-Judged judge_tables(const InstalledParts& parts) {
+Judged judge_tables(const InstalledParts& parts, const Part&) {
   for (const std::string& problem : {parts.agents.problem, parts.tables.problem}) {
     if (!problem.empty()) return {Sight::NotSeen, problem};
   }
@@ -309,7 +316,7 @@ std::string resolver_image(const LookUp& deployment) {
   return {};
 }
 
-Judged judge_images(const InstalledParts& parts) {
+Judged judge_images(const InstalledParts& parts, const Part&) {
   const std::pair<const char*, std::string> images[] = {
       {"webhook", text_at(first_container(parts.deployment), "image")},
       {"init container", resolver_image(parts.deployment)},
@@ -333,7 +340,7 @@ Judged judge_images(const InstalledParts& parts) {
   return {Sight::Good, all};
 }
 
-Judged judge_agent_versions(const InstalledParts& parts) {
+Judged judge_agent_versions(const InstalledParts& parts, const Part&) {
   if (!parts.tables.problem.empty()) return {Sight::NotSeen, parts.tables.problem};
   const std::string tag = tag_of(text_at(first_container(parts.daemon_set), "image"));
   const std::string wanted = is_version(tag) ? tag : std::string(program::kVersion);
@@ -354,12 +361,6 @@ Judged judge_agent_versions(const InstalledParts& parts) {
           count_of(nodes.size(), "table") + " of an agent " + join_some(versions, kMostNamed) +
               " instead of " + wanted + ": " + join_some(nodes, kMostNamed),
           "Wait for the roll-out of the DaemonSet; a node that is down keeps its old table."};
-}
-
-LookUp look_up_in(kube::ApiServer& client, const std::string& name_space, const kube::Resource& resource,
-                  const std::string& name) {
-  return look_up(client, {path_in(name_space, resource, name),
-                          "get " + std::string(resource.plural) + " " + name_space + "/" + name});
 }
 
 bool is_ready(const Json& pod) {
@@ -394,6 +395,48 @@ SeenByNode<std::string> list_tables(kube::ApiServer& client) {
   return tables;
 }
 
+Judged judge_server(const InstalledParts& parts, const Part&) {
+  return judge_version(parts.version);
+}
+
+using Installed = InstalledParts;
+
+// In the order of the answer. The first rows are of the whole cluster, and tell where the others are.
+const Part kParts[] = {
+    {Code::ApiServer, judge_server},
+    {Code::Crds, judge_crd, &Installed::policy_crd, kube::kCrds, "CustomResourceDefinition", kPolicyCrd,
+     false, "", kApplyCrds},
+    {Code::Crds, judge_crd, &Installed::table_crd, kube::kCrds, "CustomResourceDefinition", kTableCrd, false,
+     "", kApplyCrds},
+    {Code::Hooks, judge_hooks, &Installed::mutating, kMutatingHooks, "MutatingWebhookConfiguration",
+     "nccl-env", false, ": no pod gets values"},
+    {Code::Validator, judge_validator, &Installed::validating, kValidatingHooks,
+     "ValidatingWebhookConfiguration", "nccl-env", false, ": a wrong policy is told by its status alone"},
+    {Code::CaBundle, judge_bundle},
+    {Code::Service, judge_service, &Installed::service, kube::kServices, "Service", kWebhookName},
+    {Code::Certificate, judge_certificate, &Installed::secret, kube::kSecrets, "Secret", kCertificate, true,
+     "", kRenew},
+    {Code::Webhook, judge_webhook, &Installed::deployment, kube::kDeployments, "Deployment", kWebhookName},
+    {Code::Agents, judge_agents, &Installed::daemon_set, kube::kDaemonSets, "DaemonSet", kAgentName},
+    {Code::Tables, judge_tables},
+    {Code::Versions, judge_images},
+    {Code::AgentVersions, judge_agent_versions}};
+
+Judged judge_part(const InstalledParts& parts, const Part& part) {
+  const bool needed = part.code != Code::Service || text_at(hook_config(parts), "url").empty();
+  if (part.sight == nullptr || !needed) return part.judge(parts, part);
+  const LookUp& sight = parts.*part.sight;
+  if (sight.outcome == Outcome::Found) return part.judge(parts, part);
+  if (sight.outcome != Outcome::Absent) return {Sight::NotSeen, sight.problem};
+  return {Severity::Error, "there is no " + part.text(parts) + part.loss, std::string(part.remedy)};
+}
+
+void look_up_parts(kube::ApiServer& client, bool own, InstalledParts& into) {
+  for (const Part& part : kParts) {
+    if (part.sight && part.own == own) into.*part.sight = look_up(client, part.asked(into));
+  }
+}
+
 }  // namespace
 
 std::string service_namespace(const Json& webhook_configuration) {
@@ -424,49 +467,51 @@ Judged judge_version(const LookUp& version) {
   return {Sight::Good, "Kubernetes " + name};
 }
 
-Checks judge_parts(const InstalledParts& parts) {
-  return {{Code::ApiServer, judge_version(parts.version)},
-          {Code::Crds, judge_crd(kPolicyCrd, parts.policy_crd)},
-          {Code::Crds, judge_crd(kTableCrd, parts.table_crd)},
-          {Code::Hooks, judge_hooks(parts.mutating)},
-          {Code::Validator, judge_validator(parts.validating)},
-          {Code::CaBundle, judge_bundle(parts)},
-          {Code::Service, judge_service(parts)},
-          {Code::Certificate, judge_certificate(parts)},
-          {Code::Webhook, judge_webhook(parts)},
-          {Code::Agents, judge_agents(parts)},
-          {Code::Tables, judge_tables(parts)},
-          {Code::Versions, judge_images(parts)},
-          {Code::AgentVersions, judge_agent_versions(parts)}};
+Judged judge_names(const InstalledParts& parts) {
+  std::vector<std::string> there;
+  for (const Part& part : kParts) {
+    if (part.own || part.sight == nullptr) continue;
+    const LookUp& sight = parts.*part.sight;
+    if (sight.outcome == Outcome::Absent) continue;
+    if (sight.outcome != Outcome::Found) return {Sight::NotSeen, sight.problem};
+    const Json& labels = member(member(sight.object, "metadata"), "labels");
+    // A CRD's name has our group, so it is ours.
+    if (part.code != Code::Crds && text_at(labels, "app.kubernetes.io/part-of") != "nccl-env")
+      return {Severity::Error, part.text(parts) + " is there and is not nccl-env's",
+              "Find out whose it is, and remove or rename it."};
+    there.push_back(part.text(parts));
+  }
+  if (there.empty()) return {Sight::Good, "nobody has the names of our cluster-wide objects"};
+  return {Severity::Info, "there already: " + join(there),
+          "This is an upgrade: docs/operate/operations.md#upgrade."};
 }
 
-Result<LookUp> look_up_version(kube::ApiServer& client) {
+Checks judge_parts(const InstalledParts& parts) {
+  Checks checks;
+  for (const Part& part : kParts) checks.push_back({part.code, judge_part(parts, part)});
+  return checks;
+}
+
+Status survey_cluster(kube::ApiServer& client, InstalledParts& into) {
   const auto reply = client.call({"GET", "/version", "", ""});
   if (!reply) return reply.error();
-  if (reply->status != kube::kOk)
-    return LookUp{Outcome::Failed, {}, "get /version: " + kube::status_message(*reply)};
-  return LookUp{Outcome::Found, parse_json(reply->body), {}};
+  into.version = reply->status == kube::kOk
+                     ? LookUp{Outcome::Found, parse_json(reply->body), {}}
+                     : LookUp{Outcome::Failed, {}, "get /version: " + kube::status_message(*reply)};
+  look_up_parts(client, false, into);
+  return done();
 }
 
 Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now) {
-  auto version = look_up_version(client);
-  if (!version) return version.error();
   InstalledParts parts;
   parts.now = now;
-  parts.version = *std::move(version);
-  parts.policy_crd = look_up(client, ask_crd(kPolicyCrd));
-  parts.table_crd = look_up(client, ask_crd(kTableCrd));
-  parts.mutating = look_up(client, ask_hooks("mutatingwebhookconfigurations"));
-  parts.validating = look_up(client, ask_hooks("validatingwebhookconfigurations"));
+  if (const Status seen = survey_cluster(client, parts); !seen) return seen.error();
   for (const LookUp* configuration : {&parts.mutating, &parts.validating}) {
     if (parts.name_space.empty()) parts.name_space = service_namespace(configuration->object);
   }
   if (parts.name_space.empty()) parts.name_space = kOwnNamespace;
-  parts.deployment = look_up_in(client, parts.name_space, kube::kDeployments, kWebhookName);
-  parts.daemon_set = look_up_in(client, parts.name_space, kube::kDaemonSets, kAgentName);
+  look_up_parts(client, true, parts);
   if (is_nothing(parts)) return parts;
-  parts.service = look_up_in(client, parts.name_space, kube::kServices, kWebhookName);
-  parts.secret = look_up_in(client, parts.name_space, kube::kSecrets, kCertificate);
   parts.agents = list_agents(client, parts.name_space);
   parts.tables = list_tables(client);
   return parts;

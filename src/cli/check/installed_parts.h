@@ -46,10 +46,13 @@ bool is_nothing(const InstalledParts& parts);
 // Needs get of the objects, list of pods in their namespace, and list of nodefabrics. A sentence stands in
 // place of an object that may not be read; fails only if the cluster does not answer.
 Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now);
-// Everybody may ask for it: no answer means that there is no cluster to ask.
-Result<LookUp> look_up_version(kube::ApiServer& client);
+// Reads the API server's version and the parts of the whole cluster alone. Everybody may ask for the version:
+// no answer means that there is no cluster to ask.
+Status survey_cluster(kube::ApiServer& client, InstalledParts& into);
 
 Judged judge_version(const LookUp& version);
+// Whether the names of our cluster-wide objects are free or ours.
+Judged judge_names(const InstalledParts& parts);
 Checks judge_parts(const InstalledParts& parts);
 
 }  // namespace nccl_env::cli

@@ -34,9 +34,9 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kMostTried = 5;  // namespaces: each takes three calls or more
 
-void read_pairs(const Json& object, Pairs& into) {
-  if (!object.is_object()) return;
-  for (const auto& [name, value] : object.items()) into.emplace_back(name, text_of(value));
+// The members of an object; anything else has none.
+Json members_of(const Json& object) {
+  return object.is_object() ? object : Json::object();
 }
 
 void read_status(const std::string& text, SampleOutcome& into) {
@@ -44,8 +44,8 @@ void read_status(const std::string& text, SampleOutcome& into) {
   into.form = text_at(status, "form");
   into.exposure = text_at(status, "exposure");
   const Json& container = member(member(status, "containers"), "sample");
-  read_pairs(member(container, "set"), into.set);
-  read_pairs(member(container, "omitted"), into.omitted);
+  into.set = members_of(member(container, "set"));
+  into.omitted = members_of(member(container, "omitted"));
 }
 
 // Reads from the pod, as the dry run returned it, what the webhook said and did.
@@ -77,8 +77,7 @@ void judge_pull(kube::ApiServer& client, NamespaceCheck& check) {
                           "; whether one of them is for its registry is not read.");
     return;
   }
-  const LookUp own = look_up(client, {path_in(kOwnNamespace, kube::kDeployments, kWebhookName),
-                                      std::string("get deployments ") + kOwnNamespace + "/" + kWebhookName});
+  const LookUp own = look_up(client, ask_in(kOwnNamespace, kube::kDeployments, kWebhookName));
   const Json& of_own =
       items_at(member(member(member(own.object, "spec"), "template"), "spec"), "imagePullSecrets");
   if (own.outcome != LookUp::Outcome::Found) {
@@ -202,7 +201,7 @@ Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* poli
 // then the resource has to be `named`.
 Result<std::optional<NcclPolicy>> get_policy(kube::ApiServer& client, bool named, NamespaceCheck& check) {
   const std::string what = "NcclPolicy " + check.policy;
-  const LookUp found = look_up(client, ask_policy(check.policy));
+  const LookUp found = look_up(client, ask(kube::kPolicies, check.policy));
   if (found.outcome == LookUp::Outcome::Failed) return Error{found.problem};
   if (found.outcome == LookUp::Outcome::Forbidden) {
     if (!named)
@@ -231,28 +230,26 @@ void note_untried(const NcclPolicy& policy, NamespaceCheck& check) {
     check.notes.emplace_back("match.networks is not tried: such pods ask for a network of theirs.");
 }
 
-bool is_certain(const std::pair<std::string, std::string>& value) {
-  return value.second == "Policy";
-}
-
-// Parts the values that each pod gets from those that depend on its node.
-std::pair<Pairs, Pairs> by_certainty(const Pairs& set) {
-  std::pair<Pairs, Pairs> parts;
-  for (const auto& value : set) (is_certain(value) ? parts.first : parts.second).push_back(value);
-  return parts;
+// "NCCL_IB_HCA (Node), NCCL_IB_TC (Policy)": those that each pod gets, or those that depend on its node.
+std::string list_of(const Json& set, bool certain) {
+  std::vector<std::string> told;
+  for (const auto& [name, source] : set.items()) {
+    if ((source == "Policy") == certain) told.push_back(name + " (" + text_of(source) + ")");
+  }
+  return join(told);
 }
 
 // "NCCL_IB_TIMEOUT (Policy); as far as its node has a value: NCCL_IB_HCA (File)"
-std::string told(const Pairs& set) {
-  const auto [certain, of_node] = by_certainty(set);
-  const std::string tail = of_node.empty() ? "" : "as far as its node has a value: " + list_of(of_node);
-  return of_node.empty() || !certain.empty() ? list_of(certain) + (tail.empty() ? "" : "; " + tail) : tail;
+std::string told(const Json& set) {
+  const std::string certain = list_of(set, true), of_node = list_of(set, false);
+  if (of_node.empty()) return certain.empty() ? "nothing" : certain;
+  return certain + (certain.empty() ? "" : "; ") + "as far as its node has a value: " + of_node;
 }
 
 // Without a table that counts, a node has no value for any pod.
 void judge_tables(kube::ApiServer& client, const NcclPolicy* policy, NamespaceCheck& check) {
   const auto of_node = [](const SampleOutcome& sample) {
-    return sample.touched && !by_certainty(sample.set).second.empty();
+    return sample.touched && !list_of(sample.set, false).empty();
   };
   if (std::ranges::none_of(check.samples, of_node)) return;
   constexpr const char* kPage = "limit=500";
@@ -317,7 +314,7 @@ std::string sample_text(const SampleOutcome& sample, bool dry_run, std::string_v
     columns.add({"would get", "under mode Enforce: " + printable(told(sample.set))});
   if (sample.touched) {
     columns.add({"gets", printable(told(sample.set))});
-    if (!sample.omitted.empty()) columns.add({"left out", printable(list_of(sample.omitted))});
+    if (!sample.omitted.empty()) columns.add({"left out", printable(list_of(sample.omitted, false))});
     columns.add(
         {"resolver", sample.resolver ? "has the init container nccl-env-resolve" : "no init container"});
   }
@@ -335,23 +332,12 @@ std::string verdict_of(const NamespaceCheck& check) {
   return findings.empty() ? "its pods can get what the policy wants" : findings.front().sentence;
 }
 
-OrderedJson object_of(const Pairs& pairs) {
-  OrderedJson object = OrderedJson::object();
-  for (const auto& [name, why] : pairs) object[name] = why;
-  return object;
-}
-
 OrderedJson refusal_json(const DryRun& tried) {
   if (tried.admitted) return {};
   return {{"by", to_string(tried.refuser)}, {"sentence", tried.sentence}};
 }
 
 }  // namespace
-
-std::string list_of(const Pairs& pairs) {
-  const auto text = [](const auto& pair) { return pair.first + " (" + pair.second + ")"; };
-  return pairs.empty() ? "nothing" : join(pairs, ", ", text);
-}
 
 std::vector<Finding> NamespaceCheck::findings() const {
   std::vector<Finding> all;
@@ -448,8 +434,8 @@ OrderedJson to_json(const NamespaceCheck& check) {
                        {"changed", sample.touched},
                        {"form", text_or_null(sample.form)},
                        {"exposure", text_or_null(sample.exposure)},
-                       {"set", object_of(sample.set)},
-                       {"omitted", object_of(sample.omitted)},
+                       {"set", sample.set},
+                       {"omitted", sample.omitted},
                        {"resolver", sample.resolver}});
   }
   return {{"namespace", check.name_space},

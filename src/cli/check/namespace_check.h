@@ -3,10 +3,9 @@
 // beforehand by dry runs of sample pods.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "check/checked.h"
@@ -17,9 +16,7 @@
 
 namespace nccl_env::cli {
 
-using Pairs = std::vector<std::pair<std::string, std::string>>;
 using Names = std::vector<std::string>;
-std::string list_of(const Pairs& pairs);  // "NCCL_IB_HCA (Node), …"; "nothing"
 
 struct SampleSize {
   std::string cpu = "1";
@@ -44,13 +41,13 @@ struct SampleOutcome {
   DryRun with_us;
   std::optional<DryRun> without_us;  // tried where the first one was refused
 
-  std::string form, exposure;      // of the status annotation
-  Pairs set;                       // variable and source
-  Pairs omitted;                   // variable and reason
-  bool resolver = false;           // has our init container
-  std::string resolver_image;      // its image
-  Names pull_secrets;              // of the pod, as the service account "default" has them
-  bool touched = false;            // has the status annotation
+  std::string form, exposure;                         // of the status annotation
+  nlohmann::json set = nlohmann::json::object();      // by variable: its source
+  nlohmann::json omitted = nlohmann::json::object();  // by variable: the reason
+  bool resolver = false;                              // has our init container
+  std::string resolver_image;                         // its image
+  Names pull_secrets;                                 // of the pod, as the service account "default" has them
+  bool touched = false;                               // has the status annotation
   bool unanswered = false;         // the policy wants such pods, and the webhook changed nothing
   std::optional<Finding> finding;  // nothing if all is well
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/preparation.h"
 
-#include "check/installed_parts.h"
 #include "check/namespace_check.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
@@ -27,37 +26,6 @@ Judged judge_rights(const std::vector<CreateRight>& rights) {
             "Install as somebody who may: kubectl auth can-i create " + denied.front()};
   if (!unknown.empty()) return {Sight::NotSeen, "no answer whether you may create " + join(unknown)};
   return {Sight::Good, "you may create all that the manifests have"};
-}
-
-bool is_ours(const Json& object) {
-  return text_at(member(member(object, "metadata"), "labels"), "app.kubernetes.io/part-of") == "nccl-env";
-}
-
-// Judges whether the names of our cluster-wide objects are free or ours.
-Judged judge_names(const Preparation& facts) {
-  struct Named {
-    const LookUp& sight;
-    std::string name;
-    const char* kind;  // of a CRD; "": of a webhook configuration
-  };
-  const Named all[] = {
-      {facts.policy_crd, std::string("CustomResourceDefinition ") + kPolicyCrd, "NcclPolicy"},
-      {facts.table_crd, std::string("CustomResourceDefinition ") + kTableCrd, "NodeFabric"},
-      {facts.mutating, "MutatingWebhookConfiguration nccl-env", ""},
-      {facts.validating, "ValidatingWebhookConfiguration nccl-env", ""}};
-  std::vector<std::string> there;
-  for (const auto& [sight, name, kind] : all) {
-    if (sight.outcome == Outcome::Absent) continue;
-    if (sight.outcome != Outcome::Found) return {Sight::NotSeen, sight.problem};
-    const std::string found = text_at(member(member(sight.object, "spec"), "names"), "kind");
-    if (*kind == '\0' ? !is_ours(sight.object) : found != kind)
-      return {Severity::Error, name + " is there and is not nccl-env's",
-              "Find out whose it is, and remove or rename it."};
-    there.push_back(name);
-  }
-  if (there.empty()) return {Sight::Good, "nobody has the names of our cluster-wide objects"};
-  return {Severity::Info, "there already: " + join(there),
-          "This is an upgrade: docs/operate/operations.md#upgrade."};
 }
 
 Judged judge_space(const Preparation& facts) {
@@ -151,16 +119,10 @@ const std::vector<InstalledKind>& installed_kinds() {
 }
 
 Result<Preparation> survey_preparation(kube::ApiServer& client, const std::string& name_space) {
-  auto version = look_up_version(client);
-  if (!version) return version.error();
   Preparation facts;
+  if (const Status seen = survey_cluster(client, facts); !seen) return seen.error();
   facts.name_space = name_space;
-  facts.version = *std::move(version);
   facts.rights = list_rights(client, name_space);
-  facts.policy_crd = look_up(client, ask_crd(kPolicyCrd));
-  facts.table_crd = look_up(client, ask_crd(kTableCrd));
-  facts.mutating = look_up(client, ask_hooks("mutatingwebhookconfigurations"));
-  facts.validating = look_up(client, ask_hooks("validatingwebhookconfigurations"));
   facts.space = look_up(client, ask_namespace(name_space));
   if (facts.space.outcome == Outcome::Found) facts.agent = try_create(client, name_space, sample_agent_pod());
   return facts;

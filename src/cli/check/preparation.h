@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "check/checked.h"
+#include "check/installed_parts.h"
 #include "cluster/objects.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
@@ -28,11 +29,9 @@ struct CreateRight {
   std::optional<bool> allowed;  // nothing: not answered
 };
 
-struct Preparation {
-  std::string name_space;  // to install into
-  LookUp version;          // of the API server
+// Its namespace is the one to install into; of the parts those of the whole cluster are read.
+struct Preparation : InstalledParts {
   std::vector<CreateRight> rights;
-  LookUp policy_crd, table_crd, mutating, validating;
   LookUp space;
   // The answer to a sample of the agent's pod; nothing if the namespace does not exist yet.
   std::optional<Result<DryRun>> agent;

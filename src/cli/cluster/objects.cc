@@ -82,7 +82,7 @@ class PolicyReader {
         (labelled ? "Namespace " + name_space_ + " names NcclPolicy " + name : "NcclPolicy " + name) +
         (labelled ? ", which does not exist." : " does not exist any more.");
     if (!is_dns_subdomain(name)) return problem(Reason::PolicyMissing, missing);
-    const LookUp& found = look_up_once(ask_policy(name));
+    const LookUp& found = look_up_once(ask(kube::kPolicies, name));
     if (found.outcome == Outcome::Absent) return problem(Reason::PolicyMissing, missing);
     if (found.outcome != Outcome::Found) {
       found_.unread.push_back(found.problem + ": what the policy says today");
@@ -103,32 +103,26 @@ class PolicyReader {
 
 }  // namespace
 
+// Kinds of ours have their group, as kubectl needs it where another one has the name.
+Asked ask(const kube::Resource& resource, const std::string& name) {
+  const bool ours = resource.group == kube::kPolicies.group;
+  return {path_of(resource, name),
+          "get " + std::string(resource.plural) + (ours ? ".nccl-env.io " : " ") + name};
+}
+
+Asked ask_in(const std::string& name_space, const kube::Resource& resource, const std::string& name) {
+  return {path_in(name_space, resource, name),
+          "get " + std::string(resource.plural) + " " + name_space + "/" + name};
+}
+
 Asked ask_pod(const std::string& name_space, const std::string& name) {
-  return {path_in(name_space, kube::kPods, name), "get pods " + name_space + "/" + name};
+  return ask_in(name_space, kube::kPods, name);
 }
-
 Asked ask_namespace(const std::string& name) {
-  return {path_of(kube::kNamespaces, name), "get namespaces " + name};
+  return ask(kube::kNamespaces, name);
 }
-
-Asked ask_policy(const std::string& name) {
-  return {path_of(kube::kPolicies, name), "get ncclpolicies.nccl-env.io " + name};
-}
-
-Asked ask_table(const std::string& node) {
-  return {path_of(kube::kTables, node), "get nodefabrics.nccl-env.io " + node};
-}
-
 Asked ask_node(const std::string& name) {
-  return {path_of(kube::kNodes, name), "get nodes " + name};
-}
-
-Asked ask_hooks(const std::string& plural) {
-  return {kube::path_of({kube::kHookGroup, plural}, "nccl-env"), "get " + plural + " nccl-env"};
-}
-
-Asked ask_crd(const std::string& name) {
-  return {path_of(kube::kCrds, name), "get customresourcedefinitions " + name};
+  return ask(kube::kNodes, name);
 }
 
 LookUp look_up(kube::ApiServer& client, const Asked& asked) {
@@ -175,7 +169,7 @@ Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObj
 
 NodeTable read_node_table(kube::ApiServer& client, const std::string& node) {
   if (!is_dns_subdomain(node)) return {false, nullptr, false, "'" + node + "' is not a node's name"};
-  const LookUp found = look_up(client, ask_table(node));
+  const LookUp found = look_up(client, ask(kube::kTables, node));
   if (found.outcome == Outcome::Absent) return {true, nullptr, false, {}};
   if (found.outcome != Outcome::Found)
     return {false, nullptr, found.outcome == Outcome::Forbidden, found.problem};
@@ -217,10 +211,6 @@ namespace {
 
 constexpr int kServerError = 500;
 
-bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != text.npos;
-}
-
 }  // namespace
 
 std::string_view to_string(Refuser refuser) {
@@ -238,16 +228,15 @@ std::string_view to_string(Refuser refuser) {
 
 // The sentences are those of Kubernetes 1.30 to 1.36 (plugin/pkg/admission, apiserver/pkg/admission).
 Refuser refuser_of(int status, std::string_view message) {
-  if (holds(message, "failed calling webhook \"strict-pods.nccl-env.io\"")) return Refuser::Silence;
-  if (holds(message, "admission webhook \"") || holds(message, "failed calling webhook"))
-    return Refuser::Webhook;
-  if (holds(message, "ValidatingAdmissionPolicy '")) return Refuser::Policy;
-  if (holds(message, "violates PodSecurity")) return Refuser::PodSecurity;
-  if (holds(message, "exceeded quota") || holds(message, "failed quota")) return Refuser::Quota;
-  if (status == kube::kForbidden &&
-      (holds(message, " usage per ") || holds(message, "limit to request ratio per ")))
-    return Refuser::LimitRange;
-  if (status == kube::kForbidden && holds(message, " cannot create resource ")) return Refuser::Rights;
+  const auto holds = [&](std::string_view part) { return message.find(part) != message.npos; };
+  if (holds("failed calling webhook \"strict-pods.nccl-env.io\"")) return Refuser::Silence;
+  if (holds("admission webhook \"") || holds("failed calling webhook")) return Refuser::Webhook;
+  if (holds("ValidatingAdmissionPolicy '")) return Refuser::Policy;
+  if (holds("violates PodSecurity")) return Refuser::PodSecurity;
+  if (holds("exceeded quota") || holds("failed quota")) return Refuser::Quota;
+  const bool forbidden = status == kube::kForbidden;
+  if (forbidden && (holds(" usage per ") || holds("limit to request ratio per "))) return Refuser::LimitRange;
+  if (forbidden && holds(" cannot create resource ")) return Refuser::Rights;
   return status == kUnprocessable ? Refuser::Validation : Refuser::Other;
 }
 

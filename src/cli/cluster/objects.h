@@ -14,6 +14,7 @@
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/kube/client.h"
+#include "nccl_env/kube/paths.h"
 #include "nccl_env/program/terminal.h"
 #include "nccl_env/result.h"
 
@@ -30,14 +31,14 @@ struct Asked {
   std::string target;
   std::string words;
 };
+Asked ask(const kube::Resource& resource, const std::string& name);
+Asked ask_in(const std::string& name_space, const kube::Resource& resource, const std::string& name);
 Asked ask_pod(const std::string& name_space, const std::string& name);
 Asked ask_namespace(const std::string& name);
-Asked ask_policy(const std::string& name);
-Asked ask_table(const std::string& node);
 Asked ask_node(const std::string& name);
-// `plural`: mutatingwebhookconfigurations or validatingwebhookconfigurations; the one called nccl-env.
-Asked ask_hooks(const std::string& plural);
-Asked ask_crd(const std::string& name);
+// Each has one called nccl-env.
+inline constexpr kube::Resource kMutatingHooks{kube::kHookGroup, "mutatingwebhookconfigurations"},
+    kValidatingHooks{kube::kHookGroup, "validatingwebhookconfigurations"};
 inline constexpr const char* kPolicyCrd = "ncclpolicies.nccl-env.io";
 inline constexpr const char* kTableCrd = "nodefabrics.nccl-env.io";
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "check/installed_parts.h"
 #include "cluster/bundle.h"
 #include "cluster/objects.h"
 #include "commands/doctor.h"
@@ -50,7 +51,7 @@ class Asking {
   }
 
   // `of_namespace`: the namespace was given, and counts whether it is opted in or not.
-  Bundle ask(Timestamp now, bool of_namespace, const std::vector<std::string>& targets) {
+  Bundle record(Timestamp now, bool of_namespace, const std::vector<std::string>& targets) {
     bundle_.at = now;
     run_doctor(false, "");
     run_doctor(true, "");
@@ -102,14 +103,13 @@ class Asking {
   void ask_installation() {
     get("/version");
     std::string place;
-    for (const std::string hooks : {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}) {
-      const Json object = get(ask_hooks(hooks).target);
-      for (const Json& hook : member(object, "webhooks"))
-        place = text_at(member(member(hook, "clientConfig"), "service"), "namespace");
+    for (const kube::Resource& hooks : {kMutatingHooks, kValidatingHooks}) {
+      const std::string found = service_namespace(get(ask(hooks, "nccl-env").target));
+      if (!found.empty()) place = found;
     }
     if (!is_dns_subdomain(place)) return;
-    get(path_in(place, kube::kDeployments, "nccl-env-webhook"));
-    get(path_in(place, kube::kDaemonSets, "nccl-env-agent"));
+    get(path_in(place, kube::kDeployments, kWebhookName));
+    get(path_in(place, kube::kDaemonSets, kAgentName));
     (void)kube::list_all(*recorder_, path_in(place, kube::kEvents), [](const Json&) {});
     (void)kube::list_all(*recorder_, path_in(place, kube::kPods), [](const Json&) {});
   }
@@ -151,7 +151,7 @@ int write_bug_report(const BugReportArguments& arguments, const Console& termina
   const auto connection = connect_namespace(cluster);
   if (!connection) return stop(terminal, program::kNotSeen, connection.error().message);
   Asking asking(*connection, terminal.in);
-  const Bundle bundle = asking.ask(program::clock_now(), !cluster.name_space.empty(), targets);
+  const Bundle bundle = asking.record(program::clock_now(), !cluster.name_space.empty(), targets);
   terminal.err << asking.complaints();
   if (!has_answer(bundle))
     return stop(terminal, program::kNotSeen, "no answer came to be kept, so no report is written");

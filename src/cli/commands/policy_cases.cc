@@ -45,8 +45,8 @@ std::string strange_field(const Json& object, std::initializer_list<std::string_
 // one.
 void add_missing(const Json& expected, const Json& found, const std::string& path,
                  std::vector<std::string>& into) {
-  const auto differs = [&] {
-    into.push_back(path + ": expected " + dump_json(expected) + ", found " + dump_json(found));
+  const auto add = [&](const std::string& place, const Json& wanted) {
+    into.push_back(place + ": expected " + dump_json(wanted) + ", found " + dump_json(found));
   };
   if (expected.is_object() && found.is_object()) {
     for (const auto& [name, value] : expected.items())
@@ -58,12 +58,10 @@ void add_missing(const Json& expected, const Json& found, const std::string& pat
         add_missing(expected[i], element, "", missing);
         return missing.empty();
       };
-      if (std::ranges::none_of(found, holds))
-        into.push_back(path + "[" + std::to_string(i) + "]: expected " + dump_json(expected[i]) + ", found " +
-                       dump_json(found));
+      if (std::ranges::none_of(found, holds)) add(path + "[" + std::to_string(i) + "]", expected[i]);
     }
   } else if (expected != found) {
-    differs();
+    add(path, expected);
   }
 }
 

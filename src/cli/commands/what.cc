@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -115,22 +116,16 @@ bool is_of_name(char c) {
 // At most 64.
 std::vector<std::string> names_in(std::string_view pasted) {
   constexpr std::size_t kMost = 64;
+  std::string text(pasted);
+  std::ranges::replace_if(
+      text, [](char c) { return !is_of_name(c); }, ' ');
+  std::istringstream words(text);
   std::vector<std::string> names;
-  std::string name;
-  const auto end = [&] {
+  for (std::string name; names.size() < kMost && words >> name;) {
     name.erase(0, std::min(name.find_first_not_of(".-"), name.size()));
-    while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.pop_back();
-    if (!name.empty() && names.size() < kMost) names.push_back(name);
-    name.clear();
-  };
-  for (const char letter : pasted) {
-    if (is_of_name(letter)) {
-      name += letter;
-    } else {
-      end();
-    }
+    name.erase(name.find_last_not_of(".-") + 1);
+    if (!name.empty()) names.push_back(name);
   }
-  end();
   return names;
 }
 

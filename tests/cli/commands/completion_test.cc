@@ -48,8 +48,7 @@ TEST(Completion, FishTakesIt) {
   EXPECT_EQ(fish("nccl-env verif"), "verify\n");
 }
 
-TEST(Completion, EachShellHasItsScript) {
-  EXPECT_THAT(run_cli({"completion", "zsh"}).out, StartsWith("autoload "));
+TEST(Completion, AnotherShellIsCode2) {
   EXPECT_EQ(run_cli({"completion", "csh"}).code, 2);
   EXPECT_EQ(run_cli({"completion"}).code, 2);
 }
