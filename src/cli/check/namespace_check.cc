@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "check/installed_parts.h"
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
-#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/pod/review.h"
@@ -21,7 +19,6 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/paths.h"
-#include "nccl_env/program/clock.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/manifests.h"
 
@@ -55,44 +52,9 @@ void read_pod(const Json& pod, SampleOutcome& into) {
   into.touched = !text.empty();
   read_status(text, into);
   const Json& spec = member(pod, "spec");
-  for (const Json& init : items_at(spec, "initContainers")) {
-    if (text_at(init, "name") != conf_file::kResolver) continue;
-    into.resolver = true;
-    into.resolver_image = text_at(init, "image");
-  }
-  for (const Json& secret : items_at(spec, "imagePullSecrets"))
-    into.pull_secrets.push_back(text_at(secret, "name"));
-}
-
-// Tells by names alone whether pods can pull the init container's image: what is in a secret is not read, and
-// whether the registry asks for one is known by what nccl-env's own pods bring.
-void judge_pull(kube::ApiServer& client, NamespaceCheck& check) {
-  const auto sample = std::ranges::find_if(check.samples, &SampleOutcome::resolver);
-  if (sample == check.samples.end()) return;
-  const std::string with = "Pods here pull the init container's image " + sample->resolver_image + " with ";
-  const std::string newer =
-      " (from Kubernetes 1.35 on a kubelet asks for it even where the image is on the node)";
-  if (!sample->pull_secrets.empty()) {
-    check.notes.push_back(with + "the pull secrets " + join(sample->pull_secrets) +
-                          "; whether one of them is for its registry is not read.");
-    return;
-  }
-  const LookUp own = look_up(client, ask_in(kOwnNamespace, kube::kDeployments, kWebhookName));
-  const Json& of_own =
-      items_at(member(member(member(own.object, "spec"), "template"), "spec"), "imagePullSecrets");
-  if (own.outcome != LookUp::Outcome::Found) {
-    check.notes.push_back(with + "no pull secret: if its registry asks for one, add it" + newer + ".");
-  } else if (of_own.empty()) {
-    check.notes.push_back(with + "no pull secret, as nccl-env's own pods do.");
-  } else {
-    check.pull =
-        Finding{Code::PullSecrets,
-                Severity::Warning,
-                {},
-                with + "no pull secret, and nccl-env's own pods with one" + newer,
-                "Create such a secret in the namespace, and name it in imagePullSecrets of its service "
-                "accounts; or label the namespace nccl-env.io/resolve=Binding, which adds no container."};
-  }
+  into.resolver = std::ranges::any_of(items_at(spec, "initContainers"), [](const Json& init) {
+    return text_at(init, "name") == conf_file::kResolver;
+  });
 }
 
 Result<Plan> plan_sample(const NcclPolicy& policy, const Json& sample) {
@@ -246,36 +208,6 @@ std::string told(const Json& set) {
   return certain + (certain.empty() ? "" : "; ") + "as far as its node has a value: " + of_node;
 }
 
-// Without a table that counts, a node has no value for any pod.
-void judge_tables(kube::ApiServer& client, const NcclPolicy* policy, NamespaceCheck& check) {
-  const auto of_node = [](const SampleOutcome& sample) {
-    return sample.touched && !list_of(sample.set, false).empty();
-  };
-  if (std::ranges::none_of(check.samples, of_node)) return;
-  constexpr const char* kPage = "limit=500";
-  const LookUp found =
-      look_up(client, {kube::with_query(path_of(kube::kTables), kPage), "list nodefabrics.nccl-env.io"});
-  if (found.outcome != LookUp::Outcome::Found) {
-    check.notes.push_back("Whether the nodes have tables is not known here: " + found.problem + ".");
-    return;
-  }
-  NodeContext context;
-  context.now = program::clock_now();
-  context.in_sync = true;
-  if (policy && policy->max_table_age) context.max_table_age = *policy->max_table_age;
-  const Json& tables = items_at(found.object, "items");
-  const bool more = !text_at(member(found.object, "metadata"), "continue").empty();
-  const auto counts = [&](const Json& table) {
-    const auto time = parse_timestamp(text_at(member(table, "observed"), "time"));
-    return !is_stale(time ? std::optional(*time) : std::nullopt, context);
-  };
-  if (more || std::ranges::any_of(tables, counts)) return;
-  check.tables = wrong(
-      tables.empty() ? "no node has a table, so pods get no value of their node (NoTable)"
-                     : "the tables of all nodes are too old, so pods get no value of their node (StaleTable)",
-      "nccl-env check looks at the agents, which write the tables; else import tables.");
-}
-
 // Returns nothing where the namespace proves nothing: its policy changes no pod.
 std::optional<Judged> answer_in(const NamespaceCheck& check) {
   const std::string where = "namespace " + check.name_space + ": ";
@@ -347,8 +279,6 @@ std::vector<Finding> NamespaceCheck::findings() const {
     all.back().subject = {.kind = "Namespace", .name = name_space, .path = resource};
   };
   add(finding, "");
-  add(tables, "");
-  add(pull, "");
   for (const SampleOutcome& sample : samples) add(sample.finding, sample.resource);
   std::ranges::stable_sort(all, {}, &Finding::severity);
   return all;
@@ -385,8 +315,6 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
     if (!outcome) return outcome.error();
     check.samples.push_back(*std::move(outcome));
   }
-  judge_pull(client, check);
-  judge_tables(client, *policy ? &**policy : nullptr, check);
   return check;
 }
 
@@ -415,8 +343,7 @@ std::string render_text(const NamespaceCheck& check) {
   if (!check.policy.empty()) head += ", policy " + check.policy;
   std::string text = paragraph(printable(head + ": " + first));
   TextColumns columns(2);
-  for (const auto* finding : {&check.finding, &check.tables, &check.pull})
-    add_finding(*finding, first, columns);
+  add_finding(check.finding, first, columns);
   for (const std::string& note : check.notes) columns.add({"note", printable(note)});
   text += columns.render();
   for (const SampleOutcome& sample : check.samples)

@@ -16,8 +16,6 @@
 
 namespace nccl_env::cli {
 
-using Names = std::vector<std::string>;
-
 struct SampleSize {
   std::string cpu = "1";
   std::string memory = "1Gi";
@@ -45,8 +43,6 @@ struct SampleOutcome {
   nlohmann::json set = nlohmann::json::object();      // by variable: its source
   nlohmann::json omitted = nlohmann::json::object();  // by variable: the reason
   bool resolver = false;                              // has our init container
-  std::string resolver_image;                         // its image
-  Names pull_secrets;                                 // of the pod, as the service account "default" has them
   bool touched = false;                               // has the status annotation
   bool unanswered = false;         // the policy wants such pods, and the webhook changed nothing
   std::optional<Finding> finding;  // nothing if all is well
@@ -57,15 +53,13 @@ struct NamespaceCheck {
   std::string policy;              // "" without the label
   std::string mode;                // Enforce or DryRun
   std::optional<Finding> finding;  // of the namespace as a whole
-  std::optional<Finding> tables;   // no table of a node counts
-  std::optional<Finding> pull;     // our image may not be pulled there
   std::vector<SampleOutcome> samples;
   std::vector<std::string> notes;  // on what was not tried
 
   [[nodiscard]] std::vector<Finding> findings() const;  // the worst first
 };
 
-// Needs get of the namespace and of ncclpolicies, list of nodefabrics, and create of pods; changes nothing.
+// Needs get of the namespace and of ncclpolicies, and create of pods; changes nothing.
 // `resource`: tried instead of those that the policy matches, unless it is "".
 Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::string& name_space,
                                        const std::string& resource, const SampleSize& size);

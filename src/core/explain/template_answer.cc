@@ -124,24 +124,37 @@ std::string injected_text(const AnsweredPod& made) {
   return others > 1 ? text + "; so container " + printable(container->name) + ", the others below" : text;
 }
 
-// Values that the init container of EnvFile only copies: those of the node's Binding.
+// Values that the init container of EnvFile only copies, into variables or the file of an engine: those of
+// the node's Binding.
 void fill_copied(const NodeValues& values, PodRecord& record) {
+  const auto fill = [&](Value& value) {
+    const bool known = values.find(value.name) != nullptr;
+    if (known)
+      value.value = value.by_file_key ? std::string(values.env_text(value.name)) : *values.find(value.name);
+    value.state = known ? State::Given : State::LeftOut;
+  };
   for (GivenContainer& container : record.containers) {
     for (Value& value : container.values) {
-      if (!value.by_file_key || value.source != Source::Node || value.value) continue;
-      const bool known = values.find(value.name) != nullptr;
-      if (known) value.value = values.env_text(value.name);
-      value.state = known ? State::Given : State::LeftOut;
+      if (value.by_file_key && value.source == Source::Node && !value.value) fill(value);
+    }
+    for (Value& line : container.engine_lines) {
+      if (line.source == Source::File && !line.value) fill(line);
     }
   }
 }
 
-// The plan's sentences on what it leaves out; the status has the reasons alone.
-void fill_decided(const Pod& pod, const Plan& plan, PodRecord& record) {
+// The plan's constants in files of engines, and its sentences on what it leaves out: the status has neither.
+void fill_planned(const Pod& pod, const Plan& plan, PodRecord& record) {
   for (const ContainerPlan& planned : plan.containers) {
     const std::string_view name = pod.containers[planned.position].name;
     const auto container = std::ranges::find(record.containers, name, &GivenContainer::name);
     if (container == record.containers.end()) continue;
+    for (Value& line : container->engine_lines) {
+      const Value* constant = line.value ? nullptr : find_named(planned.set, line.name);
+      if (!constant || !constant->value) continue;
+      line.value = constant->value;
+      line.state = State::Given;
+    }
     for (const Value& omitted : planned.omitted) {
       if (!omitted.detail.empty()) container->decided.insert_or_assign(omitted.name, omitted.detail);
     }
@@ -218,7 +231,7 @@ AnsweredPod answer_template(const TemplateInput& input) {
   around.table = input.table;
   around.context = input.context;
   around.version = input.version;
-  fill_decided(input.pod, plan, told.record);
+  fill_planned(input.pod, plan, told.record);
   if (input.binding)
     fill_copied(values_for(*input.binding, plan.exposure, input.pod.host_network), told.record);
   told.answer = answer_pod(*pod, told.record, around);

@@ -396,9 +396,6 @@ constexpr std::array kRows{
              "Tables were written by an agent of another version than the one that is installed."),
     of_check(Code::Answers, "Answers", Impact::Policy,
              "A pod that is tried in an opted-in namespace does not get what its policy wants."),
-    of_check(Code::PullSecrets, "PullSecrets", Impact::None,
-             "The init container's image may need a pull secret that pods of the namespace do not have. From "
-             "Kubernetes 1.35 on a kubelet asks for one even where the image is on the node."),
     of_check(Code::Rights, "Rights", Impact::None, "The caller may not create all that the manifests have."),
     of_check(Code::Names, "Names", Impact::None, "Another party has the name of one of nccl-env's objects."),
     of_check(Code::Namespace, "Namespace", Impact::None,

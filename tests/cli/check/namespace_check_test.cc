@@ -44,7 +44,6 @@ class NamespaceCheck : public AskedCluster {
       if (form == "ContainerStart")
         made["spec"]["initContainers"] = {
             {{"name", "nccl-env-resolve"}, {"image", "registry.example/agent:1"}}};
-      for (const std::string& name : secrets) made["spec"]["imagePullSecrets"].push_back({{"name", name}});
     }
     return Answer{201, made.dump()};
   }
@@ -55,7 +54,6 @@ class NamespaceCheck : public AskedCluster {
 
   bool called = true;
   std::string form = "Binding";
-  std::vector<std::string> secrets;
   std::string refusal_with_us, refusal_without_us;
   std::vector<Json> tried;
 };
@@ -67,19 +65,6 @@ TEST_F(NamespaceCheck, TellsWhatAPodWouldGet) {
   EXPECT_EQ(tried[0]["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"], "1");
   EXPECT_FALSE(tried[0]["spec"].contains("hostNetwork"));
   form = "ContainerStart";
-  expect_shown(check());
-}
-
-TEST_F(NamespaceCheck, WithoutATableThatCountsPodsGetNothingOfTheirNodes) {
-  put_tables({});
-  expect_shown(check(), 1);
-  Json old = table_of("gpu-1");
-  old["observed"]["time"] = "2026-01-01T00:00:00Z";
-  put_tables({old});
-  EXPECT_THAT(check().out, HasSubstr("StaleTable"));
-  put_tables({old, table_of("gpu-2")});
-  EXPECT_EQ(check().code, 0);
-  answers[kTablesPath] = refusal(403, "nodefabrics is forbidden");
   expect_shown(check());
 }
 
@@ -132,25 +117,6 @@ TEST_F(NamespaceCheck, EachKindOfMatchIsTriedOrSaidNotToBe) {
     serve(kPolicyPath, of_policy);
     EXPECT_THAT(check().out, HasSubstr("match." + field + " is not tried")) << field;
   }
-}
-
-// By names alone: no secret is asked for.
-TEST_F(NamespaceCheck, WhetherTheInitContainersImageCanBePulledIsSaidAsFarAsItIsKnown) {
-  form = "ContainerStart";
-  expect_shown(check());
-  Json deployment{{"spec", {{"template", {{"spec", Json::object()}}}}}};
-  const std::string own = "/apis/apps/v1/namespaces/nccl-env/deployments/nccl-env-webhook";
-  serve(own, deployment);
-  EXPECT_THAT(check().out, HasSubstr("as nccl-env's own"));
-  deployment["spec"]["template"]["spec"]["imagePullSecrets"] = {{{"name", "registry"}}};
-  serve(own, deployment);
-  expect_shown(check(), 1);
-  EXPECT_EQ(Json::parse(check({"-o", "json"}).out)["findings"][0]["code"], "PullSecrets");
-  secrets = {"team", "registry"};
-  expect_shown(check());
-  for (const std::string& target : asked()) EXPECT_THAT(target, Not(HasSubstr("secrets")));
-  form = "Binding";
-  EXPECT_THAT(check().out, Not(HasSubstr("image"))) << "nothing of ours is pulled";
 }
 
 TEST_F(NamespaceCheck, WithoutLabelOrPolicyNothingIsTried) {

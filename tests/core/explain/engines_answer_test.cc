@@ -78,6 +78,17 @@ TEST(EnginesAnswer, ATemplateHasABlockForEachEngine) {
   EXPECT_EQ(json["engines"][0]["withUs"]["devices"][0], "mlx5_1:1");
 }
 
+TEST(EnginesAnswer, OfATemplateTheLinesThatItsInitContainerCopiesAreKnown) {
+  NcclPolicy policy = with_engines();
+  policy.deliver_env_file = policy.says_delivery = true;
+  policy.env = {{"UCX_IB_SL", "3"}};
+  const NodeFabric node = table();
+  const Answered asked = ask_template(pod({container("c")}), policy, &node, kNewestNccl, with_resolver());
+  const GivenContainer& given = *asked.record.main_container();
+  EXPECT_EQ(given.find("UCX_NET_DEVICES")->value, "mlx5_1:1,mlx5_2:1,bond0");
+  EXPECT_EQ(given.find("UCX_IB_SL")->value, "3");
+}
+
 // UserListShort is of each engine's list that the user wrote; a list in which nothing is missing is no
 // finding.
 TEST(EnginesAnswer, AUsersListOfFewerDevicesIsToldForEachEngine) {

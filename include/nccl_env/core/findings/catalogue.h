@@ -49,7 +49,7 @@ enum class Code {
   PodFailed,  // by the pod's status: a symptom, so the last of a pod's warnings
   // nccl-env check: an installation, before it
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
-  AgentVersions, Answers, PullSecrets,
+  AgentVersions, Answers,
   Rights, Names, Namespace, AgentPod,
 };
 // clang-format on
