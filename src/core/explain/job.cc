@@ -57,7 +57,7 @@ class Sentence {
     const auto more = std::ranges::count_if(  // that have failed while others run
         odd_, [&](std::size_t rank) { return !view_.ranks[rank].compared; });
     const std::size_t all = compared + static_cast<std::size_t>(more);
-    std::string text = count(odd_.size()) + " of " + count_of(all, "rank") + " of job " + name_ +
+    std::string text = std::to_string(odd_.size()) + " of " + count_of(all, "rank") + " of job " + name_ +
                        (odd_.size() == 1 ? " needs" : " need") +
                        " attention: " + join_some(worst_->members, kNamedRanks, [&](std::size_t rank) {
                          return with_node(view_.ranks[rank], view_.record(rank));
@@ -83,8 +83,6 @@ class Sentence {
     return shared ? std::string(to_string(*first.reason)) + ": " + first.sentence
                   : "`nccl-env explain pod/NAME` says why.";
   }
-
-  static std::string count(std::size_t number) { return std::to_string(number); }
 
   // True also for a user's list, one in a file that is not written yet, and one whose value is not known.
   [[nodiscard]] bool has_list(const JobRank& rank, std::size_t place) const {
@@ -122,11 +120,11 @@ class Sentence {
     if (lists == 0)
       return "No rank of job " + name_ + " has an HCA list: nccl-env gives them none, so NCCL takes its own.";
     if (!waiting.empty())
-      return count(started) + " of " + count_of(compared, "rank") + " of job " + name_ +
+      return std::to_string(started) + " of " + count_of(compared, "rank") + " of job " + name_ +
              (started == 1 ? " has its values; " : " have their values, and agree where they have to; ") +
              why + but();
     if (compared == 1) return "The one rank of job " + name_ + " has its values." + but();
-    return "All " + count(compared) + " ranks of job " + name_ +
+    return "All " + std::to_string(compared) + " ranks of job " + name_ +
            " have their values, and agree where they have to." + but();
   }
 
@@ -187,14 +185,24 @@ void add_notes(const job::View& view, JobAnswer& into) {
 
 }  // namespace
 
+namespace {
+
+// The names that the members' label has, with "" where one lacks it.
+std::set<std::string> names_by(std::string_view label, std::span<const AnsweredPod> members) {
+  std::set<std::string> names;
+  for (const AnsweredPod& member : members) {
+    const auto name = member.record.labels.find(label);
+    names.insert(name == member.record.labels.end() ? std::string() : name->second);
+  }
+  return names;
+}
+
+}  // namespace
+
 std::vector<std::string> several_jobs(std::span<const AnsweredPod> members) {
   std::vector<std::string> several;
   for (const std::string_view label : kJobLabels) {
-    std::set<std::string> names;
-    for (const AnsweredPod& member : members) {
-      const auto name = member.record.labels.find(label);
-      names.insert(name == member.record.labels.end() ? std::string() : name->second);
-    }
+    const std::set<std::string> names = names_by(label, members);
     if (names.contains({})) continue;
     if (names.size() == 1) return {};
     if (several.empty() || names.size() < several.size()) several.assign(names.begin(), names.end());
@@ -203,19 +211,13 @@ std::vector<std::string> several_jobs(std::span<const AnsweredPod> members) {
 }
 
 std::string job_name(std::span<const AnsweredPod> members) {
-  const PodRecord& first = members.front().record;
-  std::string of_first;
-  for (const std::string_view label : kJobLabels) {
-    const auto name = first.labels.find(label);
-    if (name == first.labels.end()) continue;
-    const auto has_it = [&](const AnsweredPod& member) {
-      const auto found = member.record.labels.find(label);
-      return found != member.record.labels.end() && found->second == name->second;
-    };
-    if (std::ranges::all_of(members, has_it)) return name->second;
-    if (of_first.empty()) of_first = name->second;
+  for (const std::span<const AnsweredPod> of : {members, members.first(1)}) {
+    for (const std::string_view label : kJobLabels) {
+      const std::set<std::string> names = names_by(label, of);
+      if (names.size() == 1 && !names.contains({})) return *names.begin();
+    }
   }
-  if (!of_first.empty()) return of_first;
+  const PodRecord& first = members.front().record;
   return first.owners.empty() ? first.name : first.owners.front().name;
 }
 

@@ -100,17 +100,12 @@ bool compare(const Members& ranks, const Agreement<T>& row, Founds& into) {
   return !found.empty();
 }
 
-// Adds a pod's finding on its values, and on what NCCL makes of them. The others are the job's own checks.
+// Adds what the pod's own rules find, but what the checks of the job tell with their own words.
 void add_own(std::size_t rank, const Finding& finding, Founds& into) {
-  constexpr std::array kOwn{Code::RailDown,        Code::NoSuchDevice,    Code::ListNotExact,
-                            Code::LoopbackFirst,   Code::UnknownVariable, Code::ValueMisread,
-                            Code::FellBack,        Code::EmptyGid,        Code::LinkLocalGid,
-                            Code::RoceV1Gid,       Code::NoInterface,     Code::MixedLinks,
-                            Code::GidIndexMoved,   Code::MemoryLock,      Code::SharedMemory,
-                            Code::UserListShort,   Code::DeviceNotOpened, Code::DeviceNotAvailable,
-                            Code::ValueOverridden, Code::StaleTable,      Code::PodFailed,
-                            Code::NoRail};
-  if (std::ranges::find(kOwn, finding.code) == kOwn.end()) return;
+  constexpr std::array kOfJob{Code::MissedAtAdmission, Code::MissedAtBinding,  Code::Foreign,
+                              Code::HeldBack,          Code::LookFailed,       Code::NoList,
+                              Code::MissingRail,       Code::ChangedSinceBound};
+  if (std::ranges::find(kOfJob, finding.code) != kOfJob.end()) return;
   add(into, finding.code, finding.severity, {rank}, finding.sentence, finding.subject.path, finding.remedy);
 }
 
@@ -157,13 +152,12 @@ void check_pods(const View& view, Founds& into) {
           "found none of its values itself: nccl-env-resolve failed" +
               detail_in_brackets(record.file->detail));
     }
-    if (!compared && !view.ranks[rank].replaced) {  // it has failed while others run
-      for (const Finding& finding : answer.findings) {
-        if (finding.code == Code::PodFailed) add_own(rank, finding, into);
-      }
+    const bool judged = compared && state != PodState::MissedAtBinding && state != PodState::Foreign;
+    const bool failed = !compared && !view.ranks[rank].replaced;  // while others run
+    for (const Finding& finding : answer.findings) {
+      if (judged || (failed && finding.code == Code::PodFailed)) add_own(rank, finding, into);
     }
-    if (!compared || state == PodState::MissedAtBinding || state == PodState::Foreign) continue;
-    for (const Finding& finding : answer.findings) add_own(rank, finding, into);
+    if (!judged) continue;
     const bool moved =
         std::ranges::find(answer.findings, Code::GidIndexMoved, &Finding::code) != answer.findings.end();
     for (const Change& change : answer.changes) {
@@ -582,13 +576,7 @@ void check_shared_nodes(const View& view, Founds& into) {
   const auto is_of_node = [](const Value& value) {
     return value.is_from(Source::Node) || value.is_from(Source::File);
   };
-  std::set<std::string> names;
-  for (const std::size_t rank : view.compared()) {
-    for (const Value* given : view.record(rank).main_container()->effective()) {
-      if (is_of_node(*given)) names.insert(given->name);
-    }
-  }
-  for (const std::string& name : names) {
+  for (const std::string& name : names_of(view)) {
     const auto value_of = [&](std::size_t rank) -> Text {
       const Value* value = view.given(rank, name);
       if (!value || !is_of_node(*value)) return {};
@@ -625,17 +613,14 @@ void check_nodes(const View& view, Founds& into) {
   const auto indexes = shares_of(view.compared(), index_of);
   for (const Odd<std::string>& odd : odd_ones(indexes, indexes.majority())) {
     for (const std::size_t rank : odd.usual ? odd.members : Members()) {
-      if (is_users(view, rank, variable::kIbGidIndex)) {
-        add(into, Code::RankIndexDiffers, Severity::Warning, {rank},
-            "has NCCL_IB_GID_INDEX=" + cut(odd.value, kMaxValue) + " of its own, most have their node's " +
-                *odd.usual,
-            variable::kIbGidIndex, "Remove NCCL_IB_GID_INDEX from the rank, or set it alike on all.");
-      } else {
-        add(into, Code::RankIndexDiffers, Severity::Info, {rank},
-            "has GID index " + odd.value + ", most have " + *odd.usual +
-                ": right where each has its own node's",
-            variable::kIbGidIndex);
-      }
+      const bool own = is_users(view, rank, variable::kIbGidIndex);
+      add(into, Code::RankIndexDiffers, own ? Severity::Warning : Severity::Info, {rank},
+          own ? "has NCCL_IB_GID_INDEX=" + cut(odd.value, kMaxValue) +
+                    " of its own, most have their node's " + *odd.usual
+              : "has GID index " + odd.value + ", most have " + *odd.usual +
+                    ": right where each has its own node's",
+          variable::kIbGidIndex,
+          own ? "Remove NCCL_IB_GID_INDEX from the rank, or set it alike on all." : "");
     }
   }
 }

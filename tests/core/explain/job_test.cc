@@ -121,6 +121,12 @@ TEST(JobAnswer, ARailThatWentDownUnderTheJobIsTheAnswerAndItsRankComesFirst) {
     if (worker.number == 2) take_a_rail_down(worker, std::chrono::minutes(4));
   };
   EXPECT_THAT(told(today(job_policy(), as_it_is, down)), ElementsAre("error RailDown worker-2"));
+  const Change slow = [](Worker& worker) {
+    if (worker.number != 2) return;
+    worker.node.ports[3].rate_gbps = 100;
+    worker.node.ports[3].max_rate_gbps = 400;
+  };
+  EXPECT_THAT(told(today(job_policy(), as_it_is, slow)), ElementsAre("warning RateLow worker-2"));
   EXPECT_THAT(texts_of(today(job_policy(), as_it_is).answer.findings), IsEmpty());
 }
 
