@@ -133,7 +133,7 @@ std::string bridges_text(const NcclLog& log) {
   }
   if (inside.empty()) return {};
   return "NCCL's sockets also take " + join_some(inside, kMostHosts) +
-         ", which other hosts hardly reach: name one interface in NCCL_SOCKET_IFNAME.";
+         ", which other hosts hardly reach: name one interface in NCCL_SOCKET_IFNAME";
 }
 
 std::string hosts_with(std::string_view peer, const NcclLog& log) {
@@ -186,7 +186,8 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log) {
     case Code::ConnectFailed:
       return mtu_context(log);
     case Code::TimedOut:
-      return bridges_text(log);
+      if (const std::string bridges = bridges_text(log); !bridges.empty()) return bridges + ".";
+      return {};
     default:
       return {};
   }

@@ -49,14 +49,15 @@ std::string host_text(const NcclFailure& failure, const NcclLog& log) {
 
 // The diagnosis: what failed, what it means, what the log shows beside it, by which value, what to do, and
 // what followed.
-std::string failure_sentence(const LogVerification& verification, const NcclLog& log) {
+std::string failure_sentence(const LogVerification& verification, const NcclLog& log,
+                             std::string_view beside) {
   const VerifiedFailure& cause = verification.failures[*verification.cause];
   const NcclFailure& failure = cause.failure;
   const std::string context = context_of(failure, log);
   const FailureWords words = words_of(failure);
-  std::string text = std::string(to_string(failure.code)) + ": " + std::string(words.meaning) +
-                     (context.empty() ? "" : " ") + context +
-                     (failure.line > 0 ? " Line " + std::to_string(failure.line) : "") +
+  std::string text = std::string(to_string(failure.code)) + ": " + std::string(beside) +
+                     (beside.empty() ? "" : " ") + std::string(words.meaning) + (context.empty() ? "" : " ") +
+                     context + (failure.line > 0 ? " Line " + std::to_string(failure.line) : "") +
                      host_text(failure, log) + ": " + describe(failure) + how_often(failure);
   if (!text.ends_with('.')) text += ".";
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
@@ -166,8 +167,8 @@ std::string elsewhere_text(const NcclLog& log) {
 
 }  // namespace
 
-std::string diagnosis_of(const LogVerification& verification, const NcclLog& log) {
-  if (verification.cause) return failure_sentence(verification, log);
+std::string diagnosis_of(const LogVerification& verification, const NcclLog& log, std::string_view beside) {
+  if (verification.cause) return failure_sentence(verification, log, beside);
   const std::vector<Finding>& findings = verification.findings;
   if (verification.fell_back)
     return "FellBack: " + verification.notes.front() +

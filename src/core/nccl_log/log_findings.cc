@@ -119,8 +119,7 @@ void add_versions(const NcclLog& log, std::vector<Finding>& into) {
 
 void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
   if (log.initialising.empty()) return;
-  std::string bridges = bridges_text(log);
-  if (!bridges.empty()) bridges.pop_back();  // the sentence's end comes with the finding
+  const std::string bridges = bridges_text(log);
   const std::string missing = log.hosts > 1 ? missing_ranks(log.own_ranks, log.ranks) : "";
   std::set<std::uint32_t> processes;
   for (const auto& [of, fact] : log.initialising)

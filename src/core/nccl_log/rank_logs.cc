@@ -17,6 +17,7 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_log/log_diagnosis.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/rank_differences.h"
 
@@ -281,7 +282,10 @@ class RankJudge {
       text = told_as(*std::ranges::find(into_.findings, Code::EndedElsewhere, &Finding::code));
     } else if (place < Place::Odd || place == Place::Consequence ||
                (place == Place::Waits && cause_of(rank) != nullptr)) {
-      text = ranks_[rank].name + ": " + with_differences(ranks_[rank].verification.sentence, rank);
+      const std::string differing = differing_beside(rank);
+      text = ranks_[rank].name + ": " +
+             (differing.empty() ? ranks_[rank].verification.sentence
+                                : diagnosis_of(ranks_[rank].verification, ranks_[rank].log, differing));
       if (const auto peer = peers_.find(rank); led == led_to_.end() && peer != peers_.end())
         text += " The peer is " + ranks_[peer->second].name + ".";
     } else {
@@ -299,23 +303,21 @@ class RankJudge {
            (told.remedy.empty() ? std::string(words_of(told.code).meaning) + " " : std::string()) +
            std::string(remedy_of(told));
   }
-  // "NoAnswer: r2 differs from others (GID index 1 instead of 3). The peer …", where the failure tells no
-  // cause.
-  [[nodiscard]] std::string with_differences(std::string text, std::size_t rank) const {
+  // "r2 differs from others (GID index 1 instead of 3).", where the rank's failure tells no cause.
+  [[nodiscard]] std::string differing_beside(std::size_t rank) const {
     constexpr std::size_t kMostDiffering = 2;
     const NcclFailure* cause = cause_of(rank);
     if (!cause || !(cause->is_of_transfer() || cause->is_of_peer() || cause->code == Code::TimedOut))
-      return text;
+      return {};
     Members differing;
     for (const std::size_t each : into_.order) {
       if (!into_.differences[each].empty()) differing.push_back(each);
     }
-    const std::size_t at = text.find(": ");
-    if (differing.empty() || at == text.npos) return text;
+    if (differing.empty()) return {};
     const std::string names = join_some(differing, kMostDiffering, [this](std::size_t each) {
       return ranks_[each].name + " (" + into_.differences[each] + ")";
     });
-    return text.insert(at + 2, names + (differing.size() == 1 ? " differs" : " differ") + " from others. ");
+    return names + (differing.size() == 1 ? " differs" : " differ") + " from others.";
   }
   [[nodiscard]] std::string unread() const {
     const auto unread =
