@@ -375,79 +375,92 @@ std::optional<NcclFailure> with_text(std::optional<NcclFailure> failure, string_
 
 }  // namespace
 
+namespace {
+
+enum Trait : unsigned {
+  kNone = 0,
+  kOfPort = 1,
+  kOfTransfer = 2,
+  kOfPeer = 4,
+  kFollowsEnd = 8,
+  kInWords = 16
+};
+
+// What is known of each code of a failure; of one that is not here: it is the cause, and no value is to
+// blame.
+struct FailureKind {
+  Code code;
+  Nearness nearness = Nearness::Cause;
+  unsigned traits = kNone;
+  std::string_view blamed = {};
+};
+
+constexpr FailureKind kKinds[] = {
+    {Code::EmptyGid, Nearness::Cause, kNone, variable::kIbGidIndex},
+    {Code::GidVanished, Nearness::Cause, kNone, variable::kIbGidIndex},
+    {Code::NoNetdev, Nearness::Cause, kNone, variable::kIbGidIndex},
+    {Code::LinkLocalGid, Nearness::Cause, kNone, variable::kIbGidIndex},
+    {Code::GidTableChanged, Nearness::Cause, kOfPort, variable::kIbGidIndex},
+    {Code::MixedLinks, Nearness::Cause, kNone, variable::kIbHca},
+    {Code::NoInterface, Nearness::Cause, kNone, variable::kSocketIfname},
+    {Code::UnreachableInterface, Nearness::Cause, kNone, variable::kSocketIfname},
+    {Code::NetworkNotFound, Nearness::Cause, kNone, variable::kNet},
+    {Code::LinkDown, Nearness::Cause, kOfPort | kInWords},
+    {Code::DeviceLost, Nearness::Cause, kOfPort | kInWords},
+    {Code::StrangerConnected, Nearness::Cause, kInWords},
+    {Code::EndedElsewhere, Nearness::Symptom},
+    {Code::NoAnswer, Nearness::Symptom, kOfTransfer | kFollowsEnd},
+    {Code::TransferFailed, Nearness::Symptom, kOfTransfer | kFollowsEnd},
+    {Code::RemoteAccess, Nearness::Symptom, kFollowsEnd | kInWords},
+    {Code::NoConnection, Nearness::Symptom, kFollowsEnd, variable::kSocketIfname},
+    {Code::ConnectionBroken, Nearness::Symptom, kOfPeer | kFollowsEnd},
+    {Code::SegmentMissing, Nearness::Symptom, kFollowsEnd},
+    {Code::DeviceNotAvailable, Nearness::Symptom},
+    {Code::NoTransport, Nearness::Symptom},
+    {Code::GidTypeUnreadable, Nearness::Symptom},
+    {Code::DeviceNotOpened, Nearness::Symptom, kNone, variable::kIbHca},
+    {Code::UnknownWarning, Nearness::Unknown},
+    {Code::NoVerbsLibrary, Nearness::Slows},
+    {Code::PeerClosed, Nearness::Consequence, kOfPeer | kFollowsEnd | kInWords},
+    {Code::TimedOut, Nearness::Consequence, kFollowsEnd},
+    {Code::GaveUp, Nearness::End, kFollowsEnd},
+};
+
+const FailureKind& kind_of(Code code) {
+  static constexpr FailureKind kOther{};
+  const auto found = std::ranges::find(kKinds, code, &FailureKind::code);
+  return found == std::end(kKinds) ? kOther : *found;
+}
+
+bool is(const NcclFailure& failure, Trait trait) {
+  return (kind_of(failure.code).traits & trait) != 0;
+}
+
+}  // namespace
+
 std::string_view blamed_variable(Code code) {
-  switch (code) {
-    case Code::EmptyGid:
-    case Code::GidVanished:
-    case Code::NoNetdev:
-    case Code::LinkLocalGid:
-    case Code::GidTableChanged:
-      return variable::kIbGidIndex;
-    case Code::DeviceNotOpened:
-    case Code::MixedLinks:
-      return variable::kIbHca;
-    case Code::NoInterface:
-    case Code::NoConnection:
-    case Code::UnreachableInterface:
-      return variable::kSocketIfname;
-    case Code::NetworkNotFound:
-      return variable::kNet;
-    default:
-      return {};
-  }
+  return kind_of(code).blamed;
 }
 
 Nearness NcclFailure::nearness() const {
-  switch (code) {
-    case Code::GaveUp:
-      return Nearness::End;
-    case Code::PeerClosed:
-    case Code::TimedOut:
-      return Nearness::Consequence;
-    case Code::NoVerbsLibrary:
-      return Nearness::Slows;
-    case Code::UnknownWarning:
-      return Nearness::Unknown;
-    case Code::TransferFailed:
-      return error == kFlushed ? Nearness::Consequence : Nearness::Symptom;
-    case Code::EndedElsewhere:
-    case Code::NoAnswer:
-    case Code::RemoteAccess:
-    case Code::NoConnection:
-    case Code::ConnectionBroken:
-    case Code::DeviceNotAvailable:
-    case Code::NoTransport:
-    case Code::SegmentMissing:
-    case Code::GidTypeUnreadable:
-    case Code::DeviceNotOpened:
-      return Nearness::Symptom;
-    default:
-      return Nearness::Cause;
-  }
+  const bool flushed = code == Code::TransferFailed && error == kFlushed;  // after another one's error
+  return flushed ? Nearness::Consequence : kind_of(code).nearness;
 }
 
 bool NcclFailure::is_port_event() const {
-  return code == Code::LinkDown || code == Code::DeviceLost || code == Code::GidTableChanged;
+  return is(*this, kOfPort);
 }
-
 bool NcclFailure::is_told_by_its_words() const {
-  return code == Code::PeerClosed || code == Code::StrangerConnected || code == Code::RemoteAccess ||
-         code == Code::LinkDown || code == Code::DeviceLost;
+  return is(*this, kInWords);
 }
-
 bool NcclFailure::is_of_peer() const {
-  return code == Code::PeerClosed || code == Code::ConnectionBroken;
+  return is(*this, kOfPeer);
 }
-
 bool NcclFailure::is_of_transfer() const {
-  return code == Code::NoAnswer || code == Code::TransferFailed;
+  return is(*this, kOfTransfer);
 }
-
 bool NcclFailure::may_follow_end() const {
-  constexpr Code kFollowing[] = {Code::NoAnswer,         Code::TransferFailed, Code::RemoteAccess,
-                                 Code::NoConnection,     Code::PeerClosed,     Code::TimedOut,
-                                 Code::ConnectionBroken, Code::SegmentMissing, Code::GaveUp};
-  return std::ranges::find(kFollowing, code) != std::end(kFollowing);
+  return is(*this, kFollowsEnd);
 }
 
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning) {
