@@ -13,7 +13,6 @@
 #include "cluster/connection.h"
 #include "cluster/objects.h"
 #include "commands/explain.h"
-#include "commands/pod_fields.h"
 #include "commands/pod_preview.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/base/yaml_writer.h"
@@ -169,8 +168,6 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
       if (is_misplaced(documents[i], source))
         return {program::kNotSeen, file + ": " + title_of(source) +
                                        ": its containers have to stand in `spec`, as those of a pod do"};
-      if (std::string problem = source.place ? field_problem(source.pod) : std::string(); !problem.empty())
-        return {program::kNotSeen, file + ": " + title_of(source) + ": " + problem};
       const Result<Pod> pod = parse_template(parser, source);
       if (!pod) return {program::kNotSeen, file + ": " + title_of(source) + ": " + pod.error().message};
       const Result<std::string> node = node_of(*pod, situation);

@@ -161,7 +161,8 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
     if (why.empty()) return;
     Value& value =
         all.emplace_back(Value{.name = name, .state = State::LeftOut, .reason = parse_reason(why)});
-    const auto today = answer.details.find(name);
+    auto today = answer.details.find(name);
+    if (today == answer.details.end()) today = answer.details.find(followed(name));
     value.detail = value.reason ? detail : why;
     if (value.detail.empty() && today != answer.details.end()) value.detail = today->second;
   };
@@ -184,6 +185,10 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
     const std::string reason = record.reason_missing(line);
     const bool told = line.source == Source::Pod && !reason.empty();
     add(line.name, reason, told ? record.file->details.find(line.name)->second : std::string());
+  }
+  for (const Value& line : container.engine_lines) {
+    if (!record.node.empty() && !container.find_in_env(line.name))
+      add(line.name, record.reason_missing(line));
   }
   for (const auto& [name, reason] : container.omitted) {
     const auto decided = container.decided.find(name);

@@ -178,6 +178,14 @@ TEST_F(Machine, ACopyOfSysIsCheckedBeforeItIsCalledEmpty) {
   expect_shown(env({"--policy-name", "p"}), 2);
 }
 
+TEST_F(TwoRails, WhatAnEngineLacksHasItsReason) {
+  EXPECT_THAT(run_cli({"env", "-e", "ucx", "--sysfs", sysfs, "-i"}).out,
+              HasSubstr("# UCX_NET_DEVICES: EngineCannotSay: "));
+  const SetHere own("NCCL_SOCKET_IFNAME", "eth9");
+  EXPECT_THAT(run_cli({"env", "-e", "ucx,nvshmem", "--sysfs", sysfs}).out,
+              HasSubstr("this-machine: its table"));
+}
+
 TEST_F(TwoRails, RunAddsThemAndLeavesWhatIsSet) {
   const SetHere own("NCCL_IB_GID_INDEX", "1");
   const std::string to = path("out");

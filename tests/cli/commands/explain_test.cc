@@ -93,25 +93,6 @@ TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
   EXPECT_THAT(explain({"--table", table}).out, StartsWith("1 of 2 pods gets values."));
 }
 
-TEST_F(CliExplain, AQuantityThatTheApiServerRefusesIsNamed) {
-  const auto refused = [&](const std::string& from, const std::string& to) {
-    write("pod.yaml", named(kPod, from, to));
-    const CliResult result = explain({"--table", table});
-    EXPECT_EQ(result.code, 4) << to;
-    return result.err;
-  };
-  EXPECT_THAT(refused("\"limits\"", "\"requests\""), HasSubstr("is requested without the same limit"));
-  for (const char* quantity : {"1.5", "-1", "\"-2\"", "\"1500m\"", "\"${N}\""})
-    EXPECT_THAT(refused("\"rdma/hca\": 1", "\"rdma/hca\": " + std::string(quantity)),
-                HasSubstr("is no whole number, which the API server refuses"));
-  EXPECT_THAT(refused("rdma/hca", "rdma.hca"), HasSubstr("rdma.hca is no resource of containers"));
-  for (const char* fine :
-       {"\"2\"", "2", "\"2000m\"", "\"2e0\"", "2, \"cpu\": 4, \"hugepages-2Mi\": \"4Gi\""}) {
-    write("pod.yaml", named(kPod, "\"rdma/hca\": 1", "\"rdma/hca\": " + std::string(fine)));
-    EXPECT_EQ(explain({"--table", table}).code, 0) << fine;
-  }
-}
-
 TEST_F(CliExplain, PodsOfOneJobAreComparedByItsLabel) {
   const std::string odd = named(named(kPod, "train", "other"), "\"name\": \"c\"",
                                 "\"name\": \"c\", \"env\": [{\"name\": \"NCCL_ALGO\", \"value\": \"Ring\"}]");
