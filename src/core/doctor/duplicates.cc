@@ -5,6 +5,7 @@
 #include <set>
 
 #include "doctor/checks.h"
+#include "nccl_env/core/fabric/port_facts.h"
 
 namespace nccl_env::doctor {
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the GID index under which the processes of a node find its addresses.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"

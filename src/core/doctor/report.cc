@@ -8,6 +8,7 @@
 
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
+#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/timestamp.h"
