@@ -185,32 +185,18 @@ namespace {
 // A node has some hundred pods, and few nodes drift at a time.
 constexpr std::size_t kMostNodesAsked = 100;
 
-// "": the code's.
-std::string remedy_unlooked(Code code, const std::string& node) {
-  return code == Code::GidIndexMoved ? remedy_of_moved(node) : std::string();
-}
-
-// The running pods of a node. `told` gets a finding of that code if they could not be read.
-std::vector<PodRecord> list_pods(kube::ApiServer& client, const std::string& node, Code code,
-                                 std::vector<Finding>& told) {
-  std::vector<PodRecord> records;
-  const auto take = [&](const nlohmann::json& object) {
-    auto live = LivePod::read(object);
-    if (live && !(*live)->record().ending && !(*live)->record().is_finished())
-      records.push_back((*live)->record());
-  };
-  const std::string path = kube::by_field(path_of(kube::kPods), "spec.nodeName=" + node);
-  if (const Status listed = kube::list_all(client, path, take); !listed)
-    told.push_back({code, Severity::Info, of_node(node),
-                    "its pods were not looked at: " + listed.error().message, remedy_unlooked(code, node)});
-  return records;
-}
-
 std::string name_of(const PodRecord& pod) {
   return pod.name_space + "/" + pod.name;
 }
 
-// Names the running pods whose node no longer has the index that they were bound with.
+// What running pods of a node may still hold of values that the node no longer gives.
+struct PodCheck {
+  Code code;
+  bool NodeState::*asks;  // of these nodes
+  void (*check)(const std::vector<PodRecord>& pods, const NodeFabric& table, std::vector<Finding>& into);
+};
+
+// Names the pods whose node no longer has the index that they were bound with.
 void check_indexes(const std::vector<PodRecord>& pods, const NodeFabric& table, std::vector<Finding>& into) {
   for (const PodRecord& pod : pods) {
     const std::string lost = lost_index(pod, table);
@@ -220,8 +206,8 @@ void check_indexes(const std::vector<PodRecord>& pods, const NodeFabric& table, 
   }
 }
 
-// Names the running pods whose plain list takes devices that came to the node after they were bound. Those
-// with the same list are one finding.
+// Names the pods whose plain list takes devices that came to the node after they were bound. Those with the
+// same list are one finding.
 void check_lists(const std::vector<PodRecord>& pods, const NodeFabric& table, std::vector<Finding>& into) {
   constexpr std::size_t kMostNames = 4;
   std::map<std::string, std::vector<std::string>> by_list;
@@ -236,56 +222,58 @@ void check_lists(const std::vector<PodRecord>& pods, const NodeFabric& table, st
   }
 }
 
+constexpr PodCheck kIndexCheck{Code::GidIndexMoved, &NodeState::index_moved, check_indexes};
+constexpr PodCheck kListCheck{Code::ListNotExact, &NodeState::has_neighbours, check_lists};
+
+// The running pods of a node; `problem` says why they are not known.
+std::vector<PodRecord> list_pods(const Result<std::shared_ptr<kube::ApiServer>>& client,
+                                 const std::string& node, std::string& problem) {
+  std::vector<PodRecord> records;
+  const auto take = [&](const nlohmann::json& object) {
+    auto live = LivePod::read(object);
+    if (live && !(*live)->record().ending && !(*live)->record().is_finished())
+      records.push_back((*live)->record());
+  };
+  const Status listed =
+      client ? kube::list_all(**client, kube::by_field(path_of(kube::kPods), "spec.nodeName=" + node), take)
+             : Status(client.error());
+  if (!listed) problem = listed.error().message;
+  return records;
+}
+
 constexpr const char* kNoPodHoldsIt =
     "Nothing for pods: none that runs there holds the old index. Find what takes the address away (link, "
-    "DHCP "
-    "lease, network manager) and keep it; for a day no index of that address is pinned.";
+    "DHCP lease, network manager) and keep it; for a day no index of that address is pinned.";
 
-using CheckOfPods = void (*)(const std::vector<PodRecord>& pods, const NodeFabric& table,
-                             std::vector<Finding>& into);
-
-// Asks for the pods of those nodes alone.
-void check_pods(const ClusterArguments& cluster, const std::vector<std::string>& nodes, Code code,
-                CheckOfPods check, const DoctorInput& input, std::vector<Finding>& into) {
-  if (nodes.empty()) return;
+// Looks at the pods of the nodes that ask for it. A port's GidIndexMoved then says what is to do for pods
+// that are named beside it, or that there are none.
+void add_pods(const SourceArguments& source, const PodCheck& check, const DoctorInput& input,
+              Diagnosis& into) {
   std::map<std::string_view, const NodeFabric*> tables;
   for (const auto& table : input.tables) tables.emplace(table->name, table.get());
-  const auto client = connect_cluster(cluster);
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (client && i < kMostNodesAsked) {
-      check(list_pods(**client, nodes[i], code, into), *tables.at(nodes[i]), into);
-      continue;
+  std::optional<Result<std::shared_ptr<kube::ApiServer>>> client;
+  std::size_t asked = 0;
+  std::vector<Finding> all;
+  for (const NodeState& node : into.nodes) {
+    if (!(node.*check.asks)) continue;
+    if (!client) client = connect_cluster(source.cluster);
+    std::string problem = asked < kMostNodesAsked ? "" : "there are too many such nodes";
+    std::vector<Finding> found;
+    if (asked++ < kMostNodesAsked)
+      check.check(list_pods(*client, node.node, problem), *tables.at(node.node), found);
+    const bool moved = check.code == Code::GidIndexMoved;
+    if (!problem.empty())
+      found.push_back({check.code, Severity::Info, of_node(node.node),
+                       "its pods were not looked at: " + problem,
+                       moved ? remedy_of_moved(node.node) : std::string()});
+    for (Finding& finding : into.findings) {
+      if (!moved || !problem.empty() || finding.code != check.code || finding.subject.name != node.node)
+        continue;
+      finding.remedy = found.empty() ? kNoPodHoldsIt : "";  // the code's, where pods are named
     }
-    into.push_back({code, Severity::Info, of_node(nodes[i]),
-                    "its pods were not looked at: " +
-                        (client ? "there are too many such nodes" : client.error().message),
-                    remedy_unlooked(code, nodes[i])});
+    all.insert(all.end(), found.begin(), found.end());
   }
-}
-
-// The pods of these nodes were looked at: `told` names those that hold an index that is gone, or says why not
-// all could be read. Where it does neither, none holds one.
-void tell_of_pods(const std::vector<std::string>& nodes, const std::vector<Finding>& told, Diagnosis& into) {
-  std::map<std::string_view, std::optional<Severity>> answers;
-  for (const std::string& node : nodes) answers.emplace(node, std::nullopt);
-  for (const Finding& finding : told) answers[finding.subject.name] = finding.severity;
-  for (Finding& finding : into.findings) {
-    const auto answer = answers.find(finding.subject.name);
-    if (finding.code != Code::GidIndexMoved || answer == answers.end()) continue;
-    if (answer->second == Severity::Error) finding.remedy.clear();  // the code's: the pods are named
-    if (!answer->second) finding.remedy = kNoPodHoldsIt;
-  }
-}
-
-void add_pods(const SourceArguments& source, const DoctorInput& input, Diagnosis& into) {
-  if (!source.files.empty() || !source.store.empty()) return;
-  std::vector<Finding> findings;
-  const std::vector<std::string> drifted = nodes_with_drift(input);
-  check_pods(source.cluster, drifted, Code::GidIndexMoved, check_indexes, input, findings);
-  tell_of_pods(drifted, findings, into);
-  check_pods(source.cluster, nodes_with_neighbours(input, into), Code::ListNotExact, check_lists, input,
-             findings);
-  add_findings(std::move(findings), into);
+  add_findings(std::move(all), into);
 }
 
 void look_at(const std::string& name_space, kube::ApiServer& client, Timestamp now, KnownObjects& known,
@@ -356,7 +344,11 @@ int diagnose_cluster(const DoctorArguments& arguments, const Console& terminal) 
   DoctorInput input;
   if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
     return stop(terminal, failure);
-  add_pods(asked.source, input, diagnosis);
+  if (asked.source.files.empty() && asked.source.store.empty()) {
+    add_pods(asked.source, kIndexCheck, input, diagnosis);
+    const auto is_plain = [](const auto& policy) { return policy->deliver_env_file; };
+    if (std::ranges::any_of(input.policies, is_plain)) add_pods(asked.source, kListCheck, input, diagnosis);
+  }
   print_answer(terminal, diagnosis);
   if (diagnosis.pools.empty() && is_good(diagnosis.findings)) return program::kNothing;  // no RDMA hardware
   return program::code_of(diagnosis.findings);

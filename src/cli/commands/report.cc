@@ -59,11 +59,10 @@ int write_report(const ReportArguments& arguments, const Console& terminal) {
   Diagnosis diagnosis;
   if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
     return stop(terminal, failure);
-  FabricReport report = report_fabric(input, diagnosis);
-  report.title = title;
   const std::string head = title.empty() ? "" : printable(title) + "\n";
   const std::string text = head + format_timestamp(input.now) + "\n" + render_text(diagnosis);
-  const std::string page = fill_page(escape_markup(text), to_page_json(report, program::kVersion));
+  const std::string page =
+      fill_page(escape_markup(text), to_page_json(input, diagnosis, title, program::kVersion));
   if (output == "-") {
     terminal.out << page;
   } else if (const Status written = write_page(output, page); !written) {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of the doctor, each over one pool, the findings that they add to, and the sentences that they
-// share.
+// The checks of the doctor, each over one pool, and the findings that they add to.
+//
+//   [ PoolView ] --> rows of attributes.cc: what ports of a rail, or nodes, have to share --+
+//               \--> nodes.cc, index.cc: what one node tells by itself ---------------------+--> Report
+//   all pools -----> duplicates.cc ----------------------------------------------------------+
+//
+// A check tells each node's ports by themselves. Equal findings of most nodes become one of the pool, and
+// consequences go (core/findings/explains.h), once all are there.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,18 +24,17 @@ class Report {
   Report(const PoolView& of, const DoctorInput& from, std::vector<Finding>& findings)
       : pool(of), input(from), findings_(findings) {}
 
-  // Adds a finding of a node, or of the pool where `node` is null.
-  void add(Code code, Severity severity, const NodeView* node, std::vector<std::string> ports,
-           std::string sentence, std::string remedy = {}) {
-    Subject subject = node ? of_node(node->table->name) : Subject{.kind = "Pool", .name = pool.name};
-    subject.parts = std::move(ports);
-    findings_.push_back({code, severity, std::move(subject), std::move(sentence), std::move(remedy)});
+  void add(Code code, Severity severity, const NodeView& node, std::vector<std::string> ports,
+           std::string sentence, std::string_view remedy = {}) {
+    findings_.push_back({code, severity, of_node(node.table->name, std::move(ports)), std::move(sentence),
+                         std::string(remedy)});
   }
   void add(Code code, Severity severity, const FabricPort& at, std::string sentence,
-           std::string remedy = {}) {
-    add(code, severity, &at.node, {port_name(*at.node.table, at.port)}, std::move(sentence),
-        std::move(remedy));
+           std::string_view remedy = {}) {
+    add(code, severity, at.node, {port_name(*at.node.table, at.port)}, std::move(sentence), remedy);
   }
+  // A finding whose cause, if there is one, says `clause` in its place.
+  void add(Finding finding) { findings_.push_back(std::move(finding)); }
 
   const PoolView& pool;
   const DoctorInput& input;
@@ -45,28 +49,19 @@ std::string some_of(const Names& names) {
   return join_some(names, 4);
 }
 
-// Hands each port to `tell` that has not what is usual on its rail, or in the whole pool: what `usual` takes
-// of the shares, if anything.
-template <class Of, class Usual, class Tell>
-void compare_ports(const PoolView& pool, bool whole, const Of& of, const Usual& usual, const Tell& tell) {
-  for (const Members& group : groups_of(pool, whole)) {
-    const auto shares = shares_of(group, [&](std::size_t i) { return of(pool.ports[i]); });
-    const auto value = usual(shares, pool.ports[group.front()].rail);
-    if (!value) continue;
-    for (const auto& odd : odd_ones(shares, value)) {
-      for (const std::size_t i : odd.members) tell(pool.ports[i], odd, shares);
-    }
-  }
+// "; Active on 19 of 20 nodes of its pool"
+inline std::string usual_text(const std::string& usual, std::size_t count, std::size_t known,
+                              std::string_view noun = "node") {
+  return "; " + usual + " on " + std::to_string(count) + " of " + count_of(known, noun) + " of its pool";
 }
 
-void check_node(Report& report);  // ManagementInFabric, StaleTable, NamespaceModeDiffers
-// NoFabric, but for nodes of which other findings tell it.
-void check_no_fabric(Report& report, const std::set<const NodeView*>& told);
-void check_presence(Report& report);  // HcaMissing, HcasDiffer, HardwareDiffers, PortDown
-void check_speed(Report& report);     // RateLow, MtuDiffers
-void check_index(Report& report);     // NoAddress, GidIndexDiffers
-void check_drift(Report& report);     // GidIndexMoved, of ports
-void check_subnets(Report& report);   // SubnetDiffers
+// HardwareDiffers, PortDown, RateLow, MtuDiffers, NoAddress, SubnetDiffers; of nodes GidIndexDiffers and
+// NamespaceModeDiffers
+void check_attributes(Report& report);
+// StaleTable, ManagementInFabric, HcaMissing, HcasDiffer, NoFabric
+void check_nodes(Report& report);
+// GidIndexDiffers inside a node, GidIndexMoved
+void check_index(Report& report);
 // NoFabric, of nodes without hardware, which are in no pool.
 void check_bare(const std::vector<NodeView>& views, std::vector<Finding>& findings);
 // DuplicateAddress, over all pools: two pools may share a network.

@@ -8,12 +8,10 @@
 #include <tuple>
 
 #include "doctor/checks.h"
-#include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/table_age.h"
-#include "nccl_env/core/engines/nccl/select.h"
-#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/findings/explains.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -28,6 +26,8 @@ using doctor::PoolView;
 NodeState state_of(const NodeView& view, const DoctorInput& input) {
   NodeState state;
   state.node = view.table->name;
+  state.index_moved = std::ranges::any_of(
+      view.table->ports, [](const Port& port) { return port.gid_index_changes.value_or(0) > 0; });
   if (view.table->time) {
     state.age = input.now - *view.table->time;
     state.stale = *state.age > input.max_table_age || is_ahead(view.table->time, input.now);
@@ -43,6 +43,7 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
     if (const auto rate = rate_of(*port)) state.rates.push_back(*rate);
     state.unknown_states += port->state ? 0 : 1;
   }
+  state.has_neighbours = !view.offered.empty() && !plain_hca_list(*view.table, view.offered);
   if (!view.offered.empty()) state.hca_list = format_hca_list(*view.table, view.offered);
   state.gid_index = view.index;
   return state;
@@ -85,10 +86,9 @@ void merge_ports(std::vector<Finding>& findings) {
   std::map<std::tuple<Code, Severity, std::string, std::string>, std::size_t> first;
   std::vector<Finding> merged;
   for (Finding& finding : findings) {
-    const auto key = std::tuple(finding.code, finding.severity, finding.subject.name, finding.sentence);
-    const auto known = first.find(key);
-    if (known == first.end() || finding.subject.kind != "Node" || finding.subject.parts.empty()) {
-      first.insert_or_assign(key, merged.size());
+    const auto [known, added] = first.try_emplace(
+        {finding.code, finding.severity, finding.subject.name, finding.sentence}, merged.size());
+    if (added) {
       merged.push_back(std::move(finding));
     } else {
       auto& parts = merged[known->second].subject.parts;
@@ -98,95 +98,32 @@ void merge_ports(std::vector<Finding>& findings) {
   findings = std::move(merged);
 }
 
-bool is_cause(const Finding& finding) {
-  const Code code = finding.code;
-  return finding.severity != Severity::Info && (code == Code::PortDown || code == Code::HcaMissing ||
-                                                code == Code::NoAddress || code == Code::HardwareDiffers);
-}
-
-// `of` follows from `from`, on one node and the same ports.
-struct Consequence {
-  Code of, from;
-  std::string_view clause;  // that the cause then says
-};
-
-constexpr Consequence kConsequences[] = {
-    {Code::SubnetDiffers, Code::NoAddress, ""},
-    {Code::SubnetDiffers, Code::DuplicateAddress, ""},
-    {Code::SubnetDiffers, Code::HardwareDiffers, ""},
-    {Code::GidIndexDiffers, Code::NoAddress, ""},
-    {Code::GidIndexDiffers, Code::GidIndexMoved, "; so no index serves all ports of the node"},
-};
-
-struct Cause {
-  Finding* first = nullptr;
-  std::set<std::string_view> ports;
-};
-
-using Causes = std::map<std::pair<Code, std::string>, Cause>;
-
-// The cause of the finding, which takes over its severity; false where there is none.
-bool fold_into(const Finding& finding, Causes& causes) {
-  for (const Consequence& each : kConsequences) {
-    if (each.of != finding.code) continue;
-    const auto found = causes.find({each.from, finding.subject.name});
-    if (found == causes.end()) continue;
-    Cause& cause = found->second;
-    const auto told = [&](const std::string& port) { return cause.ports.contains(port); };
-    if (!std::ranges::all_of(finding.subject.parts, told)) continue;
-    if (!cause.first->sentence.ends_with(each.clause)) cause.first->sentence += each.clause;
-    cause.first->severity = std::min(cause.first->severity, finding.severity);
-    return true;
+// One finding of the pool for what all of its nodes have to say that is no error, such as of a policy or a
+// plan.
+void merge_nodes(const std::vector<PoolView>& pools, std::vector<Finding>& findings) {
+  std::map<std::string_view, const PoolView*> pool_of_node;
+  for (const PoolView& pool : pools) {
+    if (pool.small()) continue;
+    for (const NodeView* node : pool.nodes) pool_of_node.emplace(node->table->name, &pool);
   }
-  return false;
-}
-
-void drop_consequences(std::vector<Finding>& findings) {
-  Causes causes;
-  for (Finding& finding : findings) {
-    const auto is_from = [&](const Consequence& each) { return each.from == finding.code; };
-    if (finding.severity == Severity::Info || finding.subject.kind != "Node" ||
-        std::ranges::none_of(kConsequences, is_from))
-      continue;
-    Cause& cause = causes[{finding.code, finding.subject.name}];
-    if (!cause.first) cause.first = &finding;
-    cause.ports.insert(finding.subject.parts.begin(), finding.subject.parts.end());
+  using Parts = std::vector<std::string>;
+  std::map<std::tuple<const PoolView*, Code, Parts, std::string>, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const auto& [code, severity, subject, sentence, remedy, clause] = findings[i];
+    const auto found = pool_of_node.find(subject.name);
+    if (found == pool_of_node.end() || severity == Severity::Error) continue;
+    alike[{found->second, code, found->second->by_name ? subject.parts : Parts(), sentence}].push_back(i);
   }
-  std::vector<Finding> kept;
-  for (Finding& finding : findings) {
-    if (finding.subject.kind != "Node" || !fold_into(finding, causes)) kept.push_back(finding);
+  std::vector<bool> gone(findings.size());
+  for (const auto& [key, places] : alike) {
+    const auto& [pool, code, parts, sentence] = key;
+    if (places.size() < pool->nodes.size()) continue;
+    for (const std::size_t i : places) gone[i] = i != places.front();
+    Finding& first = findings[places.front()];
+    first.subject = {.kind = "Pool", .name = pool->name, .parts = parts};
+    first.sentence += ", on all " + count_of(places.size(), "node") + " of the pool";
   }
-  findings = std::move(kept);
-}
-
-constexpr const char* kNameTheFabric =
-    "name the fabric in the policy (spec.fabric.hcas, netdevs or subnets).";
-
-// A node offers no fabric because of ports that are down, missing or without an address: those say so, with
-// one remedy. Returns these nodes.
-std::set<const NodeView*> fold_into_causes(const std::vector<NodeView>& views,
-                                           std::vector<Finding>& findings) {
-  std::map<std::string, Finding*> causes;
-  for (Finding& finding : findings) {
-    if (!is_cause(finding)) continue;
-    const auto [known, added] = causes.emplace(finding.subject.name, &finding);
-    if (!added && finding.severity < known->second->severity) known->second = &finding;
-  }
-  std::set<const NodeView*> folded;
-  for (const NodeView& view : views) {
-    const auto found = causes.find(view.table->name);
-    if (!view.reason || found == causes.end()) continue;
-    Finding& cause = *found->second;
-    cause.sentence += "; so its pods get no HCA list (" + std::string(to_string(*view.reason)) + ")";
-    if (cause.code == Code::PortDown && view.reason == Reason::TooFewPorts &&
-        cause.subject.parts.size() < view.fabric.size())
-      cause.remedy = std::string(remedy_of(cause)) + " Or lower spec.fabric.expectPorts.";
-    if (cause.severity == Severity::Warning && view.reason == Reason::AmbiguousFabric)
-      cause.remedy = std::string(remedy_of(cause)) + " Or " + kNameTheFabric;
-    cause.severity = Severity::Error;
-    folded.insert(&view);
-  }
-  return folded;
+  erase_marked(gone, findings);
 }
 
 }  // namespace
@@ -210,22 +147,15 @@ Diagnosis diagnose(const DoctorInput& input) {
       state.rail_ports = rail_ports(pool, i);
     }
     doctor::Report report(pool, input, findings);
-    doctor::check_node(report);
-    doctor::check_presence(report);
-    doctor::check_speed(report);
+    doctor::check_nodes(report);
+    doctor::check_attributes(report);
     doctor::check_index(report);
-    doctor::check_drift(report);
-    doctor::check_subnets(report);
   }
   doctor::check_duplicates(pools, input, findings);
   doctor::check_bare(views, findings);
   merge_ports(findings);
-  drop_consequences(findings);
-  const std::set<const NodeView*> told = fold_into_causes(views, findings);
-  for (const PoolView& pool : pools) {
-    doctor::Report report(pool, input, findings);
-    doctor::check_no_fabric(report, told);
-  }
+  fold_consequences(Among::Node, findings);
+  merge_nodes(pools, findings);
   add_tableless(input, diagnosis.nodes, findings);
   add_findings(std::move(findings), diagnosis);
   return diagnosis;
@@ -245,41 +175,12 @@ std::vector<std::vector<std::size_t>> findings_by_node(const Diagnosis& diagnosi
   return found;
 }
 
-std::vector<std::string> nodes_with_drift(const DoctorInput& input) {
-  std::vector<std::string> nodes;
-  for (const auto& table : input.tables) {
-    for (const Port& port : table->ports) {
-      if (port.gid_index_changes.value_or(0) == 0) continue;
-      nodes.push_back(table->name);
-      break;
-    }
-  }
-  return nodes;
-}
-
 std::string remedy_of_moved(const std::string& node) {
   return "Create anew the pods of the node that have an index and began before that time (`kubectl get pods "
          "-A --field-selector spec.nodeName=" +
          node +
          "`; where doctor asks the cluster, it names them). Find what takes the address away (link, DHCP "
          "lease, network manager) and keep it; for a day no index of that address is pinned.";
-}
-
-std::vector<std::string> nodes_with_neighbours(const DoctorInput& input, const Diagnosis& diagnosis) {
-  const auto plain = [](const auto& policy) { return policy->deliver_env_file; };
-  std::vector<std::string> nodes;
-  if (std::ranges::none_of(input.policies, plain)) return nodes;
-  std::map<std::string_view, const NodeFabric*> tables;
-  for (const auto& table : input.tables) tables.emplace(table->name, table.get());
-  for (const NodeState& state : diagnosis.nodes) {
-    const NcclEnv as_plain{
-        {std::string(variable::kIbHca), state.hca_list.substr(state.hca_list.starts_with('='))}};
-    if (state.hca_list.empty()) continue;
-    const NcclSelection selection = nccl_select(*tables.at(state.node), as_plain, kNewestNccl);
-    const auto is_neighbour = [](const auto& fault) { return fault.first == NcclFault::Neighbour; };
-    if (std::ranges::any_of(selection.faults, is_neighbour)) nodes.push_back(state.node);
-  }
-  return nodes;
 }
 
 void add_findings(std::vector<Finding> more, Diagnosis& into) {
@@ -310,15 +211,13 @@ std::string unknown_line(const Diagnosis& diagnosis) {
 
 using Told = std::vector<const Finding*>;
 
-// " on gpu-1, gpu-7", " on 12 nodes"; "": not of nodes alone. The pool of a lone node is that node.
-std::string nodes_at_fault(const Diagnosis& diagnosis, const Told& told) {
+// " on gpu-1, gpu-7", " on 12 nodes"; "": not of nodes alone.
+std::string nodes_at_fault(const Told& told) {
   std::set<std::string_view> known;
   std::vector<std::string> names;
   for (const Finding* finding : told) {
-    const bool lone = finding->subject.kind == "Pool" && diagnosis.nodes.size() == 1;
-    const std::string& name = lone ? diagnosis.nodes.front().node : finding->subject.name;
-    if ((finding->subject.kind != "Node" && !lone) || name.empty()) return {};
-    if (known.insert(name).second) names.push_back(name);
+    if (finding->subject.kind != "Node") return {};
+    if (known.insert(finding->subject.name).second) names.push_back(finding->subject.name);
   }
   return " on " + (names.size() > kMostNodes ? count_of(names.size(), "node") : join(names));
 }
@@ -348,7 +247,7 @@ std::string found_text(const Diagnosis& diagnosis) {
     text += (text.empty() ? "" : ", ") +
             (severity == Severity::Info ? std::to_string(told.size()) + " info"
                                         : count_of(told.size(), std::string(to_string(severity)))) +
-            " (" + causes_of(told) + ")" + nodes_at_fault(diagnosis, told);
+            " (" + causes_of(told) + ")" + nodes_at_fault(told);
   }
   return text;
 }

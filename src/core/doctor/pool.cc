@@ -44,6 +44,18 @@ std::vector<const Port*> choose_the_few(const NodeFabric& table, NcclPolicy poli
   return choose_policy_ports(table, policy, Exposure::Host, now).fabric;
 }
 
+// The port belongs to the first policy that takes it. Where the list is refused, no port counts as fabric.
+void judge_ports(PortChoice& choice, const NcclPolicy& policy, std::vector<PortJudgement>& into) {
+  into.resize(choice.verdicts.size());
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    PortVerdict& verdict = choice.verdicts[i];
+    const bool refused = choice.reason && verdict.fabric;
+    if (into[i].policy && (into[i].fabric || refused || !verdict.fabric)) continue;
+    into[i] = {&policy, verdict.fabric && !refused,
+               refused ? std::string(to_string(*choice.reason)) + ": " + choice.detail : verdict.why};
+  }
+}
+
 void choose_fabric(const DoctorInput& input, NodeView& view) {
   const std::vector<const NcclPolicy*> policies = policies_of(input);
   view.policy = policies.front();
@@ -57,6 +69,7 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
       PortChoice without_rows = choose_policy_ports(*view.table, *policy, Exposure::SubInterface, input.now);
       if (!without_rows.reason) choice = std::move(without_rows);
     }
+    judge_ports(choice, *policy, view.judged);
     if (choice.reason == Reason::TooFewPorts && choice.fabric.empty())
       choice.fabric = choose_the_few(*view.table, *policy, input.now);
     if (view.fabric.empty() && !choice.fabric.empty()) view.policy = policy;
@@ -149,20 +162,6 @@ std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
 
 static_assert(std::is_nothrow_move_constructible_v<PoolView>, "its ports refer to its rails");
 
-std::vector<Members> groups_of(const PoolView& pool, bool whole) {
-  std::vector<Members> groups;
-  for (std::size_t i = 0; i < pool.ports.size(); ++i) {
-    if (i == 0 || (!whole && &pool.ports[i].rail != &pool.ports[i - 1].rail)) groups.emplace_back();
-    groups.back().push_back(i);
-  }
-  return groups;
-}
-
-bool is_planned(const NodeView& node) {
-  const FabricRule* rule = fabric_rule(*node.policy, *node.table).rule;
-  return rule && rule->expect_ports == static_cast<int>(node.fabric.size());
-}
-
 std::vector<const NcclPolicy*> policies_of(const DoctorInput& input) {
   static const NcclPolicy inference;
   std::vector<const NcclPolicy*> policies;
@@ -204,6 +203,25 @@ bool has(const std::vector<const Port*>& ports, const Port* port) {
   return std::ranges::find(ports, port) != ports.end();
 }
 
+Rows rows_of(const NodeView& node, const Port& port) {
+  Rows rows;
+  if (!is_roce(port) || is_down(port) || !port.gids) return rows;
+  rows.known = true;
+  rows.why = "it has no GID row";
+  const std::vector<Cidr>& subnets = fabric_subnets(*node.policy, *node.table);
+  for (const GidRow& row : *port.gids) {
+    const RowVerdict verdict = judge_row(node.interfaces, row, subnets);
+    rows.known = rows.known && verdict.known;
+    if (verdict.usable) rows.usable.push_back(row.index);
+    if (verdict.usable) (row.gid.is_v4_mapped() ? rows.v4 : rows.v6) = true;
+    rows.v1_address = rows.v1_address || (row.type == GidType::RoCEv1 && row.gid.is_v4_mapped());
+    rows.only_v1 = rows.only_v1 && (row.gid.is_zero() || row.type == GidType::RoCEv1);
+    if (!verdict.usable && !row.gid.is_zero())
+      rows.why = "row " + std::to_string(row.index) + ": " + verdict.why;
+  }
+  return rows;
+}
+
 int PoolView::expected() const {
   return static_cast<int>(std::ranges::count_if(rails, [](const Rail& rail) { return rail.fabric; }));
 }
@@ -217,6 +235,12 @@ NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
   choose_fabric(input, view);
   if (!view.offered.empty())
     view.index = choose_gid(table, view.offered, *view.policy, Exposure::Host, input.now).index;
+  const auto is_served = [&](const Port* port) { return !rows_of(view, *port).usable.empty(); };
+  std::ranges::copy_if(view.fabric, std::back_inserter(view.served), is_served);
+  if (view.served.empty()) return view;
+  const GidChoice choice = choose_gid(table, view.served, *view.policy, Exposure::Host, input.now);
+  view.served_index = choice.index;
+  view.uniform = choice.reason != Reason::GidNotUniform;
   return view;
 }
 
@@ -270,36 +294,27 @@ const NodeView* find_model(const PoolView& pool, bool& shared) {
   return pool.nodes[alike.front()];
 }
 
-void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
+// By their names, where nodes share them. What remains on both sides are the same ports under other names, in
+// order.
+void match_ports(const NodeView& node, std::size_t position, PoolView& pool) {
   std::vector<const Port*> left;
-  for (const Port* port : sorted_parts(node, true)) {
+  for (const Port* port : sorted_parts(node, pool.by_name)) {
     const std::string name = port_name(*node.table, *port);
-    const auto rail = std::ranges::find(pool.rails, name, &Rail::name);
+    const auto rail = pool.by_name ? std::ranges::find(pool.rails, name, &Rail::name) : pool.rails.end();
     if (rail == pool.rails.end()) {
       left.push_back(port);
     } else {
       rail->ports[position] = port;
     }
   }
-  // Takes what remains on both sides for the same ports under other names, in order.
+  auto next = left.begin();
   for (Rail& rail : pool.rails) {
-    if (rail.ports[position] || left.empty()) continue;
-    rail.ports[position] = left.front();
-    pool.renamed.push_back({&node, {rail.name, left.front()}});
-    left.erase(left.begin());
+    if (rail.ports[position] || next == left.end()) continue;
+    rail.ports[position] = *next;
+    if (pool.by_name) pool.renamed.push_back({&node, &rail, *next});
+    ++next;
   }
-  if (!left.empty()) pool.extra[&node] = left;
-}
-
-void match_by_position(const NodeView& node, std::size_t position, PoolView& pool) {
-  const std::vector<const Port*> parts = sorted_parts(node, false);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i < pool.rails.size()) {
-      pool.rails[i].ports[position] = parts[i];
-    } else {
-      pool.extra[&node].push_back(parts[i]);
-    }
-  }
+  if (next != left.end()) pool.extra[&node].assign(next, left.end());
 }
 
 std::string usual_kind(const Rail& rail) {
@@ -373,20 +388,17 @@ void match_rails(PoolView& pool, Timestamp now) {
     rail.name = port_name(*model->table, *port);
     rail.ports.resize(pool.nodes.size());
   }
-  for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-    const NodeView& node = *pool.nodes[i];
-    if (!pool.by_name) {
-      match_by_position(node, i, pool);
-    } else {
-      match_by_name(node, i, pool);
-    }
-  }
+  for (std::size_t i = 0; i < pool.nodes.size(); ++i) match_ports(*pool.nodes[i], i, pool);
   for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);
   mark_fabric(pool, now);
   for (const Rail& rail : pool.rails) {
+    Members group;
     for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-      if (rail.fabric && rail.ports[i]) pool.ports.push_back({*pool.nodes[i], rail, *rail.ports[i]});
+      if (!rail.fabric || !rail.ports[i]) continue;
+      group.push_back(pool.ports.size());
+      pool.ports.push_back({*pool.nodes[i], rail, *rail.ports[i], rows_of(*pool.nodes[i], *rail.ports[i])});
     }
+    if (!group.empty()) pool.groups.push_back(std::move(group));
   }
 }
 

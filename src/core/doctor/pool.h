@@ -20,6 +20,13 @@ inline constexpr std::size_t kPoolMajority = 3;
 
 using Shape = std::map<std::string, int>;  // kind of port -> how many
 
+// How the policies judge a port: the first that takes it, else the first of all.
+struct PortJudgement {
+  const NcclPolicy* policy = nullptr;
+  bool fabric = false;
+  std::string why;  // one clause: why no policy takes it
+};
+
 struct NodeView {
   explicit NodeView(const NodeFabric& of) : table(&of), interfaces(of) {}
 
@@ -34,7 +41,21 @@ struct NodeView {
   std::string detail;
   const NcclPolicy* policy = nullptr;  // the first that chose ports, else the first; never null
   std::optional<int> index;            // the GID index that the node's pods get
+  std::vector<const Port*> served;     // of the fabric, with a usable row
+  std::optional<int> served_index;     // one that serves all of them
+  bool uniform = true;                 // false: there is none
   Shape shape;
+  std::vector<PortJudgement> judged;  // as the table's ports
+};
+
+// What the rows of a port are good for.
+struct Rows {
+  std::vector<int> usable;      // indexes
+  bool known = false;           // false: nothing may be concluded from their absence
+  bool only_v1 = true;          // all that are filled
+  bool v4 = false, v6 = false;  // of the usable ones
+  bool v1_address = false;      // a row of RoCE v1 has an address
+  std::string why;              // where none is usable: why the last row is not
 };
 
 // Ports of the pool's nodes that belong together, one of each node.
@@ -50,6 +71,14 @@ struct FabricPort {
   const NodeView& node;
   const Rail& rail;
   const Port& port;
+  Rows rows;
+};
+
+// A port that stands where its pool has another name.
+struct Renamed {
+  const NodeView* node;
+  const Rail* rail;
+  const Port* port;
 };
 
 struct PoolView {
@@ -58,14 +87,12 @@ struct PoolView {
   std::vector<Rail> rails;
   bool by_name = true;  // false: no two nodes share names, rails are matched by position
   std::map<const NodeView*, std::vector<const Port*>> extra;  // ports of a node that are no rail
-  std::vector<std::pair<const NodeView*, std::pair<std::string, const Port*>>> renamed;  // rail's name, port
-  std::vector<FabricPort> ports;                                                         // rail by rail
+  std::vector<Renamed> renamed;
+  std::vector<FabricPort> ports;  // rail by rail
+  std::vector<Members> groups;    // places in `ports`: those of a rail
   [[nodiscard]] bool small() const { return nodes.size() < kPoolMajority; }
   [[nodiscard]] int expected() const;  // fabric rails
 };
-
-// The places of the pool's ports, by rail; all together where they are compared as a whole.
-std::vector<Members> groups_of(const PoolView& pool, bool whole = false);
 
 // Never empty: without policies it is one policy that leaves the choice to inference.
 std::vector<const NcclPolicy*> policies_of(const DoctorInput& input);
@@ -76,9 +103,7 @@ std::string shape_text(const Shape& shape);
 bool is_down(const Port& port);  // known not to be Active
 bool has(const std::vector<const Port*>& ports, const Port* port);
 
-// Whether the policy expects exactly the ports that the node has.
-bool is_planned(const NodeView& node);
-
+Rows rows_of(const NodeView& node, const Port& port);
 NodeView view_node(const NodeFabric& table, const DoctorInput& input);
 // Every node with hardware ports is in one pool; largest pool first.
 std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now);

@@ -2,163 +2,18 @@
 #include "nccl_env/core/doctor/report.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
+#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/policy/reasons.h"
-#include "nccl_env/core/text/enum_names.h"
-#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env {
-namespace {
-
-std::optional<Severity> worse(std::optional<Severity> left, Severity right) {
-  return left ? std::min(*left, right) : right;
-}
-
-// Where the list is refused, no port counts as fabric.
-void refuse_all(PortChoice& choice) {
-  for (PortVerdict& verdict : choice.verdicts) {
-    if (verdict.fabric) verdict.why = std::string(to_string(*choice.reason)) + ": " + choice.detail;
-    verdict.fabric = false;
-  }
-}
-
-struct Verdict {
-  PortVerdict of;
-  const NcclPolicy* policy = nullptr;  // that takes the port; else the first
-};
-
-// As the doctor chooses: what hostNetwork pods get, else what pods with sub-interfaces do.
-std::vector<Verdict> judge_ports(const NodeFabric& table, const DoctorInput& input) {
-  std::vector<Verdict> verdicts(table.ports.size());
-  for (const NcclPolicy* policy : doctor::policies_of(input)) {
-    PortChoice choice = choose_policy_ports(table, *policy, Exposure::Host, input.now);
-    if (choice.reason) choice = choose_policy_ports(table, *policy, Exposure::SubInterface, input.now);
-    if (choice.reason) refuse_all(choice);
-    for (std::size_t i = 0; i < choice.verdicts.size(); ++i) {
-      if (!verdicts[i].policy || (choice.verdicts[i].fabric && !verdicts[i].of.fabric))
-        verdicts[i] = {std::move(choice.verdicts[i]), policy};
-    }
-  }
-  return verdicts;
-}
-
-void judge_gid(const NodeState& state, PortReport& report) {
-  const Port& port = *report.port;
-  if (doctor::is_down(port)) {
-    report.gid = PortGid::PortDown;
-  } else if (!is_roce(port)) {
-    report.gid = link_layer_of(port) ? PortGid::NotRoCE : PortGid::RowsUnknown;
-  } else if (port.gids) {
-    report.gid = PortGid::NoUsableRow;
-    for (std::size_t i = 0; i < report.rows.size(); ++i) {
-      if (!report.rows[i].known) report.gid = PortGid::RowsUnknown;
-      const int index = (*port.gids)[i].index;
-      if (report.rows[i].usable && (!report.gid_index || index == state.gid_index)) report.gid_index = index;
-    }
-    if (report.gid_index) report.gid = PortGid::Index;
-  }
-}
-
-void report_ports(const DoctorInput& input, NodeReport& node) {
-  std::vector<Verdict> verdicts = judge_ports(*node.table, input);
-  const InterfaceIndex interfaces(*node.table);
-  for (std::size_t i = 0; i < node.table->ports.size(); ++i) {
-    PortReport& report = node.ports.emplace_back();
-    report.port = &node.table->ports[i];
-    report.name = doctor::port_name(*node.table, *report.port);
-    report.fabric = verdicts[i].of.fabric;
-    if (!report.fabric) report.why = std::move(verdicts[i].of.why);
-    if (report.port->gids) {
-      const std::vector<Cidr>& subnets = fabric_subnets(*verdicts[i].policy, *node.table);
-      for (const GidRow& row : *report.port->gids)
-        report.rows.push_back(judge_row(interfaces, *report.port, row, subnets));
-    }
-    judge_gid(*node.state, report);
-  }
-}
-
-void add_node_findings(const Diagnosis& diagnosis, NodeReport& node) {
-  for (const std::size_t i : node.findings) {
-    const Finding& finding = diagnosis.findings[i];
-    node.severity = worse(node.severity, finding.severity);
-    for (PortReport& port : node.ports) {
-      const std::vector<std::string>& named = finding.subject.parts;
-      if (std::ranges::find(named, port.name) != named.end())
-        port.severity = worse(port.severity, finding.severity);
-    }
-  }
-}
-
-void count_rail_ports(const Diagnosis& diagnosis, FabricReport& report) {
-  std::map<std::string_view, const Pool*> pools;
-  for (const Pool& pool : diagnosis.pools) pools[pool.name] = &pool;
-  for (const NodeReport& node : report.nodes) {
-    const auto pool = pools.find(node.state->pool);
-    if (pool == pools.end()) continue;
-    for (std::size_t rail = 0; rail < pool->second->rails.size(); ++rail) {
-      if (!pool->second->rails[rail].fabric) continue;
-      ++report.rail_ports;
-      const int port = node.state->rail_ports[rail];
-      const Port* there = port < 0 ? nullptr : &node.table->ports[static_cast<std::size_t>(port)];
-      if (!there || doctor::is_down(*there)) {
-        ++report.failed_rail_ports;
-      } else if (!there->state) {
-        ++report.unknown_rail_ports;
-      }
-    }
-  }
-}
-
-int rank_of(const NodeReport& node) {
-  return FabricReport::is_odd(node) ? static_cast<int>(*node.severity) : static_cast<int>(Severity::Info);
-}
-
-}  // namespace
-
-std::string_view to_string(PortGid value) {
-  constexpr std::array<std::string_view, 5> kNames{"index", "notRoCE", "portDown", "rowsUnknown",
-                                                   "noUsableRow"};
-  return name_in(kNames, value);
-}
-
-bool FabricReport::is_odd(const NodeReport& node) {
-  return node.severity && *node.severity != Severity::Info;
-}
-
-FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis) {
-  FabricReport report;
-  report.diagnosis = &diagnosis;
-  report.time = input.now;
-  report.max_table_age = input.max_table_age;
-  for (const auto& policy : input.policies) report.policies.push_back(policy->name);
-  std::map<std::string_view, const NodeFabric*> tables;
-  for (const auto& table : input.tables) tables[table->name] = table.get();
-  auto findings = findings_by_node(diagnosis);
-  report.nodes.reserve(diagnosis.nodes.size());
-  for (std::size_t i = 0; i < diagnosis.nodes.size(); ++i) {
-    const NodeState& state = diagnosis.nodes[i];
-    const auto table = tables.find(state.node);
-    if (table == tables.end()) continue;  // the findings name it
-    NodeReport& node = report.nodes.emplace_back();
-    node.table = table->second;
-    node.state = &state;
-    report_ports(input, node);
-    node.findings = std::move(findings[i]);
-    add_node_findings(diagnosis, node);
-  }
-  // The diagnosis has them in the order of their names.
-  std::ranges::stable_sort(report.nodes, {}, rank_of);
-  count_rail_ports(diagnosis, report);
-  return report;
-}
-
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -213,8 +68,8 @@ OrderedJson fields() {
       {"pool", {"$name", "$shape", "nodes", "byName", "rails"}},
       {"rail", {"$name", "fabric"}},
       {"node",
-       {"$name", "$pool", "severity", "findings", "$hcaList", "$reason", "gidIndex", "rates", "expected",
-        "age", "stale", "$time", "$interface", "$namespaceMode", "$agent", "rails", "ports", "interfaces"}},
+       {"$name", "$pool", "severity", "findings", "$hcaList", "$reason", "gidIndex", "rates", "age", "stale",
+        "$time", "$interface", "$namespaceMode", "$agent", "rails", "ports", "interfaces"}},
       {"port", {"$name",  "$state",   "rate",       "gidIndex", "$gid",        "severity", "fabric", "$why",
                 "$since", "$link",    "$transport", "mtu",      "$driver",     "$board",   "$pci",   "$pf",
                 "$lag",   "$netdevs", "numa",       "$guid",    "tableLength", "$more",    "rows"}},
@@ -222,23 +77,56 @@ OrderedJson fields() {
       {"interface", {"$name", "up", "mtu", "$master", "$addresses"}}};
 }
 
+// The port's GID index: the node's, where it is usable here, else the port's lowest; and what there is to say
+// of it.
+struct PortGid {
+  std::string_view word;
+  std::optional<int> index;
+};
+
+PortGid gid_of(const doctor::NodeView& node, const Port& port) {
+  const doctor::Rows rows = doctor::rows_of(node, port);
+  if (doctor::is_down(port)) return {"portDown", {}};
+  if (!is_roce(port)) return {link_layer_of(port) ? "notRoCE" : "rowsUnknown", {}};
+  if (rows.usable.empty()) return {rows.known ? "noUsableRow" : "rowsUnknown", {}};
+  const bool serves = node.index && std::ranges::count(rows.usable, *node.index) > 0;
+  return {"index", serves ? *node.index : rows.usable.front()};
+}
+
+OrderedJson null_or_number(std::optional<Severity> severity) {
+  return severity ? OrderedJson(static_cast<int>(*severity)) : OrderedJson();
+}
+
+std::optional<Severity> worse(std::optional<Severity> left, Severity right) {
+  return left ? std::min(*left, right) : right;
+}
+
+// An info does not make a node odd.
+int rank_of(std::optional<Severity> severity) {
+  return static_cast<int>(severity.value_or(Severity::Info));
+}
+
 class Writer {
  public:
-  explicit Writer(const FabricReport& report) : report_(report) {}
+  Writer(const DoctorInput& input, const Diagnosis& diagnosis) : input_(input), diagnosis_(diagnosis) {
+    for (const auto& table : input.tables) tables_[table->name] = table.get();
+    for (const Pool& pool : diagnosis.pools) pools_[pool.name] = &pool;
+  }
 
   OrderedJson findings() {
     OrderedJson all = OrderedJson::array();
-    for (const Finding& finding : report_.diagnosis->findings) {
-      const auto& [kind, name_space, name, path, file, line, parts] = finding.subject;
-      all.push_back(list_(to_string(finding.code), static_cast<int>(finding.severity), kind, name,
-                          doctor::some_of(parts), finding.sentence, remedy_of(finding)));
+    for (const Finding& finding : diagnosis_.findings) {
+      const Subject& subject = finding.subject;
+      all.push_back(list_(to_string(finding.code), static_cast<int>(finding.severity), subject.kind,
+                          subject.name, doctor::some_of(subject.parts), finding.sentence,
+                          remedy_of(finding)));
     }
     return all;
   }
 
   OrderedJson pools() {
     OrderedJson all = OrderedJson::array();
-    for (const Pool& pool : report_.diagnosis->pools) {
+    for (const Pool& pool : diagnosis_.pools) {
       OrderedJson rails = OrderedJson::array();
       for (const PoolRail& rail : pool.rails) rails.push_back(list_(rail.name, rail.fabric));
       all.push_back(list_(pool.name, pool.shape, pool.nodes.size(), pool.by_name, rails));
@@ -246,45 +134,91 @@ class Writer {
     return all;
   }
 
+  // Those with an error, with a warning, then others; by name. Counts the rails' ports.
   OrderedJson nodes() {
+    std::vector<std::pair<int, OrderedJson>> by_rank;
+    const auto findings = findings_by_node(diagnosis_);
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+      const NodeState& state = diagnosis_.nodes[i];
+      const auto table = tables_.find(state.node);
+      if (table == tables_.end()) continue;  // the findings name it
+      count_rails(state, *table->second);
+      std::optional<Severity> worst;
+      for (const std::size_t at : findings[i]) worst = worse(worst, diagnosis_.findings[at].severity);
+      by_rank.emplace_back(rank_of(worst), node_list(state, *table->second, worst, findings[i]));
+    }
+    std::ranges::stable_sort(by_rank, {}, [](const auto& node) { return node.first; });
     OrderedJson all = OrderedJson::array();
-    for (const NodeReport& node : report_.nodes) all.push_back(node_list(node));
+    for (auto& [rank, node] : by_rank) all.push_back(std::move(node));
     return all;
   }
 
   [[nodiscard]] OrderedJson strings() const { return list_.texts(); }
 
+  std::size_t rail_ports = 0;          // ports that the pools' fabrics should have
+  std::size_t failed_rail_ports = 0;   // of these, missing or known not to be Active
+  std::size_t unknown_rail_ports = 0;  // of these, present but of unknown state
+
  private:
-  OrderedJson node_list(const NodeReport& node) {
-    const NodeFabric& table = *node.table;
-    const NodeState& state = *node.state;
+  void count_rails(const NodeState& state, const NodeFabric& table) {
+    const auto pool = pools_.find(state.pool);
+    for (std::size_t rail = 0; rail < state.rail_ports.size(); ++rail) {
+      if (!pool->second->rails[rail].fabric) continue;
+      const int place = state.rail_ports[rail];
+      const Port* port = place < 0 ? nullptr : &table.ports[static_cast<std::size_t>(place)];
+      const bool failed = !port || doctor::is_down(*port);
+      ++rail_ports;
+      failed_rail_ports += failed ? 1 : 0;
+      unknown_rail_ports += !failed && !port->state ? 1 : 0;
+    }
+  }
+
+  OrderedJson node_list(const NodeState& state, const NodeFabric& table, std::optional<Severity> severity,
+                        const std::vector<std::size_t>& findings) {
+    const doctor::NodeView node = doctor::view_node(table, input_);
+    std::map<std::string_view, Severity> of_ports;
+    for (const std::size_t i : findings) {
+      const Finding& finding = diagnosis_.findings[i];
+      for (const std::string& port : finding.subject.parts) {
+        Severity& known = of_ports.try_emplace(port, finding.severity).first->second;
+        known = std::min(known, finding.severity);
+      }
+    }
     OrderedJson ports = OrderedJson::array();
-    for (const PortReport& port : node.ports) ports.push_back(port_list(port));
+    for (std::size_t i = 0; i < table.ports.size(); ++i) {
+      const std::string name = doctor::port_name(table, table.ports[i]);
+      const auto found = of_ports.find(name);
+      ports.push_back(
+          port_list(node, i, name, found == of_ports.end() ? std::nullopt : std::optional(found->second)));
+    }
     OrderedJson interfaces;
     if (table.interfaces) {
       interfaces = OrderedJson::array();
       for (const Interface& interface : *table.interfaces) interfaces.push_back(interface_list(interface));
     }
     const auto age = state.age ? OrderedJson(state.age->count()) : OrderedJson();
-    return list_(state.node, state.pool, value_or_null(node.severity), node.findings, state.hca_list,
-                 state.reason, state.gid_index, state.rates, state.expected, age, state.stale, table.time,
-                 table.node_interface, table.rdma_namespace_mode, table.agent_version, state.rail_ports,
-                 ports, interfaces);
+    return list_(state.node, state.pool, null_or_number(severity), findings, state.hca_list, state.reason,
+                 state.gid_index, state.rates, age, state.stale, table.time, table.node_interface,
+                 table.rdma_namespace_mode, table.agent_version, state.rail_ports, ports, interfaces);
   }
 
-  OrderedJson port_list(const PortReport& report) {
-    const Port& port = *report.port;
+  OrderedJson port_list(const doctor::NodeView& node, std::size_t place, const std::string& name,
+                        std::optional<Severity> severity) {
+    const Port& port = node.table->ports[place];
+    const doctor::PortJudgement& judged = node.judged[place];
     OrderedJson rows;
     if (port.gids) {
       rows = OrderedJson::array();
-      for (std::size_t i = 0; i < report.rows.size(); ++i)
-        rows.push_back(row_list((*port.gids)[i], report.rows[i]));
+      const std::vector<Cidr>& subnets = fabric_subnets(*judged.policy, *node.table);
+      for (const GidRow& row : *port.gids)
+        rows.push_back(row_list(row, judge_row(node.interfaces, port, row, subnets)));
     }
-    return list_(report.name, port.state, port.rate_gbps, report.gid_index, report.gid,
-                 value_or_null(report.severity), report.fabric, report.why, port.state_since,
-                 link_layer_of(port), port.transport, port.active_mtu, port.driver, port.board_id,
-                 port.pci_address, port.pf_pci_address, port.lag, join(netdevs_of(port), " "), port.numa_node,
-                 port.sys_image_guid, port.gid_table_length, join(other_facts(port), ", "), rows);
+    const PortGid gid = gid_of(node, port);
+    return list_(name, port.state, port.rate_gbps, gid.index, gid.word, null_or_number(severity),
+                 judged.fabric, judged.why, port.state_since, link_layer_of(port), port.transport,
+                 port.active_mtu, port.driver, port.board_id, port.pci_address, port.pf_pci_address, port.lag,
+                 join(netdevs_of(port), " "), port.numa_node, port.sys_image_guid, port.gid_table_length,
+                 join(other_facts(port), ", "), rows);
   }
 
   OrderedJson row_list(const GidRow& row, const RowVerdict& verdict) {
@@ -302,7 +236,10 @@ class Writer {
     return list_(interface.name, interface.up, interface.mtu, interface.master, addresses);
   }
 
-  const FabricReport& report_;
+  const DoctorInput& input_;
+  const Diagnosis& diagnosis_;
+  std::map<std::string_view, const NodeFabric*> tables_;
+  std::map<std::string_view, const Pool*> pools_;
   Lists list_;
 };
 
@@ -326,24 +263,27 @@ OrderedJson reason_words(const Diagnosis& diagnosis) {
 
 }  // namespace
 
-std::string to_page_json(const FabricReport& report, std::string_view version) {
-  Writer writer(report);
-  OrderedJson json = OrderedJson::object();
-  json["version"] = version;
-  json["title"] = report.title;
-  json["time"] = format_timestamp(report.time);
-  json["maxTableAge"] = report.max_table_age.count();
-  json["policies"] = report.policies;
-  json["railPorts"] = report.rail_ports;
-  json["failedRailPorts"] = report.failed_rail_ports;
-  json["unknownRailPorts"] = report.unknown_rail_ports;
-  json["codes"] = code_meanings(*report.diagnosis);
-  json["reasons"] = reason_words(*report.diagnosis);
-  json["fields"] = fields();
-  json["findings"] = writer.findings();
-  json["pools"] = writer.pools();
-  json["nodes"] = writer.nodes();
-  json["strings"] = writer.strings();
+std::string to_page_json(const DoctorInput& input, const Diagnosis& diagnosis, std::string_view title,
+                         std::string_view version) {
+  Writer writer(input, diagnosis);
+  OrderedJson policies = OrderedJson::array();  // none: inference
+  for (const auto& policy : input.policies) policies.push_back(policy->name);
+  const OrderedJson findings = writer.findings(), pools = writer.pools(), nodes = writer.nodes();
+  const OrderedJson json{{"version", version},
+                         {"title", title},
+                         {"time", format_timestamp(input.now)},
+                         {"maxTableAge", input.max_table_age.count()},
+                         {"policies", policies},
+                         {"railPorts", writer.rail_ports},
+                         {"failedRailPorts", writer.failed_rail_ports},
+                         {"unknownRailPorts", writer.unknown_rail_ports},
+                         {"codes", code_meanings(diagnosis)},
+                         {"reasons", reason_words(diagnosis)},
+                         {"fields", fields()},
+                         {"findings", findings},
+                         {"pools", pools},
+                         {"nodes", nodes},
+                         {"strings", writer.strings()}};
   const std::string plain = json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
   std::string text;
   text.reserve(plain.size());

@@ -8,7 +8,6 @@
 #include "decide/match.h"
 #include "decide/process_limits.h"
 #include "engines/nccl/interfaces.h"
-#include "explain/explains.h"
 #include "explain/judgement.h"
 #include "explain/pod_changes.h"
 #include "nccl_env/core/choose/ports.h"
@@ -21,6 +20,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/meant_choice.h"
 #include "nccl_env/core/explain/selection_print.h"
+#include "nccl_env/core/findings/explains.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/join.h"
 

@@ -19,6 +19,14 @@ bool is_good(const std::vector<Finding>& findings) {
   return count(findings, Severity::Info) == findings.size();
 }
 
+void erase_marked(const std::vector<bool>& marks, std::vector<Finding>& findings) {
+  std::vector<Finding> kept;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (!marks[i]) kept.push_back(std::move(findings[i]));
+  }
+  findings = std::move(kept);
+}
+
 bool more_urgent(const Finding& left, const Finding& right) {
   const auto urgency = [](const Finding& finding) {
     return std::tie(finding.severity, finding.code, finding.subject.kind, finding.subject.name_space);

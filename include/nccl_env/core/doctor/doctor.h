@@ -52,7 +52,12 @@ struct NodeState {
   std::vector<double> rates;  // Gb/s of the fabric's ports where known, in their order
   std::optional<std::chrono::seconds> age;
   bool stale = false;
-  int unknown_states = 0;       // of `hcas`: the table does not tell whether they are up
+  int unknown_states = 0;  // of `hcas`: the table does not tell whether they are up
+  // An address lost its GID index since the node booted: pods there may hold an index that is gone.
+  bool index_moved = false;
+  // A plain list may take further devices, unlike one that begins with '=': pods of policies by which lists
+  // are plain may have one from before those devices were there.
+  bool has_neighbours = false;
   std::vector<int> rail_ports;  // per rail of its pool: index of the table's port; -1: none
 };
 
@@ -66,14 +71,8 @@ Diagnosis diagnose(const DoctorInput& input);
 // Returns, for each of Diagnosis::nodes, the places of its findings and of its pool's, which hold for each of
 // the pool's nodes.
 std::vector<std::vector<std::size_t>> findings_by_node(const Diagnosis& diagnosis);
-// Nodes on which an address lost its GID index since the node booted: pods there may hold an index that is
-// gone.
-std::vector<std::string> nodes_with_drift(const DoctorInput& input);
 // Says what to do about GidIndexMoved while nobody has looked at the node's pods.
 std::string remedy_of_moved(const std::string& node);
-// Nodes on which the fabric's list takes further devices unless it begins with '=': pods of policies by which
-// lists are plain may have one from before those devices were there.
-std::vector<std::string> nodes_with_neighbours(const DoctorInput& input, const Diagnosis& diagnosis);
 // Puts `more` among the findings, where they belong.
 void add_findings(std::vector<Finding> more, Diagnosis& into);
 

@@ -44,6 +44,8 @@ struct Finding {
   Subject subject{};
   std::string sentence{};  // what was seen, and what it was compared with
   std::string remedy{};    // "": the code's
+  std::string
+      clause{};  // what its cause says in its place ("; so …"); "": only what the table of causes says
 };
 
 // The finding's own remedy, else its code's; "" where the sentence says what is expected.
@@ -52,6 +54,8 @@ std::string_view remedy_of(const Finding& finding);
 std::size_t count(const std::vector<Finding>& findings, Severity severity);
 // True if nothing is worse than an info.
 bool is_good(const std::vector<Finding>& findings);
+// Takes out those whose mark is set.
+void erase_marked(const std::vector<bool>& marks, std::vector<Finding>& findings);
 // By severity, code, subject and sentence; names in their natural order.
 bool more_urgent(const Finding& left, const Finding& right);
 
