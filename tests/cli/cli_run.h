@@ -52,6 +52,21 @@ inline void expect_shown(const CliResult& result, int code = 0, Place at = Place
   expect_golden(steady(result.command), steady(result.out + result.err), at);
 }
 
+// The same of the first block, up to a blank line: the answer, where others show the form of the rest.
+inline void expect_answer(CliResult result, int code = 0, Place at = Place::here()) {
+  if (const std::size_t end = result.out.find("\n\n"); end != result.out.npos) result.out.resize(end + 1);
+  expect_shown(result, code, at);
+}
+
+// The same of the lines about a part.
+inline void expect_part(CliResult result, const std::string& part, int code = 0, Place at = Place::here()) {
+  std::istringstream lines(std::exchange(result.out, ""));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(part) != line.npos) result.out += line + "\n";
+  }
+  expect_shown(result, code, at);
+}
+
 // From here on the process and its children ask clusters through tests/support/programs/kubectl.cc.
 inline void use_fake_kubectl() {
   static const std::string before = std::getenv("PATH");
