@@ -52,6 +52,12 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
   if (record.ending) notes.emplace_back("The pod is being deleted.");
   const auto fallback = record.status ? parse_reason(record.status->fallback) : std::nullopt;
   if (fallback) notes.push_back(std::string(to_string(*fallback)) + ": " + std::string(meaning(*fallback)));
+  for (const GivenContainer& container : record.containers) {
+    if (container.in_status && container.env_from && state == PodState::Given)
+      notes.push_back("Container " + container.name +
+                      ": its envFrom may hold variables of NCCL's, which beat those of a file and are not "
+                      "known here.");
+  }
   if (!record.status) {
     if (record.reads_node() && !record.has_unreadable_status())
       notes.emplace_back(

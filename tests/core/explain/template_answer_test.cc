@@ -162,6 +162,8 @@ TEST(Explain, WhatEnvFromMayHoldIsNotCompared) {
   const NamedTemplate both[] = {{"spec.Master", &master}, {"spec.Worker", &worker}};
   compare_templates(both);
   EXPECT_THAT(texts_of(master.answer.findings), Not(Contains(HasSubstr("ValuesDiffer"))));
+  EXPECT_THAT(worker.answer.notes, Contains(HasSubstr("envFrom may hold variables of NCCL's")));
+  EXPECT_THAT(master.answer.notes, IsEmpty());
 }
 
 TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
