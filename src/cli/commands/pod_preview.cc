@@ -13,11 +13,7 @@
 
 namespace nccl_env::cli {
 
-namespace {
-
 using Json = nlohmann::json;
-
-}  // namespace
 
 Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source) {
   Result<Pod> pod = parser.parse_pod(dump_json(source.pod));
@@ -70,7 +66,8 @@ AnsweredPod preview_pod(const Pod& pod, const Json& object, const std::string& n
   if (!situation.policy) {
     PodSurroundings around = surroundings_of(situation.problem, situation.now);
     around.version = situation.version;
-    return answer_template(pod, object, std::move(around));
+    around.node = node;
+    return answer_template(object, std::move(around));
   }
   const PodClaims claims = situation.claims.of(pod);
   const Plan plan = plan_in(pod, claims, situation);

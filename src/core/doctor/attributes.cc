@@ -174,7 +174,7 @@ std::optional<Severity> judge_no_row(const OddPort& odd) {
 
 std::string no_row_text(const OddPort& odd) {
   const NodeView& node = odd.at.node;
-  const std::string text = "no usable RoCE v2 row (" + odd.at.rows.why + ")";
+  std::string text = "no usable RoCE v2 row (" + odd.at.rows.why + ")";
   if (odd.usual_is_most) return text;
   if (node.on_host.empty())
     return text + ", and hostNetwork pods get no HCA list" +

@@ -46,7 +46,10 @@ std::vector<Value> file_values(const PodAnswer& answer, const PodRecord& record,
   });
   for (Value& line : lines) {
     const auto why = answer.details.find(line.name);
-    const bool counts = line.is_from(Source::File) && !container.find_in_env(line.name);
+    // Beside a user's own value stands another sentence.
+    const Value* own = record.main_container()->find_in_env(line.name);
+    const bool counts = line.is_from(Source::File) && !container.find_in_env(line.name) &&
+                        !(own && own->state == State::Users);
     if (line.value && counts && why != answer.details.end()) line.detail = why->second;
   }
   return lines;
@@ -191,6 +194,8 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
       add(line.name, record.reason_missing(line));
   }
   for (const auto& [name, reason] : container.omitted) {
+    const Value* line = find_named(container.file, name);  // what the env leaves to the file is not left out
+    if (line && line->state != State::LeftOut && reason != to_string(Reason::UserSet)) continue;
     const auto decided = container.decided.find(name);
     add(name, reason, decided == container.decided.end() ? std::string() : decided->second);
   }
@@ -220,7 +225,7 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   json["findings"] = to_json(answer.findings);
   json["policy"] = text_or_null(around.namespace_policy.value_or(""));  // today
   json["phase"] = text_or_null(record.phase);
-  json["node"] = text_or_null(record.node);
+  json["node"] = text_or_null(around.exists ? record.node : around.node);
   json["status"] = record.status ? status_json(*record.status) : OrderedJson();
   json["bound"] = record.bound ? bound_json(*record.bound) : OrderedJson();
   json["containers"] = OrderedJson::array();
@@ -291,7 +296,8 @@ std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurr
   } else {
     add_template(answer, columns);
   }
-  columns.add({"node", !record.node.empty() ? record.node : around.exists ? "none yet" : "not known yet"});
+  const std::string& node = around.exists ? record.node : around.node;
+  columns.add({"node", !node.empty() ? node : around.exists ? "none yet" : "not known yet"});
   const std::string policy = around.exists ? "" : around.namespace_policy.value_or("");
   if (!policy.empty()) columns.add({"policy", policy});
   if (around.exists && record.status) columns.add({"from", origin_of(record)});
@@ -376,7 +382,8 @@ std::string render_env(const PodRecord& record) {
           "\n";
     if (!container.reads_file) continue;
     const std::string words = file_words(record);
-    text += "# of /etc/nccl.conf" + (words.empty() ? "" : ": " + words) + "\n";
+    text +=
+        "# of " + std::string(conf_path(container.names_file)) + (words.empty() ? "" : ": " + words) + "\n";
     for (const Value& line : file_values({}, record, container)) {
       if (!container.find_in_env(line.name)) text += env_line(line, record.foreign);
     }

@@ -2,11 +2,11 @@
 #include "nccl_env/core/explain/template_answer.h"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "decide/container_env.h"
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/pod_answer.h"
@@ -111,7 +111,7 @@ std::string injected_text(const AnsweredPod& made) {
   const GivenContainer* container = made.record.main_container();
   if (!container || !container->in_status) return "no container gets variables";
   const PodAnswer& answer = made.answer;
-  std::string text = given_text(*container, answer, made.record.node);
+  std::string text = given_text(*container, answer, made.around.node);
   const auto left_out = [](const Value& value) {
     return value.name + (value.reason ? " (" + std::string(to_string(*value.reason)) + ")" : "");
   };
@@ -121,7 +121,7 @@ std::string injected_text(const AnsweredPod& made) {
   if (list && is_ours(*list) && list->value && answer.nccl_with_us && answer.nccl_with_us->ports.empty())
     text += "; NCCL uses no HCA with them (-o wide)";
   const auto others = std::ranges::count(made.record.containers, true, &GivenContainer::in_status);
-  return others > 1 ? text + "; so container " + printable(container->name) + ", the others below" : text;
+  return others > 1 ? text + "; that is container " + printable(container->name) : text;
 }
 
 // Values that the init container of EnvFile only copies, into variables or the file of an engine: those of
@@ -143,7 +143,7 @@ void fill_copied(const NodeValues& values, PodRecord& record) {
   }
 }
 
-// The plan's constants in files of engines, and its sentences on what it leaves out: the status has neither.
+// The plan's constants in files, and its sentences on what it leaves out: the status has neither.
 void fill_planned(const Pod& pod, const Plan& plan, PodRecord& record) {
   for (const ContainerPlan& planned : plan.containers) {
     const std::string_view name = pod.containers[planned.position].name;
@@ -154,6 +154,15 @@ void fill_planned(const Pod& pod, const Plan& plan, PodRecord& record) {
       if (!constant || !constant->value) continue;
       line.value = constant->value;
       line.state = State::Given;
+    }
+    for (const Value& constant : container->reads_file ? plan.file : std::vector<Value>()) {
+      if (constant.source != Source::Policy || !constant.value) continue;
+      const auto line = std::ranges::find(container->file, constant.name, &Value::name);
+      if (line == container->file.end()) {
+        container->file.push_back(constant);
+      } else if (!line->value) {
+        *line = constant;
+      }
     }
     for (const Value& omitted : planned.omitted) {
       if (!omitted.detail.empty()) container->decided.insert_or_assign(omitted.name, omitted.detail);
@@ -223,6 +232,7 @@ AnsweredPod answer_template(const TemplateInput& input) {
   told.record = read_pod_record(*pod, made);
   PodSurroundings& around = told.around;
   around.exists = false;
+  around.node = input.node;
   around.plan = &plan;
   around.claims = input.claims;
   around.namespace_policy = input.plan.policy;
@@ -237,22 +247,33 @@ AnsweredPod answer_template(const TemplateInput& input) {
   told.answer = answer_pod(*pod, told.record, around);
   around.plan = nullptr;
   around.claims = nullptr;
-  if (!input.node.empty()) told.record.node = input.node;
   add_notes(input, plan, told);
   if (plan.reason == Reason::NotRdma) told.answer.demands = demands_of(input.pod, input.claims);
   if (dry) {
     told.answer.state = PodState::NotInjected;
     told.answer.reason = Reason::DryRun;
+    told.answer.remedy = remedy(Reason::DryRun);
     told.answer.sentence = input.plan.detail;
   }
   sum_up(dry ? input.plan.reason : plan.reason, told);
   return told;
 }
 
-AnsweredPod answer_template(const Pod& pod, const nlohmann::json& object, PodSurroundings around) {
+AnsweredPod answer_template(const nlohmann::json& object, PodSurroundings around) {
   around.exists = false;
-  AnsweredPod told{read_pod_record(pod, object), {}, std::move(around)};
-  told.answer = answer_pod(pod, told.record, told.around);
+  nlohmann::json made = object;  // a pod that was printed has what another review of it wrote
+  made.erase("status");
+  if (made["metadata"].contains("annotations")) {
+    for (const std::string_view written : {key::kStatus, key::kNode})
+      made["metadata"]["annotations"].erase(std::string(written));
+  }
+  ReviewParser parser;
+  const std::string text = dump_json(made);
+  const Result<Pod> pod = parser.parse_pod(text);
+  AnsweredPod told{{}, {}, std::move(around)};
+  if (!pod) return told;  // the object itself was read
+  told.record = read_pod_record(*pod, made);
+  told.answer = answer_pod(*pod, told.record, told.around);
   sum_up(told.answer.reason, told);
   return told;
 }

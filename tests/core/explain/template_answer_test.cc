@@ -545,7 +545,7 @@ TEST(Explain, TheFileThatANodeGives) {
             "/etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
   const Answered unknown = ask_template(pod({container("c")}, false), policy, nullptr);
   EXPECT_THAT(conf_of(unknown), ElementsAre("NCCL_IB_ADDR_FAMILY=? Binding", "NCCL_IB_GID_INDEX=? Binding",
-                                            "NCCL_IB_HCA=? Binding"));
+                                            "NCCL_IB_HCA=? Binding", "NCCL_IB_TIMEOUT=22 Policy"));
 }
 
 TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
@@ -555,8 +555,8 @@ TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
   const Answered explanation =
       ask_template(pod({container("c")}, false), policy, &table, kNewestNccl, with_resolver());
   EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_THAT(conf_of(explanation),
-              ElementsAre("NCCL_IB_ADDR_FAMILY=? Pod", "NCCL_IB_GID_INDEX=? Pod", "NCCL_IB_HCA=? Pod"));
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_ADDR_FAMILY=? Pod", "NCCL_IB_GID_INDEX=? Pod",
+                                                "NCCL_IB_HCA=? Pod", "NCCL_IB_TIMEOUT=22 Policy"));
   EXPECT_TRUE(explanation.answer.nccl_alone);
   EXPECT_FALSE(explanation.answer.nccl_with_us);
   expect_golden("-o text", explanation.text());

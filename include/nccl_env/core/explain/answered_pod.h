@@ -43,6 +43,7 @@ inline std::string_view to_string(PodState state) {
 // Other objects that were read. An absent object is not known.
 struct PodSurroundings {
   bool exists = true;          // false: the pod is what admission would make of a template, and has never run
+  std::string node;            // of a template: that it is to run on, also without its table
   const Plan* plan = nullptr;  // of a template's pod, while it is answered
   const PodClaims* claims = nullptr;            // likewise; null: none is known
   std::optional<std::string> namespace_policy;  // its label; "" without one

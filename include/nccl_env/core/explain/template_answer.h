@@ -30,6 +30,6 @@ struct TemplateInput {
 
 AnsweredPod answer_template(const TemplateInput& input);
 // The same where no policy counts; `around` says why.
-AnsweredPod answer_template(const Pod& pod, const nlohmann::json& object, PodSurroundings around);
+AnsweredPod answer_template(const nlohmann::json& object, PodSurroundings around);
 
 }  // namespace nccl_env
