@@ -34,8 +34,11 @@ class Process:
 
     def variables(self, prefixes="NCCL_"):
         """NCCL's variables, or those with one of these prefixes, as the process was started with them."""
-        # The kernel shows none while the process replaces its program, and every container has PATH.
-        pairs = eventually("its environment", (self.place / "environ").read_text, limit=10).split("\0")
+        # The kernel shows none while the process replaces its program, and before that runc's own.
+        def own():
+            text = (self.place / "environ").read_text()
+            return "" if "_LIBCONTAINER_" in text else text
+        pairs = eventually("its environment", own, limit=10).split("\0")
         return dict(pair.split("=", 1) for pair in pairs if pair.startswith(prefixes))
 
     def file(self, path):
