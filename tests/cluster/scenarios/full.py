@@ -75,7 +75,8 @@ def logs(session):
 
 class Filling:
     """Fills the disk of pods' files once the next pod's /etc/hosts is there, which the kubelet writes before it starts a
-    container; little is left until then. It stays full until the end."""
+    container; little is left until then. It stays full until the end: the kubelet writes that file anew for each
+    container, so no other may have to start until then."""
 
     def __init__(self, disk):
         self.disk, self.known, self.full = disk, set(disk.glob("*/etc-hosts")), Full(disk, spare=16)
@@ -97,10 +98,16 @@ class Filling:
         self.full.hold(self.ended)
 
 
+def resolver_of(session, namespace, name):
+    """The status of the pod's init container of ours, once it has ended."""
+    found = statuses(session.api.get("Pod", namespace, name))
+    return next((one for one in found if one["name"] == RESOLVER and "terminated" in one["state"]), None)
+
+
 def why_unwritten(session, namespace, name):
     """What explain has to say, and its exit code, of a pod whose init container could write no file. A page that another
     pod freed is room for its message."""
-    ended = next(one for one in statuses(session.api.get("Pod", namespace, name)) if one["name"] == RESOLVER)
+    ended = resolver_of(session, namespace, name)
     expect(f"{namespace}: the init container's end", (ended["state"]["terminated"]["exitCode"], ended["restartCount"]), (0, 0))
     said = bool(ended["state"]["terminated"].get("message"))
     return ("No space left on device", 1) if said else ("what it found itself is not known", 0)
@@ -109,7 +116,9 @@ def why_unwritten(session, namespace, name):
 def values(session, disk, namespace, host_network):
     """The init container makes its files and can write nothing into them."""
     with Filling(disk):
-        process = session.run(pod(namespace, "train", host_network=host_network))
+        session.api.create(pod(namespace, "train", host_network=host_network))
+        eventually(f"the init container of {namespace} has ended", lambda: resolver_of(session, namespace, "train"), limit=90)
+    process = session.running(namespace, "train")
     expect(f"{namespace}: its variables", process.variables(), {"NCCL_IB_TIMEOUT": "22"})
     expect(f"{namespace}: its file", process.conf() or {}, {})
     why, code = why_unwritten(session, namespace, "train")
