@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ports of one rail, and nodes of one pool, have to share: a row each.
+// The attributes that ports of one rail, and nodes of one pool, have to share: a row each.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -44,6 +44,7 @@ struct PortRow {
   const char* right = nullptr;  // that value is the usual one, whatever most have; null: what most have
   bool only_less = false;       // more than the others is no fault
   bool ends = false;            // nothing else is told of a port that differs in this
+  bool by_itself = false;       // that all ports of a rail differ says no more of each
   // Empty: the value's text; the code's remedy; always the row's severity. No severity: it is no fault.
   std::string (*seen)(const OddPort&) = nullptr;
   std::string (*remedy)(const OddPort&) = nullptr;
@@ -77,6 +78,13 @@ std::string set_link_type(const OddPort& odd) {
          port.hca + " set LINK_TYPE_P" + (second ? "2" : "1") + "=" +
          (odd.usual.text == to_string(LinkLayer::InfiniBand) ? "1" : "2") + "` (1: InfiniBand, 2: Ethernet).";
 }
+
+// "driver irdma": a bare name would not tell what it is.
+template <const char* kWhat>
+std::string named_text(const OddPort& odd) {
+  return std::string(kWhat) + odd.value.text;
+}
+constexpr char kLink[] = "link layer ", kDriver[] = "driver ", kBoard[] = "board ";
 
 constexpr const char* kActive = "Active";
 
@@ -275,13 +283,16 @@ const std::array kPortRows{PortRow{.code = Code::HardwareDiffers,
                                    .severity = Severity::Error,
                                    .of = link_of,
                                    .ends = true,
+                                   .seen = named_text<kLink>,
                                    .remedy = set_link_type},
                            PortRow{.code = Code::HardwareDiffers,
                                    .severity = Severity::Error,
-                                   .of = [](const FabricPort& at) { return word_of(at.port.driver); }},
+                                   .of = [](const FabricPort& at) { return word_of(at.port.driver); },
+                                   .seen = named_text<kDriver>},
                            PortRow{.code = Code::HardwareDiffers,
                                    .severity = Severity::Warning,
-                                   .of = [](const FabricPort& at) { return word_of(at.port.board_id); }},
+                                   .of = [](const FabricPort& at) { return word_of(at.port.board_id); },
+                                   .seen = named_text<kBoard>},
                            PortRow{.code = Code::PortDown,
                                    .severity = Severity::Error,
                                    .of = state_of,
@@ -297,6 +308,7 @@ const std::array kPortRows{PortRow{.code = Code::HardwareDiffers,
                                    .severity = Severity::Warning,
                                    .of = slowed_of,
                                    .right = kNoSlower,
+                                   .by_itself = true,
                                    .seen = slowed_text},
                            // Queue pairs take the smaller MTU of the two sides, but traffic hangs if the
                            // fabric drops larger packets.
@@ -379,7 +391,7 @@ class PortComparison {
                            *usual,         odd.members.size(),
                            most == usual,  other == rail_with.end() ? nullptr : other->second,
                            pool_};
-        tell(row, port, usual_text(usual->text, count, all.known, noun));
+        tell(row, port, row.by_itself && count == 0 ? "" : usual_text(usual->text, count, all.known, noun));
       }
     }
   }
@@ -425,8 +437,19 @@ void compare_nodes(Report& report, const NodeRow& row) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (auto value = row.of(*nodes[i])) shares.add(i, *std::move(value));
   }
-  if (shares.known < kPoolMajority) return;
-  for (const auto& odd : odd_ones(shares, shares.most([](const Attribute&) { return 0; }))) {
+  if (shares.known < kPoolMajority || shares.members_with.size() < 2) return;
+  const auto usual = shares.majority();
+  if (!usual) {  // nothing tells which of them is right
+    const auto text = [](const auto& share) {
+      return share.first.text + " on " + count_of(share.second.size(), "node");
+    };
+    report.add({row.code,
+                row.of_many,
+                {.kind = "Pool", .name = report.pool.name},
+                "no value is that of most nodes: " + join(shares.members_with, ", ", text)});
+    return;
+  }
+  for (const auto& odd : odd_ones(shares, usual)) {
     const bool many = odd.members.size() * 4 > shares.known;
     for (const std::size_t i : odd.members)
       report.add(row.code, many ? row.of_many : Severity::Warning, *nodes[i], {},

@@ -121,7 +121,7 @@ void merge_nodes(const std::vector<PoolView>& pools, std::vector<Finding>& findi
     for (const std::size_t i : places) gone[i] = i != places.front();
     Finding& first = findings[places.front()];
     first.subject = {.kind = "Pool", .name = pool->name, .parts = parts};
-    first.sentence += ", on all " + count_of(places.size(), "node") + " of the pool";
+    first.sentence = "on all " + count_of(places.size(), "node") + " of the pool: " + sentence;
   }
   erase_marked(gone, findings);
 }

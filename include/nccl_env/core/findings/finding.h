@@ -44,8 +44,8 @@ struct Finding {
   Subject subject{};
   std::string sentence{};  // what was seen, and what it was compared with
   std::string remedy{};    // "": the code's
-  std::string
-      clause{};  // what its cause says in its place ("; so …"); "": only what the table of causes says
+  // That its cause says in its place ("; so …"); "": only what the table of causes says.
+  std::string clause{};
 };
 
 // The finding's own remedy, else its code's; "" where the sentence says what is expected.
