@@ -167,7 +167,7 @@ Judged judge_bundle(const InstalledParts& parts, const Part&) {
           "cainjector. Files: give the CA (certificates.caBundle)."};
 }
 
-// What the hooks call: a Service, or a URL.
+// Returns the clientConfig of the hooks: a Service, or a URL.
 Json hook_config(const InstalledParts& parts) {
   const Json* hook = find_hook(parts.mutating, kPodsHook);
   return hook == nullptr ? Json() : member(*hook, "clientConfig");

@@ -189,7 +189,7 @@ std::string name_of(const PodRecord& pod) {
   return pod.name_space + "/" + pod.name;
 }
 
-// What running pods of a node may still hold of values that the node no longer gives.
+// Tells of values that running pods of a node may still hold, and that the node no longer gives.
 struct PodCheck {
   Code code;
   bool NodeState::*asks;  // of these nodes

@@ -48,8 +48,8 @@ std::vector<Value> file_values(const PodAnswer& answer, const PodRecord& record,
     const auto why = answer.details.find(line.name);
     // Beside a user's own value stands another sentence.
     const Value* own = record.main_container()->find_in_env(line.name);
-    const bool counts = line.is_from(Source::File) && !container.find_in_env(line.name) &&
-                        !(own && own->state == State::Users);
+    const bool of_node = line.is_from(Source::File) || line.is_from(Source::Node);
+    const bool counts = of_node && !container.find_in_env(line.name) && !(own && own->state == State::Users);
     if (line.value && counts && why != answer.details.end()) line.detail = why->second;
   }
   return lines;
@@ -73,6 +73,13 @@ std::string file_words(const PodRecord& record) {
       break;
   }
   return file.cut ? "nccl-env-resolve said more than the kubelet keeps; further lines are not known" : "";
+}
+
+// The sentence with which the init container left the value out; "" for none.
+std::string detail_at_start(const PodRecord& record, const std::string& name) {
+  if (!record.file) return {};
+  const auto told = record.file->details.find(name);
+  return told == record.file->details.end() ? std::string() : told->second;
 }
 
 constexpr std::string_view kUntold = "not told by nccl-env-resolve";
@@ -172,9 +179,7 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
   for (const Value& given : container.values) {
     if (given.state != State::LeftOut || record.node.empty()) continue;
     if (given.by_file_key) {
-      const std::string why = record.reason_missing(given);
-      const auto told = record.file->details.find(given.name);
-      add(given.name, why, told == record.file->details.end() ? std::string() : told->second);
+      add(given.name, record.reason_missing(given), detail_at_start(record, given.name));
     } else if (!record.bound) {
       add(given.name, "its annotation is not there");
     } else {
@@ -185,9 +190,8 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
   for (const Value& line : container.file) {
     // A value in the env overrides the file's value, and is listed with the env.
     if (container.find_in_env(line.name) || record.node.empty()) continue;
-    const std::string reason = record.reason_missing(line);
-    const bool told = line.source == Source::Pod && !reason.empty();
-    add(line.name, reason, told ? record.file->details.find(line.name)->second : std::string());
+    add(line.name, record.reason_missing(line),
+        line.source == Source::Pod ? detail_at_start(record, line.name) : "");
   }
   for (const Value& line : container.engine_lines) {
     if (!record.node.empty() && !container.find_in_env(line.name))
@@ -202,8 +206,16 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
   return all;
 }
 
+namespace {
+
+bool is_given_but(const PodAnswer& answer) {
+  return answer.state == PodState::Given && !is_good(answer.findings);
+}
+
+}  // namespace
+
 std::string verdict_words(const PodAnswer& answer) {
-  if (answer.state == PodState::Given && !is_good(answer.findings)) return "given, but";
+  if (is_given_but(answer)) return "given, but";
   if (answer.node_unseen) return "given, node not seen";
   return std::string(to_string(answer.state)) +
          (answer.reason ? ", " + std::string(to_string(*answer.reason)) : "");
@@ -287,10 +299,10 @@ void add_template(const PodAnswer& answer, TextColumns& columns) {
 
 std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
   TextColumns columns(2);
-  const std::string words = verdict_words(answer);
   if (around.exists) {
-    columns.add({"answer", words.ends_with("but") ? words + " " + continued(answer.sentence)
-                                                  : words + ". " + answer.sentence});
+    const std::string words = verdict_words(answer);
+    columns.add({"answer", is_given_but(answer) ? words + " " + continued(answer.sentence)
+                                                : words + ". " + answer.sentence});
     if (!answer.remedy.empty()) columns.add({"remedy", answer.remedy});
     add_further(answer.findings, answer.sentence, columns);
   } else {
@@ -376,6 +388,7 @@ std::string render_env(const PodRecord& record) {
         text += env_line(value, record.foreign);
       }
     }
+    for (const Value& line : container.engine_lines) text += env_line(line, record.foreign);
     for (const Value& value : omitted_values({}, record, container))
       text +=
           printable("# " + value.name + " is left out" + (value.reason ? in_brackets(value.reason) : "")) +

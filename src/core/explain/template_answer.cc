@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "decide/container_env.h"
 #include "nccl_env/core/decide/keys.h"
@@ -143,8 +145,15 @@ void fill_copied(const NodeValues& values, PodRecord& record) {
   }
 }
 
-// The plan's constants in files, and its sentences on what it leaves out: the status has neither.
-void fill_planned(const Pod& pod, const Plan& plan, PodRecord& record) {
+// Returns the value that is known of a line before the pod has started: a constant, or its node's.
+const std::string* known_value(const Value& planned, const NodeValues* node) {
+  if (planned.source == Source::Node && node) return node->find(planned.name);
+  return planned.source == Source::Policy && planned.value ? &*planned.value : nullptr;
+}
+
+// What the plan knows of files, and its sentences on what it leaves out: the status has neither. `node`: null
+// where it is not known.
+void fill_planned(const Pod& pod, const Plan& plan, const NodeValues* node, PodRecord& record) {
   for (const ContainerPlan& planned : plan.containers) {
     const std::string_view name = pod.containers[planned.position].name;
     const auto container = std::ranges::find(record.containers, name, &GivenContainer::name);
@@ -155,14 +164,14 @@ void fill_planned(const Pod& pod, const Plan& plan, PodRecord& record) {
       line.value = constant->value;
       line.state = State::Given;
     }
-    for (const Value& constant : container->reads_file ? plan.file : std::vector<Value>()) {
-      if (constant.source != Source::Policy || !constant.value) continue;
-      const auto line = std::ranges::find(container->file, constant.name, &Value::name);
-      if (line == container->file.end()) {
-        container->file.push_back(constant);
-      } else if (!line->value) {
-        *line = constant;
-      }
+    for (Value known : container->reads_file ? plan.file : std::vector<Value>()) {
+      const std::string* value = known_value(known, node);
+      const auto line = std::ranges::find(container->file, known.name, &Value::name);
+      const bool there = line != container->file.end();
+      if (!value || (there ? line->value.has_value() : known.source == Source::Node)) continue;
+      known.value = *value;
+      known.state = State::Given;
+      there ? void(*line = std::move(known)) : container->file.push_back(std::move(known));
     }
     for (const Value& omitted : planned.omitted) {
       if (!omitted.detail.empty()) container->decided.insert_or_assign(omitted.name, omitted.detail);
@@ -178,15 +187,19 @@ Plan enforced_plan(const TemplateInput& input) {
   return within_patch_bounds(input.pod, plan_pod(input.pod, enforced, input.options, input.claims));
 }
 
+// Takes out what a pod that was printed has of its run: this one has not run.
+nlohmann::json never_run(nlohmann::json object) {
+  object.erase("status");
+  if (object["metadata"].contains("annotations"))
+    object["metadata"]["annotations"].erase("k8s.v1.cni.cncf.io/network-status");
+  object["spec"].erase("nodeName");
+  return object;
+}
+
 // Makes the pod as the webhook does, with the Binding of its node where that is known.
 nlohmann::json made_of(const TemplateInput& input, const Plan& plan) {
   const std::string patch = render_pod_patch(input.pod, plan, input.binding).text;
-  nlohmann::json made = patch.empty() ? input.object : input.object.patch(parse_json(patch));
-  // A pod that was printed has run, and this one has not.
-  made.erase("status");
-  if (made["metadata"].contains("annotations"))
-    made["metadata"]["annotations"].erase("k8s.v1.cni.cncf.io/network-status");
-  made["spec"].erase("nodeName");
+  nlohmann::json made = never_run(patch.empty() ? input.object : input.object.patch(parse_json(patch)));
   if (input.binding) made["spec"]["nodeName"] = input.node;
   if (!input.pod.name_space.empty()) made["metadata"]["namespace"] = input.pod.name_space;
   return made;
@@ -211,27 +224,32 @@ void sum_up(const std::optional<Reason>& skipped, AnsweredPod& into) {
   answer.sentence = is_good(answer.findings) ? answer.in_all : answer.findings.front().sentence;
 }
 
+// Answers for the pod as it is made, once `fill` has added to its record what only the template's plan tells.
+template <class Fill>
+void answer_made(const nlohmann::json& made, const Fill& fill, AnsweredPod& into) {
+  ReviewParser parser;
+  const std::string text = dump_json(made);
+  const Result<Pod> pod = parser.parse_pod(text);
+  if (!pod) {
+    into.answer.findings.push_back({Code::ObjectRefused,
+                                    Severity::Error,
+                                    {.kind = "Pod"},
+                                    "The pod that admission makes of it is refused: " + pod.error().message});
+    return;
+  }
+  into.around.exists = false;
+  into.record = read_pod_record(*pod, made);
+  fill(into.record);
+  into.answer = answer_pod(*pod, into.record, into.around);
+}
+
 }  // namespace
 
 AnsweredPod answer_template(const TemplateInput& input) {
   const Plan plan = enforced_plan(input);
   const bool dry = input.plan.reason == Reason::DryRun && plan.inject;
-  const nlohmann::json made = made_of(input, plan);
-  ReviewParser parser;
-  const std::string text = dump_json(made);
-  const Result<Pod> pod = parser.parse_pod(text);
   AnsweredPod told;
-  if (!pod) {
-    told.answer.findings.push_back({Code::ObjectRefused,
-                                    Severity::Error,
-                                    {.kind = "Pod"},
-                                    "The pod that admission makes of it is refused: " + pod.error().message});
-    sum_up(plan.reason, told);
-    return told;
-  }
-  told.record = read_pod_record(*pod, made);
   PodSurroundings& around = told.around;
-  around.exists = false;
   around.node = input.node;
   around.plan = &plan;
   around.claims = input.claims;
@@ -241,10 +259,13 @@ AnsweredPod answer_template(const TemplateInput& input) {
   around.table = input.table;
   around.context = input.context;
   around.version = input.version;
-  fill_planned(input.pod, plan, told.record);
-  if (input.binding)
-    fill_copied(values_for(*input.binding, plan.exposure, input.pod.host_network), told.record);
-  told.answer = answer_pod(*pod, told.record, around);
+  const auto fill = [&](PodRecord& record) {
+    std::optional<NodeValues> node;
+    if (input.binding) node = values_for(*input.binding, plan.exposure, input.pod.host_network);
+    fill_planned(input.pod, plan, node ? &*node : nullptr, record);
+    if (node) fill_copied(*node, record);
+  };
+  answer_made(made_of(input, plan), fill, told);
   around.plan = nullptr;
   around.claims = nullptr;
   add_notes(input, plan, told);
@@ -260,20 +281,14 @@ AnsweredPod answer_template(const TemplateInput& input) {
 }
 
 AnsweredPod answer_template(const nlohmann::json& object, PodSurroundings around) {
-  around.exists = false;
-  nlohmann::json made = object;  // a pod that was printed has what another review of it wrote
-  made.erase("status");
-  if (made["metadata"].contains("annotations")) {
+  AnsweredPod told{{}, {}, std::move(around)};
+  nlohmann::json made = never_run(object);
+  if (made["metadata"].contains("annotations")) {  // those of another review do not count
     for (const std::string_view written : {key::kStatus, key::kNode})
       made["metadata"]["annotations"].erase(std::string(written));
   }
-  ReviewParser parser;
-  const std::string text = dump_json(made);
-  const Result<Pod> pod = parser.parse_pod(text);
-  AnsweredPod told{{}, {}, std::move(around)};
-  if (!pod) return told;  // the object itself was read
-  told.record = read_pod_record(*pod, made);
-  told.answer = answer_pod(*pod, told.record, told.around);
+  answer_made(
+      made, [](const PodRecord&) {}, told);
   sum_up(told.answer.reason, told);
   return told;
 }

@@ -115,6 +115,16 @@ TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {
   EXPECT_EQ(stale["containers"][0]["omitted"][0]["reason"], "StaleTable");
 }
 
+TEST_F(CliExplain, ANodeWithoutItsTableIsNoBinding) {
+  write("pod.yaml",
+        "kind: Pod\nmetadata: {name: t}\nspec: {nodeName: gpu-7, containers: [{name: c, resources: "
+        "{limits: {rdma/hca: 1}}}]}\n");
+  const std::string told = explain({"--no-resolver"}).out;
+  EXPECT_THAT(told, HasSubstr("known with the table of gpu-7"));
+  EXPECT_THAT(told, HasSubstr("node      gpu-7"));
+  EXPECT_THAT(told, Not(HasSubstr("has no text"))) << "nothing was bound";
+}
+
 TEST_F(CliExplain, SeveralTemplatesGiveAList) {
   write("pod.yaml", R"(
 apiVersion: jobset.x-k8s.io/v1alpha2

@@ -87,6 +87,7 @@ TEST(EnginesAnswer, OfATemplateTheLinesThatItsInitContainerCopiesAreKnown) {
   const GivenContainer& given = *asked.record.main_container();
   EXPECT_EQ(given.find("UCX_NET_DEVICES")->value, "mlx5_1:1,mlx5_2:1,bond0");
   EXPECT_EQ(given.find("UCX_IB_SL")->value, "3");
+  EXPECT_THAT(render_env(asked.record), HasSubstr("\nUCX_NET_DEVICES=mlx5_1:1,mlx5_2:1,bond0\n"));
 }
 
 // UserListShort is of each engine's list that the user wrote; a list in which nothing is missing is no

@@ -105,6 +105,7 @@ TEST(Explain, DryRunIsASkipThatTellsWhatWouldBe) {
   const Answered explanation = ask_template(kHostPod, policy, &table);
   EXPECT_FALSE(explanation.answer.state == PodState::Given);
   EXPECT_EQ(explanation.answer.reason, Reason::DryRun);
+  EXPECT_EQ(explanation.answer.remedy, remedy(Reason::DryRun));
   EXPECT_THAT(conf_of(explanation), Contains("NCCL_IB_GID_INDEX=3 File"));
   EXPECT_THAT(ask_template(equipped(kHostPod), policy, &table).answer.findings, IsEmpty())
       << "nothing is lost";
@@ -127,6 +128,34 @@ TEST(Explain, ADryRunOfWhatWouldBeBeyondALimitSaysSo) {
   const Answered beyond = ask_template(equipped(pod(containers)), policy, &table);
   EXPECT_EQ(beyond.answer.reason, Reason::BudgetExceeded);
   EXPECT_THAT(texts_of(beyond.answer.findings), ElementsAre(HasSubstr("No HCA list (BudgetExceeded)")));
+}
+
+TEST(Explain, WithoutAPolicyWhatAnotherReviewWroteDoesNotCount) {
+  PodSurroundings around;
+  around.namespace_policy = "";
+  const AnsweredPod told = answer_template(admit(kHostPod, kHostPolicy).pod, around);
+  EXPECT_EQ(told.answer.state, PodState::NotInjected);
+  EXPECT_EQ(told.answer.reason, Reason::NamespaceNotOptedIn);
+}
+
+TEST(Explain, WhatTheEnvLeavesToTheFileIsNotLeftOut) {
+  NodeFabric table = rails(1);
+  table.ports[0].gids = usual_rows("fd00::1", "eth1");
+  const std::vector<Json> own{env_literal("NCCL_IB_GID_INDEX", "3")};
+  const Answered asked = ask_template(pod({container("c", own)}), kHostPolicy, &table);
+  EXPECT_THAT(conf_of(asked), Contains("NCCL_IB_ADDR_FAMILY=AF_INET6 File"));
+  EXPECT_THAT(omitted_of(asked), Not(Contains(StartsWith("NCCL_IB_ADDR_FAMILY"))));
+}
+
+TEST(Explain, WhatTheNodeWouldGiveStandsBesideTheUsersValueAlone) {
+  const NodeFabric table = rails(2);
+  const std::string text =
+      ask_template(pod({container("a", {env_literal("NCCL_IB_HCA", "mlx5_1")}), container("b")}), kHostPolicy,
+                   &table)
+          .text();
+  const std::size_t first = text.find("the node's: =mlx5_1,mlx5_2");
+  ASSERT_NE(first, text.npos) << text;
+  EXPECT_EQ(text.find("the node's:", first + 1), text.npos) << text;
 }
 
 TEST(Explain, AStatusInAManifestIsNotJudged) {

@@ -83,7 +83,7 @@ struct PodAnswer {
   std::optional<NcclSelection> nccl_with_us;
   std::vector<EngineChoices> engines;
   bool node_unseen = false;  // Given, and whether NCCL can use the values on the node is not known
-  // Of a template: what its pods get, "inject, 3 variables: 8 HCAs, GID index 3"; "" of a pod that exists.
+  // Names what a template's pods get, "inject, 3 variables: 8 HCAs, GID index 3"; "" of a pod that exists.
   std::string in_all;
   std::optional<PodDemands> demands = {};  // of a template that the policy does not match
 };
