@@ -140,7 +140,7 @@ TEST(Explain, WithoutAPolicyWhatAnotherReviewWroteDoesNotCount) {
 
 TEST(Explain, WhatTheEnvLeavesToTheFileIsNotLeftOut) {
   NodeFabric table = rails(1);
-  table.ports[0].gids = usual_rows("fd00::1", "eth1");
+  table.ports[0].gids = std::vector<GidRow>{row(3, gid("fd00::1"), GidType::RoCEv2, "eth1")};
   const std::vector<Json> own{env_literal("NCCL_IB_GID_INDEX", "3")};
   const Answered asked = ask_template(pod({container("c", own)}), kHostPolicy, &table);
   EXPECT_THAT(conf_of(asked), Contains("NCCL_IB_ADDR_FAMILY=AF_INET6 File"));
