@@ -65,7 +65,8 @@ std::string volume_json(ConfVolume wanted, const FileKeys& files) {
   json::append_string(out, conf_file::kVolume);
   if (wanted == ConfVolume::Empty) {
     // The file has a line for each variable: 1 MiB is more than any policy fills.
-    return out += ",\"emptyDir\":{\"sizeLimit\":\"1Mi\"}}";
+    // In memory it keeps no node from being drained, and needs no room on a disk.
+    return out += ",\"emptyDir\":{\"medium\":\"Memory\",\"sizeLimit\":\"1Mi\"}}";
   }
   out += ",\"downwardAPI\":{\"items\":[";
   for (const auto& [name, key] : files) {

@@ -36,7 +36,7 @@ TEST(ContainerStart, WritesTheFileInsideThePod) {
   EXPECT_EQ(admitted.plan.form, Form::ContainerStart);
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("nccl-env-resolve"));
   EXPECT_EQ(admitted.pod["spec"]["volumes"],
-            Json::parse(R"([{"name":"nccl-env-conf","emptyDir":{"sizeLimit":"1Mi"}}])"));
+            Json::parse(R"([{"name":"nccl-env-conf","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}}])"));
   const Json& container = admitted.pod["spec"]["containers"][0];
   EXPECT_EQ(container["volumeMounts"], kConfMounts);
   EXPECT_EQ(container["env"],

@@ -73,7 +73,7 @@ TEST(EnvFile, NodeValuesAreReferencesToTheFileAndConstantsStayLiterals) {
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
     EXPECT_EQ(fallback_of(admitted.pod), "");
     EXPECT_EQ(admitted.pod["spec"]["volumes"],
-              Json::parse(R"([{"name":"nccl-env-conf","emptyDir":{"sizeLimit":"1Mi"}}])"));
+              Json::parse(R"([{"name":"nccl-env-conf","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}}])"));
     if (exposure == Exposure::Host) continue;
     EXPECT_EQ(admitted.plan.form, Form::ContainerStart) << "a pod that knows more looks by itself";
     const Json made = resolver_of(admitted.pod);
