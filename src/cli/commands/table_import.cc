@@ -51,7 +51,11 @@ void tell_skipped(const ImportReport& report, std::ostream& err) {
 
 // Says where no port has the interface that is given as the node's own: it may be misspelt.
 void tell_strange(const std::string& own, const NodeFabric& table, std::ostream& err) {
-  const auto has_it = [&](const Port& port) { return std::ranges::count(netdevs_of(port), own) > 0; };
+  const std::string below = own.substr(0, own.rfind('.'));  // of a VLAN
+  const auto has_it = [&](const Port& port) {
+    const auto netdevs = netdevs_of(port);
+    return std::ranges::count(netdevs, own) + std::ranges::count(netdevs, below) > 0;
+  };
   if (own.empty() || std::ranges::any_of(table.ports, has_it)) return;
   err << "nccl-env: no port of the listing has the netdev " << printable(own)
       << ": none is taken for the node's own\n";

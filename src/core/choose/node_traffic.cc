@@ -16,10 +16,14 @@ bool is_usual_count(std::size_t count) {
 
 bool NodeInterface::carries(const Port& port) const {
   if (!table_.node_interface) return false;
+  const std::string_view own = *table_.node_interface;
+  // Whoever names a VLAN "eth0.10" means that it lies above eth0; its traffic is in eth0's port, too.
+  const std::string_view below = own.substr(0, own.rfind('.'));
+  const auto is_own = [&](std::string_view name) { return name == own || name == below; };
   const auto netdevs = netdevs_of(port);
-  return std::any_of(netdevs.begin(), netdevs.end(), [this](std::string_view netdev) {
+  return std::any_of(netdevs.begin(), netdevs.end(), [&](std::string_view netdev) {
     const Interface* interface = interfaces_.find(netdev);
-    return netdev == *table_.node_interface || (interface && interface->master == *table_.node_interface);
+    return is_own(netdev) || (interface && is_own(interface->master.value_or("")));
   });
 }
 
@@ -31,8 +35,19 @@ std::set<const Port*> NodeInterface::carried(const std::vector<const Port*>& por
 }
 
 bool NodeInterface::is_known(const std::vector<const Port*>& ports) const {
-  return table_.node_interface &&
-         std::none_of(ports.begin(), ports.end(), [](const Port* port) { return netdevs_of(*port).empty(); });
+  if (!table_.node_interface) return false;
+  // One that no look has seen may be a bridge above a port, unless its name is one that hardware gets; and a
+  // datapath of Open vSwitch has several bridges.
+  const std::string_view own = *table_.node_interface;
+  const bool told = interfaces_.find(own) || own.starts_with("en") || own.starts_with("eth");
+  return told && std::none_of(ports.begin(), ports.end(), [this](const Port* port) {
+           const auto netdevs = netdevs_of(*port);
+           return netdevs.empty() ||
+                  std::any_of(netdevs.begin(), netdevs.end(), [this](std::string_view netdev) {
+                    const Interface* interface = interfaces_.find(netdev);
+                    return interface && interface->master == "ovs-system";
+                  });
+         });
 }
 
 namespace {
