@@ -31,8 +31,10 @@ void AgentMetrics::count_event(AgentEvent source, int count) {
 void AgentMetrics::note_look(const NodeFabric& table, Timestamp now, std::size_t problems, bool verbs,
                              std::chrono::steady_clock::duration took) {
   std::array<int, kUnknownState + 1> counts{};
-  for (const Port& port : table.ports)
+  for (const Port& port : table.ports) {
+    if (port.unavailable) continue;
     ++counts[port.state ? static_cast<std::size_t>(*port.state) : kUnknownState];
+  }
   for (std::size_t i = 0; i < counts.size(); ++i) ports_.set(counts[i], i);
   std::ptrdiff_t moved = 0;
   for (const Port& port : table.ports) {

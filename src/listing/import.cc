@@ -100,6 +100,19 @@ bool FileReader::offer(const Line& line) {
   return true;
 }
 
+// No listing tells of uverbs devices; those that the kernel makes for a subnet manager have none, and this
+// name.
+void mark_smi(std::vector<Port>& ports) {
+  const auto is_smi = [](const Port& port) {
+    return port.hca.size() > 3 && port.hca.starts_with("smi") &&
+           port.hca.find_first_not_of("0123456789", 3) == std::string::npos;
+  };
+  if (std::all_of(ports.begin(), ports.end(), is_smi)) return;
+  for (Port& port : ports) {
+    if (is_smi(port)) port.unavailable = Unavailable::NoVerbs;
+  }
+}
+
 }  // namespace
 }  // namespace listing
 
@@ -120,6 +133,7 @@ ImportOutcome import_listing(const ListingFile& file, const ImportOptions& optio
   report.table.name = options.node;
   report.table.node_interface = options.node_interface;
   report.table.ports = listing::make_ports(facts);
+  listing::mark_smi(report.table.ports);
   if (facts.problem_count > 0) {
     const std::size_t more = facts.problem_count - facts.problems.size();
     return {std::nullopt, std::move(facts.problems), more};

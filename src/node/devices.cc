@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "nccl_env/core/fabric/description.h"
 #include "nccl_env/node/sysfs_facts.h"
@@ -229,6 +230,21 @@ class DeviceReader {
   RdmaDevice device_;
 };
 
+// Marks devices without a uverbs device, which no program can open, where others have one.
+void mark_closed(const Sysfs& sysfs, std::vector<RdmaDevice>& devices) {
+  const std::string folder = "class/infiniband_verbs";
+  std::set<std::string> open;
+  const auto names = sysfs.list(folder);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (const auto device = sysfs.read(folder + "/" + name + "/ibdev")) open.insert(*device);
+  }
+  for (RdmaDevice& device : devices) {
+    if (open.empty() || open.contains(device.shared.hca)) continue;
+    for (DevicePort& port : device.ports) port.unavailable = Unavailable::NoVerbs;
+  }
+}
+
 }  // namespace
 
 std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems, bool bounded) {
@@ -250,6 +266,7 @@ std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems, boo
     }
     devices.push_back(DeviceReader(sysfs, name, problems, room).read());
   }
+  mark_closed(sysfs, devices);
   return devices;
 }
 

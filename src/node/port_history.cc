@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/fabric/port_facts.h"
 
 namespace nccl_env::node {
@@ -21,6 +22,25 @@ bool is_followed(const GidRow& row) {
   return row.type == GidType::RoCEv2 && !row.gid.is_zero() && !row.gid.is_link_local();
 }
 
+// Returns what stays true of a port while a pod holds its device.
+Port hardware_of(const Port& port) {
+  Port kept;
+  kept.hca = port.hca;
+  kept.number = port.number;
+  kept.unavailable = Unavailable::OtherNamespace;
+  kept.link_layer = port.link_layer;
+  kept.transport = port.transport;
+  kept.max_rate_gbps = port.max_rate_gbps;
+  kept.driver = port.driver;
+  kept.pci_address = port.pci_address;
+  kept.pf_pci_address = port.pf_pci_address;
+  if (const auto netdevs = netdevs_of(port); !netdevs.empty()) kept.netdev = netdevs.front();
+  kept.numa_node = port.numa_node;
+  kept.board_id = port.board_id;
+  kept.sys_image_guid = port.sys_image_guid;
+  return kept;
+}
+
 // A table lists the interfaces of HCAs, their masters, and others that have an address.
 bool lists(const NodeFabric& table, const std::string& interface) {
   return table.interfaces && std::any_of(table.interfaces->begin(), table.interfaces->end(),
@@ -33,7 +53,8 @@ void PortHistory::resume(const NodeFabric& earlier, const std::optional<std::str
   if (!boot_id || earlier.boot_id != boot_id) return;
   for (const Port& port : earlier.ports) {
     Record& record = records_[{port.hca, port.number}];
-    record = {port.state, port.state_since, higher(port.max_rate_gbps, rate_of(port)), port.board_id, {}};
+    record = {port.state, port.state_since, higher(port.max_rate_gbps, rate_of(port)), port.board_id,
+              {},         hardware_of(port)};
     if (!port.gids) continue;
     record.rows.changes = port.gid_index_changes;
     for (const GidRow& row : *port.gids) {
@@ -59,11 +80,28 @@ void PortHistory::note(NodeFabric& table, Timestamp now) {
     note_state(before, port, record, now);
     record.rows = before.rows;
     note_rows(record.rows, port, now);
+    record.hardware = hardware_of(port);
   }
+  if (table.rdma_namespace_mode == RdmaNamespaceMode::Exclusive) keep_away(table, noted);
   records_ = std::move(noted);
   if (!table.node_interface && node_interface_ && lists(table, *node_interface_))
     table.node_interface = node_interface_;
   if (table.node_interface) node_interface_ = table.node_interface;
+}
+
+// Virtual functions come and go with pods, and a soft device or a name that is gone is no pod's.
+void PortHistory::keep_away(NodeFabric& table, std::map<std::pair<std::string, int>, Record>& noted) const {
+  for (const auto& [key, record] : records_) {
+    const Port& gone = record.hardware;
+    const bool renamed = std::any_of(table.ports.begin(), table.ports.end(), [&](const Port& port) {
+      return port.pci_address && port.pci_address == gone.pci_address;
+    });
+    if (noted.contains(key) || renamed || !gone.pf_pci_address.value_or("").empty() ||
+        is_soft_device(gone.hca, gone.driver.value_or("")) || table.ports.size() >= kMaxTablePorts)
+      continue;
+    noted.emplace(key, record);
+    table.ports.push_back(gone);
+  }
 }
 
 // Rows that could not be read do not count as gone.

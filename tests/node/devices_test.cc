@@ -52,6 +52,16 @@ TEST(Devices, WhatConnectXShows) {
   EXPECT_EQ((*port.entries)[3].netdev, "eth1");
 }
 
+TEST(Devices, OneWithoutAUverbsDeviceIsUnavailableWhereOthersHaveOne) {
+  SysfsTree tree = one_hca();
+  tests::add_hca(tree, {.name = "smi1", .link_layer = "InfiniBand"});
+  const auto unavailable = [&](std::size_t device) { return read(tree)[device].ports[0].unavailable; };
+  EXPECT_EQ(unavailable(1), std::nullopt) << "nothing tells of any";
+  tree.file("class/infiniband_verbs/uverbs0/ibdev", "mlx5_1");
+  EXPECT_EQ(unavailable(0), std::nullopt);
+  EXPECT_EQ(unavailable(1), Unavailable::NoVerbs);
+}
+
 TEST(Devices, NoRdmaInTheKernelIsNoProblem) {
   EXPECT_THAT(read(SysfsTree()), IsEmpty());
 }

@@ -51,6 +51,44 @@ TEST(PortHistory, APortThatWasGoneBeginsAnew) {
   EXPECT_EQ(noted(history, PortState::Down, 30), std::nullopt);
 }
 
+TEST(PortHistory, InExclusiveModeAPortThatAPodTookKeepsItsHardware) {
+  PortHistory history;
+  NodeFabric made;
+  made.boot_id = "b";
+  made.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+  made.ports = {tests::roce_port("mlx5_0", "eth0", "10.0.0.1"),
+                tests::roce_port("mlx5_1", "eth1", "10.0.1.1"), tests::roce_port("rxe0", "eth2", "10.0.2.1")};
+  made.ports[2].driver = "rxe";
+  NodeFabric alone = made;
+  alone.ports.clear();
+  history.note(made, kStart);
+  NodeFabric taken = alone;
+  history.note(taken, kStart);
+  ASSERT_EQ(taken.ports.size(), 2U) << "a soft device that is gone is nobody's";
+  EXPECT_EQ(taken.ports[1].hca, "mlx5_1");
+  EXPECT_EQ(taken.ports[1].unavailable, Unavailable::OtherNamespace);
+  EXPECT_EQ(taken.ports[1].max_rate_gbps, 200);
+  EXPECT_EQ(taken.ports[1].board_id, "MT_0000000223");
+  EXPECT_EQ(taken.ports[1].gids, std::nullopt);
+  NodeFabric back = alone;
+  back.ports = {made.ports[1]};
+  PortHistory restarted;
+  restarted.resume(taken, "b");
+  restarted.note(back, kStart);
+  ASSERT_EQ(back.ports.size(), 2U);
+  EXPECT_EQ(back.ports[0].unavailable, std::nullopt);
+  EXPECT_EQ(back.ports[1].hca, "mlx5_0");
+  NodeFabric rebooted = alone;
+  PortHistory anew;
+  anew.resume(taken, "other");
+  anew.note(rebooted, kStart);
+  EXPECT_TRUE(rebooted.ports.empty());
+  NodeFabric shared = alone;
+  shared.rdma_namespace_mode = RdmaNamespaceMode::Shared;
+  history.note(shared, kStart);
+  EXPECT_TRUE(shared.ports.empty()) << "there a device that is gone is gone";
+}
+
 TEST(PortHistory, ARestartOfTheAgentLosesNothing) {
   NodeFabric earlier = table(PortState::Down);
   earlier.ports[0].state_since = kStart;

@@ -21,7 +21,8 @@ class PortHistory {
   // Notes the states, rates, GID rows and the node interface of a new look. Fills in state_since,
   // max_rate_gbps, gid_index_changes, index_since of the rows, and, where a look finds no node interface, the
   // last known one: a lost address does not change which port is the node's. A port that is gone, or of
-  // another board, is forgotten; a value that could not be read this time changes nothing.
+  // another board, is forgotten; a value that could not be read this time changes nothing. In exclusive mode,
+  // where pods take devices away, a port that is gone stays in the table with what its hardware is.
   void note(NodeFabric& table, Timestamp now);
 
  private:
@@ -41,8 +42,10 @@ class PortHistory {
     std::optional<double> max_rate;
     std::optional<std::string> board;
     Rows rows;
+    Port hardware = {};  // what stays true while a pod holds it
   };
   static void note_rows(Rows& rows, Port& port, Timestamp now);
+  void keep_away(NodeFabric& table, std::map<std::pair<std::string, int>, Record>& noted) const;
   static void note_state(const Record& before, Port& port, Record& noted, Timestamp now);
 
   std::map<std::pair<std::string, int>, Record> records_;

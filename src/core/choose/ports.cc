@@ -95,6 +95,10 @@ bool is_named(const Port& port, const FabricRule& rule) {
   return rule.names_ports() && unmatched_field(port, rule).empty();
 }
 
+bool is_away(const Port& port) {
+  return port.unavailable == Unavailable::OtherNamespace;
+}
+
 constexpr std::string_view kNoRow = "it has no usable RoCE v2 row";
 constexpr std::string_view kNoGid = "it has no GID in this network namespace: its netdev is in another one";
 
@@ -217,6 +221,8 @@ class PortFilter {
   }
 
   std::string unfit(const Port& port) {
+    if (port.unavailable == Unavailable::NoVerbs)
+      return "no program can open it: it has no uverbs device, as others have";
     if (port.link_layer == LinkLayer::Unspecified) return "its link layer is neither Ethernet nor InfiniBand";
     if (is_soft_device(port.hca, port.driver.value_or("")) && !is_named(port, rule_)) {
       return "a soft device, and no policy names it";
@@ -233,6 +239,7 @@ class PortFilter {
   // Drops ports that are of no use now: the one step that looks at the state of the fabric's ports.
   void drop_idle() {
     drop([this](const Port& port) -> std::string {
+      if (is_away(port)) return "in another network namespace: a pod holds it";
       if (is_down(port)) return std::string(to_string(*port.state)) + ", " + when(port.state_since);
       if (rule_.min_rate_gbps && rate_of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps)
         return "slower than the policy's minimum rate";
@@ -435,8 +442,10 @@ class PortFilter {
                                    : "") +
                "(" + rowless + ")";
     }
+    const std::string away = names_of_those(fabric, is_away);
     std::string text = problem.text;
     if (problem.reason == Reason::NoFabricPort) text = "no port of the fabric can be used";
+    if (!away.empty()) text += "; in pods' network namespaces: " + away;
     if (!down.empty()) text += "; down: " + down;
     if (!rowless.empty()) text += "; without a usable RoCE v2 row: " + rowless;
     return text;

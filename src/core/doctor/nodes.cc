@@ -135,7 +135,10 @@ void check_no_fabric(Report& report) {
     // The finding's subject names the node.
     const std::size_t begin = node->detail.starts_with(of_node_name) ? of_node_name.size() : 0;
     // Where pods hold some of the devices, the others may be too few to recognize the fabric.
-    const bool held = is_exclusive(*node) && node->reason == Reason::AmbiguousFabric;
+    const bool away = std::ranges::any_of(node->table->ports, [](const Port& port) {
+      return port.unavailable == Unavailable::OtherNamespace;
+    });
+    const bool held = is_exclusive(*node) && (away || node->reason == Reason::AmbiguousFabric);
     report.add({Code::NoFabric,
                 held   ? Severity::Info
                 : most ? Severity::Warning
@@ -164,9 +167,14 @@ void check_nodes(Report& report) {
 void check_bare(const std::vector<NodeView>& views, std::vector<Finding>& findings) {
   for (const NodeView& view : views) {
     if (!view.parts.empty()) continue;
-    findings.push_back(
-        {Code::NoFabric, Severity::Info, of_node(view.table->name), "its table holds no RDMA hardware",
-         "Nothing, where the node has none; else look for the card in lspci and for its driver in dmesg."});
+    const bool held = is_exclusive(view);
+    findings.push_back({Code::NoFabric, Severity::Info, of_node(view.table->name),
+                        std::string("its table holds no RDMA hardware") +
+                            (held ? "; in exclusive RDMA namespace mode pods may hold all of it" : ""),
+                        held
+                            ? "Nothing, while pods of the node hold the devices."
+                            : "Nothing, where the node has none; else look for the card in lspci and for its "
+                              "driver in dmesg."});
   }
 }
 

@@ -21,6 +21,9 @@ std::string_view to_string(GidType value) {
 std::string_view to_string(RdmaNamespaceMode value) {
   return described::word_of(value);
 }
+std::string_view to_string(Unavailable value) {
+  return described::word_of(value);
+}
 
 }  // namespace nccl_env
 

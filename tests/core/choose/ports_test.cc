@@ -63,6 +63,35 @@ TEST(Ports, UnknownNetdevsCountLikeAnUnknownNodeInterface) {
   EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7");
 }
 
+TEST(Ports, AToldInterfaceProvesNothingUnlessItLiesAboveNoPort) {
+  const std::string all = "=mlx5_0," + std::string(kEightRails).substr(1);
+  Node table = Node(8).management();
+  EXPECT_EQ(list(table.on("eth0.10")), kEightRails);
+  EXPECT_EQ(list(table.on("br-ex")), kAmbiguous);
+  EXPECT_EQ(list(table.on("eno1")), all) << "a name that only hardware gets";
+  table.interfaces = {interface("br-ex", "10.0.60.9", 24), interface("eth0", "10.0.60.3", 24)};
+  EXPECT_EQ(list(table.on("br-ex")), all);
+  table.interfaces->back().master = "ovs-system";
+  EXPECT_EQ(list(table), kAmbiguous) << "a datapath does not tell which bridge has which port";
+}
+
+TEST(Ports, ADeviceThatNoProgramCanOpenIsNoHca) {
+  Node table = Node(0).infiniband(0, 1);
+  for (const char* hca : {"smi1", "smi2", "smi3"}) {
+    table.ports.push_back(ib_port(hca));
+    table.ports.back().unavailable = Unavailable::NoVerbs;
+  }
+  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1");
+}
+
+TEST(Ports, ADeviceThatAPodHoldsIsOfTheFabricAndNotListed) {
+  Node table = Node(4).each([](Port& port) { port.unavailable = Unavailable::OtherNamespace; });
+  EXPECT_EQ(choose(table).fabric.size(), 4U);
+  EXPECT_THAT(choose(table).detail, HasSubstr("in pods' network namespaces: mlx5_1,mlx5_2,mlx5_3,mlx5_4"));
+  table.ports[0].unavailable.reset();
+  EXPECT_EQ(list(table), "=mlx5_1");
+}
+
 TEST(Ports, VfBesideItsPfIsDroppedAndAloneStays) {
   NodeFabric table = rails(2);
   table.ports[0].pci_address = "0000:53:00.0";

@@ -99,7 +99,10 @@ TEST(NodeFabric, WritesWhatItReadAndInTheDocumentedOrder) {
   EXPECT_EQ(json(to_json(*parse_node_fabric(full_table()))), full_table());
   EXPECT_EQ(json(to_json(*parse_node_fabric(minimal_table()))), minimal_table());
   const std::string text = to_json(*parse_node_fabric(full_table())).dump();
-  EXPECT_THAT(text, HasSubstr(R"("hca":"mlx5_1","port":1,"linkLayer":"Ethernet","transport":"RoCE")"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          R"("hca":"mlx5_1","port":1,"unavailable":"NoVerbs","linkLayer":"Ethernet","transport":"RoCE")"));
   EXPECT_THAT(text, HasSubstr(R"("rateGbps":200,)"));
 }
 

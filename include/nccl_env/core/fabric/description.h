@@ -31,6 +31,10 @@ template <>
 inline constexpr std::array words_of<RdmaNamespaceMode> = {
     Words<RdmaNamespaceMode>{"shared", RdmaNamespaceMode::Shared},
     Words<RdmaNamespaceMode>{"exclusive", RdmaNamespaceMode::Exclusive}};
+template <>
+inline constexpr std::array words_of<Unavailable> = {
+    Words<Unavailable>{"NoVerbs", Unavailable::NoVerbs},
+    Words<Unavailable>{"OtherNamespace", Unavailable::OtherNamespace}};
 
 // The texts of a table.
 namespace table {
@@ -142,6 +146,12 @@ template <>
 inline constexpr auto fields_of<Port> = std::tuple{
     Field{"hca", &Port::hca, table::kHca, "Name of the RDMA device."},
     Field{"port", &Port::number, Int{1, 255}, "Number of the port."},
+    Field{
+        "unavailable", &Port::unavailable, Word<Unavailable>{},
+        "Why no program of the node can open the device: it has no uverbs device (NoVerbs), as a subnet "
+        "manager's smi1; or, in exclusive mode, it left for another network namespace since the node booted "
+        "(OtherNamespace).",
+        "nothing speaks against it"},
     Field{"linkLayer", &Port::link_layer, Word<LinkLayer>{}, "Link layer of the port."},
     Field{"transport", &Port::transport, Word<Transport>{}, "Transport of the port."},
     Field{"state", &Port::state, Word<PortState>{}, "State of the port."},

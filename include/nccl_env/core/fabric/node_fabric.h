@@ -32,12 +32,16 @@ enum class Transport { InfiniBand, RoCE, iWARP, eRDMA };
 enum class PortState { Active, Armed, Init, Down };
 enum class GidType { IB, RoCEv1, RoCEv2 };
 enum class RdmaNamespaceMode { Shared, Exclusive };
+// Why no program of the node can open a device: it has no uverbs device, as the smiN that a subnet manager's
+// tools make of an XDR adapter; or a pod holds it in another network namespace.
+enum class Unavailable { NoVerbs, OtherNamespace };
 
 std::string_view to_string(LinkLayer value);
 std::string_view to_string(Transport value);
 std::string_view to_string(PortState value);
 std::string_view to_string(GidType value);
 std::string_view to_string(RdmaNamespaceMode value);
+std::string_view to_string(Unavailable value);
 
 // Limits of a table: several times what nodes have (a few dozen ports, some hundred with virtual functions;
 // GID tables with two dozen valid rows), and low enough that the largest table stays cheap to decide over.
@@ -91,8 +95,9 @@ Result<std::uint16_t> parse_partition_key(std::string_view text);
 std::string format_partition_key(std::uint16_t key);
 
 struct Port {
-  std::string hca;  // verbs device name
-  int number = 1;   // verbs port, 1-255
+  std::string hca;                         // verbs device name
+  int number = 1;                          // verbs port, 1-255
+  std::optional<Unavailable> unavailable;  // absent: it is not known that nothing can open the device
   std::optional<LinkLayer> link_layer;
   std::optional<Transport> transport;
   std::optional<PortState> state;

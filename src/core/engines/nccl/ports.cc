@@ -127,7 +127,7 @@ Ports filter(const NodeFabric& table, const NcclNameList& list, const NcclVersio
   std::vector<std::string> unknown;
   std::vector<std::string> beyond;
   for (const Port& port : table.ports) {
-    if (!list.selects(port.hca, port.number)) continue;
+    if (port.unavailable || !list.selects(port.hca, port.number)) continue;
     if (is_unusable(port)) {
       if (list.exclude || list.entries.empty()) continue;
       passed_over.push_back(port_name(port) + " (" + state_text(port) + ")");
