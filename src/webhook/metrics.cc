@@ -213,6 +213,7 @@ CounterFamily& WebhookMetrics::add_decisions() {
   constexpr auto kPod = Review::Kind::Pod, kBinding = Review::Kind::Binding;
   add(kPod, Outcome::Inject, {});
   add(kPod, Outcome::Inject, Reason::RuntimeUnknown);
+  add(kPod, Outcome::Inject, Reason::EnvCopied);
   add(kPod, Outcome::Inject, Reason::ReferenceDropped);
   add(kPod, Outcome::Skip, {});
   add(kBinding, Outcome::Annotate, {});

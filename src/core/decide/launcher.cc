@@ -2,6 +2,7 @@
 #include "decide/launcher.h"
 
 #include <algorithm>
+#include <array>
 
 #include "decide/wanted.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -114,6 +115,20 @@ bool serves_ranks(const Pod& pod, const Container& container) {
     return service || name == "sshd" || name == "slurmd";
   });
   return serves || (container.kind == ContainerKind::Main && is_mpi_worker(pod));
+}
+
+bool copies_env(const Container& container) {
+  constexpr std::array<string_view, 6> kLaunchers{
+      "mpiexec.hydra", "mpirun_rsh", "deepspeed", "horovodrun", "deepspeed.launcher.runner",
+      "horovod.runner"};
+  const std::vector<string_view> words = words_of(container);
+  string_view before;
+  return std::any_of(words.begin(), words.end(), [&](string_view word) {
+    const string_view name = word.substr(word.rfind('/') + 1);
+    const bool ray = before == "ray" && name == "start";
+    before = name;
+    return ray || std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
+  });
 }
 
 std::string launcher_warning(const Pod& pod, const NcclPolicy& policy) {

@@ -16,6 +16,11 @@ namespace nccl_env {
 // MPIJob, whose image or script may start sshd. Slurm's ranks have the environment that srun brings.
 bool serves_ranks(const Pod& pod, const Container& container);
 
+// True if it starts processes on other nodes with its own env, which beats the files there: Hydra's mpiexec,
+// DeepSpeed's and Horovod's launchers, Ray's workers, to which vLLM hands its variables. By a program's base
+// name or `python -m`.
+bool copies_env(const Container& container);
+
 // For a pod that is not RDMA itself: names the exported variables that override what the policy gives to the
 // ranks' pods; "" if there are none.
 std::string launcher_warning(const Pod& pod, const NcclPolicy& policy);

@@ -194,6 +194,7 @@ std::optional<Reason> PodPlanner::reason_for_file() const {
                                                       "nvidia", "nvidia-cdi", "nvidia-legacy"};
   if (std::find(kLikeRunc.begin(), kLikeRunc.end(), pod_.runtime_class) == kLikeRunc.end())
     return Reason::RuntimeUnknown;
+  if (std::any_of(pod_.containers.begin(), pod_.containers.end(), copies_env)) return Reason::EnvCopied;
   if (own_.lost_reference(pod_)) return Reason::ReferenceDropped;
   return std::nullopt;
 }

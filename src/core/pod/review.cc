@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -155,16 +156,23 @@ struct TextList {
   const json::Path& path;
 };
 
-// Keeps command and args only where they may be a launcher's, or those of a rank that sshd or slurmd
-// starts: hardly any others name these, the service of ssh, or NCCL variables.
+// True for a word of a launcher's command, or of a rank that sshd or slurmd starts: hardly any others name
+// these, the service of ssh, or NCCL variables. Other commands are not kept.
+bool may_matter(std::string_view word) {
+  constexpr std::string_view kParts[] = {"NCCL_",      "sshd",      "slurmd",      "service ssh",
+                                         "init.d/ssh", "ib-device", "device_name", "nixl_ep",
+                                         "hydra",      "deepspeed", "horovod",     "ray start"};
+  return word == "ray" || word.ends_with("/ray") ||
+         std::any_of(std::begin(kParts), std::end(kParts),
+                     [&](auto part) { return word.find(part) != std::string_view::npos; });
+}
+
 void read_arguments(const std::array<TextList, 2>& command_and_args, Container& container, Reading& reading) {
   bool matters = false;
   for (const TextList& words : command_and_args) {
     each_item(words.list, words.path, reading, [&](Element item, const Path& here) {
       const std::string_view word = json::text(item, here, reading);
-      const auto holds = [&](std::string_view part) { return word.find(part) != std::string_view::npos; };
-      matters = matters || holds("NCCL_") || holds("sshd") || holds("slurmd") || holds("service ssh") ||
-                holds("init.d/ssh") || holds("ib-device") || holds("device_name") || holds("nixl_ep");
+      matters = matters || may_matter(word);
       container.starts_ranks = container.starts_ranks || names_mpirun(word);
     });
   }

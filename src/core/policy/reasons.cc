@@ -105,6 +105,11 @@ constexpr std::array kEntries{
     Entry{Reason::RuntimeUnknown, kVariable, "RuntimeUnknown",
           "The pod's runtimeClassName may keep its volumes inside, so its values go by nccl.conf.",
           "Nothing to do.", Impact::None},
+    Entry{Reason::EnvCopied, kVariable, "EnvCopied",
+          "The pod's command hands its environment to other nodes, so its values go by nccl.conf, which each "
+          "node "
+          "has of its own.",
+          "Nothing to do.", Impact::None},
     Entry{Reason::ReferenceDropped, kVariable, "ReferenceDropped",
           "Another admission webhook dropped fileKeyRef from the pod, so its values go by nccl.conf.",
           "Update that webhook to the types of Kubernetes 1.34 or later.", Impact::None},
@@ -154,6 +159,10 @@ constexpr std::array kEntries{
           "Find what takes the address away (link, DHCP, network manager) and keep it; after a day the "
           "index is pinned again.",
           Impact::Node},
+    Entry{Reason::AmbiguousAddress, kNodeScope, "AmbiguousAddress",
+          "A selected port has usable rows in several subnets, and nothing says which one is the fabric's.",
+          "Name the fabric's subnets in the policy, such as `fabric: {subnets: [10.1.0.0/16]}`.",
+          Impact::Policy},
     Entry{Reason::NodeInterfaceUnknown, kNodeScope, "NodeInterfaceUnknown",
           "The table does not know the node's own interface.",
           "Let the agent read the node, name the interface in the policy, or give it by --node-interface "

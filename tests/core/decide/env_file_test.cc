@@ -153,6 +153,24 @@ TEST(EnvFile, ARuntimeThatMayKeepItsVolumesInsideGetsTheFile) {
   }
 }
 
+TEST(EnvFile, ACommandThatHandsItsEnvToOtherNodesGetsTheFile) {
+  for (const auto& [command, fallback] : {
+           std::pair<std::vector<std::string>, const char*>({"ray", "start", "--head"}, "EnvCopied"),
+           {{"bash", "-c", "exec /usr/local/bin/ray start --address=$HEAD --block"}, "EnvCopied"},
+           {{"mpiexec.hydra", "-n", "16", "train"}, "EnvCopied"},
+           {{"python", "-m", "deepspeed.launcher.runner", "train.py"}, "EnvCopied"},
+           {{"horovodrun", "-np", "4", "train"}, "EnvCopied"},
+           {{"torchrun", "train.py", "--ray", "start"}, ""},
+           {{"python", "deepspeed_train.py"}, ""},
+       }) {
+    Json main = container("c");
+    main["command"] = command;
+    const Json made = plan(pod({main})).pod;
+    EXPECT_EQ(fallback_of(made), fallback) << main;
+    EXPECT_EQ(told(made, "c", "NCCL_IB_HCA"), *fallback ? "File" : "EnvFile") << main;
+  }
+}
+
 TEST(EnvFile, WithoutAnInitContainerTheFileTakesItsPlace) {
   const Admitted none = admit(pod({container("c")}), env_file());
   EXPECT_EQ(told(none.pod, "c", "NCCL_IB_HCA"), "File");

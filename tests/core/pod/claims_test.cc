@@ -91,6 +91,16 @@ Admitted claimed(const Json& pod, const NcclPolicy& policy, const PodClaims& cla
   return admit(with_template(pod), policy, nullptr, {}, &claims);
 }
 
+TEST(Claims, AClassesNameAsAnExtendedResourceIsAClaim) {
+  const NcclPolicy policy = for_class("rdma.nvidia.com");
+  const auto asked = [&](const std::string& name) {
+    return admit(pod({container("c", {}, "deviceclass.resource.kubernetes.io/" + name)}, false), policy).plan;
+  };
+  EXPECT_TRUE(asked("rdma.nvidia.com").inject);
+  EXPECT_EQ(asked("rdma.nvidia.com").exposure, Exposure::PodOwned);
+  EXPECT_EQ(asked("gpu.nvidia.com").reason, Reason::NotRdma);
+}
+
 TEST(Claims, AContainerThatNamesAMatchingClaimHasDevicesOfItsOwn) {
   const NcclPolicy policy = for_class("mrdma.google.com");
   const PodClaims claims = known(kGpuAndNic);

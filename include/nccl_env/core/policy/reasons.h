@@ -19,12 +19,12 @@ enum class Reason {
   BudgetExceeded, MirrorPod, ClaimUnknown,
   // the container or the variable
   UserSet, UserSetGroup, DisabledByUser, EnvFromPresent, ConfPresent, ConfOccupied, OmittedByPolicy, InfiniBand,
-  PodGidUnknown, PodRailsUnknown, PodOwnsDevices, TooEarly, RuntimeUnknown, ReferenceDropped, NotBound,
-  EnginesUnavailable, EngineCannotSay,
+  PodGidUnknown, PodRailsUnknown, PodOwnsDevices, TooEarly, RuntimeUnknown, EnvCopied, ReferenceDropped,
+  NotBound, EnginesUnavailable, EngineCannotSay,
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
-  GidTableUnknown, GidNotUniform, GidUnstable, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
-  ConditionNotMet, ConditionUnknown, PKeyUnknown, PKeyNotUniform, KubeletTooOld,
+  GidTableUnknown, GidNotUniform, GidUnstable, AmbiguousAddress, NodeInterfaceUnknown, InterfaceAbsent,
+  PodLookupFailed, ConditionNotMet, ConditionUnknown, PKeyUnknown, PKeyNotUniform, KubeletTooOld,
   kCount,  // not a reason: their number
 };
 // clang-format on
