@@ -25,7 +25,7 @@ using ::testing::StartsWith;
 
 const std::string kFilePolicy =
     R"({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p"},
-  "spec": {"match": {"resources": [{"name": "rdma/hca"}]}, "delivery": ["File"], "env": {"NCCL_IB_TIMEOUT": "22"}}})";
+  "spec": {"match": {"resources": [{"name": "rdma/hca"}]}, "gidIndex": "Pin", "delivery": ["File"], "env": {"NCCL_IB_TIMEOUT": "22"}}})";
 
 class Agent : public CliTest {
  protected:

@@ -29,6 +29,7 @@ kind: NcclPolicy
 metadata: {name: p}
 spec:
   match: {resources: [{name: rdma/hca}]}
+  gidIndex: Pin
 )";
 inline const std::string kPod = R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"},
   "spec": {"hostNetwork": true, "containers": [{"name": "c", "resources": {"limits": {"rdma/hca": 1}}}]}})";

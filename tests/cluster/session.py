@@ -101,7 +101,7 @@ class Session:
         """A namespace with a policy of its own, once pods there get values."""
         self.api.apply({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": namespace},
                         "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": exposure}]}, "hca": "FromNode",
-                                 "gidIndex": "Auto", "env": {"NCCL_IB_TIMEOUT": "22"}, **spec}})
+                                 "gidIndex": "Pin", "env": {"NCCL_IB_TIMEOUT": "22"}, **spec}})
         self.api.apply({"apiVersion": "v1", "kind": "Namespace",
                         "metadata": {"name": namespace, "labels": {"nccl-env.io/policy": namespace}}})
         eventually(f"pods may be made in {namespace}", lambda: self.may_create(namespace))

@@ -79,8 +79,10 @@ inline Interface interface(const std::string& name, const std::string& address, 
   return made;
 }
 
+// Pins an index, so that a test sees which one.
 inline NcclPolicy policy_for(const std::string& resource, std::optional<Exposure> exposure = {}) {
   NcclPolicy policy;
+  policy.gid_index.kind = GidIndexRule::Kind::Pin;
   policy.name = "p";
   policy.resources = {{resource, exposure}};
   return policy;

@@ -45,7 +45,7 @@ def hca_list(hcas):
 
 def policy(name, env=None, **spec):
     return {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": name},
-            "spec": {"match": {"resources": [{"name": "rdma/hca*", "exposure": "Host"}]},
+            "spec": {"match": {"resources": [{"name": "rdma/hca*", "exposure": "Host"}]}, "gidIndex": "Pin",
                      "env": {"NCCL_IB_TIMEOUT": "22"} if env is None else env, **spec}}
 
 

@@ -28,7 +28,7 @@ inline ordered_json schema_of(IndexOrWord /*kind*/) {
   return {{"x-kubernetes-int-or-string", true},
           {"minimum", 0},
           {"maximum", 255},
-          {"pattern", "^(Auto|Dynamic|Omit|[0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])$"}};
+          {"pattern", "^(Auto|Pin|Dynamic|Omit|[0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])$"}};
 }
 inline ordered_json schema_of(Carriers /*kind*/) {
   return {{"type", "array"},

@@ -92,8 +92,8 @@ def main():
         folder = arguments.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pod.json").write_text(json.dumps(POD))
-        # generic-rdma, which infers the fabric; the interface from the node, too.
-        policy = (SOURCE / "policies/generic-rdma.yaml").read_text()
+        # generic-rdma, which infers the fabric; index and interface of the node, too.
+        policy = (SOURCE / "policies/generic-rdma.yaml").read_text().replace("gidIndex: Auto ", "gidIndex: Pin ")
         (folder / "policy.yaml").write_text(policy.replace("socketInterface: Omit ", "socketInterface: FromNode "))
         programs = arguments.programs.resolve()
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

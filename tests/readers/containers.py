@@ -77,7 +77,7 @@ def policy(name, carrier, kind):
     exposure = "PodOwned" if kind == "look" else "Host"
     return {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": name}, "spec": {
         "match": {"resources": [{"name": "rdma/hca", "exposure": exposure}]}, "socketInterface": "FromNode",
-        "hca": "FromNode", "gidIndex": "Auto", "delivery": [carrier], **POLICIES[kind],
+        "hca": "FromNode", "gidIndex": "Pin", "delivery": [carrier], **POLICIES[kind],
         "variants": [{"when": {"nodeLabels": {"kind": "a*"}}, "env": {"NCCL_IB_TIMEOUT": "22"}}]}}
 
 

@@ -219,7 +219,7 @@ def of_torch():
 
 GIVEN = ("rails", "renamed", "uneven")
 POLICY = """{"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "engines"}, "spec": {
-"match": {"resources": [{"name": "rdma/hca"}]}, "socketInterface": "FromNode",
+"match": {"resources": [{"name": "rdma/hca"}]}, "socketInterface": "FromNode", "gidIndex": "Pin",
 "env": {"NCCL_IB_TC": "96", "NCCL_IB_SL": "3"}}}"""
 
 

@@ -183,7 +183,9 @@ def check_machines(root):
         if machine.node or not machine.hcas or machine.by_plugin():
             continue
         tree.build(machine, root.path / f"srv/{machine.name}/sys")
-        _, out, err = root.run("env", "-i", "-o", "json", "--policy", "/srv/policies/generic-rdma.yaml", "--sysfs",
+        (root.path / "srv/pinned.yaml").write_text(
+            (SOURCE / "policies/generic-rdma.yaml").read_text().replace("gidIndex: Auto ", "gidIndex: Pin "))
+        _, out, err = root.run("env", "-i", "-o", "json", "--policy", "/srv/pinned.yaml", "--sysfs",
                                f"/srv/{machine.name}/sys")
         said = json.loads(out) if out else {"env": {}, "omitted": []}
         found = said["env"] | {entry["name"]: "- " + entry["reason"] for entry in said["omitted"]}

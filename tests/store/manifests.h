@@ -8,7 +8,7 @@ namespace nccl_env::tests {
 
 inline std::string policy_yaml(const std::string& more = "", const std::string& timeout = "22") {
   return "apiVersion: nccl-env.io/v1alpha1\nkind: NcclPolicy\nmetadata: {name: p}\nspec:\n"
-         "  match: {resources: [{name: rdma/hca, exposure: SubInterface}]}\n"
+         "  match: {resources: [{name: rdma/hca, exposure: SubInterface}]}\n  gidIndex: Pin\n"
          "  env: {NCCL_IB_TIMEOUT: \"" +
          timeout + "\"}\n" + more;
 }

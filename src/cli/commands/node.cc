@@ -82,7 +82,7 @@ void judge_by(const DoctorInput& input, const NodeFabric& table, NodeAnswer& int
   const auto view_by = [&](const NcclPolicy& policy) {
     return program::view_table(table, policy, input.now, input.max_table_age);
   };
-  into.policy = std::make_shared<const NcclPolicy>();
+  into.policy = std::make_shared<const NcclPolicy>(policy_of_nobody());
   for (const auto& policy : input.policies) {
     program::TableView view = view_by(*policy);
     if (into.policy->name.empty() || (into.view.choice.ports.empty() && !view.choice.ports.empty())) {

@@ -143,7 +143,7 @@ class Checker {
       add_at(place, {Code::PolicyField,
                      Severity::Info,
                      {.kind = "NcclPolicy", .name = policy, .path = "spec.nccl.minVersion"},
-                     "not said: an index is pinned although NCCL 2.21.5 and later find it, and an image's "
+                     "not said: 2.21.5 is taken, since older images need gidIndex: Pin; and an image's "
                      "/etc/nccl.conf is hidden although 2.23.4 and later would read both"});
     if (!name.empty() && !names_.insert(name).second)
       add_at(place, {Code::PolicyField,

@@ -11,6 +11,7 @@
 #include "nccl_env/core/engines/nccl/gid.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 namespace {
@@ -115,6 +116,16 @@ std::optional<Cidr> shared_prefix(Prefixes& prefixes, const std::vector<const Po
   return shared;
 }
 
+// "10.1.1.0/24, 172.16.1.0/24": the connected prefixes of a port's usable rows.
+std::string subnets_of(Prefixes& prefixes, const Port& port, const std::set<int>& rows) {
+  std::set<Cidr> subnets;
+  for (const GidRow& row : *port.gids) {
+    if (const auto prefix = rows.contains(row.index) ? prefixes.of(row) : std::nullopt)
+      subnets.insert(*prefix);
+  }
+  return join(subnets, ", ", format_cidr);
+}
+
 // True if the rows can replace each other: rows of one subnet can; a row of a storage network and a row of a
 // compute network cannot. Where a subnet is not known, rows of one netdev count as rows of one subnet.
 bool in_one_subnet(Prefixes& prefixes, const Port& port, const std::set<int>& rows) {
@@ -140,7 +151,7 @@ class OwnSearch {
       : env_(policy.env.begin(), policy.env.end()), exposure_(exposure) {
     if (ipv6) env_.insert_or_assign(std::string(variable::kIbAddrFamily), "AF_INET6");
     // Rules changed at 2.22 and 2.26: a version between the oldest and the newest behaves like one of them.
-    if (policy.searches_gid()) versions_.push_back(*policy.min_nccl);
+    if (policy.searches_gid()) versions_.push_back(policy.least_nccl());
   }
 
   [[nodiscard]] std::optional<int> row_of(const Port& port, const std::set<int>& usable) const {
@@ -189,33 +200,41 @@ class IndexChooser {
   void choose(GidChoice& choice) {
     using Kind = GidIndexRule::Kind;
     Prefixes prefixes(interfaces_);
-    if (index_rule(policy_) == Kind::Dynamic) {
+    const Kind rule = index_rule(policy_);
+    if (rule == Kind::Dynamic) {
       choice.range = shared_prefix(prefixes, ports_, rows_);
       return leave_out(choice, Reason::OmittedByPolicy, std::string(why_dynamic(policy_)));
     }
-    const bool if_needed = policy_.searches_gid();
+    const bool if_needed = rule != Kind::Pin && policy_.searches_gid();
     const OwnSearch search(policy_, choice.ipv6, exposure_);
     bool found_all = true;
     std::vector<const Port*> several;
+    std::string subnets;  // of the first of them
     for (std::size_t i = 0; i < ports_.size(); ++i) {
       const bool alike = in_one_subnet(prefixes, *ports_[i], rows_[i]);
       if (alike && !if_needed) continue;
       const auto found = search.row_of(*ports_[i], rows_[i]);
       found_all = found_all && found;
       if (alike) continue;
+      if (several.empty()) subnets = subnets_of(prefixes, *ports_[i], rows_[i]);
       // Only one row of such a port counts: the one that NCCL itself would take, or else the lowest.
       several.push_back(ports_[i]);
       rows_[i] = {found.value_or(*rows_[i].begin())};
     }
-    if (!several.empty()) {
-      choice.note = "There are usable rows in several subnets on " +
-                    format_hca_list(table_, several).substr(1) +
-                    ": those that NCCL would take count, unless fabric.subnets names a subnet.";
-    }
+    const std::string ports = format_hca_list(table_, several).substr(1);
     if (if_needed && found_all) {
+      if (!several.empty())
+        choice.note = "There are usable rows in several subnets on " + ports +
+                      ": those that NCCL takes count, unless fabric.subnets names a subnet.";
       return leave_out(choice, Reason::OmittedByPolicy,
                        "NCCL's own search ends at a usable row on every port (gidIndex: Auto).");
     }
+    // A row that is usable need not be one that reaches the peers.
+    if (!several.empty() && fabric_subnets(policy_, table_).empty())
+      return leave_out(choice, Reason::AmbiguousAddress,
+                       "There are usable rows in several subnets on " + ports +
+                           ", and nothing says which is the fabric's" +
+                           (subnets.empty() ? "" : ": " + subnets) + ".");
     pin(choice);
   }
 
@@ -261,10 +280,12 @@ class IndexChooser {
 }  // namespace
 
 GidIndexRule::Kind index_rule(const NcclPolicy& policy) {
-  if (policy.gid_index.kind != GidIndexRule::Kind::Auto) return policy.gid_index.kind;
+  using Kind = GidIndexRule::Kind;
+  const Kind kind = policy.gid_index.kind;
+  if (kind != Kind::Auto && kind != Kind::Pin) return kind;
   const auto recovery = policy.env.find(variable::kPortRecovery);
   const bool on = recovery != policy.env.end() && nccl_integer(recovery->second).value_or(0) != 0;
-  return on ? GidIndexRule::Kind::Dynamic : GidIndexRule::Kind::Auto;
+  return on ? Kind::Dynamic : kind;
 }
 
 std::string_view why_dynamic(const NcclPolicy& policy) {

@@ -163,7 +163,7 @@ std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
 static_assert(std::is_nothrow_move_constructible_v<PoolView>, "its ports refer to its rails");
 
 std::vector<const NcclPolicy*> policies_of(const DoctorInput& input) {
-  static const NcclPolicy inference;
+  static const NcclPolicy inference = policy_of_nobody();
   std::vector<const NcclPolicy*> policies;
   for (const auto& policy : input.policies) policies.push_back(policy.get());
   if (policies.empty()) policies.push_back(&inference);

@@ -13,9 +13,13 @@ InterfaceIndex::InterfaceIndex(const NodeFabric& table) {
     if (!added) continue;
     found->second.interface = &interface;
     if (!interface.addresses) continue;
-    for (const InterfaceAddress& entry : *interface.addresses)
-      found->second.addresses.push_back(entry.address);
-    std::sort(found->second.addresses.begin(), found->second.addresses.end());
+    Entry& into = found->second;
+    for (const auto& [address, prefix] : *interface.addresses) {
+      const bool alone = prefix == (address.is_v4() ? 32 : 128);
+      into.addresses.emplace_back(address, alone);
+      into.has_subnet[address.is_v4()] |= !alone && !Gid{address.bytes}.is_link_local();
+    }
+    std::sort(into.addresses.begin(), into.addresses.end());
   }
 }
 
@@ -26,8 +30,17 @@ const Interface* InterfaceIndex::find(std::string_view name) const {
 
 bool InterfaceIndex::carries(const Interface& interface, const IpAddress& address) const {
   const auto found = by_name_.find(interface.name);
-  return found != by_name_.end() &&
-         std::binary_search(found->second.addresses.begin(), found->second.addresses.end(), address);
+  if (found == by_name_.end()) return false;
+  const auto& addresses = found->second.addresses;
+  const auto at = std::lower_bound(addresses.begin(), addresses.end(), std::pair(address, false));
+  return at != addresses.end() && at->first == address;
+}
+
+bool InterfaceIndex::is_beside(const Interface& interface, const IpAddress& address) const {
+  const auto found = by_name_.find(interface.name);
+  if (found == by_name_.end() || !found->second.has_subnet[address.is_v4()]) return false;
+  return std::binary_search(found->second.addresses.begin(), found->second.addresses.end(),
+                            std::pair(address, true));
 }
 
 }  // namespace nccl_env

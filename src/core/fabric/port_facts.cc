@@ -16,14 +16,16 @@ std::string interface_problem(const InterfaceIndex& interfaces, const GidRow& ro
   if (!interface) return {};
   if (interface->up == false) return *row.netdev + " is down";
   const IpAddress wanted = row.address.value_or(row.gid.address());
-  if (!interface->addresses || interfaces.carries(*interface, wanted)) return {};
   // A bond's or VRF's address stands on the master, the row on its member.
-  std::string missing = format_ip(wanted) + " is not an address of " + *row.netdev;
-  if (!interface->master) return {};
-  if (interface->master->empty()) return missing;
-  const Interface* master = interfaces.find(*interface->master);
-  if (!master || !master->addresses || interfaces.carries(*master, wanted)) return {};
-  return missing + " or of its master " + *interface->master;
+  const Interface* master = interfaces.find(interface->master.value_or(""));
+  for (const Interface* holder : {interface, master}) {
+    if (holder && interfaces.is_beside(*holder, wanted))
+      return format_ip(wanted) + " is a single address beside those of a subnet, as a VIP is";
+    if (holder && (!holder->addresses || interfaces.carries(*holder, wanted))) return {};
+  }
+  if (!interface->master || (!master && !interface->master->empty())) return {};
+  return format_ip(wanted) + " is not an address of " + *row.netdev +
+         (master ? " or of its master " + *interface->master : "");
 }
 
 }  // namespace

@@ -31,14 +31,10 @@ void check_search(const PolicyInput& spec, const NcclPolicy& policy) {
     spec.findings.warning(spec.fields.path("nccl").field("minVersion").text(),
                           "is newer than " + format_nccl_version(kNewestNccl) +
                               ", the newest NCCL that this version of nccl-env knows");
-  if (policy.gid_index.kind != GidIndexRule::Kind::Dynamic || policy.searches_gid()) return;
-  if (policy.min_nccl) {
+  if (policy.gid_index.kind == GidIndexRule::Kind::Dynamic && !policy.searches_gid())
     spec.error("gidIndex",
                "Dynamic leaves it to NCCL, which looks for it from 2.21.5 on, and nccl.minVersion is " +
                    format_nccl_version(*policy.min_nccl));
-  } else {
-    spec.warning("gidIndex", "Dynamic needs NCCL 2.21.5 or later in every image: say so in nccl.minVersion");
-  }
 }
 
 // Whether all that matches the second glob matches the first; false where it is not certain.

@@ -12,7 +12,7 @@ namespace nccl_env::words {
 using Word = std::string_view;
 
 inline constexpr std::array<Word, 2> kHca{"FromNode", "Omit"};
-inline constexpr std::array<Word, 3> kGidIndex{"Auto", "Dynamic", "Omit"};
+inline constexpr std::array<Word, 4> kGidIndex{"Auto", "Pin", "Dynamic", "Omit"};
 inline constexpr std::array<Word, 2> kSocketInterface{"Omit", "FromNode"};
 
 }  // namespace nccl_env::words

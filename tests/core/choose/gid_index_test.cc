@@ -69,7 +69,8 @@ TEST(GidIndex, AFamilyThatThePolicyFixesNarrowsTheRows) {
 
 NcclPolicy auto_policy(const char* version) {
   NcclPolicy policy = policy_for("rdma/*");
-  policy.min_nccl = *parse_nccl_version(version);
+  policy.gid_index.kind = GidIndexRule::Kind::Auto;
+  if (*version) policy.min_nccl = *parse_nccl_version(version);
   return policy;
 }
 
@@ -80,10 +81,9 @@ NodeFabric misleading(int count) {
   return table;
 }
 
-TEST(GidIndex, AutoPinsWhereUniformUnlessEveryNcclSearchesItself) {
-  EXPECT_EQ(choose(rails(2)).index, 3);
+TEST(GidIndex, AutoPinsWhereNcclsOwnSearchWouldMissTheRow) {
   EXPECT_EQ(choose(rails(2), auto_policy("2.20.5")).index, 3);
-  for (const char* version : {"2.21", "2.21.5", "2.26.2", "2.40.1"}) {
+  for (const char* version : {"", "2.21", "2.21.5", "2.26.2", "2.40.1"}) {
     const GidChoice searched = choose(rails(2), auto_policy(version));
     EXPECT_FALSE(searched.index) << version;
     EXPECT_EQ(searched.reason, Reason::OmittedByPolicy);
@@ -141,31 +141,34 @@ NodeFabric two_networks(int count) {
   return table;
 }
 
-TEST(GidIndex, OfSeveralSubnetsNcclsChoiceCountsAndANoteSaysSo) {
+TEST(GidIndex, OfSeveralSubnetsNoneIsPinnedUnlessThePolicyNamesOne) {
   NodeFabric table = two_networks(2);
   const GidChoice choice = choose(table);
-  EXPECT_EQ(choice.index, 3);
+  EXPECT_EQ(choice.reason, Reason::AmbiguousAddress);
   EXPECT_EQ(
-      choice.note,
-      "There are usable rows in several subnets on mlx5_1,mlx5_2: those that NCCL would take count, unless "
-      "fabric.subnets names a subnet.");
+      choice.detail,
+      "There are usable rows in several subnets on mlx5_1,mlx5_2, and nothing says which is the fabric's: "
+      "10.9.1.0/24, 25.11.1.0/24.");
   NcclPolicy policy = policy_for("rdma/*");
   policy.fabric.subnets = {*parse_cidr("10.9.0.0/16")};
-  const GidChoice named = choose(table, policy);
-  EXPECT_EQ(named.index, 5);
-  EXPECT_EQ(named.note, "");
+  EXPECT_EQ(choose(table, policy).index, 5);
+  const GidChoice searched = choose(table, auto_policy(""));
+  EXPECT_EQ(searched.reason, Reason::OmittedByPolicy) << "NCCL takes one of them, as it does without us";
+  EXPECT_EQ(searched.note,
+            "There are usable rows in several subnets on mlx5_1,mlx5_2: those that NCCL takes count, unless "
+            "fabric.subnets names a subnet.");
 }
 
-TEST(GidIndex, AnIndexOfOtherSubnetsOnOtherPortsIsNone) {
-  NodeFabric table = two_networks(2);
-  // The second port has its networks the other way round: 3 is common, and so is 5.
-  std::swap((*table.ports[1].gids)[3].index, (*table.ports[1].gids)[4].index);
-  std::swap((*table.ports[1].gids)[3], (*table.ports[1].gids)[4]);
-  (*table.ports[0].gids)[3].index = 7;
-  std::swap((*table.ports[0].gids)[3], (*table.ports[0].gids)[4]);
-  const GidChoice choice = choose(table);
-  EXPECT_EQ(choice.reason, Reason::GidNotUniform);
-  EXPECT_EQ(choice.detail, "No index is usable on every port: mlx5_1 has 5, mlx5_2 has 3.");
+TEST(GidIndex, ASingleAddressBesideASubnetsIsAVip) {
+  NodeFabric table = rails(1);
+  table.ports[0].gids->insert(table.ports[0].gids->begin() + 2,
+                              row(2, v4("25.11.1.99"), GidType::RoCEv2, "eth1"));
+  table.interfaces = {{interface("eth1", "25.11.1.2", 24)}};
+  table.interfaces->front().addresses->push_back({*parse_ip("25.11.1.99"), 32});
+  EXPECT_EQ(choose(table).index, 3);
+  table.interfaces->front().addresses->front().prefix = 32;
+  EXPECT_EQ(choose(table).reason, Reason::AmbiguousAddress)
+      << "of two single ones none is the VIP for certain";
 }
 
 TEST(GidIndex, TwoAddressesOfOneSubnetDoForEachOther) {

@@ -60,6 +60,7 @@ TEST(NodeValues, WhereNoIndexIsPinnedNothingIsWritten) {
   NodeFabric infiniband;
   infiniband.ports = {ib_port("mlx5_0")};
   NcclPolicy policy = policy_for("rdma/*");
+  policy.gid_index.kind = GidIndexRule::Kind::Auto;
   for (const auto& [version, index, reason] : {std::tuple(NcclVersion{2, 20, 5}, "3", ""),
                                                std::tuple(NcclVersion{2, 21, 5}, "", "OmittedByPolicy")}) {
     policy.min_nccl = version;

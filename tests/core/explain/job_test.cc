@@ -15,6 +15,7 @@ using namespace nccl_env::tests;
 
 NcclPolicy job_policy(std::int64_t generation = 3) {
   NcclPolicy policy;
+  policy.gid_index.kind = GidIndexRule::Kind::Pin;
   policy.name = "p";
   policy.generation = generation;
   policy.resources = {{"rdma/hca", Exposure::Host}};

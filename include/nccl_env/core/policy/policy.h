@@ -71,8 +71,8 @@ struct HcaRule {
 
 struct GidIndexRule {
   // Auto: an index that is right on all ports; where NcclPolicy::searches_gid(), only if NCCL's own search
-  // would go wrong.
-  enum class Kind { Auto, Dynamic, Omit, Literal } kind = Kind::Auto;
+  // would go wrong. Pin: always such an index, for images whose NCCL does not search.
+  enum class Kind { Auto, Pin, Dynamic, Omit, Literal } kind = Kind::Auto;
   int literal = 0;  // 0-255
 };
 
@@ -148,8 +148,10 @@ struct NcclPolicy {
   [[nodiscard]] bool serves(const Engine& engine) const {
     return std::find(engines.begin(), engines.end(), &engine) != engines.end();
   }
-  // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
-  [[nodiscard]] bool searches_gid() const { return min_nccl && *min_nccl >= nccl_since::kDynamicGid; }
+  // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look": so do releases
+  // from May 2024 on, which a policy means that says nothing.
+  [[nodiscard]] bool searches_gid() const { return least_nccl() >= nccl_since::kDynamicGid; }
+  [[nodiscard]] NcclVersion least_nccl() const { return min_nccl.value_or(nccl_since::kDynamicGid); }
   // Whether every NCCL in its pods reads the file that NCCL_CONF_FILE names.
   [[nodiscard]] bool names_conf() const { return min_nccl && *min_nccl >= nccl_since::kNamedConf; }
   // Whether `partition_key` is a constant: NCCL_IB_PKEY_VALUE, which every NCCL in its pods reads. NCCL fails
@@ -173,6 +175,10 @@ struct NcclPolicy {
     return env.contains(variable) || varies(variable);
   }
 };
+
+// The policy by which nodes are judged where none is given: inference, and the index that serves all ports,
+// whether or not NCCL would find the row by itself.
+NcclPolicy policy_of_nobody();
 
 // "NVSHMEM, Gloo": engines that the policy names and cannot give what depends on a node; "" for none.
 std::string unavailable_engines(const NcclPolicy& policy);
