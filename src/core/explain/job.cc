@@ -36,9 +36,9 @@ std::string with_node(const JobRank& rank, const PodRecord& record) {
 // Names the worst finding, and counts the others.
 class Sentence {
  public:
-  Sentence(std::string_view name, const job::View& view, const job::Founds& founds)
+  Sentence(std::string_view name, const job::View& view, const std::vector<Difference>& founds)
       : name_(name), view_(view) {
-    for (const Difference& found : founds.all) {
+    for (const Difference& found : founds) {
       if (is_meant_choice(found.finding)) off_ = &found.finding;
       if (found.finding.severity == Severity::Info) continue;
       if (!worst_) worst_ = &found;
@@ -232,23 +232,11 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
   JobAnswer answer;
   answer.ranks = make_ranks(members);
   const job::View view{members, answer.ranks};
-  job::Founds founds;
-  job::check_pods(view, founds);
-  job::check_demands(view, founds);
-  job::check_policy(view, founds);
-  if (!job::check_networks(view, founds)) {  // forms differ with it
-    job::check_secondary_networks(view, founds);
-    job::check_form(view, founds);
-  }
-  job::check_values(view, founds);
-  job::check_rails(view, founds);
-  job::check_links(view, founds);
-  job::check_reasons(view, founds);
-  job::check_nodes(view, founds);
-  std::ranges::stable_sort(founds.all, {}, [](const Difference& found) {
+  std::vector<Difference> founds = job::check(view);
+  std::ranges::stable_sort(founds, {}, [](const Difference& found) {
     return std::pair(found.finding.severity, found.finding.code);
   });
-  for (Difference& found : founds.all) {
+  for (Difference& found : founds) {
     std::ranges::sort(found.members);
     found.members.erase(std::unique(found.members.begin(), found.members.end()), found.members.end());
   }
@@ -258,7 +246,7 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
   const std::string argument = !is_dns_subdomain(name)
                                    ? std::string()
                                    : std::string(name) + (name_space.empty() ? "" : " -n " + name_space);
-  for (Difference& found : founds.all) {
+  for (Difference& found : founds) {
     Subject& subject = found.finding.subject;
     subject.kind = "Job";
     subject.name_space = name_space;

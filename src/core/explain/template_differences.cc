@@ -50,14 +50,7 @@ void compare_templates(std::span<const NamedTemplate> of_one_job) {
   std::vector<JobRank> ranks = make_ranks(pods);
   for (JobRank& rank : ranks) rank.role.clear();
   const job::View view{pods, ranks, of_one_job.front().path.starts_with("Pod/") ? "rank" : "template"};
-  job::Founds founds;
-  job::check_demands(view, founds);
-  job::check_networks(view, founds);
-  job::check_secondary_networks(view, founds);
-  job::check_values(view, founds);
-  job::check_rails(view, founds);
-  job::check_links(view, founds);
-  for (const auto& [finding, members, others] : founds.all) {
+  for (const auto& [finding, members, others] : job::check(view)) {
     for (const std::size_t rank : members) {
       PodAnswer& into = of_one_job[ranks[rank].member].told->answer;
       if (is_told(into, finding)) continue;
