@@ -254,6 +254,7 @@ TEST(JobAnswer, OfTwoRanksBothAreTold) {
       {"one host ID on two nodes", with_env("NCCL_HOSTID", "a"), {"error ValueMisread worker-0 worker-1"}},
       {"an index of the user's own, and no table", with_env("NCCL_IB_GID_INDEX", "1"), {}},
       {"one list in another order", apart("NCCL_ALGO", "Ring,Tree", "tree,ring"), {}},
+      {"one HCA named twice", apart("NCCL_IB_HCA", "=mlx5_1,mlx5_1", "=mlx5_1"), {}},
       {"exclusions are not looked into",
        apart("NCCL_ALGO", "^Ring,Tree", "^tree,ring"),
        {"error ValuesDiffer worker-0", "error ValuesDiffer worker-1"}},
