@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 namespace {
@@ -48,52 +50,6 @@ std::vector<std::string> exact_names(const GivenContainer& container) {
   return exact && !list.exclude ? list.names() : std::vector<std::string>();
 }
 
-// Returns what every injected pod's main container requests; nothing if none is injected.
-std::set<std::string> common_resources(std::span<const AnsweredPod> members) {
-  std::optional<std::set<std::string>> common;
-  for (const AnsweredPod& member : members) {
-    const GivenContainer* container = member.record.main_container();
-    if (!container || !container->in_status) continue;
-    const std::set<std::string> here(container->resources.begin(), container->resources.end());
-    if (!common) {
-      common = here;
-    } else {
-      std::erase_if(*common, [&](const std::string& resource) { return !here.contains(resource); });
-    }
-  }
-  return common.value_or(std::set<std::string>());
-}
-
-// True if nothing was injected, nothing says why, and the pod asks for what the injected ones ask for.
-bool was_missed(const AnsweredPod& member, const std::set<std::string>& resources) {
-  const GivenContainer* container = member.record.main_container();
-  if (!container) return false;
-  if (member.answer.state == PodState::MissedAtAdmission) return true;
-  if (member.answer.state != PodState::Unknown || resources.empty()) return false;
-  return std::ranges::all_of(resources, [&](const std::string& resource) {
-    return std::ranges::find(container->resources, resource) != container->resources.end();
-  });
-}
-
-}  // namespace
-
-std::string rank_name(const PodRecord& record) {
-  for (const auto& labels : kRankLabels) {
-    std::string name;
-    bool all = true;
-    for (const std::string_view label : labels) {
-      if (label.empty()) continue;
-      const std::string part = noted(record, label);
-      all = all && !part.empty();
-      name += (name.empty() ? "" : "-") + part;
-    }
-    if (all) return name;
-  }
-  return record.name;
-}
-
-namespace {
-
 // The part of a rank's labels that other pods of its kind share: "worker"; "" where labels do not tell.
 std::string role_of(const PodRecord& record) {
   for (const std::string_view label :
@@ -106,41 +62,47 @@ std::string role_of(const PodRecord& record) {
   return {};
 }
 
-// By the roles of injected pods, what they ask for.
-using Asked = std::set<std::pair<std::string, std::string>>;
-Asked asked_by_role(std::span<const AnsweredPod> members) {
-  Asked asked;
-  for (const AnsweredPod& member : members) {
-    const GivenContainer* container = member.record.main_container();
-    if (!container || !container->in_status) continue;
-    for (const std::string& resource : container->resources) asked.emplace(role_of(member.record), resource);
+bool asks_for(const GivenContainer& container, const std::string& resource) {
+  return std::ranges::find(container.resources, resource) != container.resources.end();
+}
+
+// Resources that main containers of injected pods request.
+struct Asked {
+  std::optional<std::set<std::string>> by_all = {};  // nothing if none is injected
+  std::set<std::pair<std::string, std::string>> by_role = {};
+
+  explicit Asked(std::span<const AnsweredPod> members) {
+    for (const AnsweredPod& member : members) {
+      const GivenContainer* container = member.record.main_container();
+      if (!container || !container->in_status) continue;
+      for (const std::string& resource : container->resources)
+        by_role.emplace(role_of(member.record), resource);
+      if (!by_all) by_all.emplace(container->resources.begin(), container->resources.end());
+      std::erase_if(*by_all, [&](const std::string& resource) { return !asks_for(*container, resource); });
+    }
   }
-  return asked;
-}
+};
 
-// True if the pod asks for a device as a rank of its kind does, and was given nothing.
-bool is_without(const AnsweredPod& member, const Asked& asked) {
-  const GivenContainer* container = member.record.main_container();
+JobRank make_rank(const AnsweredPod& member, const Asked& asked) {
   const PodState state = member.answer.state;
-  if (!container || (state != PodState::NotInjected && state != PodState::Unknown)) return false;
-  return std::ranges::any_of(container->resources, [&](const std::string& resource) {
-    return asked.contains({role_of(member.record), resource});
-  });
-}
-
-JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resources, const Asked& asked) {
   JobRank rank;
   rank.name = rank_name(member.record);
   rank.role = hca_family(rank.name);
-  rank.missed = was_missed(member, resources);
-  rank.without = !rank.missed && is_without(member, asked);
   const GivenContainer* container = member.record.main_container();
-  rank.compared = rank.missed || (container && container->in_status);
   if (!container) return rank;
-  for (const std::string& resource : rank.without ? resources : std::set<std::string>()) {
-    if (std::ranges::find(container->resources, resource) == container->resources.end())
-      rank.lacks.push_back(resource);
-  }
+  const auto is_asked = [&](const std::string& resource) { return asks_for(*container, resource); };
+  const auto of_role = [&](const std::string& resource) {
+    return asked.by_role.contains({role_of(member.record), resource});
+  };
+  const std::set<std::string> by_all = asked.by_all.value_or(std::set<std::string>());
+  // Nothing was injected, nothing says why, and it asks for what the injected ones ask for.
+  const bool looks_missed =
+      state == PodState::Unknown && !by_all.empty() && std::ranges::all_of(by_all, is_asked);
+  rank.missed = state == PodState::MissedAtAdmission || looks_missed;
+  rank.without = !rank.missed && (state == PodState::NotInjected || state == PodState::Unknown) &&
+                 std::ranges::any_of(container->resources, of_role);
+  if (rank.without) std::ranges::remove_copy_if(by_all, std::back_inserter(rank.lacks), is_asked);
+  rank.compared = rank.missed || container->in_status;
   rank.hcas = exact_names(*container);
   const Value* index = container->find(variable::kIbGidIndex);
   if (index && index->value) rank.gid_index = *index->value;
@@ -153,28 +115,37 @@ bool has_failed(const PodRecord& record) {
 
 }  // namespace
 
+std::string rank_name(const PodRecord& record) {
+  for (const auto& labels : kRankLabels) {
+    std::vector<std::string> parts;
+    for (const std::string_view label : labels) {
+      if (!label.empty()) parts.push_back(noted(record, label));
+    }
+    if (std::ranges::find(parts, "") == parts.end()) return join(parts, "-");
+  }
+  return record.name;
+}
+
 std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
-  const std::set<std::string> resources = common_resources(members);
-  const Asked asked = asked_by_role(members);
+  const Asked asked(members);
   const bool all_finished = std::ranges::all_of(members, &PodRecord::is_finished, &AnsweredPod::record);
-  std::vector<JobRank> ranks;
   struct Attempts {
     int all = 0, failed = 0;
   };
   std::map<std::string, Attempts> attempts;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    JobRank rank = make_rank(members[i], resources, asked);
-    rank.member = i;
-    if (!all_finished && members[i].record.is_finished()) rank.compared = rank.without = false;
+  std::vector<JobRank> ranks;
+  for (const AnsweredPod& member : members) {
+    JobRank& rank = ranks.emplace_back(make_rank(member, asked));
+    rank.member = ranks.size() - 1;
+    if (!all_finished && member.record.is_finished()) rank.compared = rank.without = false;
     ++attempts[rank.name].all;
-    attempts[rank.name].failed += has_failed(members[i].record) ? 1 : 0;
-    ranks.push_back(std::move(rank));
+    attempts[rank.name].failed += has_failed(member.record) ? 1 : 0;
   }
   // A rank that was tried again has several pods.
   for (JobRank& rank : ranks) {
-    const Attempts& of_rank = attempts[rank.name];
-    if (of_rank.all == 1) continue;
-    rank.replaced = of_rank.failed < of_rank.all && has_failed(members[rank.member].record);
+    const auto& [all, failed] = attempts[rank.name];
+    if (all == 1) continue;
+    rank.replaced = failed < all && has_failed(members[rank.member].record);
     rank.name = members[rank.member].record.name;
   }
   std::ranges::sort(ranks, hca_name_less, &JobRank::name);
