@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
-#include "explain/job_caveat.h"
 #include "explain/job_checks.h"
 #include "explain/judgement.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/meant_choice.h"
 #include "nccl_env/core/explain/pod_print.h"
@@ -23,21 +25,17 @@
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
-
 namespace {
 
 // A sentence names so many; the table has them all.
 constexpr std::size_t kNamedRanks = 3;
+constexpr std::size_t kLongestValue = 60;
 
-std::string with_node(const JobRank& rank, const PodRecord& record) {
-  return "rank " + rank.name + (record.node.empty() ? "" : " on node " + record.node);
-}
-
-// Names the worst finding, and counts the others.
+// Names the worst finding, and counts the others; of a healthy job what has to be known beside.
 class Sentence {
  public:
   Sentence(std::string_view name, const job::View& view, const std::vector<Difference>& founds)
-      : name_(name), view_(view) {
+      : job_("job " + std::string(name)), view_(view), compared_(view.compared()) {
     for (const Difference& found : founds) {
       if (is_meant_choice(found.finding)) off_ = &found.finding;
       if (found.finding.severity == Severity::Info) continue;
@@ -48,20 +46,24 @@ class Sentence {
   }
 
   [[nodiscard]] std::string write() const {
-    std::size_t compared = 0;
-    for (const JobRank& rank : view_.ranks) compared += rank.compared ? 1 : 0;
-    if (compared == 0) {
-      return "No pod of job " + name_ + " was given anything by nccl-env: " + shared_reason();
-    }
-    if (!worst_) return healthy(compared);
+    if (compared_.empty()) return "No pod of " + job_ + " was given anything by nccl-env: " + shared_reason();
+    return worst_ ? of_worst() : healthy();
+  }
+
+  [[nodiscard]] std::string with_node(std::size_t rank) const {
+    const std::string& node = view_.record(rank).node;
+    return "rank " + view_.ranks[rank].name + (node.empty() ? "" : " on node " + node);
+  }
+
+ private:
+  [[nodiscard]] std::string of_worst() const {
     const auto more = std::ranges::count_if(  // that have failed while others run
         odd_, [&](std::size_t rank) { return !view_.ranks[rank].compared; });
-    const std::size_t all = compared + static_cast<std::size_t>(more);
-    std::string text = std::to_string(odd_.size()) + " of " + count_of(all, "rank") + " of job " + name_ +
-                       (odd_.size() == 1 ? " needs" : " need") +
-                       " attention: " + join_some(worst_->members, kNamedRanks, [&](std::size_t rank) {
-                         return with_node(view_.ranks[rank], view_.record(rank));
-                       });
+    const std::size_t all = compared_.size() + static_cast<std::size_t>(more);
+    std::string text =
+        std::to_string(odd_.size()) + " of " + count_of(all, "rank") + " of " + job_ +
+        (odd_.size() == 1 ? " needs" : " need") + " attention: " +
+        join_some(worst_->members, kNamedRanks, [&](std::size_t rank) { return with_node(rank); });
     const std::string& sentence = worst_->finding.sentence;
     const std::string_view first = std::string_view(sentence).substr(0, sentence.find(' '));
     const bool whole = !std::ranges::all_of(first, [](unsigned char c) { return std::islower(c) != 0; });
@@ -72,29 +74,21 @@ class Sentence {
     return text + ".";
   }
 
- private:
   // The sentence that all pods have, if it is one.
   [[nodiscard]] std::string shared_reason() const {
-    static const PodAnswer kNone;
-    const PodAnswer& first = view_.members.empty() ? kNone : view_.members.front().answer;
-    const bool shared = first.reason && std::ranges::all_of(view_.members, [&](const AnsweredPod& member) {
-                          return member.answer.sentence == first.sentence;
-                        });
-    return shared ? std::string(to_string(*first.reason)) + ": " + first.sentence
-                  : "`nccl-env explain pod/NAME` says why.";
-  }
-
-  // True also for a user's list, one in a file that is not written yet, and one whose value is not known.
-  [[nodiscard]] bool has_list(const JobRank& rank, std::size_t place) const {
-    if (!rank.compared || rank.missed) return false;
-    const Value* list = view_.record(place).main_container()->find(variable::kIbHca);
-    return list && list->state != State::LeftOut;
+    const std::span<const AnsweredPod> all = view_.members;
+    const auto is_shared = [&](const AnsweredPod& member) {
+      return member.answer.sentence == all.front().answer.sentence;
+    };
+    if (all.empty() || !all.front().answer.reason || !std::ranges::all_of(all, is_shared))
+      return "`nccl-env explain pod/NAME` says why.";
+    return std::string(to_string(*all.front().answer.reason)) + ": " + all.front().answer.sentence;
   }
 
   // "rank worker-2 has no node yet: 0/4 nodes are available: 4 Insufficient rdma/hca."
   [[nodiscard]] std::string why_waiting(std::size_t rank) const {
     const PodRecord& record = view_.record(rank);
-    std::string text = with_node(view_.ranks[rank], record);
+    std::string text = with_node(rank);
     if (record.ending) return text + " is being deleted.";
     if (!record.node.empty()) return text + " has not started yet (" + record.starting + ").";
     text += " has no node yet";
@@ -104,37 +98,125 @@ class Sentence {
     return text + ": " + record.unscheduled + (record.unscheduled.ends_with('.') ? "" : ".");
   }
 
-  [[nodiscard]] std::string healthy(std::size_t compared) const {
-    std::size_t lists = 0, started = 0;
+  [[nodiscard]] std::string healthy() const {
     Members waiting;
-    for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
-      lists += has_list(view_.ranks[rank], rank) ? 1 : 0;
-      if (!view_.ranks[rank].compared) continue;
+    std::ranges::copy_if(compared_, std::back_inserter(waiting), [&](std::size_t rank) {
       const PodRecord& record = view_.record(rank);
-      const bool waits = record.node.empty() || !record.starting.empty() || record.ending;
-      waits ? waiting.push_back(rank) : void(++started);
-    }
+      return record.node.empty() || !record.starting.empty() || record.ending;
+    });
+    const std::size_t started = compared_.size() - waiting.size();
     const std::string why = waiting.empty() ? "" : why_waiting(waiting.front());
-    if (started == 0 && !waiting.empty()) return "No rank of job " + name_ + " runs yet: " + why;
-    if (lists == 0 && off_) return "No rank of job " + name_ + " uses RDMA: " + off_->sentence;
-    if (lists == 0)
-      return "No rank of job " + name_ + " has an HCA list: nccl-env gives them none, so NCCL takes its own.";
+    if (started == 0) return "No rank of " + job_ + " runs yet: " + why;
+    // True also for a user's list, one in a file that is not written yet, and one whose value is not known.
+    const auto has_list = [&](std::size_t rank) {
+      const Value* list = view_.given(rank, variable::kIbHca);
+      return list && list->state != State::LeftOut;
+    };
+    if (std::ranges::none_of(view_.admitted(), has_list)) {
+      return "No rank of " + job_ +
+             (off_ ? " uses RDMA: " + off_->sentence
+                   : " has an HCA list: nccl-env gives them none, so NCCL takes its own.");
+    }
+    const std::string beside = off_ ? off_->sentence : caveat();
+    const std::string but = beside.empty() ? "" : " But " + beside;
     if (!waiting.empty())
-      return std::to_string(started) + " of " + count_of(compared, "rank") + " of job " + name_ +
+      return std::to_string(started) + " of " + count_of(compared_.size(), "rank") + " of " + job_ +
              (started == 1 ? " has its values; " : " have their values, and agree where they have to; ") +
-             why + but();
-    if (compared == 1) return "The one rank of job " + name_ + " has its values." + but();
-    return "All " + std::to_string(compared) + " ranks of job " + name_ +
-           " have their values, and agree where they have to." + but();
+             why + but;
+    if (compared_.size() == 1) return "The one rank of " + job_ + " has its values." + but;
+    return "All " + std::to_string(compared_.size()) + " ranks of " + job_ +
+           " have their values, and agree where they have to." + but;
   }
 
-  [[nodiscard]] std::string but() const {
-    const std::string caveat = off_ ? off_->sentence : job::caveat(view_);
-    return caveat.empty() ? "" : " But " + caveat;
+  // A sentence that follows on that of a healthy job; "" if there is none.
+  [[nodiscard]] std::string caveat() const {
+    if (const std::string absent = rank_without_pod(); !absent.empty())
+      return "there is no pod of rank " + absent + ".";
+    for (const auto of :
+         {&Sentence::of_old_tables, &Sentence::of_values_elsewhere, &Sentence::of_own_values}) {
+      if (std::string text = (this->*of)(); !text.empty()) return text;
+    }
+    return {};
   }
 
-  const std::string name_;
+  // "worker-2" where pods of worker-1 and worker-3 are there, and most numbers between the first and the
+  // last;
+  // "" if there is no gap.
+  [[nodiscard]] std::string rank_without_pod() const {
+    constexpr std::int64_t kMostRanks = 1'000'000;
+    std::map<std::string, std::set<std::uint64_t>> numbers_of;
+    for (const AnsweredPod& member : view_.members) {
+      const std::string name = rank_name(member.record);
+      const std::size_t end = name.find_last_not_of("0123456789") + 1;  // 0: digits alone
+      const auto number = plain_decimal(std::string_view(name).substr(end));
+      if (number && *number < kMostRanks && (end == 0 || name[end - 1] == '-'))
+        numbers_of[name.substr(0, end)].insert(static_cast<std::uint64_t>(*number));
+    }
+    for (const auto& [prefix, numbers] : numbers_of) {
+      const std::uint64_t absent = *numbers.rbegin() - *numbers.begin() + 1 - numbers.size();
+      if (absent == 0 || absent > numbers.size()) continue;
+      std::uint64_t next = *numbers.begin();
+      while (numbers.contains(next)) ++next;
+      return prefix + std::to_string(next);
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string of_old_tables() const {
+    std::set<std::string> nodes;
+    for (const std::size_t rank : compared_) {
+      const AnsweredPod& member = view_.member(rank);
+      if (member.answer.node_unseen && member.around.table) nodes.insert(member.record.node);
+    }
+    if (nodes.empty()) return {};
+    if (nodes.size() == 1) return "the table of " + *nodes.begin() + " is too old to tell how it is now.";
+    return "the tables of " + std::to_string(nodes.size()) + " nodes are too old to tell how they are now.";
+  }
+
+  // Names a value, or envFrom, that some ranks alone take from elsewhere.
+  [[nodiscard]] std::string of_values_elsewhere() const {
+    const Members ranks = view_.admitted();
+    std::map<std::string, Members> unknown;
+    for (const std::size_t rank : ranks) {
+      const GivenContainer& container = view_.container(rank);
+      if (container.env_from) unknown["envFrom"].push_back(rank);
+      for (const Value* value : container.effective()) {
+        if (value->state != State::Users || value->value) continue;
+        const Variable* known = find_variable(value->name);
+        if (known && known->ranks == Ranks::Equal) unknown[value->name].push_back(rank);
+      }
+    }
+    for (const auto& [name, of] : unknown) {
+      if (of.size() < ranks.size())
+        return name + " of rank " + view_.ranks[of.front()].name +
+               " is not in the pod's text, and was not compared.";
+    }
+    return {};
+  }
+
+  // Names the user's own value for RDMA that no table can check.
+  [[nodiscard]] std::string of_own_values() const {
+    for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
+      std::vector<const Value*> own;
+      for (const std::size_t rank : compared_) {
+        const auto& status = view_.record(rank).status;
+        const bool own_rows = name == variable::kIbGidIndex && status && status->exposure &&
+                              *status->exposure != Exposure::Host;  // which no table of a node has
+        const Value* value = view_.given(rank, name);
+        if ((view_.member(rank).answer.node_unseen || own_rows) && value && value->state == State::Users &&
+            value->value)
+          own.push_back(value);
+      }
+      if (!own.empty())
+        return own.front()->name + "=" + cut(*own.front()->value, kLongestValue) + " is the user's own on " +
+               count_of(own.size(), "rank") + ", and no table tells whether it is right.";
+    }
+    return {};
+  }
+
+  const std::string job_;
   const job::View& view_;
+  const Members compared_;
   const Difference* worst_ = nullptr;
   const Finding* off_ = nullptr;  // what the user has turned off
   std::size_t findings_ = 0;
@@ -143,49 +225,47 @@ class Sentence {
 
 // Tells of pods that were given nothing, a launcher, too: "1 pod without values is in trouble: rank launcher
 // on node n1, container c has failed (OOMKilled, exit code 137)."; "" if none.
-std::string trouble_beside(const job::View& view) {
-  std::size_t troubled = 0;
-  std::string first;
+std::string trouble_beside(const job::View& view, const Sentence& words) {
+  Members troubled;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const PodRecord& record = view.record(rank);
-    if (record.trouble.empty() || view.ranks[rank].replaced ||
-        view.member(rank).answer.state == PodState::Given)
-      continue;
-    if (++troubled == 1) first = with_node(view.ranks[rank], record) + ", " + record.trouble + ".";
+    if (!view.record(rank).trouble.empty() && !view.ranks[rank].replaced &&
+        view.member(rank).answer.state != PodState::Given)
+      troubled.push_back(rank);
   }
-  if (troubled == 0) return {};
-  return count_of(troubled, "pod") + " without values" +
-         (troubled == 1 ? " is in trouble: " : " are in trouble, first ") + first;
+  if (troubled.empty()) return {};
+  return count_of(troubled.size(), "pod") + " without values" +
+         (troubled.size() == 1 ? " is in trouble: " : " are in trouble, first ") +
+         words.with_node(troubled.front()) + ", " + view.record(troubled.front()).trouble + ".";
 }
 
-void add_notes(const job::View& view, JobAnswer& into) {
-  if (std::string trouble = trouble_beside(view); !trouble.empty()) into.notes.push_back(std::move(trouble));
-  std::size_t waiting = 0, finished = 0, outside = 0, stale = 0;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const PodRecord& record = view.record(rank);
-    const bool ended = record.is_finished();
-    stale += view.member(rank).answer.node_unseen && view.member(rank).around.table ? 1 : 0;
-    if (view.ranks[rank].compared) {
-      waiting += record.node.empty() ? 1 : 0;
-    } else {
-      finished += ended ? 1 : 0;
-      outside += ended || view.ranks[rank].without ? 0 : 1;
-    }
-  }
-  const auto note = [&](std::size_t pods, const std::string& one, const std::string& many) {
-    if (pods > 0) into.notes.push_back(pods == 1 ? "1 pod " + one : std::to_string(pods) + " pods " + many);
+std::vector<std::string> notes_of(const job::View& view, const Sentence& words) {
+  std::vector<std::string> notes;
+  if (std::string trouble = trouble_beside(view, words); !trouble.empty())
+    notes.push_back(std::move(trouble));
+  const auto note = [&](const std::string& one, const std::string& many, const auto& is) {
+    const auto pods = std::ranges::count_if(
+        view.ranks, [&](const JobRank& rank) { return is(rank, view.members[rank.member]); });
+    if (pods > 0) notes.push_back(pods == 1 ? "1 pod " + one : std::to_string(pods) + " pods " + many);
   };
-  note(waiting, "has no node yet.", "have no node yet.");
-  note(stale, "is on a node whose table is too old: `nccl-env doctor` names it.",
-       "are on nodes whose tables are too old: `nccl-env doctor` names them.");
-  note(finished, "has finished while others have not, and is not compared.",
-       "have finished while others have not, and are not compared.");
-  note(outside, "was given nothing, and is not compared.", "were given nothing, and are not compared.");
+  note("has no node yet.", "have no node yet.", [](const JobRank& rank, const AnsweredPod& member) {
+    return rank.compared && member.record.node.empty();
+  });
+  note("is on a node whose table is too old: `nccl-env doctor` names it.",
+       "are on nodes whose tables are too old: `nccl-env doctor` names them.",
+       [](const JobRank&, const AnsweredPod& member) {
+         return member.answer.node_unseen && member.around.table;
+       });
+  note("has finished while others have not, and is not compared.",
+       "have finished while others have not, and are not compared.",
+       [](const JobRank& rank, const AnsweredPod& member) {
+         return !rank.compared && member.record.is_finished();
+       });
+  note("was given nothing, and is not compared.", "were given nothing, and are not compared.",
+       [](const JobRank& rank, const AnsweredPod& member) {
+         return !rank.compared && !rank.without && !member.record.is_finished();
+       });
+  return notes;
 }
-
-}  // namespace
-
-namespace {
 
 // The names that the members' label has, with "" where one lacks it.
 std::set<std::string> names_by(std::string_view label, std::span<const AnsweredPod> members) {
@@ -240,29 +320,28 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
     std::ranges::sort(found.members);
     found.members.erase(std::unique(found.members.begin(), found.members.end()), found.members.end());
   }
-  add_notes(view, answer);
-  answer.sentence = Sentence(name, view, founds).write();
+  const Sentence sentence(name, view, founds);
+  answer.sentence = sentence.write();
+  answer.notes = notes_of(view, sentence);
   const std::string name_space = members.empty() ? std::string() : members.front().record.name_space;
   const std::string argument = !is_dns_subdomain(name)
                                    ? std::string()
                                    : std::string(name) + (name_space.empty() ? "" : " -n " + name_space);
   for (Difference& found : founds) {
-    Subject& subject = found.finding.subject;
-    subject.kind = "Job";
-    subject.name_space = name_space;
-    subject.name = name;
-    const PodRecord& first =
-        found.members.empty() ? members.front().record : view.record(found.members.front());
-    if (found.finding.code == Code::PodFailed && first.has_log) {
-      found.finding.remedy =
+    Finding& finding = answer.findings.emplace_back(std::move(found.finding));
+    finding.subject.kind = "Job";
+    finding.subject.name_space = name_space;
+    finding.subject.name = name;
+    const PodRecord& first = view.record(found.members.front());
+    if (finding.code == Code::PodFailed && first.has_log) {
+      finding.remedy =
           "`nccl-env verify job/NAME` reads the logs of all ranks; `kubectl describe pod NAME` tells of one.";
     }
-    found.finding.remedy = with_names(remedy_of(found.finding), first.argument(), argument);
+    finding.remedy = with_names(remedy_of(finding), first.argument(), argument);
     for (const std::size_t rank : found.members) {
-      answer.ranks[rank].odd |= found.finding.severity != Severity::Info;
-      subject.parts.push_back(answer.ranks[rank].name);
+      answer.ranks[rank].odd |= finding.severity != Severity::Info;
+      finding.subject.parts.push_back(answer.ranks[rank].name);
     }
-    answer.findings.push_back(std::move(found.finding));
   }
   return answer;
 }
@@ -302,20 +381,18 @@ std::string table(const JobAnswer& answer, std::span<const AnsweredPod> members)
 
 OrderedJson rank_json(const JobRank& rank, const AnsweredPod& member) {
   const PodRecord& record = member.record;
-  OrderedJson json = OrderedJson::object();
-  json["rank"] = rank.name;
-  json["pod"] = record.name;
-  json["node"] = text_or_null(record.node);
-  json["phase"] = text_or_null(record.phase);
-  json["state"] = rank.missed ? to_string(PodState::MissedAtAdmission) : to_string(member.answer.state);
-  json["reason"] = member.answer.reason ? OrderedJson(to_string(*member.answer.reason)) : OrderedJson();
-  json["compared"] = rank.compared;
-  json["policy"] = record.status ? OrderedJson(record.status->policy) : OrderedJson();
-  json["generation"] = record.status ? OrderedJson(record.status->generation) : OrderedJson();
-  json["table"] = record.bound ? text_or_null(record.bound->table) : OrderedJson();
-  json["hcas"] = rank.hcas;
-  json["gidIndex"] = text_or_null(rank.gid_index);
-  return json;
+  return {{"rank", rank.name},
+          {"pod", record.name},
+          {"node", text_or_null(record.node)},
+          {"phase", text_or_null(record.phase)},
+          {"state", to_string(rank.missed ? PodState::MissedAtAdmission : member.answer.state)},
+          {"reason", member.answer.reason ? OrderedJson(to_string(*member.answer.reason)) : OrderedJson()},
+          {"compared", rank.compared},
+          {"policy", record.status ? OrderedJson(record.status->policy) : OrderedJson()},
+          {"generation", record.status ? OrderedJson(record.status->generation) : OrderedJson()},
+          {"table", record.bound ? text_or_null(record.bound->table) : OrderedJson()},
+          {"hcas", rank.hcas},
+          {"gidIndex", text_or_null(rank.gid_index)}};
 }
 
 }  // namespace
@@ -335,17 +412,12 @@ std::string render_text(const JobAnswer& answer, std::span<const AnsweredPod> me
 }
 
 OrderedJson to_json(const JobAnswer& answer, std::span<const AnsweredPod> members, const JobTitle& title) {
-  OrderedJson json = OrderedJson::object();
-  json["namespace"] = title.name_space;
-  json["job"] = title.name;
-  json["good"] = is_good(answer.findings);
-  json["sentence"] = answer.sentence;
-  json["ranks"] = OrderedJson::array();
-  for (const JobRank& rank : answer.ranks) json["ranks"].push_back(rank_json(rank, members[rank.member]));
-  json["findings"] = to_json(answer.findings);
-  json["notes"] = answer.notes;
-  json["leftOut"] = title.unread;
-  return json;
+  OrderedJson ranks = OrderedJson::array();
+  for (const JobRank& rank : answer.ranks) ranks.push_back(rank_json(rank, members[rank.member]));
+  return {
+      {"namespace", title.name_space}, {"job", title.name},         {"good", is_good(answer.findings)},
+      {"sentence", answer.sentence},   {"ranks", std::move(ranks)}, {"findings", to_json(answer.findings)},
+      {"notes", answer.notes},         {"leftOut", title.unread}};
 }
 
 }  // namespace nccl_env
