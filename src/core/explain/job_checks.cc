@@ -5,7 +5,6 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -43,13 +42,15 @@ std::string value_words(const std::string& value) {
 
 // "8 on 3 ranks, 4 on 1 rank": the most frequent ones.
 std::string distribution(const Shares<std::string>& shares, std::string_view noun) {
-  std::vector<std::pair<std::string, Members>> all(shares.members_with.begin(), shares.members_with.end());
-  std::ranges::stable_sort(all, std::greater(), [](const auto& share) { return share.second.size(); });
-  const std::string text = join(all | std::views::take(kMaxValues), ", ", [&](const auto& share) {
-    return value_words(share.first) + " on " + count_of(share.second.size(), noun);
+  std::vector<std::pair<std::string, std::size_t>> counts;
+  for (const auto& [value, ranks] : shares.members_with) counts.emplace_back(value, ranks.size());
+  std::ranges::stable_sort(counts, std::greater(), &std::pair<std::string, std::size_t>::second);
+  const std::size_t more = counts.size() - std::min(counts.size(), kMaxValues);
+  counts.resize(counts.size() - more);
+  const std::string text = join(counts, ", ", [&](const auto& count) {
+    return value_words(count.first) + " on " + count_of(count.second, noun);
   });
-  if (all.size() <= kMaxValues) return text;
-  return text + ", and " + std::to_string(all.size() - kMaxValues) + " other values";
+  return more > 0 ? text + ", and " + std::to_string(more) + " other values" : text;
 }
 
 // The list of the highest number of HCAs.
@@ -418,7 +419,8 @@ class RankChecks {
                             std::ranges::any_of(shares.members_with.at(*most), lacks_port);
       return is_short ? whole : *most;
     }
-    const bool all = std::ranges::all_of(shares.members_with | std::views::keys, is_held);
+    const bool all =
+        std::ranges::all_of(shares.members_with, is_held, &std::pair<const Names, Members>::first);
     if (all && (ours.known == 0 || of_node)) return whole;
     // Of a manifest nothing else tells of unlike nodes.
     const auto of_nodes = ours.majority();

@@ -29,15 +29,13 @@ constexpr std::array kMissedKinds{
     MissedKind{PodState::Foreign, Code::Foreign, "foreign"},
 };
 
-auto place_of(const MissedPod& pod) {
-  const Subject& subject = pod.finding.subject;
-  return std::tie(pod.state, subject.name_space, pod.owner.kind, pod.owner.name, pod.created, pod.node,
-                  subject.name);
+auto owner_of(const MissedPod& pod) {
+  return std::tie(pod.finding.subject.name_space, pod.owner.kind, pod.owner.name);
 }
 
-bool is_of_one_owner(const MissedPod& left, const MissedPod& right) {
-  return std::tie(left.finding.subject.name_space, left.owner.kind, left.owner.name) ==
-         std::tie(right.finding.subject.name_space, right.owner.kind, right.owner.name);
+auto place_of(const MissedPod& pod) {
+  return std::tuple_cat(std::tie(pod.state), owner_of(pod),
+                        std::tie(pod.created, pod.node, pod.finding.subject.name));
 }
 
 std::string time_text(const MissedPod& pod) {
@@ -45,48 +43,42 @@ std::string time_text(const MissedPod& pod) {
 }
 
 std::string summary(const MissedPods& pods) {
-  std::string found;
-  const auto add = [&](std::size_t count, std::string_view what) {
-    if (count > 0) found += (found.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(what);
-  };
-  for (const MissedKind& kind : kMissedKinds) add(pods.count(kind.state), to_string(kind.state));
-  if (found.empty()) found = pods.is_good() ? "none was missed" : "none was found that was missed";
-  add(pods.unknown(), "not known");
-  return count_of(pods.looked_at(), "pod") + ": " + found + "\n";
+  std::vector<std::string> found;
+  for (const auto& [state, code, key] : kMissedKinds) {
+    if (pods.count(state) > 0)
+      found.push_back(std::to_string(pods.count(state)) + " " + std::string(to_string(state)));
+  }
+  if (found.empty()) found = {pods.is_good() ? "none was missed" : "none was found that was missed"};
+  if (pods.unknown() > 0) found.push_back(std::to_string(pods.unknown()) + " not known");
+  return count_of(pods.looked_at(), "pod") + ": " + join(found) + "\n";
 }
 
-// Pods of one owner, which stand together.
-std::string owner_text(std::vector<MissedPod>::const_iterator begin,
-                       std::vector<MissedPod>::const_iterator end) {
-  const std::string owner =
-      begin->owner.name.empty() ? "no owner" : begin->owner.kind + " " + begin->owner.name;
+std::string owner_text(const std::vector<const MissedPod*>& of_owner) {
+  const auto& [name_space, kind, name] = owner_of(*of_owner.front());
   TextColumns columns(4);
-  for (auto pod = begin; pod != end; ++pod) {
-    std::vector<std::string> row{time_text(*pod), pod->node.empty() ? "no node" : pod->node,
-                                 pod->finding.subject.name};
-    if (!pod->reason.empty()) row.back() += ": " + pod->reason;
-    columns.add(std::move(row));
+  for (const MissedPod* pod : of_owner) {
+    columns.add({time_text(*pod), pod->node.empty() ? "no node" : pod->node,
+                 pod->finding.subject.name + (pod->reason.empty() ? "" : ": " + pod->reason)});
   }
-  return "  " + printable(begin->finding.subject.name_space + ", " + owner) + ": " +
-         count_of(static_cast<std::size_t>(std::distance(begin, end)), "pod") + "\n" + columns.render();
+  return "  " + printable(name_space + ", " + (name.empty() ? "no owner" : kind + " " + name)) + ": " +
+         count_of(of_owner.size(), "pod") + "\n" + columns.render();
 }
 
 std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& named) {
-  const auto is_of = [&](const MissedPod& pod) { return pod.state == kind.state; };
-  auto begin = std::ranges::find_if(named, is_of);
-  if (begin == named.end()) return {};
+  std::map<decltype(owner_of(named.front())), std::vector<const MissedPod*>> by_owner;
+  for (const MissedPod& pod : named) {
+    if (pod.state == kind.state) by_owner[owner_of(pod)].push_back(&pod);
+  }
+  if (by_owner.empty()) return {};
   std::string text =
       "\n" +
       paragraph(std::string(to_string(kind.state)) + ": " + std::string(words_of(kind.code).meaning), 0);
-  while (begin != named.end() && is_of(*begin)) {
-    const auto end = std::find_if(begin, named.end(), [&](const MissedPod& pod) {
-      return !is_of(pod) || !is_of_one_owner(pod, *begin);
-    });
-    text += owner_text(begin, end);
+  for (auto owner = by_owner.begin(); owner != by_owner.end();) {
+    const std::string& remedy = owner->second.front()->finding.remedy;
+    text += owner_text(owner->second);
     // Printed once for several owners with the same remedy; a Job's remedy is a command for this Job alone.
-    if (end == named.end() || !is_of(*end) || end->finding.remedy != begin->finding.remedy)
-      text += paragraph("Do: " + begin->finding.remedy, 2);
-    begin = end;
+    if (++owner == by_owner.end() || owner->second.front()->finding.remedy != remedy)
+      text += paragraph("Do: " + remedy, 2);
   }
   return text;
 }
@@ -119,9 +111,7 @@ std::size_t MissedPods::count(PodState state) const {
 }
 
 OrderedJson to_json(const MissedPods& pods) {
-  OrderedJson json = OrderedJson::object();
-  json["good"] = pods.is_good();
-  json["lookedAt"] = pods.looked_at();
+  OrderedJson json{{"good", pods.is_good()}, {"lookedAt", pods.looked_at()}};
   for (const MissedKind& kind : kMissedKinds) json[kind.key] = pods.count(kind.state);
   json["notKnown"] = pods.unknown();
   json["findings"] = OrderedJson::array();
