@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Past 600 lines: one table has the words of every code.
 #include "nccl_env/core/findings/catalogue.h"
 
 #include <array>
@@ -11,398 +10,343 @@ namespace {
 
 constexpr const char* kAnew = "Create the pod anew, at best the whole job at once.";
 
+// The page that has to hold the code. Those of a policy and a listing come after the doctor's, then those of
+// a pod, and those of `nccl-env check` at the end.
+constexpr std::string_view page_of(Code code) {
+  if (code <= Code::NamespaceModeDiffers) return "docs/use/doctor.md";
+  if (code <= Code::ListingLine) return "docs/reference/cli.md";
+  return code <= Code::PodFailed ? "docs/use/explain.md" : "docs/operate/install.md";
+}
+
 struct Row {
   Code code;
   Named words;
+
+  // Without a remedy each finding has its own, or its sentence says what is expected.
+  constexpr Row(Code of, std::string_view name, Impact impact, std::string_view meaning,
+                std::string_view remedy = {})
+      : code(of), words{name, meaning, remedy, impact, page_of(of)} {}
 };
 
-constexpr Row of_doctor(Code code, std::string_view name, Impact impact, std::string_view meaning,
-                        std::string_view remedy) {
-  return {code, {name, meaning, remedy, impact, "docs/use/doctor.md"}};
-}
-
-// A policy's or a listing's: without a remedy each sentence says what is expected.
-constexpr Row of_file(Code code, std::string_view name, Impact impact, std::string_view meaning,
-                      std::string_view remedy = {}) {
-  return {code, {name, meaning, remedy, impact, "docs/reference/cli.md"}};
-}
-
-constexpr Row of_pod(Code code, std::string_view name, Impact impact, std::string_view meaning,
-                     std::string_view remedy) {
-  return {code, {name, meaning, remedy, impact, "docs/use/explain.md"}};
-}
-
-// A finding of `nccl-env check`: each has a remedy of its own.
-constexpr Row of_check(Code code, std::string_view name, Impact impact, std::string_view meaning) {
-  return {code, {name, meaning, {}, impact, "docs/operate/install.md"}};
-}
-
-constexpr std::array kRows{
-    of_doctor(Code::ObjectRefused, "ObjectRefused", Impact::None,
-              "An object could not be read, and so does not count.",
-              "Correct what the sentence names; `nccl-env policy check` and `nccl-env nodes` read one file."),
-    of_doctor(Code::NoFabric, "NoFabric", Impact::Policy,
-              "A node offers no fabric port: its pods get no HCA list.",
-              "Look at the node's table with `nccl-env nodes NAME`, and name the fabric in the policy "
-              "(spec.fabric). A node without RDMA devices needs nothing."),
-    of_doctor(Code::PortDown, "PortDown", Impact::Node, "A port of the fabric is not Active.",
-              "Check cable, transceiver and switch port, on InfiniBand also the subnet manager. Until the "
-              "port is up, cordon the node: jobs there run without it, and are slow or hang where other "
-              "ranks have it."),
-    of_doctor(
-        Code::HcaMissing, "HcaMissing", Impact::Node, "A node lacks an HCA port that its pool has.",
-        "Look for the device in lspci and for its driver in dmesg on the node; reseat or replace the card."),
-    of_doctor(
-        Code::HcasDiffer, "HcasDiffer", Impact::Node,
-        "A node's HCAs have other names than its pool's, or there are more of them.",
-        "Give devices the same names on all nodes (udev rules, the same PCI slots): NCCL pairs rails of two "
-        "nodes by their order, and a literal list in a policy names devices that are not there."),
-    of_doctor(Code::HardwareDiffers, "HardwareDiffers", Impact::Node,
-              "A port has another driver, link layer or board than its pool's.",
-              "Compare card and firmware (ibv_devinfo, mstflint); put nodes with other hardware into a pool "
-              "and policy of their own."),
-    of_doctor(Code::RateLow, "RateLow", Impact::Node, "A port runs slower than the same port of its pool.",
-              "Reseat or replace cable and transceiver; compare the switch port's speed and lanes."),
-    of_doctor(Code::MtuDiffers, "MtuDiffers", Impact::Node, "A port's MTU differs from its pool's.",
-              "Set the same MTU on netdev, switch and peers: netdev 4200 or more gives RoCE 4096, 1500 gives "
-              "1024."),
-    of_doctor(Code::NoAddress, "NoAddress", Impact::Node,
-              "A RoCE port has no address that the fabric can use.",
-              "Give the port's netdev its address (DHCP, netplan, the network operator), and bring it up."),
-    of_doctor(Code::DuplicateAddress, "DuplicateAddress", Impact::Node, "Two ports have one address.",
-              "Give one of them another address; look for a cloned configuration."),
-    of_doctor(
-        Code::GidIndexDiffers, "GidIndexDiffers", Impact::Node,
-        "The GID index of the fabric's address differs inside a node or between nodes.",
-        "Make the netdevs' addresses the same in number and order (one IPv4 address, the same IPv6 setting, "
-        "no leftover VLAN), then restart the netdev; until then let nothing but the node's own value set "
-        "NCCL_IB_GID_INDEX, or say nccl.minVersion 2.21.5 or later in the policy, if the images have it."),
-    of_doctor(
-        Code::GidIndexMoved, "GidIndexMoved", Impact::PodAnew,
-        "An address left its GID index while the node was up; pods hold the index they were bound with.",
-        "Create the named pods anew. Find what takes the address away (link, DHCP lease, network manager) "
-        "and keep it; for a day no index of that address is pinned; nccl.minVersion 2.21.5 or later pins "
-        "fewer."),
-    of_doctor(Code::SubnetDiffers, "SubnetDiffers", Impact::Node,
-              "A rail's address is in another subnet than the same rail of its pool.",
-              "Check for swapped cables and for the netdev's address and prefix."),
-    of_doctor(Code::StaleTable, "StaleTable", Impact::None,
-              "A table is older than the webhook accepts, or from the future.",
-              "Look at the agent's pod on that node, which refreshes the table every hour, and at the node's "
-              "clock. What is told of its ports is as old as the table."),
-    of_doctor(
-        Code::ManagementInFabric, "ManagementInFabric", Impact::Policy,
-        "A policy's globs take a port that is hardly a rail: it carries the node's own traffic, or is much "
-        "slower than the others.",
-        "Name the rails alone in spec.fabric.hcas (\"mlx5_[1-8]\"), leave the port out with excludeHcas, or "
-        "leave hcas out and let inference find the fabric."),
-    of_doctor(
-        Code::NamespaceModeDiffers, "NamespaceModeDiffers", Impact::Node,
-        "A node's RDMA namespace mode is not that of its pool.",
-        "In exclusive mode a pod has the devices alone that a plugin moves into it: with a shared device "
-        "plugin it has none, and hostNetwork pods lack those that other pods hold. In shared mode none can "
-        "be moved. Set one mode on all nodes, at boot: `options ib_core netns_mode=1` (shared; 0: exclusive) "
-        "in /etc/modprobe.d; `rdma system` shows it."),
-    of_file(Code::PolicyField, "PolicyField", Impact::Policy,
-            "A field of a policy is refused, or has a side effect."),
-    of_file(Code::ListingLine, "ListingLine", Impact::None,
-            "A line of a listing should be understood, and is not."),
-    of_pod(Code::MissedAtAdmission, "MissedAtAdmission", Impact::PodAnew,
-           "The policy matches the pod, and nothing was injected: no webhook answered when it was created, "
-           "or the policy came later.",
-           kAnew),
-    of_pod(Code::MissedAtBinding, "MissedAtBinding", Impact::PodAnew,
-           "No values came with the pod's node: no webhook answered when it was bound, or the reason that "
-           "stands beside it.",
-           kAnew),
-    of_pod(Code::Foreign, "Foreign", Impact::PodAnew, "Values that the pod reads are not its own.",
-           "Delete the pod and have it created from its owner or its own manifest, not from what `kubectl "
-           "get pod` prints."),
-    of_pod(Code::HeldBack, "HeldBack", Impact::None, "The pod waits, or does not start, for want of values.",
-           "`nccl-env explain pod/NAME` says for which, and what to do."),
-    of_pod(Code::LookFailed, "LookFailed", Impact::PodAnew,
-           "The init container nccl-env-resolve failed, and the pod runs without its node's values.",
-           "`kubectl logs NAME -c nccl-env-resolve` may tell more."),
-    of_pod(
-        Code::RailDown, "RailDown", Impact::Node,
-        "A port of the pod's list, or of its node's fabric, is not Active now, so it is left out; ranks with "
-        "unequal numbers of HCAs hang or are slow.",
-        "`nccl-env doctor` says what to look at on that node; until the port is up, cordon it and run the "
-        "pod on another."),
-    of_pod(Code::NoSuchDevice, "NoSuchDevice", Impact::PodAnew,
-           "NCCL_IB_HCA names what the pod's node does not have.",
-           "Remove NCCL_IB_HCA from the container to have the node's list, or name devices that the node "
-           "has; a pod with nccl-env's own list: create it anew."),
-    of_pod(Code::MissingRail, "MissingRail", Impact::Node, "A rank has fewer HCAs than others.",
-           "Where the rank sets NCCL_IB_HCA itself, set it alike on all ranks or nowhere; else `nccl-env "
-           "doctor` says what is wrong with its node: repair it, or run the rank on another."),
-    of_pod(Code::NoList, "NoList", Impact::Policy,
-           "No HCA list was given, for the reason that stands beside it.",
-           "`nccl-env what REASON` says what to do about the reason."),
-    of_pod(
-        Code::NoRail, "NoRail", Impact::PodAnew,
-        "RoCE behind a shared device plugin, without hostNetwork and without a secondary network: the ports "
-        "have no GID in such a pod, and queue pairs fail (NoNetdev).",
-        "Attach one network for each rail to the pod, or use hostNetwork."),
-    of_pod(Code::UserListShort, "UserListShort", Impact::PodAnew,
-           "A user's own variable (NCCL_IB_HCA, NCCL_NET, UCX_NET_DEVICES, ...) takes fewer HCAs than the "
-           "fabric of the pod's "
-           "node has, or others.",
-           "Nothing, if it is meant so, equally on all ranks; else remove the variable from the container to "
-           "have the node's list."),
-    of_pod(Code::ListNotExact, "ListNotExact", Impact::PodAnew,
-           "Without '=' a name in NCCL_IB_HCA is the beginning of a name, and takes further devices.",
-           "Begin the list with '='."),
-    of_pod(Code::LoopbackFirst, "LoopbackFirst", Impact::PodAnew,
-           "The list of interfaces names lo or leaves it in, over which no other node is reached.",
-           "Name lo among those that are left out (^lo,docker0), or name the interface itself."),
-    of_pod(Code::UnknownVariable, "UnknownVariable", Impact::PodAnew,
-           "NCCL does not read a variable of that name, which is nearly that of one that it reads.",
-           "Correct the name."),
-    of_pod(Code::ValueMisread, "ValueMisread", Impact::PodAnew,
-           "A value that its reader takes for another one, or refuses.",
-           "Write it as the sentence says; `nccl-env what NAME` tells what the variable takes."),
-    of_pod(
-        Code::ValuesDiffer, "ValuesDiffer", Impact::PodAnew,
-        "Ranks have different values of a variable that has to be equal on all of them, or should be on one "
-        "fabric.",
-        "Set the variable in one place for all ranks, and create them anew."),
-    of_pod(Code::OddNode, "OddNode", Impact::Node,
-           "A rank has other HCAs than most, or lacks a value that others have.",
-           "`nccl-env doctor` says what is wrong with its node; repair it, or run the rank on another."),
-    of_pod(Code::NodeValuesDiffer, "NodeValuesDiffer", Impact::PodAnew,
-           "Ranks of one node have different values.", kAnew),
-    of_pod(Code::PolicyDiffers, "PolicyDiffers", Impact::PodAnew,
-           "Ranks follow different policies, or generations of one.", kAnew),
-    of_pod(Code::FormDiffers, "FormDiffers", Impact::PodAnew, "Ranks get their values in different forms.",
-           kAnew),
-    of_pod(Code::RankIndexDiffers, "RankIndexDiffers", Impact::None, "Ranks have different GID indexes.",
-           "Nothing, where each has its own node's."),
-    of_pod(Code::ChangedSinceBound, "ChangedSinceBound", Impact::PodAnew,
-           "The pod would be given other values today.",
-           "Create the pod anew to have today's values, at best the whole job at once."),
-    of_pod(Code::ImageConfHidden, "ImageConfHidden", Impact::Policy,
-           "The file of nccl-env stands at /etc/nccl.conf, and hides one that the image may have there.",
-           "Nothing, if the image has none; else say nccl.minVersion 2.23.4 or later in the policy, if its "
-           "images have that. For ranks that sshd starts the file stands there in any case."),
-    of_pod(Code::ValueOverridden, "ValueOverridden", Impact::PodAnew,
-           "NCCL reads another value than the pod was given.",
-           "Look at what sets the environment anew: the image's entrypoint, mpirun -x, a launcher."),
-    of_pod(Code::ValueContradicted, "ValueContradicted", Impact::PodAnew,
-           "NCCL does something else than the value says.",
-           "Look at the devices and interfaces that the pod has."),
-    of_pod(Code::ImageIndex, "ImageIndex", Impact::PodAnew,
-           "A GID index that the pod's spec does not set stands beside nccl-env's list: the image's ENV, its "
-           "nccl.conf, an entrypoint or envFrom gives it, the same one on every node.",
-           "Take NCCL_IB_GID_INDEX out of the image or entrypoint: NCCL 2.21.5 and later find the row "
-           "themselves. Until then env NCCL_IB_GID_INDEX=-1 in the pod overrides an image's ENV."),
-    of_pod(Code::FellBack, "FellBack", Impact::PodAnew,
-           "NCCL or UCX runs over sockets, though nobody turned the fabric off.",
-           "Look for /dev/infiniband in the pod, its RDMA resource, the memory lock limit, and the ports' "
-           "state."),
-    of_pod(Code::EmptyGid, "EmptyGid", Impact::PodAnew, "That GID index is an empty row on that port.",
-           "Leave the index to NCCL (unset, or -1, from 2.21.5 on), or name the row that the pod has there: "
-           "show_gids, run inside the pod."),
-    of_pod(Code::GidVanished, "GidVanished", Impact::PodAnew,
-           "The row of that GID index is gone: the index drifted, as after a link flap or a new address.",
-           "Create the pod anew, so that it gets today's index; nccl-env explain pod/NAME tells whether it "
-           "changed."),
-    of_pod(Code::NoRoute, "NoRoute", Impact::Node,
-           "The other end is not reached on that rail: no ARP or neighbour entry, no route, or rails that "
-           "are not connected with each other.",
-           "Check address, VLAN and route of the rail on both nodes; where rails are not connected with each "
-           "other, set NCCL_CROSS_NIC=0."),
-    of_pod(Code::NoNetdev, "NoNetdev", Impact::PodAnew,
-           "The row's interface is not in the pod's network namespace, as with a shared device plugin "
-           "without a secondary network.",
-           "Attach the rail's secondary network to the pod, run it with hostNetwork, or name only HCAs that "
-           "have a GID in it (show_gids) in NCCL_IB_HCA."),
-    of_pod(Code::RoceV1Gid, "RoceV1Gid", Impact::PodAnew,
-           "The row of the GID index is RoCE v1, which is not routed and does not meet v2; the port has rows "
-           "of v2.",
-           "Leave the index and NCCL_IB_ROCE_VERSION_NUM out, or take the row of v2 (show_gids)."),
-    of_pod(
-        Code::LinkLocalGid, "LinkLocalGid", Impact::Node,
-        "A link-local row, which is not routed, is that of the GID index: the rail has no address, or the "
-        "index names the wrong row.",
-        "Leave the index out, or take that of a row with a routed address (show_gids); if the rail has none, "
-        "give its interface one."),
-    of_pod(
-        Code::ConnectFailed, "ConnectFailed", Impact::Node,
-        "The device refuses the queue pair: most often the GID index is an empty row, or the two ends differ "
-        "in link layer or MTU.",
-        "Compare show_gids and the MTU of both ends; NCCL 2.24 and later name the port and both GIDs here."),
-    of_pod(
-        Code::NoAnswer, "NoAnswer", Impact::Node,
-        "The peer did not acknowledge within all retries: its process or host ended, or the way there fails "
-        "(priority flow control, a wrong GID index, a cable).",
-        "Look for the rank that failed first; else compare NCCL_IB_TC and NCCL_IB_SL with what the "
-        "switches expect, and look at the port's error counters."),
-    of_pod(Code::TransferFailed, "TransferFailed", Impact::None, "A transfer between two ranks failed.",
-           "Look for the rank that failed first: this line mostly appears because another rank ended."),
-    of_pod(Code::GidTableChanged, "GidTableChanged", Impact::PodAnew,
-           "The port's GID table changed under the running job: an index may name another row than at the "
-           "start. NCCL 2.31 and later find the row again, unless an index is set.",
-           "Look for link flaps and new addresses on that port, and create the pod anew if the job hangs."),
-    of_pod(
-        Code::DeviceNotOpened, "DeviceNotOpened", Impact::PodAnew,
-        "NCCL sees a device that the pod may not open: it was given fewer than NCCL_IB_HCA names, or none.",
-        "Request the RDMA resource of every HCA in NCCL_IB_HCA, or name fewer. Ranks with unequal numbers "
-        "of HCAs may wait for each other for ever."),
-    of_pod(Code::GidTypeUnreadable, "GidTypeUnreadable", Impact::PodAnew,
-           "The type of a GID cannot be read inside the pod; without it, NCCL 2.21 to 2.25 finds no row.",
-           "Use NCCL 2.26.2 or later, or set NCCL_IB_GID_INDEX to the pod's row."),
-    of_pod(
-        Code::MixedLinks, "MixedLinks", Impact::Policy,
-        "NCCL uses HCAs of both kinds, InfiniBand and RoCE, which cannot connect with each other.",
-        "Name HCAs of one kind: in NCCL_IB_HCA, or by spec.fabric of the policy (linkLayer; hcas, where more "
-        "than the fabric is of that kind)."),
-    of_pod(Code::NoInterface, "NoInterface", Impact::PodAnew,
-           "The pod has no interface that NCCL may take for its sockets: no interface of that name is up and "
-           "has an address.",
-           "Name one that the pod has, as ip address shows inside the pod."),
-    of_pod(Code::NoVerbsLibrary, "NoVerbsLibrary", Impact::PodAnew,
-           "The image has no libibverbs, so NCCL sees no HCA: no device and no resource helps.",
-           "Install libibverbs1 and ibverbs-providers (rdma-core) in the image."),
-    of_pod(
-        Code::NetworkNotFound, "NetworkNotFound", Impact::PodAnew,
-        "The network that NCCL is told to use is not there: no plugin has that name, or the plugin found no "
-        "device.",
-        "Install the plugin in the image or remove NCCL_NET; if NCCL_NET is IB, the pod has no usable HCA."),
-    of_pod(Code::PartlyUsed, "PartlyUsed", Impact::PodAnew,
-           "NCCL uses fewer HCAs than the list names: the others are down, not in the pod, or misspelt.",
-           "Correct the list, or give the pod all of its devices. Ranks with unequal numbers of HCAs hang."),
-    of_pod(Code::UnreachableInterface, "UnreachableInterface", Impact::PodAnew,
-           "NCCL took an interface that no other host reaches.",
-           "Name one that hosts reach each other by: spec.socketInterface of the policy, or "
-           "NCCL_SOCKET_IFNAME. A list that excludes (^docker0) has to exclude lo, too."),
-    of_pod(Code::NoConnection, "NoConnection", Impact::Node,
-           "No TCP connection to the other rank: it gave the address of a wrong interface, a firewall or "
-           "proxy (a service mesh's sidecar) is between them, or it ended before.",
-           "Connect by hand from pod to pod on a random port; exclude the pods from the mesh; look for the "
-           "rank that failed first."),
-    of_pod(Code::LinkDown, "LinkDown", Impact::Node,
-           "A port's link went down under the running job: cable, transceiver or switch port.",
-           "Look at dmesg and the port's link_downed counter on that node, and at the switch; `nccl-env "
-           "doctor` tells ports that are down now."),
-    of_pod(Code::DeviceLost, "DeviceLost", Impact::Node,
-           "The adapter itself failed: a fatal event of the device.",
-           "Look at dmesg on that node (mlx5_core, PCIe errors, firmware), and take it out of use until the "
-           "adapter is reset or replaced. No value of NCCL's mends it."),
-    of_pod(Code::MemoryLock, "MemoryLock", Impact::PodAnew,
-           "Memory cannot be pinned for the HCA: most often the memory lock limit is too low.",
-           "Look at `ulimit -l` in the container: raise the container runtime's limit (LimitMEMLOCK), or add "
-           "the capability IPC_LOCK to a root container."),
-    of_pod(Code::SharedMemory, "SharedMemory", Impact::PodAnew,
-           "NCCL's segments in /dev/shm need more space than there is (64 MiB by default), or a right.",
-           "Mount an emptyDir with medium Memory at /dev/shm. Its sizeLimit and the memory limit of the pod "
-           "count."),
-    of_pod(
-        Code::GpuMemory, "GpuMemory", Impact::Node,
-        "The HCA may not access the memory that it was given: peer memory (nvidia-peermem, DMA-BUF), a GPU "
-        "without GPUDirect RDMA (GeForce), PCIe ACS or the IOMMU, or the memory lock limit.",
-        "Try NCCL_NET_GDR_LEVEL=LOC once: if the job runs, load nvidia-peermem on the node, and turn ACS "
-        "and the IOMMU off for these devices."),
-    of_pod(Code::RemoteAccess, "RemoteAccess", Impact::Node,
-           "One end refused the other's access to its memory, and the log does not tell why: a rank freed it "
-           "or ended, the two ports differ in MTU, or peer memory.",
-           "Read the other rank's log of that second, and compare the MTU of both ports; else try "
-           "NCCL_NET_GDR_LEVEL=LOC once, as for GpuMemory."),
-    of_pod(Code::SegmentMissing, "SegmentMissing", Impact::PodAnew,
-           "A segment of another rank on this node is not in this rank's /dev/shm: they do not share one, or "
-           "that rank ended.",
-           "Run the node's ranks in one pod, or with hostIPC, or set NCCL_SHM_DISABLE=1; look for a rank "
-           "that failed before."),
-    of_pod(Code::StrangerConnected, "StrangerConnected", Impact::Node,
-           "Something that is not a rank of this job connected to NCCL's port: a port scanner, a health "
-           "check, or another job.",
-           "Keep scanners and probes off the pods' ports. NCCL drops such connections from 2.27.3 on."),
-    of_pod(Code::ConnectionBroken, "ConnectionBroken", Impact::Node,
-           "An established TCP connection was dropped on its way: a firewall or NAT that ends idle "
-           "connections, or a host or link that is gone.",
-           "Look for the idle timeouts of what stands between the nodes, and whether the peer's host lives."),
-    of_pod(Code::DeviceNotAvailable, "DeviceNotAvailable", Impact::PodAnew,
-           "UCX or NVSHMEM is told to use a device or transport that is not there or not active, and goes on "
-           "without it.",
-           "Correct UCX_NET_DEVICES, UCX_TLS or NVSHMEM_HCA_LIST (names without '='), or give the pod all of "
-           "its devices; in its log UCX names what it has."),
-    of_pod(Code::NoTransport, "NoTransport", Impact::PodAnew,
-           "UCX or NVSHMEM finds no transport to another process: devices of its list are not there or not "
-           "active, "
-           "or do not reach each other.",
-           "Look at its list (UCX_NET_DEVICES, UCX_TLS, NVSHMEM_HCA_LIST), and for /dev/infiniband and "
-           "active ports in the pod."),
-    of_pod(Code::NcclVersionsDiffer, "NcclVersionsDiffer", Impact::PodAnew,
-           "Ranks of one job run several versions of NCCL.",
-           "Use one image for all ranks, and look for an LD_LIBRARY_PATH or LD_PRELOAD that brings another."),
-    of_pod(Code::InitNotEnded, "InitNotEnded", Impact::None,
-           "NCCL began to initialise, and the log does not tell that it finished.",
-           "If the job hangs: `nccl-env verify job/NAME` tells which rank is missing or odd. Without a "
-           "restart, from 2.24 on: `ncclras -v` in a pod of the job."),
-    of_pod(Code::MixedNetworks, "MixedNetworks", Impact::PodAnew,
-           "Ranks of the job use unlike networks or plugins, which do not understand each other.",
-           "Give all nodes the same image, plugin (LD_LIBRARY_PATH) and devices; NCCL_NET on all ranks names "
-           "one "
-           "network, NCCL_NET_PLUGIN=none leaves plugins out."),
-    of_pod(
-        Code::EndedElsewhere, "EndedElsewhere", Impact::None,
-        "A rank ended by an error that is not the network's; what NCCL tells of the other ranks follows from "
-        "it.",
-        "Read that error first, and the lines above it."),
-    of_pod(Code::UnknownWarning, "UnknownWarning", Impact::None,
-           "The log warns of something that is not known here.",
-           "Read that line and those around it; it may be the cause."),
-    of_pod(Code::PeerClosed, "PeerClosed", Impact::None,
-           "Another rank or thread of the job ended first, and its connection with it: a consequence, whose "
-           "cause "
-           "is in that rank's log.",
-           "Look for the rank that failed first, in the logs of all ranks (`nccl-env verify` takes them "
-           "together)."),
-    of_pod(
-        Code::TimedOut, "TimedOut", Impact::None,
-        "A collective did not end in time: a rank hangs, is late or calls another.",
-        "Find the rank that is behind: `nccl-env verify job/NAME`; in a job that hangs now, from NCCL 2.24 "
-        "on, `ncclras -v` in one of its pods."),
-    of_pod(
-        Code::GaveUp, "GaveUp", Impact::None, "A call of NCCL's ended with an error.",
-        "Read the warnings before that line (NCCL_DEBUG=WARN or INFO prints them), and the logs of the other "
-        "ranks: the log of the rank that failed first names the cause. In containers see df -h /dev/shm, "
-        "too."),
-    of_pod(Code::PodFailed, "PodFailed", Impact::None,
-           "The pod or a container of it has failed, fails again and again, or cannot start.",
-           "`kubectl describe pod NAME` tells more, and `nccl-env verify pod/NAME` reads its log."),
-    of_check(Code::ApiServer, "ApiServer", Impact::None,
-             "Agents need an API server of a version that names nodes in their tokens."),
-    of_check(Code::Crds, "Crds", Impact::None,
-             "A CRD of nccl-env is missing, or does not serve this version."),
-    of_check(Code::Hooks, "Hooks", Impact::None,
-             "A hook for pods or Bindings is missing, or is called for other namespaces than those that are "
-             "opted in."),
-    of_check(Code::Validator, "Validator", Impact::None, "The hook that refuses wrong policies is missing."),
-    of_check(Code::CaBundle, "CaBundle", Impact::None,
-             "The API server knows no CA for a hook, so it cannot call the webhook."),
-    of_check(Code::Service, "Service", Impact::None,
-             "The Service that the hooks call is missing, or has another port."),
-    of_check(Code::Certificate, "Certificate", Impact::None,
-             "The webhook's certificate is missing, over, for another name, or not trusted by the hooks."),
-    of_check(Code::Webhook, "Webhook", Impact::None,
-             "Replicas of the webhook are not ready, or not of the newest roll-out."),
-    of_check(Code::Agents, "Agents", Impact::Node,
-             "Agents are not ready on some nodes, or not of the newest roll-out."),
-    of_check(Code::Tables, "Tables", Impact::Node, "Nodes that have an agent have no table."),
-    of_check(Code::Versions, "Versions", Impact::None,
-             "Webhook, init container, agent and this program are of several versions."),
-    of_check(Code::AgentVersions, "AgentVersions", Impact::None,
-             "Tables were written by an agent of another version than the one that is installed."),
-    of_check(Code::Answers, "Answers", Impact::Policy,
-             "A pod that is tried in an opted-in namespace does not get what its policy wants."),
-    of_check(Code::Rights, "Rights", Impact::None, "The caller may not create all that the manifests have."),
-    of_check(Code::Names, "Names", Impact::None, "Another party has the name of one of nccl-env's objects."),
-    of_check(Code::Namespace, "Namespace", Impact::None,
-             "The namespace to install into is not there, is going, or refuses the agent."),
-    of_check(Code::AgentPod, "AgentPod", Impact::None,
-             "The cluster refuses a pod with the host's network and /sys."),
-};
+constexpr auto kRows = [] {
+  using enum Code;
+  using enum Impact;
+  return std::to_array<Row>({
+      {ObjectRefused, "ObjectRefused", None, "An object could not be read, and so does not count.",
+       "Correct what the sentence names; `nccl-env policy check` and `nccl-env nodes` read one file."},
+      {NoFabric, "NoFabric", Policy, "A node offers no fabric port: its pods get no HCA list.",
+       "Look at the node's table with `nccl-env nodes NAME`, and name the fabric in the policy "
+       "(spec.fabric). A node without RDMA devices needs nothing."},
+      {PortDown, "PortDown", Node, "A port of the fabric is not Active.",
+       "Check cable, transceiver and switch port, on InfiniBand also the subnet manager. Until the port is "
+       "up, cordon the node: jobs there run without it, and are slow or hang where other ranks have it."},
+      {HcaMissing, "HcaMissing", Node, "A node lacks an HCA port that its pool has.",
+       "Look for the device in lspci and for its driver in dmesg on the node; reseat or replace the card."},
+      {HcasDiffer, "HcasDiffer", Node,
+       "A node's HCAs have other names than its pool's, or there are more of them.",
+       "Give devices the same names on all nodes (udev rules, the same PCI slots): NCCL pairs rails of two "
+       "nodes by their order, and a literal list in a policy names devices that are not there."},
+      {HardwareDiffers, "HardwareDiffers", Node,
+       "A port has another driver, link layer or board than its pool's.",
+       "Compare card and firmware (ibv_devinfo, mstflint); put nodes with other hardware into a pool and "
+       "policy of their own."},
+      {RateLow, "RateLow", Node, "A port runs slower than the same port of its pool.",
+       "Reseat or replace cable and transceiver; compare the switch port's speed and lanes."},
+      {MtuDiffers, "MtuDiffers", Node, "A port's MTU differs from its pool's.",
+       "Set the same MTU on netdev, switch and peers: netdev 4200 or more gives RoCE 4096, 1500 gives 1024."},
+      {NoAddress, "NoAddress", Node, "A RoCE port has no address that the fabric can use.",
+       "Give the port's netdev its address (DHCP, netplan, the network operator), and bring it up."},
+      {DuplicateAddress, "DuplicateAddress", Node, "Two ports have one address.",
+       "Give one of them another address; look for a cloned configuration."},
+      {GidIndexDiffers, "GidIndexDiffers", Node,
+       "The GID index of the fabric's address differs inside a node or between nodes.",
+       "Make the netdevs' addresses the same in number and order (one IPv4 address, the same IPv6 setting, "
+       "no leftover VLAN), then restart the netdev; until then let nothing but the node's own value set "
+       "NCCL_IB_GID_INDEX, or say nccl.minVersion 2.21.5 or later in the policy, if the images have it."},
+      {GidIndexMoved, "GidIndexMoved", PodAnew,
+       "An address left its GID index while the node was up; pods hold the index they were bound with.",
+       "Create the named pods anew. Find what takes the address away (link, DHCP lease, network manager) and "
+       "keep it; for a day no index of that address is pinned; nccl.minVersion 2.21.5 or later pins fewer."},
+      {SubnetDiffers, "SubnetDiffers", Node,
+       "A rail's address is in another subnet than the same rail of its pool.",
+       "Check for swapped cables and for the netdev's address and prefix."},
+      {StaleTable, "StaleTable", None, "A table is older than the webhook accepts, or from the future.",
+       "Look at the agent's pod on that node, which refreshes the table every hour, and at the node's clock. "
+       "What is told of its ports is as old as the table."},
+      {ManagementInFabric, "ManagementInFabric", Policy,
+       "A policy's globs take a port that is hardly a rail: it carries the node's own traffic, or is much "
+       "slower than the others.",
+       "Name the rails alone in spec.fabric.hcas (\"mlx5_[1-8]\"), leave the port out with excludeHcas, or "
+       "leave hcas out and let inference find the fabric."},
+      {NamespaceModeDiffers, "NamespaceModeDiffers", Node,
+       "A node's RDMA namespace mode is not that of its pool.",
+       "In exclusive mode a pod has the devices alone that a plugin moves into it: with a shared device "
+       "plugin it has none, and hostNetwork pods lack those that other pods hold. In shared mode none can be "
+       "moved. Set one mode on all nodes, at boot: `options ib_core netns_mode=1` (shared; 0: exclusive) in "
+       "/etc/modprobe.d; `rdma system` shows it."},
+      {PolicyField, "PolicyField", Policy, "A field of a policy is refused, or has a side effect."},
+      {ListingLine, "ListingLine", None, "A line of a listing should be understood, and is not."},
+      {MissedAtAdmission, "MissedAtAdmission", PodAnew,
+       "The policy matches the pod, and nothing was injected: no webhook answered when it was created, or "
+       "the policy came later.",
+       kAnew},
+      {MissedAtBinding, "MissedAtBinding", PodAnew,
+       "No values came with the pod's node: no webhook answered when it was bound, or the reason that stands "
+       "beside it.",
+       kAnew},
+      {Foreign, "Foreign", PodAnew, "Values that the pod reads are not its own.",
+       "Delete the pod and have it created from its owner or its own manifest, not from what `kubectl get "
+       "pod` prints."},
+      {HeldBack, "HeldBack", None, "The pod waits, or does not start, for want of values.",
+       "`nccl-env explain pod/NAME` says for which, and what to do."},
+      {LookFailed, "LookFailed", PodAnew,
+       "The init container nccl-env-resolve failed, and the pod runs without its node's values.",
+       "`kubectl logs NAME -c nccl-env-resolve` may tell more."},
+      {RailDown, "RailDown", Node,
+       "A port of the pod's list, or of its node's fabric, is not Active now, so it is left out; ranks with "
+       "unequal numbers of HCAs hang or are slow.",
+       "`nccl-env doctor` says what to look at on that node; until the port is up, cordon it and run the pod "
+       "on another."},
+      {NoSuchDevice, "NoSuchDevice", PodAnew, "NCCL_IB_HCA names what the pod's node does not have.",
+       "Remove NCCL_IB_HCA from the container to have the node's list, or name devices that the node has; a "
+       "pod with nccl-env's own list: create it anew."},
+      {MissingRail, "MissingRail", Node, "A rank has fewer HCAs than others.",
+       "Where the rank sets NCCL_IB_HCA itself, set it alike on all ranks or nowhere; else `nccl-env doctor` "
+       "says what is wrong with its node: repair it, or run the rank on another."},
+      {NoList, "NoList", Policy, "No HCA list was given, for the reason that stands beside it.",
+       "`nccl-env what REASON` says what to do about the reason."},
+      {NoRail, "NoRail", PodAnew,
+       "RoCE behind a shared device plugin, without hostNetwork and without a secondary network: the ports "
+       "have no GID in such a pod, and queue pairs fail (NoNetdev).",
+       "Attach one network for each rail to the pod, or use hostNetwork."},
+      {UserListShort, "UserListShort", PodAnew,
+       "A user's own variable (NCCL_IB_HCA, NCCL_NET, UCX_NET_DEVICES, ...) takes fewer HCAs than the fabric "
+       "of the pod's node has, or others.",
+       "Nothing, if it is meant so, equally on all ranks; else remove the variable from the container to "
+       "have the node's list."},
+      {ListNotExact, "ListNotExact", PodAnew,
+       "Without '=' a name in NCCL_IB_HCA is the beginning of a name, and takes further devices.",
+       "Begin the list with '='."},
+      {LoopbackFirst, "LoopbackFirst", PodAnew,
+       "The list of interfaces names lo or leaves it in, over which no other node is reached.",
+       "Name lo among those that are left out (^lo,docker0), or name the interface itself."},
+      {UnknownVariable, "UnknownVariable", PodAnew,
+       "NCCL does not read a variable of that name, which is nearly that of one that it reads.",
+       "Correct the name."},
+      {ValueMisread, "ValueMisread", PodAnew, "A value that its reader takes for another one, or refuses.",
+       "Write it as the sentence says; `nccl-env what NAME` tells what the variable takes."},
+      {ValuesDiffer, "ValuesDiffer", PodAnew,
+       "Ranks have different values of a variable that has to be equal on all of them, or should be on one "
+       "fabric.",
+       "Set the variable in one place for all ranks, and create them anew."},
+      {OddNode, "OddNode", Node, "A rank has other HCAs than most, or lacks a value that others have.",
+       "`nccl-env doctor` says what is wrong with its node; repair it, or run the rank on another."},
+      {NodeValuesDiffer, "NodeValuesDiffer", PodAnew, "Ranks of one node have different values.", kAnew},
+      {PolicyDiffers, "PolicyDiffers", PodAnew, "Ranks follow different policies, or generations of one.",
+       kAnew},
+      {FormDiffers, "FormDiffers", PodAnew, "Ranks get their values in different forms.", kAnew},
+      {RankIndexDiffers, "RankIndexDiffers", None, "Ranks have different GID indexes.",
+       "Nothing, where each has its own node's."},
+      {ChangedSinceBound, "ChangedSinceBound", PodAnew, "The pod would be given other values today.",
+       "Create the pod anew to have today's values, at best the whole job at once."},
+      {ImageConfHidden, "ImageConfHidden", Policy,
+       "The file of nccl-env stands at /etc/nccl.conf, and hides one that the image may have there.",
+       "Nothing, if the image has none; else say nccl.minVersion 2.23.4 or later in the policy, if its "
+       "images have that. For ranks that sshd starts the file stands there in any case."},
+      {ValueOverridden, "ValueOverridden", PodAnew, "NCCL reads another value than the pod was given.",
+       "Look at what sets the environment anew: the image's entrypoint, mpirun -x, a launcher."},
+      {ValueContradicted, "ValueContradicted", PodAnew, "NCCL does something else than the value says.",
+       "Look at the devices and interfaces that the pod has."},
+      {ImageIndex, "ImageIndex", PodAnew,
+       "A GID index that the pod's spec does not set stands beside nccl-env's list: the image's ENV, its "
+       "nccl.conf, an entrypoint or envFrom gives it, the same one on every node.",
+       "Take NCCL_IB_GID_INDEX out of the image or entrypoint: NCCL 2.21.5 and later find the row "
+       "themselves. Until then env NCCL_IB_GID_INDEX=-1 in the pod overrides an image's ENV."},
+      {FellBack, "FellBack", PodAnew, "NCCL or UCX runs over sockets, though nobody turned the fabric off.",
+       "Look for /dev/infiniband in the pod, its RDMA resource, the memory lock limit, and the ports' "
+       "state."},
+      {EmptyGid, "EmptyGid", PodAnew, "That GID index is an empty row on that port.",
+       "Leave the index to NCCL (unset, or -1, from 2.21.5 on), or name the row that the pod has there: "
+       "show_gids, run inside the pod."},
+      {GidVanished, "GidVanished", PodAnew,
+       "The row of that GID index is gone: the index drifted, as after a link flap or a new address.",
+       "Create the pod anew, so that it gets today's index; nccl-env explain pod/NAME tells whether it "
+       "changed."},
+      {NoRoute, "NoRoute", Node,
+       "The other end is not reached on that rail: no ARP or neighbour entry, no route, or rails that are "
+       "not connected with each other.",
+       "Check address, VLAN and route of the rail on both nodes; where rails are not connected with each "
+       "other, set NCCL_CROSS_NIC=0."},
+      {NoNetdev, "NoNetdev", PodAnew,
+       "The row's interface is not in the pod's network namespace, as with a shared device plugin without a "
+       "secondary network.",
+       "Attach the rail's secondary network to the pod, run it with hostNetwork, or name only HCAs that have "
+       "a GID in it (show_gids) in NCCL_IB_HCA."},
+      {RoceV1Gid, "RoceV1Gid", PodAnew,
+       "The row of the GID index is RoCE v1, which is not routed and does not meet v2; the port has rows of "
+       "v2.",
+       "Leave the index and NCCL_IB_ROCE_VERSION_NUM out, or take the row of v2 (show_gids)."},
+      {LinkLocalGid, "LinkLocalGid", Node,
+       "A link-local row, which is not routed, is that of the GID index: the rail has no address, or the "
+       "index names the wrong row.",
+       "Leave the index out, or take that of a row with a routed address (show_gids); if the rail has none, "
+       "give its interface one."},
+      {ConnectFailed, "ConnectFailed", Node,
+       "The device refuses the queue pair: most often the GID index is an empty row, or the two ends differ "
+       "in link layer or MTU.",
+       "Compare show_gids and the MTU of both ends; NCCL 2.24 and later name the port and both GIDs here."},
+      {NoAnswer, "NoAnswer", Node,
+       "The peer did not acknowledge within all retries: its process or host ended, or the way there fails "
+       "(priority flow control, a wrong GID index, a cable).",
+       "Look for the rank that failed first; else compare NCCL_IB_TC and NCCL_IB_SL with what the switches "
+       "expect, and look at the port's error counters."},
+      {TransferFailed, "TransferFailed", None, "A transfer between two ranks failed.",
+       "Look for the rank that failed first: this line mostly appears because another rank ended."},
+      {GidTableChanged, "GidTableChanged", PodAnew,
+       "The port's GID table changed under the running job: an index may name another row than at the start. "
+       "NCCL 2.31 and later find the row again, unless an index is set.",
+       "Look for link flaps and new addresses on that port, and create the pod anew if the job hangs."},
+      {DeviceNotOpened, "DeviceNotOpened", PodAnew,
+       "NCCL sees a device that the pod may not open: it was given fewer than NCCL_IB_HCA names, or none.",
+       "Request the RDMA resource of every HCA in NCCL_IB_HCA, or name fewer. Ranks with unequal numbers of "
+       "HCAs may wait for each other for ever."},
+      {GidTypeUnreadable, "GidTypeUnreadable", PodAnew,
+       "The type of a GID cannot be read inside the pod; without it, NCCL 2.21 to 2.25 finds no row.",
+       "Use NCCL 2.26.2 or later, or set NCCL_IB_GID_INDEX to the pod's row."},
+      {MixedLinks, "MixedLinks", Policy,
+       "NCCL uses HCAs of both kinds, InfiniBand and RoCE, which cannot connect with each other.",
+       "Name HCAs of one kind: in NCCL_IB_HCA, or by spec.fabric of the policy (linkLayer; hcas, where more "
+       "than the fabric is of that kind)."},
+      {NoInterface, "NoInterface", PodAnew,
+       "The pod has no interface that NCCL may take for its sockets: no interface of that name is up and has "
+       "an address.",
+       "Name one that the pod has, as ip address shows inside the pod."},
+      {NoVerbsLibrary, "NoVerbsLibrary", PodAnew,
+       "The image has no libibverbs, so NCCL sees no HCA: no device and no resource helps.",
+       "Install libibverbs1 and ibverbs-providers (rdma-core) in the image."},
+      {NetworkNotFound, "NetworkNotFound", PodAnew,
+       "The network that NCCL is told to use is not there: no plugin has that name, or the plugin found no "
+       "device.",
+       "Install the plugin in the image or remove NCCL_NET; if NCCL_NET is IB, the pod has no usable HCA."},
+      {PartlyUsed, "PartlyUsed", PodAnew,
+       "NCCL uses fewer HCAs than the list names: the others are down, not in the pod, or misspelt.",
+       "Correct the list, or give the pod all of its devices. Ranks with unequal numbers of HCAs hang."},
+      {UnreachableInterface, "UnreachableInterface", PodAnew,
+       "NCCL took an interface that no other host reaches.",
+       "Name one that hosts reach each other by: spec.socketInterface of the policy, or NCCL_SOCKET_IFNAME. "
+       "A list that excludes (^docker0) has to exclude lo, too."},
+      {NoConnection, "NoConnection", Node,
+       "No TCP connection to the other rank: it gave the address of a wrong interface, a firewall or proxy "
+       "(a service mesh's sidecar) is between them, or it ended before.",
+       "Connect by hand from pod to pod on a random port; exclude the pods from the mesh; look for the rank "
+       "that failed first."},
+      {LinkDown, "LinkDown", Node,
+       "A port's link went down under the running job: cable, transceiver or switch port.",
+       "Look at dmesg and the port's link_downed counter on that node, and at the switch; `nccl-env doctor` "
+       "tells ports that are down now."},
+      {DeviceLost, "DeviceLost", Node, "The adapter itself failed: a fatal event of the device.",
+       "Look at dmesg on that node (mlx5_core, PCIe errors, firmware), and take it out of use until the "
+       "adapter is reset or replaced. No value of NCCL's mends it."},
+      {MemoryLock, "MemoryLock", PodAnew,
+       "Memory cannot be pinned for the HCA: most often the memory lock limit is too low.",
+       "Look at `ulimit -l` in the container: raise the container runtime's limit (LimitMEMLOCK), or add the "
+       "capability IPC_LOCK to a root container."},
+      {SharedMemory, "SharedMemory", PodAnew,
+       "NCCL's segments in /dev/shm need more space than there is (64 MiB by default), or a right.",
+       "Mount an emptyDir with medium Memory at /dev/shm. Its sizeLimit and the memory limit of the pod "
+       "count."},
+      {GpuMemory, "GpuMemory", Node,
+       "The HCA may not access the memory that it was given: peer memory (nvidia-peermem, DMA-BUF), a GPU "
+       "without GPUDirect RDMA (GeForce), PCIe ACS or the IOMMU, or the memory lock limit.",
+       "Try NCCL_NET_GDR_LEVEL=LOC once: if the job runs, load nvidia-peermem on the node, and turn ACS and "
+       "the IOMMU off for these devices."},
+      {RemoteAccess, "RemoteAccess", Node,
+       "One end refused the other's access to its memory, and the log does not tell why: a rank freed it or "
+       "ended, the two ports differ in MTU, or peer memory.",
+       "Read the other rank's log of that second, and compare the MTU of both ports; else try "
+       "NCCL_NET_GDR_LEVEL=LOC once, as for GpuMemory."},
+      {SegmentMissing, "SegmentMissing", PodAnew,
+       "A segment of another rank on this node is not in this rank's /dev/shm: they do not share one, or "
+       "that rank ended.",
+       "Run the node's ranks in one pod, or with hostIPC, or set NCCL_SHM_DISABLE=1; look for a rank that "
+       "failed before."},
+      {StrangerConnected, "StrangerConnected", Node,
+       "Something that is not a rank of this job connected to NCCL's port: a port scanner, a health check, "
+       "or another job.",
+       "Keep scanners and probes off the pods' ports. NCCL drops such connections from 2.27.3 on."},
+      {ConnectionBroken, "ConnectionBroken", Node,
+       "An established TCP connection was dropped on its way: a firewall or NAT that ends idle connections, "
+       "or a host or link that is gone.",
+       "Look for the idle timeouts of what stands between the nodes, and whether the peer's host lives."},
+      {DeviceNotAvailable, "DeviceNotAvailable", PodAnew,
+       "UCX or NVSHMEM is told to use a device or transport that is not there or not active, and goes on "
+       "without it.",
+       "Correct UCX_NET_DEVICES, UCX_TLS or NVSHMEM_HCA_LIST (names without '='), or give the pod all of its "
+       "devices; in its log UCX names what it has."},
+      {NoTransport, "NoTransport", PodAnew,
+       "UCX or NVSHMEM finds no transport to another process: devices of its list are not there or not "
+       "active, or do not reach each other.",
+       "Look at its list (UCX_NET_DEVICES, UCX_TLS, NVSHMEM_HCA_LIST), and for /dev/infiniband and active "
+       "ports in the pod."},
+      {NcclVersionsDiffer, "NcclVersionsDiffer", PodAnew, "Ranks of one job run several versions of NCCL.",
+       "Use one image for all ranks, and look for an LD_LIBRARY_PATH or LD_PRELOAD that brings another."},
+      {InitNotEnded, "InitNotEnded", None,
+       "NCCL began to initialise, and the log does not tell that it finished.",
+       "If the job hangs: `nccl-env verify job/NAME` tells which rank is missing or odd. Without a restart, "
+       "from 2.24 on: `ncclras -v` in a pod of the job."},
+      {MixedNetworks, "MixedNetworks", PodAnew,
+       "Ranks of the job use unlike networks or plugins, which do not understand each other.",
+       "Give all nodes the same image, plugin (LD_LIBRARY_PATH) and devices; NCCL_NET on all ranks names one "
+       "network, NCCL_NET_PLUGIN=none leaves plugins out."},
+      {EndedElsewhere, "EndedElsewhere", None,
+       "A rank ended by an error that is not the network's; what NCCL tells of the other ranks follows from "
+       "it.",
+       "Read that error first, and the lines above it."},
+      {UnknownWarning, "UnknownWarning", None, "The log warns of something that is not known here.",
+       "Read that line and those around it; it may be the cause."},
+      {PeerClosed, "PeerClosed", None,
+       "Another rank or thread of the job ended first, and its connection with it: a consequence, whose "
+       "cause is in that rank's log.",
+       "Look for the rank that failed first, in the logs of all ranks (`nccl-env verify` takes them "
+       "together)."},
+      {TimedOut, "TimedOut", None,
+       "A collective did not end in time: a rank hangs, is late or calls another.",
+       "Find the rank that is behind: `nccl-env verify job/NAME`; in a job that hangs now, from NCCL 2.24 "
+       "on, `ncclras -v` in one of its pods."},
+      {GaveUp, "GaveUp", None, "A call of NCCL's ended with an error.",
+       "Read the warnings before that line (NCCL_DEBUG=WARN or INFO prints them), and the logs of the other "
+       "ranks: the log of the rank that failed first names the cause. In containers see df -h /dev/shm, "
+       "too."},
+      {PodFailed, "PodFailed", None,
+       "The pod or a container of it has failed, fails again and again, or cannot start.",
+       "`kubectl describe pod NAME` tells more, and `nccl-env verify pod/NAME` reads its log."},
+      {ApiServer, "ApiServer", None,
+       "Agents need an API server of a version that names nodes in their tokens."},
+      {Crds, "Crds", None, "A CRD of nccl-env is missing, or does not serve this version."},
+      {Hooks, "Hooks", None,
+       "A hook for pods or Bindings is missing, or is called for other namespaces than those that are opted "
+       "in."},
+      {Validator, "Validator", None, "The hook that refuses wrong policies is missing."},
+      {CaBundle, "CaBundle", None, "The API server knows no CA for a hook, so it cannot call the webhook."},
+      {Service, "Service", None, "The Service that the hooks call is missing, or has another port."},
+      {Certificate, "Certificate", None,
+       "The webhook's certificate is missing, over, for another name, or not trusted by the hooks."},
+      {Webhook, "Webhook", None, "Replicas of the webhook are not ready, or not of the newest roll-out."},
+      {Agents, "Agents", Node, "Agents are not ready on some nodes, or not of the newest roll-out."},
+      {Tables, "Tables", Node, "Nodes that have an agent have no table."},
+      {Versions, "Versions", None,
+       "Webhook, init container, agent and this program are of several versions."},
+      {AgentVersions, "AgentVersions", None,
+       "Tables were written by an agent of another version than the one that is installed."},
+      {Answers, "Answers", Policy,
+       "A pod that is tried in an opted-in namespace does not get what its policy wants."},
+      {Rights, "Rights", None, "The caller may not create all that the manifests have."},
+      {Names, "Names", None, "Another party has the name of one of nccl-env's objects."},
+      {Namespace, "Namespace", None,
+       "The namespace to install into is not there, is going, or refuses the agent."},
+      {AgentPod, "AgentPod", None, "The cluster refuses a pod with the host's network and /sys."},
+  });
+}();
 
 static_assert(in_order(kRows, &Row::code));
 static_assert(static_cast<std::size_t>(Code::AgentPod) + 1 == kRows.size());
@@ -422,13 +366,6 @@ std::string_view to_string(Impact impact) {
 
 const Named& words_of(Code code) {
   return kRows[static_cast<std::size_t>(code)].words;
-}
-
-std::optional<Code> parse_code(std::string_view name) {
-  for (const Row& row : kRows) {
-    if (row.words.name == name) return row.code;
-  }
-  return std::nullopt;
 }
 
 std::span<const Code> all_codes() {

@@ -3,7 +3,6 @@
 // Reasons (core/policy/reasons.h) have rows of the same form.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -70,7 +69,6 @@ const Named& words_of(Code code);
 inline std::string_view to_string(Code code) {
   return words_of(code).name;
 }
-std::optional<Code> parse_code(std::string_view name);
 std::span<const Code> all_codes();
 
 }  // namespace nccl_env
