@@ -461,7 +461,7 @@ class RankChecks {
     }
   }
 
-  // A node with InfiniBand needs no GID index; one with RoCE has one.
+  // A node with InfiniBand needs no GID index; one with RoCE has one, or a reason of its own.
   void compare_links() {
     const auto link_of = [&](std::size_t rank) -> Text {
       const Value* index = view_.given(rank, variable::kIbGidIndex);
@@ -469,8 +469,12 @@ class RankChecks {
         index = find_named(view_.container(rank).file, variable::kIbGidIndex);
       if (!index || index->source == Source::Policy || view_.record(rank).node.empty()) return {};
       if (index->value) return "RoCE";
-      const bool infiniband = view_.record(rank).reason_missing(*index) == to_string(Reason::InfiniBand);
-      return infiniband ? Text("InfiniBand") : Text();
+      const std::string reason = view_.record(rank).reason_missing(*index);
+      if (reason == to_string(Reason::InfiniBand)) return "InfiniBand";
+      constexpr Reason kOfRoce[] = {Reason::OmittedByPolicy, Reason::GidNotUniform, Reason::GidUnstable,
+                                    Reason::AmbiguousAddress};
+      const bool roce = std::ranges::any_of(kOfRoce, [&](Reason each) { return reason == to_string(each); });
+      return roce ? Text("RoCE") : Text();
     };
     const auto words = [](const Odd<std::string>& odd) {
       return "has " + odd.value + ", where others have " + *odd.usual + ": the two do not connect";
@@ -491,8 +495,10 @@ class RankChecks {
       if (!value || value->state == State::Users || value->source == Source::Policy) return {};
       given = given || value->value;
       const std::string reason = value->value ? "" : record.reason_missing(*value);
-      if (reason.empty() || (name == variable::kIbGidIndex && reason == to_string(Reason::InfiniBand)))
-        return {};
+      // InfiniBand needs no index, nor does a node where NCCL's own search finds the row.
+      const bool needless =
+          reason == to_string(Reason::InfiniBand) || reason == to_string(Reason::OmittedByPolicy);
+      if (reason.empty() || (name == variable::kIbGidIndex && needless)) return {};
       return (value->source == Source::Pod ? "the pod found none (" : "its node could not give it (") +
              reason + ")";
     };

@@ -143,6 +143,29 @@ TEST(JobAnswer, RanksThatLackARailAreNamedAlsoWhereTheyAreMost) {
                           "warning RailDown worker-0 worker-1 worker-3"));
 }
 
+TEST(JobAnswer, WhereNcclFindsTheRowNoIndexIsMissing) {
+  NcclPolicy policy = job_policy();
+  policy.gid_index.kind = GidIndexRule::Kind::Auto;
+  const auto with = [&](const std::function<void(Port&)>& change) {
+    return told(today(policy, [&](Worker& worker) {
+      worker.policy = policy;
+      for (Port& port : worker.node.ports) {
+        if (worker.number == 2) change(port);
+      }
+    }));
+  };
+  EXPECT_THAT(with([](Port&) {}), IsEmpty());
+  const auto needs_a_pin = [](Port& port) {
+    port.gids->insert(port.gids->begin(), row(1, v4("169.254.3.4"), GidType::RoCEv2, "eth1"));
+  };
+  EXPECT_THAT(with(needs_a_pin), IsEmpty());
+  const auto infiniband = [](Port& port) {
+    port.link_layer = LinkLayer::InfiniBand;
+    port.transport = Transport::InfiniBand;
+  };
+  EXPECT_THAT(with(infiniband), ElementsAre("error MixedLinks worker-2"));
+}
+
 struct Told {
   const char* name;
   Change change;
