@@ -135,9 +135,8 @@ void check_no_fabric(Report& report) {
     // The finding's subject names the node.
     const std::size_t begin = node->detail.starts_with(of_node_name) ? of_node_name.size() : 0;
     // Where pods hold some of the devices, the others may be too few to recognize the fabric.
-    const bool away = std::ranges::any_of(node->table->ports, [](const Port& port) {
-      return port.unavailable == Unavailable::OtherNamespace;
-    });
+    const bool away = std::ranges::any_of(
+        node->table->ports, [](const Port& port) { return port.unavailable == Unavailable::OtherNamespace; });
     const bool held = is_exclusive(*node) && (away || node->reason == Reason::AmbiguousFabric);
     report.add({Code::NoFabric,
                 held   ? Severity::Info

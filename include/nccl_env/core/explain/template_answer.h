@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers for a template what its pods will get, and why: the webhook's plan, patch and Binding are made on the
-// template, and the pod that comes of it is explained as one of the cluster (explain/pod_answer.h).
+// Answers for a template what its pods will get, and why: the webhook's plan, patch and Binding are made on
+// the template, and the pod that comes of it is explained as one of the cluster (explain/pod_answer.h).
 #pragma once
 
 #include <memory>
