@@ -407,9 +407,11 @@ class PortFilter {
         lasting && lasting->reason == Reason::MixedLinkLayers ? lasting : problem_of(ports);
     if (problem && idle_only) problem->text = words_of(*problem, fabric);
     if (problem) fail(problem->reason, table_.name + ": " + problem->text + ".");
-    if (!problem || problem->reason == Reason::TooFewPorts) limit_validity(ports);
+    const bool few = problem && problem->reason == Reason::TooFewPorts;
+    if (!problem || few) limit_validity(ports);
     if (idle_only || !problem) choice_.fabric = idle_only ? fabric : ports;
     if (!problem) choice_.ports = std::move(ports);
+    if (few && idle_only) choice_.few = std::move(ports);
   }
 
   [[nodiscard]] std::string names_of_those(const std::vector<const Port*>& ports,

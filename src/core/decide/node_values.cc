@@ -83,10 +83,15 @@ class ValueFinder {
     }
     if (!fabric_unknown_.empty())
       return omit_port_values(Reason::ConditionUnknown, std::string(fabric_unknown_));
-    const PortChoice choice =
+    PortChoice choice =
         wants_hca() ? choose_ports(*table_, policy_.fabric, exposure_, context_.now) : ports_of_nccl();
     limit(choice.valid_until);
-    if (choice.reason) return omit_port_values(*choice.reason, choice.detail);
+    if (!choice.few.empty() && policy_.on_unresolved == OnUnresolved::Allow) {
+      values_.notes.push_back(choice.detail);
+      choice.ports = std::move(choice.few);
+    } else if (choice.reason) {
+      return omit_port_values(*choice.reason, choice.detail);
+    }
     if (wants_hca()) {
       values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
       if (policy_.deliver_env_file) values_.plain_hcas = plain_hca_list(*table_, choice.ports);

@@ -8,6 +8,8 @@
 namespace nccl_env::tests::node_values_test {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -53,6 +55,22 @@ TEST(NodeValues, AStaleTableCountsAsNone) {
     EXPECT_EQ(reason_of(found, "NCCL_IB_HCA"), row.counts ? "" : "StaleTable");
     EXPECT_EQ(found.valid_until, row.valid_until);
   }
+}
+
+TEST(NodeValues, OfThePortsThatThePolicyExpectsThoseThatServeAreGivenUnlessItDenies) {
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.fabric.expect_ports = 4;
+  NodeFabric table = rails(4);
+  table.ports[3].state = PortState::Down;
+  const NodeValues few = values(policy, &table);
+  EXPECT_EQ(few.set.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2,mlx5_3");
+  EXPECT_EQ(few.set.at("NCCL_IB_GID_INDEX"), "3");
+  EXPECT_THAT(few.notes, ElementsAre(HasSubstr("3 fabric ports, the policy expects 4; down: mlx5_4")));
+  policy.on_unresolved = OnUnresolved::Deny;
+  EXPECT_EQ(reason_of(values(policy, &table), "NCCL_IB_HCA"), "TooFewPorts");
+  policy.on_unresolved = OnUnresolved::Allow;
+  table.ports.pop_back();
+  EXPECT_EQ(reason_of(values(policy, &table), "NCCL_IB_HCA"), "TooFewPorts") << "a card is missing";
 }
 
 TEST(NodeValues, WhereNoIndexIsPinnedNothingIsWritten) {

@@ -214,6 +214,7 @@ TEST(PodAnswer, AnInterfaceThatThePodsNetworksDidNotBringIsTheVerdict) {
 TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {
   NcclPolicy policy = rdma_policy();
   policy.fabric.expect_ports = 2;
+  policy.on_unresolved = OnUnresolved::Deny;
   NodeFabric today = kTwoRails;
   today.ports[1].state = PortState::Down;
   today.ports[1].state_since = kNow - std::chrono::hours(1);
