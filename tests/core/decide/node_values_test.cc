@@ -59,6 +59,7 @@ TEST(NodeValues, AStaleTableCountsAsNone) {
 
 TEST(NodeValues, OfThePortsThatThePolicyExpectsThoseThatServeAreGivenUnlessItDenies) {
   NcclPolicy policy = policy_for("rdma/*");
+  policy.fabric.hcas = {"mlx5_*"};
   policy.fabric.expect_ports = 4;
   NodeFabric table = rails(4);
   table.ports[3].state = PortState::Down;
