@@ -49,7 +49,8 @@ def binding_review():
 def policy(name="bench"):
     return {
         "apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": name},
-        "spec": {"match": {"resources": [{"name": RESOURCE, "exposure": "Host"}]},
+        "spec": {"gidIndex": "Pin",  # so that the index is there to be looked for
+                 "match": {"resources": [{"name": RESOURCE, "exposure": "Host"}]},
                  "fabric": {"hcas": ["mlx5_[1-8]"], "expectPorts": 8},
                  "socketInterface": "eth0", "env": CONSTANTS}}
 
