@@ -18,6 +18,7 @@ namespace {
 struct Attribute {
   double number = 0;
   std::string text;
+  std::string_view noun = {};  // before the text where a bare name would not tell what it is
 
   auto operator<=>(const Attribute&) const = default;
 };
@@ -33,22 +34,30 @@ struct OddPort {
   const PoolView& pool;
 };
 
+// Empty: the value's text; the code's remedy; the row's severity.
+struct Told {
+  std::string seen = {};
+  std::string remedy = {};
+  std::optional<Severity> severity = {};
+};
+
 // Whom a port is compared with where its rail has no usual value, as in a pool of one or two nodes.
 enum class Beside { Nobody, Kind, Pool };
 
-struct PortRow {
-  Code code;
-  Severity severity;
-  std::optional<Attribute> (*of)(const FabricPort&);
+struct PortRule {
   Beside beside = Beside::Pool;
   const char* right = nullptr;  // that value is the usual one, whatever most have; null: what most have
   bool only_less = false;       // more than the others is no fault
   bool ends = false;            // nothing else is told of a port that differs in this
   bool by_itself = false;       // that all ports of a rail differ says no more of each
-  // Empty: the value's text; the code's remedy; always the row's severity. No severity: it is no fault.
-  std::string (*seen)(const OddPort&) = nullptr;
-  std::string (*remedy)(const OddPort&) = nullptr;
-  std::optional<Severity> (*judge)(const OddPort&) = nullptr;
+};
+
+struct PortRow {
+  Code code;
+  Severity severity;
+  std::optional<Attribute> (*of)(const FabricPort&);
+  std::optional<Told> (*tell)(const OddPort&) = nullptr;  // nothing: it is no fault
+  PortRule rule = {};
 };
 
 std::optional<Attribute> number_of(std::optional<double> value, const char* unit) {
@@ -58,33 +67,44 @@ std::optional<Attribute> number_of(std::optional<double> value, const char* unit
   return Attribute{*value, text.str()};
 }
 
-std::optional<Attribute> word_of(const std::optional<std::string>& word) {
-  return word ? std::optional(Attribute{0, *word}) : std::nullopt;
+template <class T>
+std::optional<Attribute> word_of(const std::optional<T>& word, std::string_view noun = {}) {
+  if (!word) return std::nullopt;
+  if constexpr (std::is_enum_v<T>)
+    return Attribute{0, std::string(to_string(*word)), noun};
+  else
+    return Attribute{0, *word, noun};
 }
 
 std::optional<Attribute> link_of(const FabricPort& at) {
-  const auto layer = link_layer_of(at.port);
-  return layer ? std::optional(Attribute{0, std::string(to_string(*layer))}) : std::nullopt;
+  return word_of(link_layer_of(at.port), "link layer ");
+}
+
+bool is_infiniband(const FabricPort& at) {
+  return link_layer_of(at.port) == LinkLayer::InfiniBand;
 }
 
 // 1 and 2 are the values of NVIDIA's mlxconfig (Firmware Tools, "Using mlxconfig"), which takes the device's
-// name; a card's second port is its second function, or the second port of one. "": another maker's.
-std::string set_link_type(const OddPort& odd) {
+// name; a card's second port is its second function, or the second port of one. Another maker's has the
+// code's remedy.
+std::optional<Told> tell_link(const OddPort& odd) {
   const Port& port = odd.at.port;
-  if (!port.driver.value_or("").starts_with("mlx")) return {};
+  if (!port.driver.value_or("").starts_with("mlx")) return Told();
   const bool second = port.number == 2 || port.pci_address.value_or("").ends_with(".1");
-  return "If the port leads to the same switches as its pool's, set its link type (likewise of each port "
-         "that is named), and reboot the node: `mlxconfig -d " +
-         port.hca + " set LINK_TYPE_P" + (second ? "2" : "1") + "=" +
-         (odd.usual.text == to_string(LinkLayer::InfiniBand) ? "1" : "2") + "` (1: InfiniBand, 2: Ethernet).";
+  return Told{.remedy =
+                  "If the port leads to the same switches as its pool's, set its link type (likewise of each "
+                  "port that is named), and reboot the node: `mlxconfig -d " +
+                  port.hca + " set LINK_TYPE_P" + (second ? "2" : "1") + "=" +
+                  (is_infiniband(odd.at) ? "2" : "1") + "` (1: InfiniBand, 2: Ethernet)."};
 }
 
-// "driver irdma": a bare name would not tell what it is.
-template <const char* kWhat>
-std::string named_text(const OddPort& odd) {
-  return std::string(kWhat) + odd.value.text;
+std::optional<Attribute> driver_of(const FabricPort& at) {
+  return word_of(at.port.driver, "driver ");
 }
-constexpr char kLink[] = "link layer ", kDriver[] = "driver ", kBoard[] = "board ";
+
+std::optional<Attribute> board_of(const FabricPort& at) {
+  return word_of(at.port.board_id, "board ");
+}
 
 constexpr const char* kActive = "Active";
 
@@ -93,29 +113,29 @@ std::optional<Attribute> state_of(const FabricPort& at) {
   return Attribute{0, is_down(at.port) ? "down" : kActive};
 }
 
-// False also where it is not known.
-bool is_netdev_set_down(const FabricPort& at) {
-  return std::ranges::any_of(netdevs_of(at.port), [&](const std::string_view name) {
-    const Interface* interface = at.node.interfaces.find(name);
-    return interface && interface->up == false;
-  });
+std::vector<const Interface*> interfaces_of(const FabricPort& at) {
+  std::vector<const Interface*> found;
+  for (const std::string_view name : netdevs_of(at.port)) {
+    if (const Interface* interface = at.node.interfaces.find(name)) found.push_back(interface);
+  }
+  return found;
 }
 
-std::string state_text(const OddPort& odd) {
+std::optional<Told> tell_down(const OddPort& odd) {
   const Port& port = odd.at.port;
-  std::string text(to_string(*port.state));
-  if (port.state_since) text += " since " + format_timestamp(*port.state_since);
-  return text + (is_netdev_set_down(odd.at) ? ", and its netdev is set down" : "");
-}
-
-std::string remedy_for_down(const OddPort& odd) {
-  if (is_netdev_set_down(odd.at))
-    return "Bring the netdev up (`nccl-env nodes NAME` names it; `ip link set NETDEV up`), and find what set "
-           "it down: netplan, a network operator, a person.";
-  if (link_layer_of(odd.at.port) == LinkLayer::InfiniBand && odd.at.port.state != PortState::Down)
-    return "The link is up, and the port waits for the subnet manager: see that one runs and reaches the "
-           "node.";
-  return {};
+  Told told{std::string(to_string(*port.state))};
+  if (port.state_since) told.seen += " since " + format_timestamp(*port.state_since);
+  const auto is_set_down = [](const Interface* interface) { return interface->up == false; };
+  if (std::ranges::any_of(interfaces_of(odd.at), is_set_down)) {
+    told.seen += ", and its netdev is set down";
+    told.remedy =
+        "Bring the netdev up (`nccl-env nodes NAME` names it; `ip link set NETDEV up`), and find what set "
+        "it down: netplan, a network operator, a person.";
+  } else if (is_infiniband(odd.at) && port.state != PortState::Down) {
+    told.remedy =
+        "The link is up, and the port waits for the subnet manager: see that one runs and reaches the node.";
+  }
+  return told;
 }
 
 std::optional<Attribute> rate_here(const FabricPort& at) {
@@ -128,9 +148,9 @@ std::optional<Attribute> slowed_of(const FabricPort& at) {
   return Attribute{0, has_slowed(at.port) ? "slower" : kNoSlower};
 }
 
-std::string slowed_text(const OddPort& odd) {
-  return number_of(odd.at.port.rate_gbps, " Gb/s")->text + ", after " +
-         number_of(odd.at.port.max_rate_gbps, " Gb/s")->text + " earlier, since the node booted";
+std::optional<Told> tell_slowed(const OddPort& odd) {
+  return Told{number_of(odd.at.port.rate_gbps, " Gb/s")->text + ", after " +
+              number_of(odd.at.port.max_rate_gbps, " Gb/s")->text + " earlier, since the node booted"};
 }
 
 std::optional<Attribute> active_mtu(const FabricPort& at) {
@@ -138,21 +158,22 @@ std::optional<Attribute> active_mtu(const FabricPort& at) {
 }
 
 std::optional<Attribute> netdev_mtu(const FabricPort& at) {
-  if (is_down(at.port)) return std::nullopt;
-  for (const std::string_view netdev : netdevs_of(at.port)) {
-    const Interface* interface = at.node.interfaces.find(netdev);
-    if (interface && interface->mtu) return number_of(interface->mtu, " bytes of netdev MTU");
-  }
-  return std::nullopt;
+  const std::vector<const Interface*> netdevs = interfaces_of(at);
+  const auto first =
+      std::ranges::find_if(netdevs, [](const Interface* each) { return each->mtu.has_value(); });
+  if (is_down(at.port) || first == netdevs.end()) return std::nullopt;
+  return number_of((*first)->mtu, " bytes of netdev MTU");
 }
 
-// "": the code's.
-std::string remedy_for_mtu(const OddPort& odd) {
-  if (link_layer_of(odd.at.port) != LinkLayer::InfiniBand) return {};
-  return "The subnet manager sets the MTU of an InfiniBand link to what both of its ends can do: compare "
-         "MtuCap and NeighborMTU of the port and its switch port with a good one's (`smpquery portinfo LID "
-         "PORT`), and the manager's settings; the netdev's MTU (IPoIB) is at most that of its partition less "
-         "4.";
+std::optional<Told> tell_mtu(const OddPort& odd) {
+  if (!is_infiniband(odd.at)) return Told();
+  return Told{
+      .remedy =
+          "The subnet manager sets the MTU of an InfiniBand link to what both of its ends can do: compare "
+          "MtuCap and NeighborMTU of the port and its switch port with a good one's (`smpquery portinfo LID "
+          "PORT`), and the manager's settings; the netdev's MTU (IPoIB) is at most that of its partition "
+          "less "
+          "4."};
 }
 
 constexpr const char* kUsableRow = "a usable one";
@@ -172,34 +193,33 @@ bool is_of_sub_interfaces(const NcclPolicy& policy) {
 
 // Nodes of pods with sub-interfaces need no address: a port without one is a fault only if most have one, or
 // if it has addresses that RoCE v1 alone can use.
-std::optional<Severity> judge_no_row(const OddPort& odd) {
+std::optional<Told> tell_no_row(const OddPort& odd) {
   const auto& [node, rail, port, rows] = odd.at;
-  if (odd.usual_is_most) return Severity::Error;
-  if (node.reason) return std::nullopt;  // NoFabric says so
-  if (rows.only_v1 && rows.v1_address) return Severity::Warning;
-  return is_of_sub_interfaces(*node.policy) ? std::nullopt : std::optional(Severity::Info);
-}
-
-std::string no_row_text(const OddPort& odd) {
-  const NodeView& node = odd.at.node;
-  std::string text = "no usable RoCE v2 row (" + odd.at.rows.why + ")";
-  if (odd.usual_is_most) return text;
-  if (node.on_host.empty())
-    return text + ", and hostNetwork pods get no HCA list" +
-           (node.host_reason ? " (" + std::string(to_string(*node.host_reason)) + ")" : "");
-  return text + ", and hostNetwork pods get " + std::to_string(node.on_host.size()) + " of " +
-         count_of(static_cast<std::size_t>(odd.pool.expected()), "HCA");
-}
-
-// "": the code's.
-std::string remedy_for_no_row(const OddPort& odd) {
-  if (odd.at.rows.only_v1 && !odd.at.port.gids->empty() && (odd.usual_is_most || odd.at.rows.v1_address))
-    return "The port has rows of RoCE v1 alone, as a card or driver without v2 has: compare firmware and "
-           "driver with a good node's (ibv_devinfo, modinfo).";
-  if (odd.usual_is_most) return {};
-  return "Nothing, where pods have sub-interfaces of their own (a policy that says exposure: SubInterface "
-         "ends this), or where these ports are for something else; else give their netdevs addresses (DHCP, "
-         "netplan, the network operator).";
+  const bool most = odd.usual_is_most, v1_alone = rows.only_v1 && rows.v1_address;
+  Told told{"no usable RoCE v2 row (" + rows.why + ")"};
+  if (!most) {
+    if (node.reason) return std::nullopt;  // NoFabric says so
+    if (!v1_alone && is_of_sub_interfaces(*node.policy)) return std::nullopt;
+    told.severity = v1_alone ? Severity::Warning : Severity::Info;
+    told.seen += ", and hostNetwork pods get ";
+    if (!node.on_host.empty())
+      told.seen += std::to_string(node.on_host.size()) + " of " +
+                   count_of(static_cast<std::size_t>(odd.pool.expected()), "HCA");
+    else
+      told.seen +=
+          "no HCA list" + (node.host_reason ? " (" + std::string(to_string(*node.host_reason)) + ")" : "");
+  }
+  if (rows.only_v1 && !port.gids->empty() && (most || rows.v1_address)) {
+    told.remedy =
+        "The port has rows of RoCE v1 alone, as a card or driver without v2 has: compare firmware and "
+        "driver with a good node's (ibv_devinfo, modinfo).";
+  } else if (!most) {
+    told.remedy =
+        "Nothing, where pods have sub-interfaces of their own (a policy that says exposure: SubInterface "
+        "ends this), or where these ports are for something else; else give their netdevs addresses (DHCP, "
+        "netplan, the network operator).";
+  }
+  return told;
 }
 
 // Rails among themselves may be of one family each: that is a plan.
@@ -209,17 +229,12 @@ std::optional<Attribute> family_of(const FabricPort& at) {
 }
 
 // A port with both serves either.
-std::optional<Severity> judge_family(const OddPort& odd) {
-  return odd.at.rows.v4 && odd.at.rows.v6 ? std::nullopt : std::optional(Severity::Error);
-}
-
-std::string family_text(const OddPort& odd) {
-  return std::string("has addresses of ") + (odd.at.rows.v4 ? "IPv4" : "IPv6") +
-         " alone, by which it does not reach the others";
-}
-
-std::string remedy_for_family(const OddPort&) {
-  return "Give these netdevs addresses of the family that the other nodes have, or give both to all nodes.";
+std::optional<Told> tell_family(const OddPort& odd) {
+  if (odd.at.rows.v4 && odd.at.rows.v6) return std::nullopt;
+  return Told{
+      std::string("has addresses of ") + (odd.at.rows.v4 ? "IPv4" : "IPv6") +
+          " alone, by which it does not reach the others",
+      "Give these netdevs addresses of the family that the other nodes have, or give both to all nodes."};
 }
 
 // The row's address, with the prefix by which it is connected.
@@ -252,7 +267,7 @@ std::optional<Cidr> address_of(const FabricPort& at) {
 // The subnet of the port; of an InfiniBand port that is up its prefix, which the subnet manager gives.
 std::optional<Attribute> network_of(const FabricPort& at) {
   std::optional<Cidr> address = address_of(at);
-  if (link_layer_of(at.port) == LinkLayer::InfiniBand && !is_down(at.port) && at.port.gids) {
+  if (is_infiniband(at) && !is_down(at.port) && at.port.gids) {
     const auto row = std::ranges::find(*at.port.gids, 0, &GidRow::index);
     if (row != at.port.gids->end() && !row->gid.is_zero()) address = Cidr{row->gid.address(), 64};
   }
@@ -260,89 +275,37 @@ std::optional<Attribute> network_of(const FabricPort& at) {
 }
 
 // Several nodes in another subnet are a unit of their own, or another fabric.
-std::optional<Severity> judge_network(const OddPort& odd) {
-  if (odd.other) return Severity::Error;
-  return odd.alike > 1 ? std::nullopt : std::optional(Severity::Warning);
-}
-
-std::string network_text(const OddPort& odd) {
-  return odd.value.text + (odd.other ? ", the subnet of rail " + odd.other->name : "");
-}
-
-// "": the code's.
-std::string remedy_for_network(const OddPort& odd) {
-  if (link_layer_of(odd.at.port) != LinkLayer::InfiniBand) return {};
-  return "See that one subnet manager serves all of these ports (sminfo), and compare the subnet_prefix of "
-         "all. If they are two fabrics on purpose, keep each job on one: ports of two prefixes do not reach "
-         "each other.";
+std::optional<Told> tell_network(const OddPort& odd) {
+  if (!odd.other && odd.alike > 1) return std::nullopt;
+  Told told{odd.value.text};
+  if (odd.other) {
+    told.seen += ", the subnet of rail " + odd.other->name;
+    told.severity = Severity::Error;
+  }
+  if (is_infiniband(odd.at))
+    told.remedy =
+        "See that one subnet manager serves all of these ports (sminfo), and compare the subnet_prefix of "
+        "all. If they are two fabrics on purpose, keep each job on one: ports of two prefixes do not reach "
+        "each other.";
+  return told;
 }
 
 // A port of which a row has told something is not told by a further row of that code: MTUs follow each other,
-// and another driver has another board.
-const std::array kPortRows{PortRow{.code = Code::HardwareDiffers,
-                                   .severity = Severity::Error,
-                                   .of = link_of,
-                                   .ends = true,
-                                   .seen = named_text<kLink>,
-                                   .remedy = set_link_type},
-                           PortRow{.code = Code::HardwareDiffers,
-                                   .severity = Severity::Error,
-                                   .of = [](const FabricPort& at) { return word_of(at.port.driver); },
-                                   .seen = named_text<kDriver>},
-                           PortRow{.code = Code::HardwareDiffers,
-                                   .severity = Severity::Warning,
-                                   .of = [](const FabricPort& at) { return word_of(at.port.board_id); },
-                                   .seen = named_text<kBoard>},
-                           PortRow{.code = Code::PortDown,
-                                   .severity = Severity::Error,
-                                   .of = state_of,
-                                   .right = kActive,
-                                   .seen = state_text,
-                                   .remedy = remedy_for_down},
-                           PortRow{.code = Code::RateLow,
-                                   .severity = Severity::Warning,
-                                   .of = rate_here,
-                                   .beside = Beside::Kind,
-                                   .only_less = true},
-                           PortRow{.code = Code::RateLow,
-                                   .severity = Severity::Warning,
-                                   .of = slowed_of,
-                                   .right = kNoSlower,
-                                   .by_itself = true,
-                                   .seen = slowed_text},
-                           // Queue pairs take the smaller MTU of the two sides, but traffic hangs if the
-                           // fabric drops larger packets.
-                           PortRow{.code = Code::MtuDiffers,
-                                   .severity = Severity::Error,
-                                   .of = active_mtu,
-                                   .beside = Beside::Kind,
-                                   .remedy = remedy_for_mtu},
-                           PortRow{.code = Code::MtuDiffers,
-                                   .severity = Severity::Warning,
-                                   .of = netdev_mtu,
-                                   .beside = Beside::Kind,
-                                   .remedy = remedy_for_mtu},
-                           PortRow{.code = Code::NoAddress,
-                                   .severity = Severity::Error,
-                                   .of = row_of,
-                                   .right = kUsableRow,
-                                   .seen = no_row_text,
-                                   .remedy = remedy_for_no_row,
-                                   .judge = judge_no_row},
-                           PortRow{.code = Code::NoAddress,
-                                   .severity = Severity::Error,
-                                   .of = family_of,
-                                   .beside = Beside::Nobody,
-                                   .seen = family_text,
-                                   .remedy = remedy_for_family,
-                                   .judge = judge_family},
-                           PortRow{.code = Code::SubnetDiffers,
-                                   .severity = Severity::Warning,
-                                   .of = network_of,
-                                   .beside = Beside::Nobody,
-                                   .seen = network_text,
-                                   .remedy = remedy_for_network,
-                                   .judge = judge_network}};
+// and another driver has another board. Queue pairs take the smaller MTU of the two sides, but traffic hangs
+// if the fabric drops larger packets.
+constexpr PortRow kPortRows[] = {
+    {Code::HardwareDiffers, Severity::Error, link_of, tell_link, {.ends = true}},
+    {Code::HardwareDiffers, Severity::Error, driver_of},
+    {Code::HardwareDiffers, Severity::Warning, board_of},
+    {Code::PortDown, Severity::Error, state_of, tell_down, {.right = kActive}},
+    {Code::RateLow, Severity::Warning, rate_here, nullptr, {.beside = Beside::Kind, .only_less = true}},
+    {Code::RateLow, Severity::Warning, slowed_of, tell_slowed, {.right = kNoSlower, .by_itself = true}},
+    {Code::MtuDiffers, Severity::Error, active_mtu, tell_mtu, {.beside = Beside::Kind}},
+    {Code::MtuDiffers, Severity::Warning, netdev_mtu, tell_mtu, {.beside = Beside::Kind}},
+    {Code::NoAddress, Severity::Error, row_of, tell_no_row, {.right = kUsableRow}},
+    {Code::NoAddress, Severity::Error, family_of, tell_family, {.beside = Beside::Nobody}},
+    {Code::SubnetDiffers, Severity::Warning, network_of, tell_network, {.beside = Beside::Nobody}},
+};
 
 // Compares the ports of a pool by one row after another.
 class PortComparison {
@@ -354,55 +317,55 @@ class PortComparison {
       const FabricPort& at = pool_.ports[i];
       return told_[row.code].contains(&at.port) || ended_.contains(&at.port) ? std::nullopt : row.of(at);
     };
-    std::map<std::string, Shares<Attribute>> beside;
     std::vector<Shares<Attribute>> rails;
+    std::map<std::string, Shares<Attribute>> beside;
     std::map<Attribute, const Rail*> rail_with;
-    for (const Members& group : pool_.groups) {
-      const Rail& rail = pool_.ports[group.front()].rail;
-      const Shares<Attribute>& shares = rails.emplace_back(shares_of(group, of));
-      Shares<Attribute>& others = beside[row.beside == Beside::Kind ? rail.kind : ""];
+    const auto beside_of = [&](const Rail& rail) { return row.rule.beside == Beside::Kind ? rail.kind : ""; };
+    for (const Rail& rail : pool_.rails) {
+      const Shares<Attribute>& shares = rails.emplace_back(shares_of(rail.members, of));
       for (const auto& [value, members] : shares.members_with) {
-        for (const std::size_t i : members) others.add(i, value);
+        for (const std::size_t i : members) beside[beside_of(rail)].add(i, value);
       }
       if (const auto most = shares.majority(kPoolMajority)) rail_with.emplace(*most, &rail);
     }
     for (std::size_t i = 0; i < rails.size(); ++i) {
-      const Rail& rail = pool_.ports[pool_.groups[i].front()].rail;
-      const Shares<Attribute>& others = beside[row.beside == Beside::Kind ? rail.kind : ""];
-      const bool by_rail =
-          row.beside == Beside::Nobody || rails[i].majority(kPoolMajority) || (row.right && !pool_.small());
-      compare_rail(row, rails[i], by_rail ? rails[i] : others, by_rail ? "node" : "fabric port", rail_with);
+      const bool by_rail = row.rule.beside == Beside::Nobody || rails[i].majority(kPoolMajority) ||
+                           (row.rule.right && !pool_.small());
+      const Shares<Attribute>& all = by_rail ? rails[i] : beside[beside_of(pool_.rails[i])];
+      compare_rail(row, rails[i], all, by_rail ? "node" : "fabric port", rail_with);
     }
   }
 
  private:
   void compare_rail(const PortRow& row, const Shares<Attribute>& rail, const Shares<Attribute>& all,
                     const char* noun, const std::map<Attribute, const Rail*>& rail_with) {
-    const auto most = all.majority(row.right ? 1 : kPoolMajority);
-    const auto usual = row.right ? std::optional(Attribute{0, row.right}) : most;
+    const auto most = all.majority(row.rule.right ? 1 : kPoolMajority);
+    const auto usual = row.rule.right ? std::optional(Attribute{0, row.rule.right}) : most;
     if (!usual) return;
     const auto share = all.members_with.find(*usual);
     const std::size_t count = share == all.members_with.end() ? 0 : share->second.size();
     for (const auto& odd : odd_ones(rail, usual)) {
-      if (row.only_less && odd.value > *usual) continue;
+      if (row.rule.only_less && odd.value > *usual) continue;
       const auto other = rail_with.find(odd.value);
       for (const std::size_t i : odd.members) {
         const OddPort port{pool_.ports[i], odd.value,
                            *usual,         odd.members.size(),
                            most == usual,  other == rail_with.end() ? nullptr : other->second,
                            pool_};
-        tell(row, port, row.by_itself && count == 0 ? "" : usual_text(usual->text, count, all.known, noun));
+        tell(row, port,
+             row.rule.by_itself && count == 0 ? "" : usual_text(usual->text, count, all.known, noun));
       }
     }
   }
 
   void tell(const PortRow& row, const OddPort& odd, const std::string& usual) {
-    const auto severity = row.judge ? row.judge(odd) : row.severity;
-    if (!severity) return;
-    report_.add(row.code, *severity, odd.at, (row.seen ? row.seen(odd) : odd.value.text) + usual,
-                row.remedy ? row.remedy(odd) : "");
+    const auto told = row.tell ? row.tell(odd) : Told();
+    if (!told) return;
+    const std::string value = std::string(odd.value.noun) + odd.value.text;
+    report_.add(row.code, told->severity.value_or(row.severity), odd.at,
+                (told->seen.empty() ? value : told->seen) + usual, told->remedy);
     told_[row.code].insert(&odd.at.port);
-    if (row.ends) ended_.insert(&odd.at.port);
+    if (row.rule.ends) ended_.insert(&odd.at.port);
   }
 
   Report& report_;
@@ -425,11 +388,7 @@ constexpr std::array kNodeRows{
             },
             Severity::Warning},
     NodeRow{Code::NamespaceModeDiffers,
-            [](const NodeView& node) {
-              const auto& mode = node.table->rdma_namespace_mode;
-              return mode ? std::optional(Attribute{0, std::string(to_string(*mode))}) : std::nullopt;
-            },
-            Severity::Info}};
+            [](const NodeView& node) { return word_of(node.table->rdma_namespace_mode); }, Severity::Info}};
 
 void compare_nodes(Report& report, const NodeRow& row) {
   const auto& nodes = report.pool.nodes;

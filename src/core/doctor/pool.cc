@@ -391,14 +391,12 @@ void match_rails(PoolView& pool, Timestamp now) {
   for (std::size_t i = 0; i < pool.nodes.size(); ++i) match_ports(*pool.nodes[i], i, pool);
   for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);
   mark_fabric(pool, now);
-  for (const Rail& rail : pool.rails) {
-    Members group;
+  for (Rail& rail : pool.rails) {
     for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
       if (!rail.fabric || !rail.ports[i]) continue;
-      group.push_back(pool.ports.size());
+      rail.members.push_back(pool.ports.size());
       pool.ports.push_back({*pool.nodes[i], rail, *rail.ports[i], rows_of(*pool.nodes[i], *rail.ports[i])});
     }
-    if (!group.empty()) pool.groups.push_back(std::move(group));
   }
 }
 

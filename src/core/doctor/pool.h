@@ -64,6 +64,7 @@ struct Rail {
   std::string kind;                // what most nodes have there
   bool fabric = false;             // on most nodes that have it, and not spare there
   std::vector<const Port*> ports;  // per node of the pool; null where it has none
+  Members members;                 // of a rail of the fabric: places in the pool's `ports`
 };
 
 // An existing port of the fabric.
@@ -89,7 +90,6 @@ struct PoolView {
   std::map<const NodeView*, std::vector<const Port*>> extra;  // ports of a node that are no rail
   std::vector<Renamed> renamed;
   std::vector<FabricPort> ports;  // rail by rail
-  std::vector<Members> groups;    // places in `ports`: those of a rail
   [[nodiscard]] bool small() const { return nodes.size() < kPoolMajority; }
   [[nodiscard]] int expected() const;  // fabric rails
 };
