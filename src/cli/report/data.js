@@ -65,6 +65,14 @@ function eachRailPort(visit) {
 
 const isUp = (port) => port.state === null || port.state === "Active";
 
+// Ports that the fabric should have: all, those that are missing or not up, those of which this is not known.
+const fabricPorts = {all: 0, failed: 0, unknown: 0};
+eachRailPort((port) => {
+  fabricPorts.all += 1;
+  if (!port || !isUp(port)) fabricPorts.failed += 1;
+  else if (port.state === null) fabricPorts.unknown += 1;
+});
+
 // The most frequent value of each rail, which others are judged by; of an index that of the pool.
 const usuals = new Map();
 function usualOf(field, pool, rail) {

@@ -46,7 +46,7 @@ function groupElement(group, named) {
               make("div", {},
                    make("h4", {}, make("span", {text: group.code + (count > 1 ? ` × ${number(count)}` : "")}),
                         copyButton("Copy", "Copies it as text, as for a ticket", () => ticketOf(group))),
-                   make("p", {class: "meaning", text: data.codes[group.code]}),
+                   make("p", {class: "meaning", text: group.findings[0].meaning}),
                    ...byRemedy(group.findings).flatMap(({remedy, findings: some}) =>
                      [...sentenceElements(some, named), make("p", {class: "remedy"}, make("b", {text: "Do: "}), remedy)])));
 }
@@ -55,7 +55,7 @@ function factsOf(node) {
   const facts = [];
   const add = (term, ...text) => facts.push(make("dt", {text: term}), make("dd", {}, ...text));
   if (node.hcaList) add("NCCL_IB_HCA", make("code", {text: node.hcaList}));
-  else if (node.reason) add("No fabric", make("b", {text: node.reason}), ` ${(data.reasons[node.reason] || []).join(" ")}`);
+  else if (node.reason) add("No fabric", make("b", {text: node.reason}), ` ${node.reasonWords}`);
   add("GID index", node.gidIndex === null ? "none for all of its fabric ports" : String(node.gidIndex));
   if (node.pool.name) add("Pool", `${node.pool.name}: ${node.pool.shape}, ${counted(node.pool.nodes, "node")}`);
   add("Table", node.time ? `observed ${node.time}, ${ageText(node.age)} before the report${node.stale ? " (stale)" : ""}` : "imported by hand");

@@ -8,11 +8,11 @@ function tile(label, value, words, severity) {
               make("span", {class: "words", text: words}));
 }
 
-const unknownPorts = () => unknownText(data.unknownRailPorts, data.railPorts);
+const unknownPorts = () => unknownText(fabricPorts.unknown, fabricPorts.all);
 
 // Faults of the fabric's ports, and the number of ports of which they are not known.
 function standing() {
-  const failed = data.failedRailPorts ? `${number(data.failedRailPorts)} down or missing` : "";
+  const failed = fabricPorts.failed ? `${number(fabricPorts.failed)} down or missing` : "";
   return [failed, unknownPorts()].filter(Boolean).join(", ");
 }
 
@@ -65,7 +65,7 @@ function drawSummary() {
     tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
     tile("Warnings", number(counts[1]), counts[1] ? "slower, or at risk" : "none", counts[1] ? "warning" : null),
     tile("Info", number(counts[2]), counts[2] ? "a plan, or a question" : "nothing", counts[2] ? "info" : null),
-    tile("Fabric ports", number(data.railPorts), standing() || (data.railPorts ? "none down or missing" : "none known"), null),
+    tile("Fabric ports", number(fabricPorts.all), standing() || (fabricPorts.all ? "none down or missing" : "none known"), null),
     tile("Oldest table", oldest, stale ? `${number(stale)} older than ${ageText(data.maxTableAge)}` : ages.length ? "all fresh" : "imported by hand",
          stale ? "warning" : null));
   if (nodes.length && !pools.size) tell("No node has RDMA devices: is the driver loaded there, and does the agent see /sys?");
@@ -79,7 +79,7 @@ function tell(text) {
 function drawChecks() {
   const chips = byCode(findings).map((group) => {
     const places = new Set(group.findings.map(nodeOf).filter(Boolean)).size;
-    group.chip = make("button", {type: "button", class: "chip", "aria-pressed": "false", title: data.codes[group.code], click: () => {
+    group.chip = make("button", {type: "button", class: "chip", "aria-pressed": "false", title: group.findings[0].meaning, click: () => {
                         choose(check === group ? null : group);
                         writeAddress("replaceState");
                       }},

@@ -29,7 +29,7 @@ function ticketOf(group) {
   const lines = byRemedy(group.findings).flatMap(({remedy, findings: some}) => [...bySentence(some).map(({sentence, places}) =>
     `  ${[...places].map(([place, hcas]) => `${place} ${hcasText(hcas)}`.trim()).filter(Boolean).join(", ")}: ${sentence}`), `Do: ${remedy}`]);
   const seen = [data.title, data.time].filter(Boolean).join(", ");
-  return [`${group.code} (${severities[group.severity]}): ${data.codes[group.code]}`, ...lines, `Seen: ${seen}`].join("\n");
+  return [`${group.code} (${severities[group.severity]}): ${group.findings[0].meaning}`, ...lines, `Seen: ${seen}`].join("\n");
 }
 
 function save(name, type, text) {

@@ -32,6 +32,13 @@ requires std::is_enum_v<Enum> std::string_view text_of(Enum value) {
   return to_string(value);
 }
 
+template <class Items, class Make>
+OrderedJson array_of(const Items& items, const Make& make) {
+  OrderedJson all = OrderedJson::array();
+  for (const auto& item : items) all.push_back(make(item));
+  return all;
+}
+
 // Makes lists of values, in which a number stands for each text.
 class Lists {
  public:
@@ -46,6 +53,8 @@ class Lists {
   OrderedJson cell(const T& value) {
     if constexpr (std::is_same_v<T, OrderedJson>) {
       return value;
+    } else if constexpr (std::is_same_v<T, Severity>) {
+      return static_cast<int>(value);
     } else if constexpr (requires { value.has_value(); }) {
       return value ? cell(*value) : OrderedJson();
     } else if constexpr (requires { text_of(value); }) {
@@ -64,12 +73,12 @@ class Lists {
 // The lists below are in this order.
 OrderedJson fields() {
   return {
-      {"finding", {"$code", "severity", "$kind", "$name", "$parts", "$sentence", "$remedy"}},
+      {"finding", {"$code", "severity", "$kind", "$name", "$parts", "$sentence", "$remedy", "$meaning"}},
       {"pool", {"$name", "$shape", "nodes", "byName", "rails"}},
       {"rail", {"$name", "fabric"}},
       {"node",
-       {"$name", "$pool", "severity", "findings", "$hcaList", "$reason", "gidIndex", "rates", "age", "stale",
-        "$time", "$interface", "$namespaceMode", "$agent", "rails", "ports", "interfaces"}},
+       {"$name", "$pool", "severity", "findings", "$hcaList", "$reason", "$reasonWords", "gidIndex", "rates",
+        "age", "stale", "$time", "$interface", "$namespaceMode", "$agent", "rails", "ports", "interfaces"}},
       {"port", {"$name",  "$state",   "rate",       "gidIndex", "$gid",        "severity", "fabric", "$why",
                 "$since", "$link",    "$transport", "mtu",      "$driver",     "$board",   "$pci",   "$pf",
                 "$lag",   "$netdevs", "numa",       "$guid",    "tableLength", "$more",    "rows"}},
@@ -93,137 +102,94 @@ PortGid gid_of(const doctor::NodeView& node, const Port& port) {
   return {"index", serves ? *node.index : rows.usable.front()};
 }
 
-OrderedJson null_or_number(std::optional<Severity> severity) {
-  return severity ? OrderedJson(static_cast<int>(*severity)) : OrderedJson();
-}
-
-std::optional<Severity> worse(std::optional<Severity> left, Severity right) {
-  return left ? std::min(*left, right) : right;
-}
-
-// An info does not make a node odd.
-int rank_of(std::optional<Severity> severity) {
-  return static_cast<int>(severity.value_or(Severity::Info));
-}
-
 class Writer {
  public:
-  Writer(const DoctorInput& input, const Diagnosis& diagnosis) : input_(input), diagnosis_(diagnosis) {
-    for (const auto& table : input.tables) tables_[table->name] = table.get();
-    for (const Pool& pool : diagnosis.pools) pools_[pool.name] = &pool;
-  }
+  Writer(const DoctorInput& input, const Diagnosis& diagnosis) : input_(input), diagnosis_(diagnosis) {}
 
   OrderedJson findings() {
-    OrderedJson all = OrderedJson::array();
-    for (const Finding& finding : diagnosis_.findings) {
-      const Subject& subject = finding.subject;
-      all.push_back(list_(to_string(finding.code), static_cast<int>(finding.severity), subject.kind,
-                          subject.name, doctor::some_of(subject.parts), finding.sentence,
-                          remedy_of(finding)));
-    }
-    return all;
+    return array_of(diagnosis_.findings, [&](const Finding& finding) {
+      const auto& [code, severity, subject, sentence, remedy, clause] = finding;
+      return list_(code, severity, subject.kind, subject.name, doctor::some_of(subject.parts), sentence,
+                   remedy_of(finding), words_of(code).meaning);
+    });
   }
 
   OrderedJson pools() {
-    OrderedJson all = OrderedJson::array();
-    for (const Pool& pool : diagnosis_.pools) {
-      OrderedJson rails = OrderedJson::array();
-      for (const PoolRail& rail : pool.rails) rails.push_back(list_(rail.name, rail.fabric));
-      all.push_back(list_(pool.name, pool.shape, pool.nodes.size(), pool.by_name, rails));
-    }
-    return all;
+    return array_of(diagnosis_.pools, [&](const Pool& pool) {
+      const auto rail_list = [&](const PoolRail& rail) { return list_(rail.name, rail.fabric); };
+      return list_(pool.name, pool.shape, pool.nodes.size(), pool.by_name, array_of(pool.rails, rail_list));
+    });
   }
 
-  // Those with an error, with a warning, then others; by name. Counts the rails' ports.
+  // Those with an error, with a warning, then others, as an info does not make a node odd; by name.
   OrderedJson nodes() {
-    std::vector<std::pair<int, OrderedJson>> by_rank;
+    std::map<std::string_view, const NodeFabric*> tables;
+    for (const auto& table : input_.tables) tables[table->name] = table.get();
     const auto findings = findings_by_node(diagnosis_);
-    for (std::size_t i = 0; i < findings.size(); ++i) {
-      const NodeState& state = diagnosis_.nodes[i];
-      const auto table = tables_.find(state.node);
-      if (table == tables_.end()) continue;  // the findings name it
-      count_rails(state, *table->second);
-      std::optional<Severity> worst;
-      for (const std::size_t at : findings[i]) worst = worse(worst, diagnosis_.findings[at].severity);
-      by_rank.emplace_back(rank_of(worst), node_list(state, *table->second, worst, findings[i]));
-    }
-    std::ranges::stable_sort(by_rank, {}, [](const auto& node) { return node.first; });
     OrderedJson all = OrderedJson::array();
-    for (auto& [rank, node] : by_rank) all.push_back(std::move(node));
+    for (const Severity rank : {Severity::Error, Severity::Warning, Severity::Info}) {
+      for (std::size_t i = 0; i < findings.size(); ++i) {
+        const NodeState& state = diagnosis_.nodes[i];
+        const auto table = tables.find(state.node);
+        if (table == tables.end()) continue;  // the findings name it
+        if (severity_of(findings[i]).value_or(Severity::Info) == rank)
+          all.push_back(node_list(state, *table->second, findings[i]));
+      }
+    }
     return all;
   }
 
   [[nodiscard]] OrderedJson strings() const { return list_.texts(); }
 
-  std::size_t rail_ports = 0;          // ports that the pools' fabrics should have
-  std::size_t failed_rail_ports = 0;   // of these, missing or known not to be Active
-  std::size_t unknown_rail_ports = 0;  // of these, present but of unknown state
-
  private:
-  void count_rails(const NodeState& state, const NodeFabric& table) {
-    const auto pool = pools_.find(state.pool);
-    for (std::size_t rail = 0; rail < state.rail_ports.size(); ++rail) {
-      if (!pool->second->rails[rail].fabric) continue;
-      const int place = state.rail_ports[rail];
-      const Port* port = place < 0 ? nullptr : &table.ports[static_cast<std::size_t>(place)];
-      const bool failed = !port || doctor::is_down(*port);
-      ++rail_ports;
-      failed_rail_ports += failed ? 1 : 0;
-      unknown_rail_ports += !failed && !port->state ? 1 : 0;
-    }
-  }
-
-  OrderedJson node_list(const NodeState& state, const NodeFabric& table, std::optional<Severity> severity,
-                        const std::vector<std::size_t>& findings) {
-    const doctor::NodeView node = doctor::view_node(table, input_);
-    std::map<std::string_view, Severity> of_ports;
+  // That of the first that is about the port, or of the first; the most urgent come first.
+  [[nodiscard]] std::optional<Severity> severity_of(const std::vector<std::size_t>& findings,
+                                                    std::string_view port = {}) const {
     for (const std::size_t i : findings) {
       const Finding& finding = diagnosis_.findings[i];
-      for (const std::string& port : finding.subject.parts) {
-        Severity& known = of_ports.try_emplace(port, finding.severity).first->second;
-        known = std::min(known, finding.severity);
-      }
+      if (port.empty() || std::ranges::count(finding.subject.parts, port) > 0) return finding.severity;
     }
-    OrderedJson ports = OrderedJson::array();
-    for (std::size_t i = 0; i < table.ports.size(); ++i) {
-      const std::string name = doctor::port_name(table, table.ports[i]);
-      const auto found = of_ports.find(name);
-      ports.push_back(
-          port_list(node, i, name, found == of_ports.end() ? std::nullopt : std::optional(found->second)));
-    }
-    OrderedJson interfaces;
-    if (table.interfaces) {
-      interfaces = OrderedJson::array();
-      for (const Interface& interface : *table.interfaces) interfaces.push_back(interface_list(interface));
-    }
-    const auto age = state.age ? OrderedJson(state.age->count()) : OrderedJson();
-    return list_(state.node, state.pool, null_or_number(severity), findings, state.hca_list, state.reason,
-                 state.gid_index, state.rates, age, state.stale, table.time, table.node_interface,
-                 table.rdma_namespace_mode, table.agent_version, state.rail_ports, ports, interfaces);
+    return std::nullopt;
   }
 
-  OrderedJson port_list(const doctor::NodeView& node, std::size_t place, const std::string& name,
-                        std::optional<Severity> severity) {
-    const Port& port = node.table->ports[place];
-    const doctor::PortJudgement& judged = node.judged[place];
+  OrderedJson node_list(const NodeState& state, const NodeFabric& table,
+                        const std::vector<std::size_t>& findings) {
+    const doctor::NodeView node = doctor::view_node(table, input_);
+    const OrderedJson ports =
+        array_of(table.ports, [&](const Port& port) { return port_list(node, port, findings); });
+    OrderedJson interfaces;
+    if (table.interfaces)
+      interfaces = array_of(*table.interfaces, [&](const Interface& each) { return interface_list(each); });
+    const auto age = state.age ? OrderedJson(state.age->count()) : OrderedJson();
+    const auto reason = parse_reason(state.reason);
+    const std::string reason_words =
+        reason ? std::string(meaning(*reason)).append(" ").append(remedy(*reason)) : "";
+    return list_(state.node, state.pool, severity_of(findings), findings, state.hca_list, state.reason,
+                 reason_words, state.gid_index, state.rates, age, state.stale, table.time,
+                 table.node_interface, table.rdma_namespace_mode, table.agent_version, state.rail_ports,
+                 ports, interfaces);
+  }
+
+  OrderedJson port_list(const doctor::NodeView& node, const Port& port,
+                        const std::vector<std::size_t>& findings) {
+    const doctor::PortJudgement& judged =
+        node.judged[static_cast<std::size_t>(&port - node.table->ports.data())];
+    const std::string name = doctor::port_name(*node.table, port);
     OrderedJson rows;
     if (port.gids) {
-      rows = OrderedJson::array();
       const std::vector<Cidr>& subnets = fabric_subnets(*judged.policy, *node.table);
-      for (const GidRow& row : *port.gids)
-        rows.push_back(row_list(row, judge_row(node.interfaces, port, row, subnets)));
+      rows = array_of(*port.gids, [&](const GidRow& row) {
+        const RowVerdict verdict = judge_row(node.interfaces, port, row, subnets);
+        return list_(row.index, format_gid(row.gid), row.address, row.type, row.netdev,
+                     verdict.known ? std::optional(verdict.usable) : std::nullopt, verdict.why);
+      });
     }
-    const PortGid gid = gid_of(node, port);
-    return list_(name, port.state, port.rate_gbps, gid.index, gid.word, null_or_number(severity),
-                 judged.fabric, judged.why, port.state_since, link_layer_of(port), port.transport,
-                 port.active_mtu, port.driver, port.board_id, port.pci_address, port.pf_pci_address, port.lag,
+    const auto [gid, index] = gid_of(node, port);
+    return list_(name, port.state, port.rate_gbps, index, gid, severity_of(findings, name), judged.fabric,
+                 judged.why, port.state_since, link_layer_of(port), port.transport, port.active_mtu,
+                 port.driver, port.board_id, port.pci_address, port.pf_pci_address, port.lag,
                  join(netdevs_of(port), " "), port.numa_node, port.sys_image_guid, port.gid_table_length,
                  join(other_facts(port), ", "), rows);
-  }
-
-  OrderedJson row_list(const GidRow& row, const RowVerdict& verdict) {
-    const OrderedJson usable = verdict.known ? OrderedJson(verdict.usable) : OrderedJson();
-    return list_(row.index, format_gid(row.gid), row.address, row.type, row.netdev, usable, verdict.why);
   }
 
   OrderedJson interface_list(const Interface& interface) {
@@ -238,47 +204,22 @@ class Writer {
 
   const DoctorInput& input_;
   const Diagnosis& diagnosis_;
-  std::map<std::string_view, const NodeFabric*> tables_;
-  std::map<std::string_view, const Pool*> pools_;
   Lists list_;
 };
-
-OrderedJson code_meanings(const Diagnosis& diagnosis) {
-  OrderedJson all = OrderedJson::object();
-  for (const Finding& finding : diagnosis.findings) {
-    const Named& words = words_of(finding.code);
-    all[std::string(words.name)] = words.meaning;
-  }
-  return all;
-}
-
-OrderedJson reason_words(const Diagnosis& diagnosis) {
-  OrderedJson words = OrderedJson::object();
-  for (const NodeState& node : diagnosis.nodes) {
-    if (const auto reason = parse_reason(node.reason))
-      words[node.reason] = {meaning(*reason), remedy(*reason)};
-  }
-  return words;
-}
 
 }  // namespace
 
 std::string to_page_json(const DoctorInput& input, const Diagnosis& diagnosis, std::string_view title,
                          std::string_view version) {
   Writer writer(input, diagnosis);
-  OrderedJson policies = OrderedJson::array();  // none: inference
-  for (const auto& policy : input.policies) policies.push_back(policy->name);
+  const OrderedJson policies =
+      array_of(input.policies, [](const auto& policy) { return policy->name; });  // none: inference
   const OrderedJson findings = writer.findings(), pools = writer.pools(), nodes = writer.nodes();
   const OrderedJson json{{"version", version},
                          {"title", title},
                          {"time", format_timestamp(input.now)},
                          {"maxTableAge", input.max_table_age.count()},
                          {"policies", policies},
-                         {"railPorts", writer.rail_ports},
-                         {"failedRailPorts", writer.failed_rail_ports},
-                         {"unknownRailPorts", writer.unknown_rail_ports},
-                         {"codes", code_meanings(diagnosis)},
-                         {"reasons", reason_words(diagnosis)},
                          {"fields", fields()},
                          {"findings", findings},
                          {"pools", pools},

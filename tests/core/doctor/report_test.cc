@@ -94,12 +94,8 @@ TEST(FabricReport, APoolHasItsOwnRailsAndSaysWhetherItsNodesShareNames) {
 TEST(FabricReport, AMissingPortLeavesItsPlace) {
   Fleet fleet = fleet_of(5, roce_node);
   std::erase_if(fleet[2].ports, [](const Port& port) { return port.hca == "mlx5_4"; });
-  for (Port& port : fleet[0].ports) port.state.reset();
   const Page page(fleet);
   EXPECT_EQ(page.node("gpu-2")["rails"], Json({7, 0, 1, 2, -1, 3, 4, 5, 6}));
-  EXPECT_EQ(page.json["railPorts"], 40);
-  EXPECT_EQ(page.json["failedRailPorts"], 1);
-  EXPECT_EQ(page.json["unknownRailPorts"], 8);
 }
 
 TEST(FabricReport, TheIndexOfAPort) {
@@ -160,8 +156,9 @@ TEST(FabricReport, TextsStandOnceAndRecordsHaveTheFieldsThatAreNamed) {
   EXPECT_EQ(row["usable"], true);
   EXPECT_EQ(page.record("row", page.port("gpu-1", "mlx5_2")["rows"][0])["why"], "link-local");
   EXPECT_EQ(page.record("interface", page.node("gpu-1")["interfaces"][0])["addresses"], "10.1.0.2/16");
-  EXPECT_EQ(page.json["codes"]["PortDown"], words_of(Code::PortDown).meaning);
-  EXPECT_EQ(page.record("finding", page.json["findings"][0])["remedy"], words_of(Code::PortDown).remedy);
+  const Json finding = page.record("finding", page.json["findings"][0]);
+  EXPECT_EQ(finding["meaning"], words_of(Code::PortDown).meaning);
+  EXPECT_EQ(finding["remedy"], words_of(Code::PortDown).remedy);
 }
 
 TEST(FabricReport, NoNameEndsTheScriptThatHoldsIt) {
