@@ -203,8 +203,7 @@ std::optional<Told> tell_no_row(const OddPort& odd) {
     told.severity = v1_alone ? Severity::Warning : Severity::Info;
     told.seen += ", and hostNetwork pods get ";
     if (!node.on_host.empty())
-      told.seen += std::to_string(node.on_host.size()) + " of " +
-                   count_of(static_cast<std::size_t>(odd.pool.expected()), "HCA");
+      told.seen += std::to_string(node.on_host.size()) + " of " + count_of(odd.pool.expected(), "HCA");
     else
       told.seen +=
           "no HCA list" + (node.host_reason ? " (" + std::string(to_string(*node.host_reason)) + ")" : "");
@@ -362,8 +361,9 @@ class PortComparison {
     const auto told = row.tell ? row.tell(odd) : Told();
     if (!told) return;
     const std::string value = std::string(odd.value.noun) + odd.value.text;
-    report_.add(row.code, told->severity.value_or(row.severity), odd.at,
-                (told->seen.empty() ? value : told->seen) + usual, told->remedy);
+    report_.add(row.code, told->severity.value_or(row.severity), odd.at.node,
+                {port_name(odd.at.node, odd.at.port)}, (told->seen.empty() ? value : told->seen) + usual,
+                told->remedy);
     told_[row.code].insert(&odd.at.port);
     if (row.rule.ends) ended_.insert(&odd.at.port);
   }

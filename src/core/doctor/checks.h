@@ -29,10 +29,6 @@ class Report {
     findings_.push_back({code, severity, of_node(node.table->name, std::move(ports)), std::move(sentence),
                          std::string(remedy)});
   }
-  void add(Code code, Severity severity, const FabricPort& at, std::string sentence,
-           std::string_view remedy = {}) {
-    add(code, severity, at.node, {port_name(*at.node.table, at.port)}, std::move(sentence), remedy);
-  }
   // A finding whose cause, if there is one, says `clause` in its place.
   void add(Finding finding) { findings_.push_back(std::move(finding)); }
 
@@ -44,9 +40,10 @@ class Report {
 };
 
 // "a, b, c, d and 5 more"
+inline constexpr std::size_t kMostNamed = 4;
 template <class Names>
 std::string some_of(const Names& names) {
-  return join_some(names, 4);
+  return join_some(names, kMostNamed);
 }
 
 // "; Active on 19 of 20 nodes of its pool"

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -28,10 +30,8 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
   state.node = view.table->name;
   state.index_moved = std::ranges::any_of(
       view.table->ports, [](const Port& port) { return port.gid_index_changes.value_or(0) > 0; });
-  if (view.table->time) {
-    state.age = input.now - *view.table->time;
-    state.stale = *state.age > input.max_table_age || is_ahead(view.table->time, input.now);
-  }
+  if (view.table->time) state.age = input.now - *view.table->time;
+  state.stale = is_stale(view.table->time, {input.now, input.max_table_age});
   if (state.stale) {  // its pods get nothing of it
     state.reason = to_string(Reason::StaleTable);
     return state;
@@ -39,7 +39,7 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
   if (view.reason) state.reason = to_string(*view.reason);
   if (view.host_reason) state.host_reason = to_string(*view.host_reason);
   for (const Port* port : view.offered) {
-    state.hcas.push_back(doctor::port_name(*view.table, *port));
+    state.hcas.push_back(doctor::port_name(view, *port));
     if (const auto rate = rate_of(*port)) state.rates.push_back(*rate);
     state.unknown_states += port->state ? 0 : 1;
   }
@@ -81,21 +81,27 @@ void add_tableless(const DoctorInput& input, std::vector<NodeState>& nodes, std:
   std::ranges::stable_sort(nodes, hca_name_less, &NodeState::node);
 }
 
+Members places_of(const std::vector<Finding>& findings) {
+  Members places(findings.size());
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
 // One finding for all ports of a node that have the same to say.
 void merge_ports(std::vector<Finding>& findings) {
-  std::map<std::tuple<Code, Severity, std::string, std::string>, std::size_t> first;
-  std::vector<Finding> merged;
-  for (Finding& finding : findings) {
-    const auto [known, added] = first.try_emplace(
-        {finding.code, finding.severity, finding.subject.name, finding.sentence}, merged.size());
-    if (added) {
-      merged.push_back(std::move(finding));
-    } else {
-      auto& parts = merged[known->second].subject.parts;
-      parts.insert(parts.end(), finding.subject.parts.begin(), finding.subject.parts.end());
+  const auto alike = shares_of(places_of(findings), [&](std::size_t i) {
+    const Finding& finding = findings[i];
+    return std::optional(std::tuple(finding.code, finding.severity, finding.subject.name, finding.sentence));
+  });
+  std::vector<bool> gone(findings.size());
+  for (const auto& [key, places] : alike.members_with) {
+    auto& parts = findings[places.front()].subject.parts;
+    for (const std::size_t i : places | std::views::drop(1)) {
+      std::ranges::copy(findings[i].subject.parts, std::back_inserter(parts));
+      gone[i] = true;
     }
   }
-  findings = std::move(merged);
+  erase_marked(gone, findings);
 }
 
 // One finding of the pool for what all of its nodes have to say that is no error, such as of a policy or a
@@ -107,15 +113,16 @@ void merge_nodes(const std::vector<PoolView>& pools, std::vector<Finding>& findi
     for (const NodeView* node : pool.nodes) pool_of_node.emplace(node->table->name, &pool);
   }
   using Parts = std::vector<std::string>;
-  std::map<std::tuple<const PoolView*, Code, Parts, std::string>, std::vector<std::size_t>> alike;
-  for (std::size_t i = 0; i < findings.size(); ++i) {
+  using Key = std::tuple<const PoolView*, Code, Parts, std::string>;
+  const auto alike = shares_of(places_of(findings), [&](std::size_t i) {
     const auto& [code, severity, subject, sentence, remedy, clause] = findings[i];
     const auto found = pool_of_node.find(subject.name);
-    if (found == pool_of_node.end() || severity == Severity::Error) continue;
-    alike[{found->second, code, found->second->by_name ? subject.parts : Parts(), sentence}].push_back(i);
-  }
+    if (found == pool_of_node.end() || severity == Severity::Error) return std::optional<Key>();
+    return std::optional(
+        Key(found->second, code, found->second->by_name ? subject.parts : Parts(), sentence));
+  });
   std::vector<bool> gone(findings.size());
-  for (const auto& [key, places] : alike) {
+  for (const auto& [key, places] : alike.members_with) {
     const auto& [pool, code, parts, sentence] = key;
     if (places.size() < pool->nodes.size()) continue;
     for (const std::size_t i : places) gone[i] = i != places.front();
@@ -143,7 +150,7 @@ Diagnosis diagnose(const DoctorInput& input) {
     for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
       NodeState& state = diagnosis.nodes[static_cast<std::size_t>(pool.nodes[i] - views.data())];
       state.pool = pool.name;
-      state.expected = pool.expected();
+      state.expected = static_cast<int>(pool.expected());
       state.rail_ports = rail_ports(pool, i);
     }
     doctor::Report report(pool, input, findings);

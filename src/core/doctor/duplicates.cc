@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses that several ports have.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "doctor/checks.h"
@@ -23,17 +22,6 @@ std::set<Gid> reached_by(const FabricPort& at) {
   return found;
 }
 
-struct Owners {
-  const PoolView* pool = nullptr;  // of the first
-  bool same_pool = true;
-  std::vector<std::string> names;
-
-  // Cables between two nodes, or bridges inside one, may have the same addresses on all nodes.
-  [[nodiscard]] bool are_most() const {
-    return names.size() >= kPoolMajority && names.size() * 2 > pool->nodes.size();
-  }
-};
-
 // "": the code's, for addresses that netdevs have.
 const char* remedy_for(const Port& port) {
   if (link_layer_of(port) != LinkLayer::InfiniBand) return "";
@@ -42,39 +30,47 @@ const char* remedy_for(const Port& port) {
          "GUID (`ip link show`), and give that one its own.";
 }
 
-template <class Visit>
-void each_address(const std::vector<PoolView>& pools, const DoctorInput& input, const Visit& visit) {
-  for (const PoolView& pool : pools) {
-    for (const FabricPort& at : pool.ports) {
-      // Whoever has them now may be the same machine under a new name.
-      if (at.node.table->time && input.now - *at.node.table->time > input.max_table_age) continue;
-      for (const Gid& gid : reached_by(at)) visit(pool, at, gid);
-    }
-  }
-}
+struct Owner {
+  const PoolView* pool;
+  const FabricPort* at;
+};
 
 }  // namespace
 
 void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
                       std::vector<Finding>& findings) {
-  std::map<Gid, Owners> owners;
-  each_address(pools, input, [&](const PoolView& pool, const FabricPort& at, const Gid& gid) {
-    Owners& all = owners[gid];
-    if (!all.pool) all.pool = &pool;
-    all.same_pool = all.same_pool && all.pool == &pool;
-    all.names.push_back(at.node.table->name + " " + port_name(*at.node.table, at.port));
-  });
-  each_address(pools, input, [&](const PoolView& pool, const FabricPort& at, const Gid& gid) {
-    const Owners& all = owners[gid];
-    if (all.names.size() < 2) return;
-    const std::string address = gid.is_v4_mapped() ? format_ip(gid.address()) : format_gid(gid);
-    const bool error = all.same_pool && !all.are_most();
-    Report(pool, input, findings)
-        .add(Code::DuplicateAddress, error ? Severity::Error : Severity::Warning, at,
-             all.are_most() ? "its address is that of " + count_of(all.names.size(), "port")
-                            : address + " is the address of " + some_of(all.names),
-             remedy_for(at.port));
-  });
+  std::vector<Owner> owners;
+  Shares<Gid> shares;
+  for (const PoolView& pool : pools) {
+    for (const FabricPort& at : pool.ports) {
+      // Whoever has them now may be the same machine under a new name.
+      if (at.node.table->time && input.now - *at.node.table->time > input.max_table_age) continue;
+      for (const Gid& gid : reached_by(at)) shares.add(owners.size(), gid);
+      owners.push_back({&pool, &at});
+    }
+  }
+  const auto name_of = [&](std::size_t i) {
+    const auto& [node, rail, port, rows] = *owners[i].at;
+    return node.table->name + " " + port_name(node, port);
+  };
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const auto& [pool, at] = owners[i];
+    for (const Gid& gid : reached_by(*at)) {
+      const Members& same = shares.members_with.at(gid);
+      if (same.size() < 2) continue;
+      // Cables between two nodes, or bridges inside one, may have the same addresses on all nodes.
+      const bool most =
+          same.size() >= kPoolMajority && same.size() * 2 > owners[same.front()].pool->nodes.size();
+      const bool error =
+          !most && std::ranges::all_of(same, [&](std::size_t other) { return owners[other].pool == pool; });
+      const std::string address = gid.is_v4_mapped() ? format_ip(gid.address()) : format_gid(gid);
+      findings.push_back({Code::DuplicateAddress, error ? Severity::Error : Severity::Warning,
+                          of_node(at->node.table->name, {port_name(at->node, at->port)}),
+                          most ? "its address is that of " + count_of(same.size(), "port")
+                               : address + " is the address of " + join_some(same, kMostNamed, name_of),
+                          remedy_for(at->port)});
+    }
+  }
 }
 
 }  // namespace nccl_env::doctor

@@ -2,7 +2,6 @@
 // Checks of the GID index under which the processes of a node find its addresses.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
@@ -16,19 +15,19 @@ namespace {
 // plan.
 void check_inside(Report& report, const NodeView& node, bool planned) {
   std::map<std::pair<int, bool>, std::vector<std::string>> by_index;  // and whether it is of IPv4
-  std::set<bool> families;
   for (const Port* port : node.served) {
     const Rows rows = rows_of(node, *port);
-    by_index[{std::ranges::min(rows.usable), rows.v4}].push_back(port_name(*node.table, *port));
-    families.insert(rows.v4);
+    by_index[{std::ranges::min(rows.usable), rows.v4}].push_back(port_name(node, *port));
   }
   const auto most = std::ranges::max_element(by_index, {}, [](const auto& at) { return at.second.size(); });
   std::vector<std::string> odd;
   for (const auto& [at, names] : by_index) {
     if (at != most->first) odd.insert(odd.end(), names.begin(), names.end());
   }
+  const auto is_of_other = [&](const auto& at) { return at.first.second != most->first.second; };
+  const bool mixed = std::ranges::any_of(by_index, is_of_other);
   const std::string evidence = join(by_index, ", ", [&](const auto& at) {
-    const char* const family = families.size() < 2 ? "" : at.first.second ? " (IPv4)" : " (IPv6)";
+    const char* const family = !mixed ? "" : at.first.second ? " (IPv4)" : " (IPv6)";
     return std::to_string(at.first.first) + family + " on " + some_of(at.second);
   });
   report.add(Code::GidIndexDiffers, planned ? Severity::Info : Severity::Error, node, std::move(odd),
@@ -42,7 +41,7 @@ void check_literal(Report& report, const NodeView& node) {
     const Rows rows = rows_of(node, *port);
     if (std::ranges::count(rows.usable, literal) > 0) continue;
     const std::string usable = std::to_string(std::ranges::min(rows.usable));
-    report.add(Code::GidIndexDiffers, Severity::Error, node, {port_name(*node.table, *port)},
+    report.add(Code::GidIndexDiffers, Severity::Error, node, {port_name(node, *port)},
                "policy " + node.policy->name + " sets index " + std::to_string(literal) +
                    ", and that row is not usable here; " + usable + " is",
                "Set spec.gidIndex of the policy to " + usable + ", or leave it to Auto.");
@@ -69,7 +68,7 @@ void check_drift(Report& report) {
       moved.address = format_ip(row->address.value_or(row->gid.address()));
       moved.since = *row->index_since;
     }
-    moved.ports.push_back(port_name(*node.table, port));
+    moved.ports.push_back(port_name(node, port));
     moved.since = std::min(moved.since, *row->index_since);
     moved.changes = std::max(moved.changes, port.gid_index_changes.value_or(0));
   }

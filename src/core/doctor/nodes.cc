@@ -26,13 +26,11 @@ std::string ago(std::chrono::seconds age) {
 }
 
 void check_age(Report& report, const NodeView& node) {
-  if (!node.table->time) return;
-  const auto age = report.input.now - *node.table->time;
-  const bool ahead = is_ahead(node.table->time, report.input.now);
-  if (age <= report.input.max_table_age && !ahead) return;
+  const auto& [time, now] = std::tie(node.table->time, report.input.now);
+  if (!is_stale(time, {now, report.input.max_table_age})) return;
   report.add(Code::StaleTable, Severity::Warning, node, {},
-             "observed " + format_timestamp(*node.table->time) + ", " +
-                 (ahead ? "which is in the future" : ago(age)));
+             "observed " + format_timestamp(*time) + ", " +
+                 (is_ahead(time, now) ? "which is in the future" : ago(now - *time)));
 }
 
 // Says why a port is hardly a rail, though globs of the policy take it; "" where nothing speaks against it.
@@ -58,17 +56,14 @@ void check_management(Report& report, const NodeView& node) {
   for (const Port* port : node.offered) {
     const std::string why = not_a_rail(node, *port);
     if (!why.empty())
-      report.add(Code::ManagementInFabric, Severity::Warning, node, {port_name(*node.table, *port)},
+      report.add(Code::ManagementInFabric, Severity::Warning, node, {port_name(node, *port)},
                  "policy " + node.policy->name + " takes it, and it " + why);
   }
 }
 
 // The place of a missing port: that of most nodes that have it; "" where they do not agree.
 std::string place_of(const Rail& rail) {
-  Shares<std::string> places;
-  for (std::size_t i = 0; i < rail.ports.size(); ++i) {
-    if (rail.ports[i]) places.add(i, rail.ports[i]->pci_address.value_or(""));
-  }
+  const auto places = rail_shares(rail, [](const Port& port) { return port.pci_address.value_or(""); });
   return places.majority(places.members_with.size() > 1 ? kPoolMajority : 1).value_or("");
 }
 
@@ -90,10 +85,10 @@ void check_missing(Report& report, std::size_t position) {
     if (const std::string place = place_of(rail); pool.by_name && !place.empty()) places.push_back(place);
   }
   if (missing == 0 || is_planned(node)) return;
-  const auto expected = static_cast<std::size_t>(pool.expected());
-  std::string evidence = "has " + std::to_string(expected - missing) + " of " + std::to_string(expected) +
-                         " fabric ports that its pool has" +
-                         (places.empty() ? "" : ", on the others at " + some_of(places));
+  const std::size_t expected = pool.expected();
+  const std::string evidence = "has " + std::to_string(expected - missing) + " of " +
+                               std::to_string(expected) + " fabric ports that its pool has" +
+                               (places.empty() ? "" : ", on the others at " + some_of(places));
   // A device that was moved into a pod's namespace is not in the node's.
   if (is_exclusive(node)) {
     report.add(
@@ -108,18 +103,11 @@ void check_missing(Report& report, std::size_t position) {
 
 void check_names(Report& report) {
   const PoolView& pool = report.pool;
-  for (const auto& [node, rail, port] : pool.renamed) {
-    if (rail->fabric)
-      report.add(Code::HcasDiffer, Severity::Warning, *node, {port_name(*node->table, *port)},
-                 "stands where its pool has " + rail->name);
-  }
-  for (const auto& [node, ports] : pool.extra) {
-    for (const Port* port : ports) {
-      if (has(node->fabric, port))
-        report.add(Code::HcasDiffer, Severity::Warning, *node, {port_name(*node->table, *port)},
-                   "is more than the " + count_of(static_cast<std::size_t>(pool.expected()), "fabric port") +
-                       " of its pool");
-    }
+  for (const auto& [node, rail, port] : pool.strays) {
+    if (rail ? !rail->fabric : !has(node->fabric, port)) continue;
+    report.add(Code::HcasDiffer, Severity::Warning, *node, {port_name(*node, *port)},
+               rail ? "stands where its pool has " + rail->name
+                    : "is more than the " + count_of(pool.expected(), "fabric port") + " of its pool");
   }
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <numeric>
 #include <tuple>
 #include <type_traits>
 
@@ -14,6 +13,7 @@
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::doctor {
@@ -27,6 +27,11 @@ bool is_virtual_part(const NodeFabric& table, const Port& port) {
 bool is_hardware(const NodeFabric& table, const Port& port) {
   return link_layer_of(port) != LinkLayer::Unspecified &&
          !is_soft_device(port.hca, port.driver.value_or("")) && !is_virtual_part(table, port);
+}
+
+bool port_less(const Port* left, const Port* right) {
+  if (left->hca != right->hca) return hca_name_less(left->hca, right->hca);
+  return left->number < right->number;
 }
 
 void add_ports(const std::vector<const Port*>& ports, std::vector<const Port*>& into) {
@@ -57,7 +62,10 @@ void judge_ports(PortChoice& choice, const NcclPolicy& policy, std::vector<PortJ
 }
 
 void choose_fabric(const DoctorInput& input, NodeView& view) {
-  const std::vector<const NcclPolicy*> policies = policies_of(input);
+  static const NcclPolicy inference = policy_of_nobody();  // where there are no policies
+  std::vector<const NcclPolicy*> policies;
+  for (const auto& policy : input.policies) policies.push_back(policy.get());
+  if (policies.empty()) policies.push_back(&inference);
   view.policy = policies.front();
   for (const NcclPolicy* policy : policies) {
     PortChoice choice = choose_policy_ports(*view.table, *policy, Exposure::Host, input.now);
@@ -83,14 +91,9 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
   if (!view.on_host.empty() || view.offered.empty()) view.host_reason.reset();
 }
 
-int ports_in(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), 0,
-                         [](int sum, const auto& entry) { return sum + entry.second; });
-}
-
 // The ports that both shapes have, kind by kind.
-int shared_ports(const Shape& left, const Shape& right) {
-  int shared = 0;
+std::size_t shared_ports(const Shape& left, const Shape& right) {
+  std::size_t shared = 0;
   for (const auto& [kind, count] : left) {
     const auto found = right.find(kind);
     shared += found == right.end() ? 0 : std::min(count, found->second);
@@ -129,50 +132,19 @@ bool is_dead_likeness(const NodeView& node, const NodeView& other) {
 bool belongs_to(const Group& few, const Group& many) {
   if (few.size() >= many.size()) return false;
   if (is_dead_likeness(*few.front(), *many.front())) return true;
-  const Shape &one = few.front()->shape, &other = many.front()->shape;
+  const NodeView &one = *few.front(), &other = *many.front();
   // More of them may be another kind of machine.
   return (few.size() <= 2 || few.size() * 4 <= many.size()) &&
-         shared_ports(one, other) * 2 > std::max(ports_in(one), ports_in(other));
-}
-
-std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
-  std::map<Shape, Group> by_shape;
-  for (const NodeView& node : nodes) {
-    if (!node.parts.empty()) by_shape[node.shape].push_back(&node);
-  }
-  std::vector<Group> groups;
-  groups.reserve(by_shape.size());
-  for (auto& [shape, group] : by_shape) groups.push_back(std::move(group));
-  std::ranges::stable_sort(groups, std::greater(), [](const Group& group) {
-    return std::pair(group.size(), ports_in(group.front()->shape));
-  });
-  std::vector<Group> pools;  // the first node of each is of the pool's shape
-  for (Group& group : groups) {
-    const auto home = std::ranges::find_if(pools, [&](const Group& pool) { return belongs_to(group, pool); });
-    if (home == pools.end()) {
-      pools.push_back(std::move(group));
-    } else {
-      home->insert(home->end(), group.begin(), group.end());
-    }
-  }
-  return pools;
+         shared_ports(one.shape, other.shape) * 2 > std::max(one.parts.size(), other.parts.size());
 }
 
 }  // namespace
 
 static_assert(std::is_nothrow_move_constructible_v<PoolView>, "its ports refer to its rails");
 
-std::vector<const NcclPolicy*> policies_of(const DoctorInput& input) {
-  static const NcclPolicy inference = policy_of_nobody();
-  std::vector<const NcclPolicy*> policies;
-  for (const auto& policy : input.policies) policies.push_back(policy.get());
-  if (policies.empty()) policies.push_back(&inference);
-  return policies;
-}
-
-std::string port_name(const NodeFabric& table, const Port& port) {
+std::string port_name(const NodeView& node, const Port& port) {
   const auto sibling = [&](const Port& other) { return &other != &port && other.hca == port.hca; };
-  const bool several = std::ranges::any_of(table.ports, sibling);
+  const bool several = std::ranges::any_of(node.table->ports, sibling);
   return several || port.number != 1 ? port.hca + ":" + std::to_string(port.number) : port.hca;
 }
 
@@ -189,10 +161,7 @@ std::string kind_of(const Port& port) {
 }
 
 std::string shape_text(const Shape& shape) {
-  std::string text;
-  for (const auto& [kind, count] : shape)
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " x " + kind;
-  return text;
+  return join(shape, ", ", [](const auto& part) { return std::to_string(part.second) + " x " + part.first; });
 }
 
 bool is_down(const Port& port) {
@@ -222,8 +191,8 @@ Rows rows_of(const NodeView& node, const Port& port) {
   return rows;
 }
 
-int PoolView::expected() const {
-  return static_cast<int>(std::ranges::count_if(rails, [](const Rail& rail) { return rail.fabric; }));
+std::size_t PoolView::expected() const {
+  return static_cast<std::size_t>(std::ranges::count(rails, true, &Rail::fabric));
 }
 
 NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
@@ -231,6 +200,7 @@ NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
   for (const Port& port : table.ports) {
     if (is_hardware(table, port)) view.parts.push_back(&port);
   }
+  std::ranges::sort(view.parts, port_less);
   for (const Port* port : view.parts) ++view.shape[kind_of(*port)];
   choose_fabric(input, view);
   if (!view.offered.empty())
@@ -244,27 +214,9 @@ NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
   return view;
 }
 
-std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now) {
-  std::vector<PoolView> pools;
-  std::vector<Group> groups = group_by_shape(nodes);
-  std::ranges::stable_sort(groups, std::greater(), std::ranges::size);
-  for (const Group& group : groups) {
-    PoolView& pool = pools.emplace_back();
-    pool.name = "pool-" + std::to_string(pools.size());
-    pool.nodes = group;
-    match_rails(pool, now);
-  }
-  return pools;
-}
-
 namespace {
 
 using Names = std::vector<std::string>;
-
-bool port_less(const Port* left, const Port* right) {
-  if (left->hca != right->hca) return hca_name_less(left->hca, right->hca);
-  return left->number < right->number;
-}
 
 bool pci_less(const Port* left, const Port* right) {
   return std::tie(left->pci_address, left->number) < std::tie(right->pci_address, right->number);
@@ -272,15 +224,14 @@ bool pci_less(const Port* left, const Port* right) {
 
 std::vector<const Port*> sorted_parts(const NodeView& node, bool by_name) {
   std::vector<const Port*> parts = node.parts;
-  const bool pci =
-      !by_name && std::ranges::all_of(parts, [](const Port* port) { return port->pci_address.has_value(); });
-  std::ranges::sort(parts, pci ? pci_less : port_less);
+  const auto is_placed = [](const Port* port) { return port->pci_address.has_value(); };
+  if (!by_name && std::ranges::all_of(parts, is_placed)) std::ranges::stable_sort(parts, pci_less);
   return parts;
 }
 
 Names names_of(const NodeView& node) {
   Names names;
-  for (const Port* port : sorted_parts(node, true)) names.push_back(port_name(*node.table, *port));
+  for (const Port* port : node.parts) names.push_back(port_name(node, *port));
   return names;
 }
 
@@ -299,7 +250,7 @@ const NodeView* find_model(const PoolView& pool, bool& shared) {
 void match_ports(const NodeView& node, std::size_t position, PoolView& pool) {
   std::vector<const Port*> left;
   for (const Port* port : sorted_parts(node, pool.by_name)) {
-    const std::string name = port_name(*node.table, *port);
+    const std::string name = port_name(node, *port);
     const auto rail = pool.by_name ? std::ranges::find(pool.rails, name, &Rail::name) : pool.rails.end();
     if (rail == pool.rails.end()) {
       left.push_back(port);
@@ -311,18 +262,10 @@ void match_ports(const NodeView& node, std::size_t position, PoolView& pool) {
   for (Rail& rail : pool.rails) {
     if (rail.ports[position] || next == left.end()) continue;
     rail.ports[position] = *next;
-    if (pool.by_name) pool.renamed.push_back({&node, &rail, *next});
+    if (pool.by_name) pool.strays.push_back({&node, &rail, *next});
     ++next;
   }
-  if (next != left.end()) pool.extra[&node].assign(next, left.end());
-}
-
-std::string usual_kind(const Rail& rail) {
-  Shares<std::string> kinds;
-  for (std::size_t i = 0; i < rail.ports.size(); ++i) {
-    if (rail.ports[i]) kinds.add(i, kind_of(*rail.ports[i]));
-  }
-  return kinds.most([](const std::string&) { return 0; }).value_or("");
+  for (; next != left.end(); ++next) pool.strays.push_back({&node, nullptr, *next});
 }
 
 // A port that went down lately has been up: later it was perhaps taken out on purpose, as alerts take it.
@@ -378,18 +321,18 @@ void mark_fabric(PoolView& pool, Timestamp now) {
   for (Rail* rail : cabled.empty() ? fabric : cabled) rail->fabric = true;
 }
 
-}  // namespace
-
+// Fills the pool's rails from its nodes.
 void match_rails(PoolView& pool, Timestamp now) {
   const NodeView* model = find_model(pool, pool.by_name);
   if (!pool.by_name) model = pool.nodes.front();  // of the pool's shape
   for (const Port* port : sorted_parts(*model, pool.by_name)) {
     Rail& rail = pool.rails.emplace_back();
-    rail.name = port_name(*model->table, *port);
+    rail.name = port_name(*model, *port);
     rail.ports.resize(pool.nodes.size());
   }
   for (std::size_t i = 0; i < pool.nodes.size(); ++i) match_ports(*pool.nodes[i], i, pool);
-  for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);
+  const auto first = [](const std::string&) { return 0; };  // of equally frequent ones
+  for (Rail& rail : pool.rails) rail.kind = rail_shares(rail, kind_of).most(first).value_or("");
   mark_fabric(pool, now);
   for (Rail& rail : pool.rails) {
     for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
@@ -398,6 +341,33 @@ void match_rails(PoolView& pool, Timestamp now) {
       pool.ports.push_back({*pool.nodes[i], rail, *rail.ports[i], rows_of(*pool.nodes[i], *rail.ports[i])});
     }
   }
+}
+
+}  // namespace
+
+std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now) {
+  std::map<Shape, Group> by_shape;
+  for (const NodeView& node : nodes) {
+    if (!node.parts.empty()) by_shape[node.shape].push_back(&node);
+  }
+  std::vector<Group> groups;
+  for (auto& [shape, group] : by_shape) groups.push_back(std::move(group));
+  std::ranges::stable_sort(groups, std::greater(), [](const Group& group) {
+    return std::pair(group.size(), group.front()->parts.size());
+  });
+  std::vector<PoolView> pools;  // the first node of each is of the pool's shape
+  for (Group& group : groups) {
+    const auto home =
+        std::ranges::find_if(pools, [&](const PoolView& pool) { return belongs_to(group, pool.nodes); });
+    Group& nodes_there = home == pools.end() ? pools.emplace_back().nodes : home->nodes;
+    nodes_there.insert(nodes_there.end(), group.begin(), group.end());
+  }
+  std::ranges::stable_sort(pools, std::greater(), [](const PoolView& pool) { return pool.nodes.size(); });
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    pools[i].name = "pool-" + std::to_string(i + 1);
+    match_rails(pools[i], now);
+  }
+  return pools;
 }
 
 }  // namespace nccl_env::doctor

@@ -18,7 +18,7 @@ namespace nccl_env::doctor {
 // From this many on, the majority is the rule; a smaller pool is measured by its nodes' own ports alone.
 inline constexpr std::size_t kPoolMajority = 3;
 
-using Shape = std::map<std::string, int>;  // kind of port -> how many
+using Shape = std::map<std::string, std::size_t>;  // kind of port -> how many
 
 // How the policies judge a port: the first that takes it, else the first of all.
 struct PortJudgement {
@@ -67,6 +67,16 @@ struct Rail {
   Members members;                 // of a rail of the fabric: places in the pool's `ports`
 };
 
+// Counts what `of` returns for its ports, by their nodes.
+template <class Of>
+Shares<std::string> rail_shares(const Rail& rail, const Of& of) {
+  Shares<std::string> shares;
+  for (std::size_t i = 0; i < rail.ports.size(); ++i) {
+    if (rail.ports[i]) shares.add(i, of(*rail.ports[i]));
+  }
+  return shares;
+}
+
 // An existing port of the fabric.
 struct FabricPort {
   const NodeView& node;
@@ -75,10 +85,10 @@ struct FabricPort {
   Rows rows;
 };
 
-// A port that stands where its pool has another name.
-struct Renamed {
+// A port under a name that its pool does not have.
+struct Stray {
   const NodeView* node;
-  const Rail* rail;
+  const Rail* rail;  // where it stands; null: it is no rail
   const Port* port;
 };
 
@@ -87,16 +97,13 @@ struct PoolView {
   std::vector<const NodeView*> nodes;
   std::vector<Rail> rails;
   bool by_name = true;  // false: no two nodes share names, rails are matched by position
-  std::map<const NodeView*, std::vector<const Port*>> extra;  // ports of a node that are no rail
-  std::vector<Renamed> renamed;
+  std::vector<Stray> strays;
   std::vector<FabricPort> ports;  // rail by rail
   [[nodiscard]] bool small() const { return nodes.size() < kPoolMajority; }
-  [[nodiscard]] int expected() const;  // fabric rails
+  [[nodiscard]] std::size_t expected() const;  // fabric rails
 };
 
-// Never empty: without policies it is one policy that leaves the choice to inference.
-std::vector<const NcclPolicy*> policies_of(const DoctorInput& input);
-std::string port_name(const NodeFabric& table, const Port& port);  // "mlx5_1", "mlx4_0:2"
+std::string port_name(const NodeView& node, const Port& port);  // "mlx5_1", "mlx4_0:2"
 // "Ethernet mlx5_core MT_0000000223": what is known of the three, else the family of the name.
 std::string kind_of(const Port& port);
 std::string shape_text(const Shape& shape);
@@ -107,7 +114,5 @@ Rows rows_of(const NodeView& node, const Port& port);
 NodeView view_node(const NodeFabric& table, const DoctorInput& input);
 // Every node with hardware ports is in one pool; largest pool first.
 std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now);
-// Fills the pool's rails from its nodes.
-void match_rails(PoolView& pool, Timestamp now);
 
 }  // namespace nccl_env::doctor

@@ -174,7 +174,7 @@ class Writer {
                         const std::vector<std::size_t>& findings) {
     const doctor::PortJudgement& judged =
         node.judged[static_cast<std::size_t>(&port - node.table->ports.data())];
-    const std::string name = doctor::port_name(*node.table, port);
+    const std::string name = doctor::port_name(node, port);
     OrderedJson rows;
     if (port.gids) {
       const std::vector<Cidr>& subnets = fabric_subnets(*judged.policy, *node.table);
