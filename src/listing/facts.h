@@ -27,8 +27,6 @@ struct PortFacts {
   std::map<int, RowFacts> rows;  // by index
 };
 
-std::string name_of(const Port& port);
-
 // With the line that counts the rest these are a hundred lines.
 constexpr std::size_t kMostProblems = 99;
 
@@ -48,10 +46,10 @@ struct Facts {
   void add_row(PortFacts& port, RowFacts row);
 
  private:
-  Subject subject_at(int line) const;
-
-  std::map<std::pair<std::string, int>, std::size_t, std::less<>> positions_;
   std::size_t rows_ = 0;
 };
+
+// A port with all that its facts tell.
+Port make_port(const PortFacts& told);
 
 }  // namespace nccl_env::listing

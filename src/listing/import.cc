@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "nccl_env/core/text/strict.h"
-#include "ports.h"
 #include "reader.h"
 
 namespace nccl_env {
@@ -30,11 +29,7 @@ bool is_failure(const Line& line) {
 // Finds the tool whose listing the file is, and hands each line to its reader.
 class FileReader {
  public:
-  FileReader(Facts& facts, ImportReport& report) : facts_(facts), report_(report) {
-    readers_[0] = make_show_gids_reader();
-    readers_[1] = make_ibv_devinfo_reader();
-    readers_[2] = make_rdma_link_reader();
-  }
+  FileReader(Facts& facts, ImportReport& report) : facts_(facts), report_(report) {}
 
   void read(std::string_view text);
 
@@ -44,7 +39,8 @@ class FileReader {
 
   Facts& facts_;
   ImportReport& report_;
-  std::array<std::unique_ptr<Reader>, 3> readers_;
+  const std::array<std::unique_ptr<Reader>, 3> readers_{
+      make_show_gids_reader(facts_), make_ibv_devinfo_reader(facts_), make_rdma_link_reader(facts_)};
   Reader* open_ = nullptr;
   bool is_mixed_ = false;
 };
@@ -63,7 +59,7 @@ void FileReader::read(std::string_view text) {
       read_line(Line(number, content));
     }
   }
-  if (open_ != nullptr) open_->finish(facts_);
+  if (open_ != nullptr) open_->finish();
   if (facts_.ports.empty() && facts_.problem_count == 0)
     facts_.problem(0, "expected a listing with at least one port");
 }
@@ -77,23 +73,21 @@ void FileReader::read_line(const Line& line) {
   if (is_failure(line))
     return facts_.problem(line.number, "the tool could not read what is there: " + quote(line.text));
   if (offer(line)) return;
-  if (looks_like_listing(line)) {
-    facts_.problem(
-        line.number,
-        "this looks like a listing's line, but does not stand below the header of a known listing, "
-        "or is mangled: " +
-            quote(line.text));
-  } else {
+  if (!looks_like_listing(line)) {
     ++report_.skipped_lines;
+    return;
   }
+  facts_.problem(line.number,
+                 "this looks like a listing's line, but does not stand below the header of a known listing, "
+                 "or is mangled: " +
+                     quote(line.text));
 }
 
 bool FileReader::offer(const Line& line) {
-  const auto next = std::find_if(readers_.begin(), readers_.end(),
-                                 [&](const auto& reader) { return reader->begins(line); });
-  if (next == readers_.end()) return open_ != nullptr && open_->take(line, facts_);
+  const auto next = std::ranges::find_if(readers_, [&](const auto& reader) { return reader->begins(line); });
+  if (next == readers_.end()) return open_ != nullptr && open_->take(line);
   if (open_ == nullptr) open_ = next->get();
-  if (open_ == next->get()) return open_->take(line, facts_);
+  if (open_ == next->get()) return open_->take(line);
   is_mixed_ = true;
   facts_.problem(line.number,
                  "another tool's listing: a file holds that of one. It begins with " + quote(line.text));
@@ -119,25 +113,20 @@ void mark_smi(std::vector<Port>& ports) {
 ImportOutcome import_listing(const ListingFile& file, const ImportOptions& options) {
   ImportReport report;
   listing::Facts facts;
-  if (!is_dns_subdomain(options.node)) {
-    facts.problem(0, "expected a node name of lower-case letters, digits, '-' and '.', not " +
-                         listing::quote(options.node));
-  }
-  if (options.node_interface && !is_netdev_name(*options.node_interface)) {
+  if (!is_dns_subdomain(options.node))
     facts.problem(0,
-                  "expected the name of a network interface, not " + listing::quote(*options.node_interface));
-  }
+                  listing::expected("a node name of lower-case letters, digits, '-' and '.'", options.node));
+  if (options.node_interface && !is_netdev_name(*options.node_interface))
+    facts.problem(0, listing::expected("the name of a network interface", *options.node_interface));
   facts.file = file.name;
   listing::FileReader(facts, report).read(file.text);
 
   report.table.name = options.node;
   report.table.node_interface = options.node_interface;
-  report.table.ports = listing::make_ports(facts);
+  for (const listing::PortFacts& told : facts.ports) report.table.ports.push_back(listing::make_port(told));
   listing::mark_smi(report.table.ports);
-  if (facts.problem_count > 0) {
-    const std::size_t more = facts.problem_count - facts.problems.size();
-    return {std::nullopt, std::move(facts.problems), more};
-  }
+  const std::size_t more = facts.problem_count - facts.problems.size();
+  if (facts.problem_count > 0) return {std::nullopt, std::move(facts.problems), more};
   return {std::move(report), {}, 0};
 }
 

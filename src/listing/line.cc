@@ -11,14 +11,10 @@ namespace {
 // Web pages indent with no-break spaces.
 std::string with_plain_blanks(std::string_view text) {
   std::string result;
-  result.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text.substr(i, 2) == "\xc2\xa0") {
-      result += ' ';
-      ++i;
-    } else {
-      result += text[i] == '\t' ? ' ' : text[i];
-    }
+    const bool no_break = text.substr(i, 2) == "\xc2\xa0";
+    result += no_break || text[i] == '\t' ? ' ' : text[i];
+    i += no_break ? 1 : 0;
   }
   return result;
 }
@@ -36,18 +32,16 @@ bool holds_full_gid(std::string_view text) {
 
 bool is_version_or_gid_part(std::string_view word) {
   if (word == "v1" || word == "v2") return true;
-  return std::count(word.begin(), word.end(), ':') >= 2 &&
-         std::all_of(word.begin(), word.end(), [](char c) { return is_hex_digit(c) || c == ':'; });
+  return std::ranges::count(word, ':') >= 2 &&
+         std::ranges::all_of(word, [](char c) { return is_hex_digit(c) || c == ':'; });
 }
 
 bool is_part_of_block(const Line& line) {
   if (line.text.starts_with("GID[")) return true;
   const auto field = split_key_value(line.text);
-  if (!field) return false;
-  for (const std::string_view key : {"hca_id", "phys_port_cnt", "link_layer"}) {
-    if (field->key == key) return true;
-  }
-  return field->key == "state" && field->value.starts_with("PORT_");
+  const std::string_view key = field ? field->key : "";
+  return key == "hca_id" || key == "phys_port_cnt" || key == "link_layer" ||
+         (key == "state" && field->value.starts_with("PORT_"));
 }
 
 }  // namespace
@@ -81,19 +75,21 @@ std::optional<KeyValue> split_key_value(std::string_view text) {
 
 std::string printable(std::string_view text, std::size_t longest) {
   std::string result(text.substr(0, longest));
-  for (char& c : result) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  if (text.size() > longest) result += "...";
-  return result;
+  std::ranges::replace_if(
+      result, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text.size() > longest ? result + "..." : result;
 }
 
 std::string quote(std::string_view text) {
   return "\"" + printable(text, 60) + "\"";
 }
 
+std::string expected(const std::string& what, std::string_view text) {
+  return "expected " + what + ", not " + quote(text);
+}
+
 bool is_numbered_device(std::string_view word) {
-  return is_hca_name(word) && !is_digit(word.front()) && std::any_of(word.begin(), word.end(), is_digit);
+  return is_hca_name(word) && !is_digit(word.front()) && std::ranges::any_of(word, is_digit);
 }
 
 bool is_port_column(std::string_view word) {

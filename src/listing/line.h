@@ -19,8 +19,6 @@ struct Line {
   Line(int where, std::string_view content);
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
-  Line(Line&&) = delete;
-  Line& operator=(Line&&) = delete;
 
   // "" where there are fewer words.
   [[nodiscard]] std::string_view word(std::size_t index) const;
@@ -37,6 +35,8 @@ std::string_view trim(std::string_view text);
 
 // The text in quotes for a message: cut at 60 bytes, everything but printable ASCII as '?'.
 std::string quote(std::string_view text);
+// "expected WHAT, not "TEXT"".
+std::string expected(const std::string& what, std::string_view text);
 std::string printable(std::string_view text, std::size_t longest);
 
 // True for "mlx5_0", not for "mlx" or "0": a word that may be a device where nothing else tells.

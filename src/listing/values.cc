@@ -9,22 +9,25 @@
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::listing {
-std::optional<int> read_number(std::string_view text, int most) {
-  int value = 0;
+namespace {
+
+template <class T, class... Form>
+std::optional<T> read_whole(std::string_view text, T most, Form... form) {
+  T value = 0;
   if (text.empty() || !is_digit(text.front())) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value > most) return std::nullopt;
-  return value;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value, form...);
+  return error == std::errc() && rest == end && value <= most ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int> read_number(std::string_view text, int most) {
+  return read_whole(text, most);
 }
 
 std::optional<double> read_decimal(std::string_view text) {
-  constexpr double kMost = 100000;
-  double value = 0;
-  if (text.empty() || !is_digit(text.front())) return std::nullopt;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc() || end != text.data() + text.size() || value > kMost) return std::nullopt;
-  return value;
+  return read_whole(text, 100000.0, std::chars_format::fixed);
 }
 
 std::optional<int> read_port_number(std::string_view text) {
@@ -38,17 +41,30 @@ bool is_plain_netdev_name(std::string_view text) {
                      [](char c) { return is_alphanumeric(c) || c == '_' || c == '-' || c == '.'; });
 }
 
+namespace {
+
+// By the verbs' numbers, from 1.
+constexpr std::array<std::pair<std::string_view, PortState>, 4> kStates{{{"DOWN", PortState::Down},
+                                                                         {"INIT", PortState::Init},
+                                                                         {"ARMED", PortState::Armed},
+                                                                         {"ACTIVE", PortState::Active}}};
+
+}  // namespace
+
 std::optional<PortState> read_state_name(std::string_view text) {
-  if (text == "ACTIVE") return PortState::Active;
-  if (text == "ARMED") return PortState::Armed;
-  if (text == "INIT") return PortState::Init;
-  if (text == "DOWN") return PortState::Down;
+  for (const auto& [name, state] : kStates) {
+    if (text == name) return state;
+  }
   return std::nullopt;
 }
 
-int state_number(PortState state) {
-  constexpr std::array kStates{PortState::Down, PortState::Init, PortState::Armed, PortState::Active};
-  return static_cast<int>(std::find(kStates.begin(), kStates.end(), state) - kStates.begin()) + 1;
+std::optional<PortState> read_verbs_state(std::string_view text) {
+  int number = 0;
+  for (const auto& [name, state] : kStates) {
+    const std::string word = "PORT_" + std::string(name);
+    if (text == word || text == word + " (" + std::to_string(++number) + ")") return state;
+  }
+  return std::nullopt;
 }
 
 }  // namespace nccl_env::listing

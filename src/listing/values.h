@@ -17,8 +17,6 @@ std::optional<double> read_decimal(std::string_view text);
 
 // Ports of a device are few; the bound keeps a mistyped column from passing as a port.
 inline constexpr int kMaxPortNumber = 255;
-// sysfs and rdma-core hold table lengths in 16 bits.
-inline constexpr int kMaxGidIndex = 65535;
 
 std::optional<int> read_port_number(std::string_view text);  // from 1
 
@@ -27,7 +25,7 @@ bool is_plain_netdev_name(std::string_view text);
 
 // "ACTIVE", "ARMED", "INIT" and "DOWN".
 std::optional<PortState> read_state_name(std::string_view text);
-// The verbs number of a state, as in "PORT_ACTIVE (4)".
-int state_number(PortState state);
+// The same as the verbs name and number it: "PORT_ACTIVE", "PORT_ACTIVE (4)".
+std::optional<PortState> read_verbs_state(std::string_view text);
 
 }  // namespace nccl_env::listing

@@ -5,7 +5,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -96,9 +95,9 @@ void merge_ports(std::vector<Finding>& findings) {
   std::vector<bool> gone(findings.size());
   for (const auto& [key, places] : alike.members_with) {
     auto& parts = findings[places.front()].subject.parts;
-    for (const std::size_t i : places | std::views::drop(1)) {
-      std::ranges::copy(findings[i].subject.parts, std::back_inserter(parts));
-      gone[i] = true;
+    for (const std::size_t i : places) {
+      gone[i] = i != places.front();
+      if (gone[i]) std::ranges::copy(findings[i].subject.parts, std::back_inserter(parts));
     }
   }
   erase_marked(gone, findings);
