@@ -30,40 +30,34 @@ namespace nccl_env::cli {
 
 namespace {
 
-struct Fabric {
-  program::Tables tables;
-  program::Policies policies;
-  std::vector<std::string> problems;         // one sentence for each object that was refused
+struct Fabric : store::Reading {
   std::shared_ptr<kube::ApiServer> cluster;  // that was asked; null: none
 };
 
 const char* const kNoSource =
     "; or give FILEs with NodeFabrics, or --store dir:PATH with a directory of them";
 
-program::Failure take(Result<store::Reading> reading, Fabric& into) {
-  if (!reading) return {program::kNotSeen, reading.error().message};
-  into = {std::move(reading->tables), std::move(reading->policies), std::move(reading->problems), nullptr};
+template <class T>
+program::Failure take(Result<T> read, T& into, program::ExitCode code = program::kNotSeen) {
+  if (!read) return {code, read.error().message};
+  into = *std::move(read);
   return {};
 }
 
 program::Failure read_server(const SourceArguments& arguments, Fabric& into) {
   auto client = connect_cluster(arguments.cluster);
   if (!client) return {program::kNotSeen, client.error().message + kNoSource};
-  const auto failure = take(store::read_cluster(**client, {arguments.policy.allow_code_paths}), into);
+  const auto failure =
+      take<store::Reading>(store::read_cluster(**client, {arguments.policy.allow_code_paths}), into);
   if (failure) return not_read(**client, failure.message);
   into.cluster = *std::move(client);
   return {};
 }
 
 program::Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
-  auto tables = program::read_any_tables(arguments.files, in);
-  if (!tables) return {program::kNotSeen, tables.error().message};
-  into.tables = *std::move(tables);
-  if (arguments.policy.file.empty()) return {};
-  auto policies = program::read_policies(arguments.policy, in);
-  if (!policies) return {program::kNotSeen, policies.error().message};
-  into.policies = *std::move(policies);
-  return {};
+  const auto failure = take(program::read_any_tables(arguments.files, in), into.tables);
+  if (failure || arguments.policy.file.empty()) return failure;
+  return take(program::read_policies(arguments.policy, in), into.policies);
 }
 
 program::Failure read_store(const SourceArguments& arguments, Fabric& into) {
@@ -72,28 +66,26 @@ program::Failure read_store(const SourceArguments& arguments, Fabric& into) {
     return {program::kUsage, "--store " + arguments.store + ": must be dir:PATH"};
   if (!arguments.policy.file.empty())
     return {program::kUsage, "--policy: only with FILEs; the policies of a store or cluster are its own"};
-  return path ? take(store::read_directory(*path, {arguments.policy.allow_code_paths}), into)
+  return path ? take<store::Reading>(store::read_directory(*path, {arguments.policy.allow_code_paths}), into)
               : read_server(arguments, into);
 }
 
 program::Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& into) {
   if (!arguments.files.empty() && !arguments.store.empty())
     return {program::kUsage, "FILEs and --store: only one of them"};
-  program::Failure failure =
+  const auto failure =
       arguments.files.empty() ? read_store(arguments, into) : read_files(arguments, in, into);
-  if (failure) return failure;
-  if (arguments.policy.name.empty()) return {};
-  const auto chosen = program::choose_policy(into.policies, arguments.policy.name);
-  if (!chosen) return {program::kUsage, chosen.error().message};
-  into.policies = {*chosen};
-  return {};
+  if (failure || arguments.policy.name.empty()) return failure;
+  std::shared_ptr<const NcclPolicy> chosen;
+  const auto unknown =
+      take(program::choose_policy(into.policies, arguments.policy.name), chosen, program::kUsage);
+  into.policies = {chosen};
+  return unknown;
 }
 
-// "": not given.
-Result<std::optional<std::chrono::seconds>> read_age(const std::string& text) {
-  if (text.empty()) return std::optional<std::chrono::seconds>();
+Result<std::chrono::seconds> read_age(const std::string& text) {
   const auto age = program::parse_duration(text);
-  if (age && age->count() > 0) return std::optional(*age);
+  if (age && age->count() > 0) return age;
   return Error{"--max-table-age " + text + ": " + (age ? "must be above 0" : age.error().message)};
 }
 
@@ -146,19 +138,14 @@ void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into) {
   add_moment(app, into.at);
 }
 
-program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into) {
-  DoctorInput from;
-  return read_diagnosis(arguments, in, into, from);
-}
-
 program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into,
                                 DoctorInput& from) {
-  const auto now = program::read_moment(arguments.at);
-  if (!now) return {program::kUsage, now.error().message};
-  const auto age = read_age(arguments.max_table_age);
-  if (!age) return {program::kUsage, age.error().message};
+  const std::string& limit = arguments.max_table_age;
+  auto failure = take(program::read_moment(arguments.at), from.now, program::kUsage);
+  if (!failure && !limit.empty()) failure = take(read_age(limit), from.max_table_age, program::kUsage);
   Fabric fabric;
-  if (program::Failure failure = read_fabric(arguments.source, in, fabric)) return failure;
+  if (!failure) failure = read_fabric(arguments.source, in, fabric);
+  if (failure) return failure;
   // A fabric without tables must not be reported as healthy.
   if (fabric.tables.empty() && fabric.problems.empty()) {
     const auto path = program::store_path(arguments.source.store);
@@ -168,12 +155,12 @@ program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istrea
                                : path ? "there is no NodeFabric in " + *path
                                       : "there is no NodeFabric: does the agent run on the nodes?"};
   }
-  const auto limit = *age ? **age : published_age(fabric.policies);
-  from = {std::move(fabric.tables), std::move(fabric.policies), *now, limit, {}};
+  if (limit.empty()) from.max_table_age = published_age(fabric.policies);
+  from.tables = std::move(fabric.tables);
+  from.policies = std::move(fabric.policies);
   from.tableless = tableless_nodes(fabric, from);
   into = diagnose(from);
   std::vector<Finding> refused;
-  refused.reserve(fabric.problems.size());
   for (const std::string& problem : fabric.problems)
     refused.push_back({Code::ObjectRefused, Severity::Error, {}, problem});
   add_findings(std::move(refused), into);
@@ -185,45 +172,41 @@ namespace {
 // A node has some hundred pods, and few nodes drift at a time.
 constexpr std::size_t kMostNodesAsked = 100;
 
-std::string name_of(const PodRecord& pod) {
-  return pod.name_space + "/" + pod.name;
-}
-
 // Tells of values that running pods of a node may still hold, and that the node no longer gives.
 struct PodCheck {
   Code code;
+  Severity severity;
   bool NodeState::*asks;  // of these nodes
-  void (*check)(const std::vector<PodRecord>& pods, const NodeFabric& table, std::vector<Finding>& into);
+  std::string (*judge)(const PodRecord& pod, const NodeFabric& table);
 };
 
-// Names the pods whose node no longer has the index that they were bound with.
-void check_indexes(const std::vector<PodRecord>& pods, const NodeFabric& table, std::vector<Finding>& into) {
-  for (const PodRecord& pod : pods) {
-    const std::string lost = lost_index(pod, table);
-    if (lost.empty()) continue;
-    into.push_back({Code::GidIndexMoved, Severity::Error, of_node(table.name),
-                    "pod " + name_of(pod) + ": " + lost + " since it was bound"});
-  }
-}
+// Pods whose node no longer has the index that they were bound with.
+constexpr PodCheck kIndexCheck{Code::GidIndexMoved, Severity::Error, &NodeState::index_moved, lost_index};
+// Pods whose plain list takes devices that came to the node after they were bound. Those with the same list
+// are one finding.
+constexpr PodCheck kListCheck{Code::ListNotExact, Severity::Warning, &NodeState::has_neighbours,
+                              inexact_list};
 
-// Names the pods whose plain list takes devices that came to the node after they were bound. Those with the
-// same list are one finding.
-void check_lists(const std::vector<PodRecord>& pods, const NodeFabric& table, std::vector<Finding>& into) {
+std::vector<Finding> judge_pods(const PodCheck& check, const std::vector<PodRecord>& pods,
+                                const NodeFabric& table) {
   constexpr std::size_t kMostNames = 4;
+  std::vector<Finding> found;
   std::map<std::string, std::vector<std::string>> by_list;
   for (const PodRecord& pod : pods) {
-    if (const std::string inexact = inexact_list(pod, table); !inexact.empty())
-      by_list[inexact].push_back(name_of(pod));
+    const std::string words = check.judge(pod, table), name = pod.name_space + "/" + pod.name;
+    if (words.empty()) continue;
+    if (check.code == Code::ListNotExact)
+      by_list[words].push_back(name);
+    else
+      found.push_back({check.code, check.severity, of_node(table.name),
+                       "pod " + name + ": " + words + " since it was bound"});
   }
-  for (const auto& [inexact, names] : by_list) {
-    into.push_back({Code::ListNotExact, Severity::Warning, of_node(table.name),
-                    count_of(names.size(), "pod") + ", " + join_some(names, kMostNames) + ": " + inexact,
-                    kInexactRemedy});
-  }
+  for (const auto& [words, names] : by_list)
+    found.push_back({check.code, check.severity, of_node(table.name),
+                     count_of(names.size(), "pod") + ", " + join_some(names, kMostNames) + ": " + words,
+                     kInexactRemedy});
+  return found;
 }
-
-constexpr PodCheck kIndexCheck{Code::GidIndexMoved, &NodeState::index_moved, check_indexes};
-constexpr PodCheck kListCheck{Code::ListNotExact, &NodeState::has_neighbours, check_lists};
 
 // The running pods of a node; `problem` says why they are not known.
 std::vector<PodRecord> list_pods(const Result<std::shared_ptr<kube::ApiServer>>& client,
@@ -249,19 +232,22 @@ constexpr const char* kNoPodHoldsIt =
 // that are named beside it, or that there are none.
 void add_pods(const SourceArguments& source, const PodCheck& check, const DoctorInput& input,
               Diagnosis& into) {
-  std::map<std::string_view, const NodeFabric*> tables;
-  for (const auto& table : input.tables) tables.emplace(table->name, table.get());
+  const bool moved = check.code == Code::GidIndexMoved;
   std::optional<Result<std::shared_ptr<kube::ApiServer>>> client;
   std::size_t asked = 0;
   std::vector<Finding> all;
   for (const NodeState& node : into.nodes) {
     if (!(node.*check.asks)) continue;
     if (!client) client = connect_cluster(source.cluster);
-    std::string problem = asked < kMostNodesAsked ? "" : "there are too many such nodes";
-    std::vector<Finding> found;
+    std::string problem;
+    std::vector<PodRecord> pods;
     if (asked++ < kMostNodesAsked)
-      check.check(list_pods(*client, node.node, problem), *tables.at(node.node), found);
-    const bool moved = check.code == Code::GidIndexMoved;
+      pods = list_pods(*client, node.node, problem);
+    else
+      problem = "there are too many such nodes";
+    const auto table =
+        std::ranges::find(input.tables, node.node, [](const auto& each) { return each->name; });
+    std::vector<Finding> found = judge_pods(check, pods, **table);
     if (!problem.empty())
       found.push_back({check.code, Severity::Info, of_node(node.node),
                        "its pods were not looked at: " + problem,

@@ -33,8 +33,6 @@ void tell_refused(const Diagnosis& diagnosis, std::ostream& err);
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into);
 
 // Fails with kUsage, or with kNotSeen for what could not be read.
-program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into);
-// Does the same, and returns its input, too.
 program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into,
                                 DoctorInput& from);
 

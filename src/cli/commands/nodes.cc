@@ -201,7 +201,8 @@ std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
 
 int list_nodes(const DiagnosisArguments& asked, const Console& terminal) {
   Diagnosis diagnosis;
-  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis))
+  DoctorInput input;
+  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
     return stop(terminal, failure);
   if (is_document(terminal.form)) {
     const FindingsOfNode findings = by_node(diagnosis);
