@@ -157,9 +157,8 @@ int tell_node(const std::string& name, const NodesArguments& arguments, const Co
   if (state->unknown_states > 0)
     answer.unknown = " (state not known for " + std::to_string(state->unknown_states) + " of " +
                      count_of(state->hcas.size(), "fabric port") + ")";
-  const auto findings = findings_by_node(diagnosis);
-  for (const std::size_t i : findings[static_cast<std::size_t>(state - diagnosis.nodes.begin())])
-    answer.findings.push_back(diagnosis.findings[i]);
+  FindingsByNode findings = findings_by_node(diagnosis);
+  for (const Finding* finding : findings[name]) answer.findings.push_back(*finding);
   if (!table) {
     print_answer(terminal, answer, name);
     return program::code_of(answer.findings);

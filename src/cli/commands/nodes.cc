@@ -21,23 +21,12 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
-using FindingsOfNode = std::map<std::string, std::vector<const Finding*>>;
 
 constexpr std::size_t kGap = 2;
 // The share of 80 columns that each may take on a terminal, so that a line stays a line.
 constexpr std::size_t kMostWidths[] = {1, 20, 18, 3, 11, 4};
 constexpr std::size_t kLeastWidth = 40;
 constexpr std::size_t kNameColumn = 1;
-
-FindingsOfNode by_node(const Diagnosis& diagnosis) {
-  FindingsOfNode found;
-  const auto findings = findings_by_node(diagnosis);
-  for (std::size_t node = 0; node < findings.size(); ++node) {
-    for (const std::size_t i : findings[node])
-      found[diagnosis.nodes[node].node].push_back(&diagnosis.findings[i]);
-  }
-  return found;
-}
 
 std::string number_text(double number) {
   std::ostringstream text;
@@ -91,7 +80,7 @@ std::string findings_text(const std::vector<const Finding*>& findings, bool sent
   return text;
 }
 
-Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
+Row row_of(const NodeState& node, const FindingsByNode& findings, bool wide) {
   const auto found = findings.find(node.node);
   const bool odd = found != findings.end() && is_odd(found->second);
   std::string hcas = wide ? node.hca_list : short_list(node.hcas);
@@ -164,7 +153,7 @@ class NodeColumns {
   std::vector<std::size_t> widths_;
 };
 
-OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
+OrderedJson node_json(const NodeState& node, const FindingsByNode& findings) {
   OrderedJson json = OrderedJson::object();
   json["node"] = node.node;
   json["pool"] = text_or_null(node.pool);
@@ -192,7 +181,7 @@ Row title_row(bool wide) {
 
 // Those with findings first.
 std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
-  const FindingsOfNode findings = by_node(diagnosis);
+  const FindingsByNode findings = findings_by_node(diagnosis);
   std::vector<Row> rows;
   for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
   std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.front().empty(); });
@@ -205,7 +194,7 @@ int list_nodes(const DiagnosisArguments& asked, const Console& terminal) {
   if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
     return stop(terminal, failure);
   if (is_document(terminal.form)) {
-    const FindingsOfNode findings = by_node(diagnosis);
+    const FindingsByNode findings = findings_by_node(diagnosis);
     OrderedJson all = OrderedJson::array();
     for (const NodeState& node : diagnosis.nodes) all.push_back(node_json(node, findings));
     print_document(all, terminal.form, terminal.out);
@@ -213,7 +202,7 @@ int list_nodes(const DiagnosisArguments& asked, const Console& terminal) {
     const bool wide = terminal.form == "wide";
     std::vector<Row> rows = rows_of(diagnosis, wide);
     const auto odd = std::ranges::count_if(rows, [](const Row& row) { return !row.front().empty(); });
-    const auto told = std::ssize(by_node(diagnosis));
+    const auto told = std::ssize(findings_by_node(diagnosis));
     const std::string sum =
         count_of(rows.size(), "node") + ", " + std::to_string(told) + " with findings" +
         (told > odd ? ", " + std::to_string(told - odd) + " of them with info alone" : "");

@@ -167,17 +167,15 @@ Diagnosis diagnose(const DoctorInput& input) {
   return diagnosis;
 }
 
-std::vector<std::vector<std::size_t>> findings_by_node(const Diagnosis& diagnosis) {
-  std::map<std::string_view, std::vector<std::size_t>> of_node, of_pool;
-  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
-    const Subject& subject = diagnosis.findings[i].subject;
-    if (subject.kind == "Node") of_node[subject.name].push_back(i);
-    if (subject.kind == "Pool") of_pool[subject.name].push_back(i);
+FindingsByNode findings_by_node(const Diagnosis& diagnosis) {
+  FindingsByNode found;
+  for (const Finding& finding : diagnosis.findings) {
+    const auto& [kind, name_space, name, path, file, line, parts] = finding.subject;
+    if (kind == "Node") found[name].push_back(&finding);
+    const auto pool = std::ranges::find(diagnosis.pools, kind == "Pool" ? name : "", &Pool::name);
+    if (pool == diagnosis.pools.end()) continue;
+    for (const std::string& node : pool->nodes) found[node].push_back(&finding);
   }
-  std::vector<std::vector<std::size_t>> found;
-  found.reserve(diagnosis.nodes.size());
-  for (const NodeState& node : diagnosis.nodes)
-    std::ranges::merge(of_node[node.node], of_pool[node.pool], std::back_inserter(found.emplace_back()));
   return found;
 }
 

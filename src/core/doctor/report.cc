@@ -125,15 +125,15 @@ class Writer {
   OrderedJson nodes() {
     std::map<std::string_view, const NodeFabric*> tables;
     for (const auto& table : input_.tables) tables[table->name] = table.get();
-    const auto findings = findings_by_node(diagnosis_);
+    FindingsByNode findings = findings_by_node(diagnosis_);
     OrderedJson all = OrderedJson::array();
     for (const Severity rank : {Severity::Error, Severity::Warning, Severity::Info}) {
-      for (std::size_t i = 0; i < findings.size(); ++i) {
-        const NodeState& state = diagnosis_.nodes[i];
+      for (const NodeState& state : diagnosis_.nodes) {
         const auto table = tables.find(state.node);
         if (table == tables.end()) continue;  // the findings name it
-        if (severity_of(findings[i]).value_or(Severity::Info) == rank)
-          all.push_back(node_list(state, *table->second, findings[i]));
+        const Found& found = findings[state.node];
+        if (severity_of(found).value_or(Severity::Info) == rank)
+          all.push_back(node_list(state, *table->second, found));
       }
     }
     return all;
@@ -142,21 +142,23 @@ class Writer {
   [[nodiscard]] OrderedJson strings() const { return list_.texts(); }
 
  private:
-  // That of the first that is about the port, or of the first; the most urgent come first.
-  [[nodiscard]] std::optional<Severity> severity_of(const std::vector<std::size_t>& findings,
-                                                    std::string_view port = {}) const {
-    for (const std::size_t i : findings) {
-      const Finding& finding = diagnosis_.findings[i];
-      if (port.empty() || std::ranges::count(finding.subject.parts, port) > 0) return finding.severity;
+  using Found = std::vector<const Finding*>;  // the most urgent come first
+
+  // That of the first, or of the first that is about the port.
+  [[nodiscard]] static std::optional<Severity> severity_of(const Found& findings,
+                                                           std::string_view port = {}) {
+    for (const Finding* finding : findings) {
+      if (port.empty() || std::ranges::count(finding->subject.parts, port) > 0) return finding->severity;
     }
     return std::nullopt;
   }
 
-  OrderedJson node_list(const NodeState& state, const NodeFabric& table,
-                        const std::vector<std::size_t>& findings) {
+  OrderedJson node_list(const NodeState& state, const NodeFabric& table, const Found& findings) {
     const doctor::NodeView node = doctor::view_node(table, input_);
     const OrderedJson ports =
         array_of(table.ports, [&](const Port& port) { return port_list(node, port, findings); });
+    const OrderedJson places =
+        array_of(findings, [&](const Finding* each) { return each - diagnosis_.findings.data(); });
     OrderedJson interfaces;
     if (table.interfaces)
       interfaces = array_of(*table.interfaces, [&](const Interface& each) { return interface_list(each); });
@@ -164,14 +166,13 @@ class Writer {
     const auto reason = parse_reason(state.reason);
     const std::string reason_words =
         reason ? std::string(meaning(*reason)).append(" ").append(remedy(*reason)) : "";
-    return list_(state.node, state.pool, severity_of(findings), findings, state.hca_list, state.reason,
+    return list_(state.node, state.pool, severity_of(findings), places, state.hca_list, state.reason,
                  reason_words, state.gid_index, state.rates, age, state.stale, table.time,
                  table.node_interface, table.rdma_namespace_mode, table.agent_version, state.rail_ports,
                  ports, interfaces);
   }
 
-  OrderedJson port_list(const doctor::NodeView& node, const Port& port,
-                        const std::vector<std::size_t>& findings) {
+  OrderedJson port_list(const doctor::NodeView& node, const Port& port, const Found& findings) {
     const doctor::PortJudgement& judged =
         node.judged[static_cast<std::size_t>(&port - node.table->ports.data())];
     const std::string name = doctor::port_name(node, port);

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -68,9 +69,9 @@ struct Diagnosis {
 };
 
 Diagnosis diagnose(const DoctorInput& input);
-// Returns, for each of Diagnosis::nodes, the places of its findings and of its pool's, which hold for each of
-// the pool's nodes.
-std::vector<std::vector<std::size_t>> findings_by_node(const Diagnosis& diagnosis);
+// The findings of each node that has one, in their order, with its pool's, which hold for each of its nodes.
+using FindingsByNode = std::map<std::string, std::vector<const Finding*>>;
+FindingsByNode findings_by_node(const Diagnosis& diagnosis);
 // Says what to do about GidIndexMoved while nobody has looked at the node's pods.
 std::string remedy_of_moved(const std::string& node);
 // Puts `more` among the findings, where they belong.
