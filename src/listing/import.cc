@@ -66,21 +66,16 @@ void FileReader::read(std::string_view text) {
 
 void FileReader::read_line(const Line& line) {
   if (line.text.empty()) return;
-  if (line.text.front() == '#') {
-    ++report_.skipped_lines;
-    return;
-  }
-  if (is_failure(line))
+  const bool note = line.text.front() == '#';
+  if (!note && is_failure(line))
     return facts_.problem(line.number, "the tool could not read what is there: " + quote(line.text));
-  if (offer(line)) return;
-  if (!looks_like_listing(line)) {
-    ++report_.skipped_lines;
-    return;
-  }
-  facts_.problem(line.number,
-                 "this looks like a listing's line, but does not stand below the header of a known listing, "
-                 "or is mangled: " +
-                     quote(line.text));
+  if (!note && offer(line)) return;
+  if (!note && looks_like_listing(line))
+    return facts_.problem(line.number,
+                          "this looks like a listing's line, but does not stand below the header of a known "
+                          "listing, or is mangled: " +
+                              quote(line.text));
+  ++report_.skipped_lines;
 }
 
 bool FileReader::offer(const Line& line) {

@@ -117,6 +117,18 @@ def check_healthy(browser, report, folder):
     page.close()
 
 
+def check_ports(browser, program, folder):
+    """The fabric's ports are counted: a port that is down, one that is missing, and a node whose states are not known."""
+    nodes = fleet.fleet(3)
+    fleet.down(nodes[0], 3)
+    nodes[1]["observed"]["ports"].pop(5)
+    for port in nodes[2]["observed"]["ports"]:
+        del port["state"]
+    page = browser.show(Report(program, folder, "ports", nodes).file)
+    expect("the fabric's ports", "2 down or missing, state not known for 8 of 24 ports" in text(page, "#summary"))
+    page.close()
+
+
 def check_order(page, report, odd):
     first = names(page)[:13]
     expect("odd nodes first", sorted(first[:12]), sorted(odd))
@@ -506,6 +518,7 @@ def main(program, folder):
     browser = Browser()
     try:
         check_healthy(browser, healthy, folder)
+        check_ports(browser, program, folder)
         check_odd(browser, odd, odd_nodes, folder)
         check_hostile(browser, odd, folder)
         check_mixed(browser, mixed, folder)

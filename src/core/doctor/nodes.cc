@@ -86,19 +86,16 @@ void check_missing(Report& report, std::size_t position) {
   }
   if (missing == 0 || is_planned(node)) return;
   const std::size_t expected = pool.expected();
-  const std::string evidence = "has " + std::to_string(expected - missing) + " of " +
-                               std::to_string(expected) + " fabric ports that its pool has" +
-                               (places.empty() ? "" : ", on the others at " + some_of(places));
   // A device that was moved into a pod's namespace is not in the node's.
-  if (is_exclusive(node)) {
-    report.add(
-        Code::HcaMissing, Severity::Info, node, names,
-        evidence + "; in exclusive RDMA namespace mode a pod may hold it",
-        "Nothing, while a pod of the node holds the device; if none does, look for it in lspci and for "
-        "its driver in dmesg.");
-  } else {
-    report.add(Code::HcaMissing, Severity::Error, node, names, evidence);
-  }
+  const bool held = is_exclusive(node);
+  report.add(Code::HcaMissing, held ? Severity::Info : Severity::Error, node, names,
+             "has " + std::to_string(expected - missing) + " of " + std::to_string(expected) +
+                 " fabric ports that its pool has" +
+                 (places.empty() ? "" : ", on the others at " + some_of(places)) +
+                 (held ? "; in exclusive RDMA namespace mode a pod may hold it" : ""),
+             held ? "Nothing, while a pod of the node holds the device; if none does, look for it in lspci "
+                    "and for its driver in dmesg."
+                  : "");
 }
 
 void check_names(Report& report) {

@@ -50,10 +50,10 @@ std::vector<const Port*> choose_the_few(const NodeFabric& table, NcclPolicy poli
 }
 
 // The port belongs to the first policy that takes it. Where the list is refused, no port counts as fabric.
-void judge_ports(PortChoice& choice, const NcclPolicy& policy, std::vector<PortJudgement>& into) {
+void judge_ports(const PortChoice& choice, const NcclPolicy& policy, std::vector<PortJudgement>& into) {
   into.resize(choice.verdicts.size());
   for (std::size_t i = 0; i < into.size(); ++i) {
-    PortVerdict& verdict = choice.verdicts[i];
+    const PortVerdict& verdict = choice.verdicts[i];
     const bool refused = choice.reason && verdict.fabric;
     if (into[i].policy && (into[i].fabric || refused || !verdict.fabric)) continue;
     into[i] = {&policy, verdict.fabric && !refused,

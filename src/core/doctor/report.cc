@@ -194,12 +194,9 @@ class Writer {
   }
 
   OrderedJson interface_list(const Interface& interface) {
+    const auto text = [](const InterfaceAddress& each) { return format_cidr({each.address, each.prefix}); };
     std::optional<std::string> addresses;
-    if (interface.addresses) {
-      addresses = join(*interface.addresses, ", ", [](const InterfaceAddress& each) {
-        return format_cidr({each.address, each.prefix});
-      });
-    }
+    if (interface.addresses) addresses = join(*interface.addresses, ", ", text);
     return list_(interface.name, interface.up, interface.mtu, interface.master, addresses);
   }
 
