@@ -14,6 +14,7 @@
 
 #include "core/builders.h"
 #include "core/pods.h"
+#include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/explain/job.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_print.h"
@@ -48,6 +49,15 @@ inline Json bound(Json object, const NcclPolicy& policy, const NodeFabric* table
 inline Json said(const std::string& message, int code = 0) {
   return {
       {"terminated", {{"exitCode", code}, {"reason", code ? "Error" : "Completed"}, {"message", message}}}};
+}
+// Or with what it found.
+inline Json said(ConstantMap values, std::vector<Value> omitted = {},
+                 std::vector<std::string> problems = {}) {
+  Resolution found;
+  found.values = std::move(values);
+  found.omitted = std::move(omitted);
+  found.problems = std::move(problems);
+  return said(render_message(found));
 }
 
 // With the policy of its namespace, and the table of its node.

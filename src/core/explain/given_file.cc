@@ -27,7 +27,6 @@ constexpr std::size_t kMaxMessage = 4096;
 constexpr std::size_t kMaxName = 128;
 constexpr std::size_t kMaxDetail = 512;
 constexpr std::string_view kFirstFact = "{\"v\":1}\n";
-constexpr std::string_view kNotReadable = "not readable: ";  // about one device: the rest is still read
 
 // Reasons of the kubelet for a container that it cannot start (pkg/kubelet/images/types.go,
 // pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
@@ -59,17 +58,6 @@ bool add_omission(std::string_view name, std::string_view reason, std::string_vi
   into.reasons.insert_or_assign(std::string(name), std::string(reason));
   into.details.insert_or_assign(std::string(name), std::string(detail.substr(0, kMaxDetail)));
   return true;
-}
-
-// NAME: Reason: sentence
-bool add_reason(std::string_view line, GivenFile& into) {
-  constexpr std::string_view kColon = ": ";
-  const std::size_t first = line.find(kColon);
-  const std::size_t second = first == line.npos ? first : line.find(kColon, first + kColon.size());
-  if (second == line.npos) return false;
-  const std::size_t reason = first + kColon.size();
-  return add_omission(line.substr(0, first), line.substr(reason, second - reason),
-                      line.substr(second + kColon.size()), into);
 }
 
 // Gives each complete line to `take`. Returns the text behind the last line feed, or nothing if `take`
@@ -110,27 +98,13 @@ bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
          add_omission(text_at(fact, "omitted"), text_at(fact, "reason"), text_at(fact, "detail"), into);
 }
 
-// True for a line in which an earlier release says why the file stays empty. A write error begins with the
-// file's path.
-bool is_problem(std::string_view line) {
-  return is_printable_ascii(line) && (line.starts_with("PolicyInvalid: ") || line.starts_with('/') ||
-                                      line.ends_with("; the file stays empty"));
-}
-
-// Reads what render_message writes, or the text for people that earlier releases wrote.
+// Reads what render_message writes.
 void read_message(std::string_view text, GivenFile& into) {
   into.state = GivenFile::State::Known;
   std::string problem;
-  const bool facts = text.starts_with(kFirstFact);
-  const auto take = [&](std::string_view line) {
-    if (facts) return add_fact(line, problem, into);
-    if (add_line(line, into) || add_reason(line, into)) return true;
-    if (line.starts_with(kNotReadable)) return is_printable_ascii(line);
-    if (!is_problem(line)) return false;
-    if (problem.empty()) problem = line.substr(0, kMaxDetail);
-    return true;
-  };
-  const auto rest = text.size() > kMaxMessage ? std::nullopt : take_lines(text, take);
+  const bool ours = text.starts_with(kFirstFact) && text.size() <= kMaxMessage;
+  const auto take = [&](std::string_view line) { return add_fact(line, problem, into); };
+  const auto rest = ours ? take_lines(text, take) : std::nullopt;
   // The kubelet cuts where it likes: all messages of a pod share 12 KiB.
   into.cut = rest && (!rest->empty() || text.size() == kMaxMessage);
   if (!rest || !is_printable_ascii(*rest)) return set_foreign(into);

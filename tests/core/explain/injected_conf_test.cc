@@ -2,7 +2,6 @@
 // explain pod/NAME of pods with /etc/nccl.conf, by annotation or written inside the pod, and by EnvFile.
 #include "core/asked.h"
 #include "core/conf_pods.h"
-#include "nccl_env/core/decide/start.h"
 
 namespace nccl_env::injected_conf_test {
 namespace {
@@ -29,11 +28,6 @@ Json started(const NcclPolicy& policy, const Json& state = nullptr, std::vector<
   object["spec"]["nodeName"] = "gpu-1";
   return state.is_null() ? object : with_init(std::move(object), state);
 }
-
-// As earlier releases wrote it.
-const std::string kFound =
-    "NCCL_IB_ADDR_FAMILY=AF_INET\nNCCL_IB_GID_INDEX=5\nNCCL_IB_HCA==mlx5_3\n"
-    "NCCL_SOCKET_IFNAME: OmittedByPolicy: The policy leaves it.\n";
 
 Resolution found() {
   Resolution resolution;
@@ -78,9 +72,11 @@ TEST(PodFile, AMessageInLinesOfJsonTellsAProblemAsOne) {
 }
 
 TEST(PodFile, AtStartAReasonIsToldWithItsSentence) {
-  const std::string message = "NCCL_IB_HCA==mlx5_3\nNCCL_IB_GID_INDEX: GidTableUnknown: mlx5_3 has no row.\n";
-  expect_told(message, ask(started(start_policy(), said(message))), PodState::Given);
-  const std::string cut = "NCCL_IB_HCA==mlx5_3\nNCCL_IB_GID_IN";
+  const Json ended = said({{"NCCL_IB_HCA", "=mlx5_3"}},
+                          {left_out("NCCL_IB_GID_INDEX", Reason::GidTableUnknown, "mlx5_3 has no row.")});
+  const std::string message = ended["terminated"]["message"];
+  expect_told(message, ask(started(start_policy(), ended)), PodState::Given);
+  const std::string cut = message.substr(0, message.find("GidTable"));
   const Answered asked = ask(started(start_policy(), said(cut)));
   EXPECT_EQ(asked.record.file->lines.size(), 1u) << "the kubelet cut it";
   expect_told(cut, asked, PodState::Given);
@@ -108,24 +104,26 @@ TEST(PodFile, AMessageThatIsMissingOrOfAFileThatIsIsTold) {
   }
   EXPECT_THAT(ask(started(start_policy(), said("hello\n"))).answer.sentence,
               HasSubstr("is not one that nccl-env writes"));
-  EXPECT_THAT(ask(started(start_policy(), said("NCCL_IB_HCA==mlx5_3\nNCCL_IB_GID_IN"))).answer.sentence,
+  EXPECT_THAT(ask(started(start_policy(), said("{\"v\":1}\n{\"set\":\"NCCL_IB"))).answer.sentence,
               HasSubstr("the kubelet cut the message"));
   // It has ended well, with an empty file: what it printed before is not in the file.
-  const std::string unwritten = "NCCL_IB_HCA==mlx5_3\n/conf/nccl.conf: cannot be written\n";
-  const Answered empty = ask(started(start_policy(), said(unwritten)));
-  expect_told(unwritten, empty, PodState::Given, true);
+  const Json unwritten = said({{"NCCL_IB_HCA", "=mlx5_3"}}, {}, {"/conf/nccl.conf: cannot be written"});
+  const Answered empty = ask(started(start_policy(), unwritten));
+  expect_told(unwritten["terminated"]["message"], empty, PodState::Given, true);
   EXPECT_THAT(render_env(empty.record), Not(HasSubstr("mlx5_3")));
 }
 
 TEST(PodFile, AtStartOnlyConstantsAreCompared) {
   NcclPolicy later = start_policy();
   later.env = {{"NCCL_IB_TIMEOUT", "20"}};
-  const Json object = started(start_policy(), said(kFound));
+  const Json object = started(start_policy(), said(render_message(found())));
   EXPECT_THAT(changes_of(ask(object, all_readable(later, rails_node(2)))),
               ElementsAre("NCCL_IB_TIMEOUT 22 20"));
   NcclPolicy file = start_policy();
   later.env["NCCL_IB_TC"] = "106";
-  const Json by_file = started(file, said(kFound + "NCCL_IB_TIMEOUT=22\n"));
+  Resolution with_constants = found();
+  with_constants.values["NCCL_IB_TIMEOUT"] = "22";
+  const Json by_file = started(file, said(render_message(with_constants)));
   EXPECT_THAT(changes_of(ask(by_file, all_readable(later, rails_node(2)))),
               ElementsAre("NCCL_IB_TC - 106", "NCCL_IB_TIMEOUT 22 20"));
   EXPECT_THAT(changes_of(ask(started(file), all_readable(later, rails_node(2)))),
@@ -135,11 +133,11 @@ TEST(PodFile, AtStartOnlyConstantsAreCompared) {
 
 TEST(PodFile, AMessageThatIsNotOursIsNotBelievedAndNotObeyed) {
   std::string long_one;
-  while (long_one.size() <= 4096) long_one += "NCCL_IB_TIMEOUT=22\n";
+  while (long_one.size() <= 4096) long_one += "{\"v\":1}\n";
   for (const std::string& message :
        {std::string("NCCL_IB_HCA=\x1b[31m\n"), std::string("\x07\n"), std::string("NCCL_IB_HCA=a\0b\n", 16),
-        std::string("\n"), std::string("LD_PRELOAD=/x\n"), std::string("NCCL_IB_HCA: Nonsense: x\n"),
-        std::string("hello\n"), std::string("{\"v\":1}\nNCCL_IB_HCA==mlx5_3\n"),
+        std::string("\n"), std::string("NCCL_IB_HCA==mlx5_3\n"), std::string("hello"),
+        std::string("{\"v\":1}\nNCCL_IB_HCA==mlx5_3\n"),
         std::string("{\"v\":1}\n{\"set\":\"LD_PRELOAD\",\"to\":\"/x\"}\n"),
         std::string("{\"v\":1}\n{\"omitted\":\"NCCL_IB_HCA\",\"reason\":\"Nonsense\",\"detail\":\"\"}\n"),
         std::string("{\"v\":1}\n{\"problem\":\"a\\u001b[31m\"}\n"),
@@ -173,7 +171,7 @@ TEST(PodFile, AnAnnotationThatIsNotOursIsNotRead) {
 }
 
 TEST(PodFile, VerifyTakesWhatThePodFoundItself) {
-  const Json object = started(start_policy(), said(kFound));
+  const Json object = started(start_policy(), said(render_message(found())));
   ReviewParser parser;
   const std::string text = object.dump();
   const Result<Pod> parsed = parser.parse_pod(text);

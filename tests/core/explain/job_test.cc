@@ -501,7 +501,7 @@ TEST(JobAnswer, JsonHasItsKeys) {
 }
 
 // Where the ranks' values come by /etc/nccl.conf.
-const std::string kLines = "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n";
+const Json kFound = said({{"NCCL_IB_GID_INDEX", "3"}, {"NCCL_IB_HCA", "=mlx5_1,mlx5_2"}});
 
 // The pod worker-N on gpu-N that finds its values itself.
 Json worker(int number, const Json& state, Exposure exposure = Exposure::SubInterface, bool at_start = true) {
@@ -516,16 +516,17 @@ Json worker(int number, const Json& state, Exposure exposure = Exposure::SubInte
 }
 
 AnsweredJob with_odd(const Json& odd) {
-  return ask_job({worker(0, said(kLines)), worker(1, said(kLines)), odd, worker(3, said(kLines))});
+  return ask_job({worker(0, kFound), worker(1, kFound), odd, worker(3, kFound)});
 }
 
 TEST(JobForms, ARankThatDidNotFindWhatOthersDidIsOdd) {
-  EXPECT_THAT(told(with_odd(worker(2, said("NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\n")))),
+  EXPECT_THAT(told(with_odd(worker(2, said({{"NCCL_IB_GID_INDEX", "3"}, {"NCCL_IB_HCA", "=mlx5_1"}})))),
               ElementsAre("error MissingRail worker-2"));
-  const std::string no_index = "NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX: GidTableUnknown: None.\n";
-  EXPECT_THAT(told(with_odd(worker(2, said(no_index)))), ElementsAre("warning OddNode worker-2"));
+  const Json no_index = said({{"NCCL_IB_HCA", "=mlx5_1,mlx5_2"}},
+                             {left_out("NCCL_IB_GID_INDEX", Reason::GidTableUnknown, "None.")});
+  EXPECT_THAT(told(with_odd(worker(2, no_index))), ElementsAre("warning OddNode worker-2"));
   EXPECT_THAT(told(with_odd(worker(2, said("", 1)))), ElementsAre("error HeldBack worker-2"));
-  EXPECT_THAT(told(with_odd(worker(2, said("PolicyInvalid: none\n")))),
+  EXPECT_THAT(told(with_odd(worker(2, said({}, {}, {"PolicyInvalid: none"})))),
               ElementsAre("warning LookFailed worker-2"));
 }
 
@@ -536,7 +537,7 @@ TEST(JobForms, ARankOfAnotherFormIsNamed) {
 
 TEST(JobForms, DevicesOfAPodsOwnAreComparedByNumber) {
   const auto own = [](int number, const std::string& hcas) {
-    return worker(number, said("NCCL_IB_HCA==" + hcas + "\n"), Exposure::PodOwned);
+    return worker(number, said({{"NCCL_IB_HCA", "=" + hcas}}), Exposure::PodOwned);
   };
   EXPECT_THAT(texts_of(ask_job({own(0, "mlx5_3"), own(1, "mlx5_3"), own(2, "mlx5_9")}).answer.findings),
               IsEmpty());
