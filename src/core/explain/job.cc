@@ -15,7 +15,6 @@
 #include "explain/judgement.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/explain/meant_choice.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"

@@ -11,7 +11,6 @@
 #include "engines/nccl/interfaces.h"
 #include "explain/judgement.h"
 #include "explain/pod_changes.h"
-#include "explain/value_print.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"

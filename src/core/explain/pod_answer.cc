@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "decide/warnings.h"
 #include "explain/judgement.h"
 #include "explain/pod_judgement.h"
 #include "nccl_env/core/decide/keys.h"
@@ -20,6 +21,14 @@
 namespace nccl_env {
 
 namespace {
+
+// True if a pod gets nothing, for this reason, and nobody has chosen that: a mistake in the pod or in its
+// namespace's policy, or a pod that asks for RDMA and is beyond a limit.
+bool is_mistake(Reason reason, const Pod& pod) {
+  const bool of_policy = reason == Reason::PolicyMissing || reason == Reason::PolicyInvalid;
+  const bool hurts = of_policy || reason == Reason::BudgetExceeded;
+  return reason == Reason::InvalidInjectValue || (hurts && looks_like_rdma(pod));
+}
 
 // Notes: sentences beside the answer.
 void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around,
@@ -159,12 +168,8 @@ class Answerer {
     answer_.sentence = std::move(sentence);
     answer_.remedy = std::move(remedy);
     answer_.findings.clear();
-    if (found) add_finding(*found, Severity::Error, answer_.sentence, answer_.remedy);
+    if (found) told_.add(*found, Severity::Error, "", answer_.sentence, answer_.remedy);
   }
-  void add_finding(Code code, Severity severity, std::string sentence, std::string remedy = {}) {
-    answer_.findings.push_back({code, severity, subject(), std::move(sentence), std::move(remedy)});
-  }
-
   void skip(Reason reason, const std::string& detail) {
     answer_.reason = reason;
     set(PodState::NotInjected, detail.empty() ? std::string(meaning(reason)) : detail,
@@ -174,8 +179,8 @@ class Answerer {
 
   // A skip that is a mistake.
   void tell_no_list() {
-    add_no_list(to_string(*answer_.reason), answer_.sentence, answer_.remedy, may_have_devices(pod_),
-                subject(), answer_.findings);
+    add_no_list(to_string(*answer_.reason), answer_.sentence, answer_.remedy,
+                may_have_devices(pod_) ? kTakesAll : " So NCCL finds no HCA, and uses sockets", told_);
     if (around_.exists) answer_.sentence = answer_.findings.back().sentence;
   }
 
@@ -409,14 +414,12 @@ class Answerer {
                                : "The pod has what policy " + record_.status->policy + " gives it.");
   }
 
-  [[nodiscard]] Subject subject() const {
-    return {.kind = "Pod", .name_space = record_.name_space, .name = record_.name};
-  }
-
   const Pod& pod_;
   const PodRecord& record_;
   const PodSurroundings& around_;
   PodAnswer answer_;
+  const FindingSink told_{{.kind = "Pod", .name_space = record_.name_space, .name = record_.name},
+                          answer_.findings};
 };
 
 }  // namespace

@@ -2,31 +2,38 @@
 // Compares a pod's values with those that it would get today.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/explain/answered_pod.h"
-#include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/explain/pod_record.h"
 
 namespace nccl_env {
 
-// Returns what the node would give to the pod today; nothing where that is not known. `around` has a policy.
-std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroundings& around);
+// Returns what the node would give to the pod today, by the plan of its Binding. The pod has a status.
+NodeValues values_today(const PodRecord& record, const BindingPlan& plan);
 
-// Returns the values that a pod of this shape would get differently today, by comparing the node's values of
-// today with those that the pod was given. Returns none if policy or table is not known.
-std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& surroundings);
+// Returns the values that a pod of this shape would get differently today, by comparing those that it was
+// given with `today`, the node's: nothing where they are not known. The pod has a status, `around` a policy.
+std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& around,
+                                  const std::optional<NodeValues>& today);
 
 // True for a variable that no node gives, so that all ranks have its value alike.
 bool is_constant(std::string_view variable);
 
+// "NCCL_IB_TIMEOUT (none then, 22 today)", "NCCL_IB_HCA (- mlx5_4, none today: TooFewPorts)".
+std::string change_text(const Change& change);
+// Returns the reason for which the node gives a value of these no more; nothing where it gives all.
+std::optional<Reason> reason_of_changes(const std::vector<Change>& changes);
+inline std::string remedy_of_changes(const std::vector<Change>& changes) {
+  const auto reason = reason_of_changes(changes);
+  return reason ? std::string(remedy(*reason)) : std::string();
+}
+
 // For PodAnswer::details.
-std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,
-                                                              const PodSurroundings& surroundings);
+TextsByName details_today(const PodRecord& record, const NodeFabric* table, const NodeValues& today);
 
 }  // namespace nccl_env

@@ -4,12 +4,18 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <set>
+#include <sstream>
 
+#include "choose/node_traffic.h"
 #include "decide/match.h"
 #include "decide/process_limits.h"
 #include "engines/nccl/interfaces.h"
+#include "engines/nccl/ports.h"
 #include "explain/judgement.h"
 #include "explain/pod_changes.h"
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
@@ -18,8 +24,8 @@
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/explain/meant_choice.h"
 #include "nccl_env/core/explain/selection_print.h"
+#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/findings/explains.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/join.h"
@@ -33,17 +39,66 @@ constexpr std::int64_t kEnoughLocked = 64 << 20;
 
 constexpr std::size_t kMostChanges = 4;  // that one sentence names
 
-// For a list that nccl-env gave: the node has lost what it had at the Binding.
-constexpr const char* kCardsRemedy =
-    "A card that the node had is gone or renamed: `nccl-env doctor` says which. Cordon the node until it is "
-    "back, and create the pod anew, on another.";
-
 constexpr const char* kLaterWebhook =
     "Look for a webhook that changes pods after nccl-env's, and create the pod anew.";
+
+// The remedies of findings on a value that nccl-env gave.
+struct RemedyOfGiven {
+  Code code;
+  std::string_view remedy;
+  bool of_template = true;
+};
+constexpr RemedyOfGiven kOfGiven[] = {
+    {Code::ListNotExact, kInexactRemedy, false},
+    // The node has lost what it had at the Binding.
+    {Code::NoSuchDevice,
+     "A card that the node had is gone or renamed: `nccl-env doctor` says which. Cordon the node until it is "
+     "back, and create the pod anew, on another."},
+    {Code::NoInterface, "Bring that interface up on the node; until then run the pod on another."},
+};
 
 constexpr const char* kNoteOwnRows =
     "The pod's sub-interface has GID rows of its own, which are not known before it starts.";
 
+constexpr const char* kNoteEnvFrom =
+    "The container's envFrom may hold further variables, which are not known here.";
+
+constexpr std::string_view kFabricRemedy =
+    "Correct spec.fabric of the policy, which no port of this node meets (`nccl-env nodes NAME`); if other "
+    "nodes meet "
+    "it, look at this one.";
+constexpr std::string_view kLookForCard =
+    "Look for the card in lspci and for its driver in dmesg on the node, and at the agent's log there; until "
+    "it is back, cordon the node and run the pod on another.";
+
+constexpr std::string_view kRowRemedy =
+    "Give the interfaces of these ports their addresses, IPv4 or a routed IPv6, in RoCE v2 mode: `nccl-env "
+    "table "
+    "show` has their rows.";
+
+// True if the fabric is known, and each of its ports lacks a usable row.
+bool has_no_row(const PortChoice& choice) {
+  return !choice.fabric.empty() && std::ranges::all_of(choice.verdicts, [](const PortVerdict& verdict) {
+    return !verdict.of_fabric || (!verdict.fabric && verdict.rowless);
+  });
+}
+
+bool is_down(const Port* port) {
+  return port->state.value_or(PortState::Active) != PortState::Active;
+}
+
+// The table as it counts once it is too old: rows and devices stay what they were, states do not.
+NodeFabric without_states(NodeFabric table) {
+  for (Port& port : table.ports) {
+    port.state.reset();
+    port.state_since.reset();
+  }
+  if (!table.interfaces) return table;
+  for (Interface& interface : *table.interfaces) interface.up.reset();
+  return table;
+}
+
+// As a process of the pod sees it.
 NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_network) {
   NodeFabric seen = table;
   if (!host_network) seen.interfaces.reset();
@@ -56,15 +111,6 @@ NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_net
     port.gid_table_length.reset();
   }
   return seen;
-}
-
-NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
-                          const NcclVersion& version, const std::vector<std::string>& notes) {
-  const bool own_rows = exposure == Exposure::SubInterface;
-  NcclSelection selection = nccl_select(seen, env, version, {!own_rows, host_network});
-  if (own_rows && selection.needs_rows) selection.notes.emplace_back(kNoteOwnRows);
-  selection.notes.insert(selection.notes.begin(), notes.begin(), notes.end());
-  return selection;
 }
 
 // True for a value that finds one of the interfaces or lo, and for one that names no interface.
@@ -82,42 +128,45 @@ bool finds_interface(const Value& given, const std::vector<std::string>& has) {
   return std::ranges::none_of(entries, is_absent);
 }
 
-// Tells of a container that has GPUs and gets nothing, where those that get values (`ours`) have none.
-void add_rank_outside(const Pod& pod, const std::vector<bool>& ours, const Subject& of,
-                      std::vector<Finding>& into) {
-  const Container *outside = nullptr, *inside = nullptr;
-  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
-    const bool has_gpu = asks_for_processor(pod.containers[i]);
-    if (ours[i] && has_gpu) return;
-    if (ours[i] && !inside) inside = &pod.containers[i];
-    if (has_gpu && !outside) outside = &pod.containers[i];
-  }
-  if (!outside || !inside) return;
-  into.push_back({Code::NoList, Severity::Warning, of,
-                  "Container " + printable(outside->name) +
-                      " has the GPUs and gets nothing: the RDMA resource is asked for by container " +
-                      printable(inside->name) + ".",
-                  "Ask for the RDMA resource in the container that runs the ranks."});
+// Why a container has no list. Names of reasons may be of another version.
+struct NoList {
+  std::string name;  // "": it has one, chose so, or another finding tells it
+  std::string detail;
+  std::optional<Reason> reason;
+};
+NoList no_list(const Value& omission) {
+  return {std::string(to_string(*omission.reason)), omission.detail, omission.reason};
 }
-
-constexpr const char* kNoteEnvFrom =
-    "The container's envFrom may hold further variables, which are not known here.";
 
 class Judge {
  public:
   Judge(const Pod& pod, const PodRecord& record, const PodSurroundings& around, PodAnswer& answer)
-      : pod_(pod), record_(record), around_(around), answer_(answer) {
+      : pod_(pod),
+        record_(record),
+        around_(around),
+        answer_(answer),
+        told_{{.kind = "Pod", .name_space = record.name_space, .name = record.name}, answer.findings},
+        runs_(record.status &&
+              (!around.exists || (answer.state == PodState::Given && !record.is_finished()))) {
     if (around_.table && is_stale(around_.table->time, around_.context))
       aged_ = without_states(*around_.table);
-    if (around_.policy && record_.status) plan_ = plan_pod(pod_, *around_.policy, {}, around_.claims);
-    const bool bound = plan_ && around_.table_known && !record_.node.empty();
-    if (!around_.exists && bound)
-      binding_ = plan_binding(around_.policy, record_.node, around_.table.get(), around_.context);
+    if (!record_.status) return;
+    exposure_ = record_.status->exposure;
+    if (const GivenContainer* main = record_.main_container(); main && main->in_status) main_ = main;
+    if (main_) list_ = main_->find(variable::kIbHca);
+    if (around_.table && exposure_) seen_ = seen_in_pod(table(), *exposure_, record_.host_network);
+    if (!around_.policy) return;
+    plan_ = plan_pod(pod_, *around_.policy, {}, around_.claims);
+    if (around_.table && exposure_)
+      choice_ = choose_policy_ports(table(), *around_.policy, *exposure_, around_.context.now);
+    if (!around_.table_known || record_.node.empty()) return;
+    binding_ = plan_binding(around_.policy, record_.node, around_.table.get(), around_.context);
+    today_ = values_today(record_, *binding_);
   }
 
   void run() {
     if (around_.exists && around_.table) add_lost_index();
-    if (record_.status && !record_.node.empty()) add_changes();
+    add_changes();
     if (answer_.state == PodState::Given && !record_.trouble.empty()) add_failed();
     add_selections();
     judge();
@@ -125,21 +174,18 @@ class Judge {
   }
 
  private:
-  void add_finding(Code code, Severity severity, std::string sentence, std::string remedy = {}) {
-    answer_.findings.push_back({code, severity, subject(), std::move(sentence), std::move(remedy)});
-  }
-
   void add_changes() {
-    answer_.details = details_today(record_, around_);
+    if (!record_.status || record_.node.empty() || !around_.policy) return;
+    if (today_) answer_.details = details_today(record_, around_.table.get(), *today_);
     if (!around_.exists) return;
-    answer_.changes = changes_since(record_, around_);
+    answer_.changes = changes_since(record_, around_, today_);
     // Where the node gives a value today, today's reason does not explain what the pod has.
     for (const Change& change : answer_.changes) {
       if (change.now.value) answer_.details.erase(change.now.name);
     }
     std::vector<Change> constants, of_node;
     for (const Change& change : answer_.changes) {
-      if (index_lost_ && change.now.name == variable::kIbGidIndex) continue;
+      if (change.now.name == variable::kIbGidIndex && has(Code::GidIndexMoved)) continue;
       (is_constant(change.now.name) ? constants : of_node).push_back(change);
     }
     add_changed(of_node, Severity::Warning);
@@ -147,379 +193,480 @@ class Judge {
   }
   void add_changed(const std::vector<Change>& changes, Severity severity) {
     if (changes.empty()) return;
-    const auto text = [](const Change& change) { return change_text(change); };
-    add_finding(Code::ChangedSinceBound, severity,
-                "Changed since the pod was bound: " + join_some(changes, kMostChanges, text) + ".",
-                remedy_of_changes(changes));
+    const std::optional<Reason> reason = reason_of_changes(changes);
+    told_.add(Code::ChangedSinceBound, severity, "",
+              "Changed since the pod was bound: " + join_some(changes, kMostChanges, change_text) + ".",
+              reason ? remedy_here(*reason) : "");
   }
 
   void add_lost_index() {
     const std::string lost = lost_index(record_, *around_.table);
-    index_lost_ = !lost.empty();
-    if (!index_lost_) return;
-    add_finding(Code::GidIndexMoved, Severity::Error,
-                lost + " since the pod was bound: new connections fail.", remedy_of_lost_index());
-  }
-
-  // A node that gives no index today gives none to a new pod.
-  [[nodiscard]] std::string remedy_of_lost_index() const {
-    std::string anew = "Create the pod anew, at best the whole job at once.";
-    const auto node = around_.policy ? values_today(record_, around_) : std::nullopt;
-    const Value* omitted = node ? node->omission(variable::kIbGidIndex) : nullptr;
-    if (!omitted || !omitted->reason) return anew;
-    return "The node gives no index now (" + std::string(to_string(*omitted->reason)) +
-           "): " + std::string(remedy(*omitted->reason)) + " " + anew;
+    if (lost.empty()) return;
+    // A node that gives no index today gives none to a new pod.
+    const Value* omitted = today_ ? today_->omission(variable::kIbGidIndex) : nullptr;
+    const bool none = omitted && omitted->reason;
+    told_.add(Code::GidIndexMoved, Severity::Error, "",
+              lost + " since the pod was bound: new connections fail.",
+              (none ? "The node gives no index now (" + std::string(to_string(*omitted->reason)) +
+                          "): " + std::string(remedy(*omitted->reason)) + " "
+                    : "") +
+                  "Create the pod anew, at best the whole job at once.");
   }
 
   void add_failed() {
     std::string sentence = record_.trouble + ".";
     sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
-    add_finding(Code::PodFailed, Severity::Warning, std::move(sentence), record_.trouble_remedy());
-  }
-
-  // Another webhook, or a person, may take out of a pod what ours has put in.
-  void judge_lost(const GivenContainer& container) {
-    if (!container.replaced.empty()) {
-      add_finding(Code::ValueOverridden, Severity::Error,
-                  "Container " + printable(container.name) +
-                      " has a value in env that was not there when nccl-env "
-                      "gave it one by file: " +
-                      join_some(container.replaced, kMostChanges) + ".",
-                  kLaterWebhook);
-    }
-    if (container.lost.empty()) return;
-    add_finding(Code::ValueOverridden, Severity::Error,
-                "Container " + printable(container.name) + " lacks what the pod's status lists, " +
-                    join_some(container.lost, kMostChanges) +
-                    ": neither its env nor a file of nccl-env's is in the pod.",
-                kLaterWebhook);
-  }
-
-  // The reason for which the container has no list, and its sentence where that is known; "" and "" where it
-  // has one, chose so, or another finding tells it.
-  [[nodiscard]] std::pair<std::string, std::string> why_no_list(const GivenContainer& container) const {
-    const Value* list = container.find(variable::kIbHca);
-    const std::string missing = list ? record_.reason_missing(*list) : std::string();
-    const auto detail = answer_.details.find(variable::kIbHca);
-    if (!missing.empty()) return {missing, detail == answer_.details.end() ? "" : detail->second};
-    if (const Value* absent = absent_inside(list))
-      return {std::string(to_string(*absent->reason)), absent->detail};
-    const Value* rails = planned_omission(container, variable::kIbHca);
-    if (list || !rails || rails->reason != Reason::PodRailsUnknown || has(Code::NoRail)) return {};
-    return {std::string(to_string(*rails->reason)), rails->detail};
-  }
-
-  // The omission of a list that the pod is to find itself, and will not: it sees the node's devices by the
-  // same rules, and none of them is the fabric. Null where that is not certain.
-  [[nodiscard]] const Value* absent_inside(const Value* list) const {
-    const bool later = list && !list->value && list->source == Source::Pod;
-    const Value* omission = later ? omission_today(Exposure::SubInterface) : nullptr;
-    return omission && omission->reason == Reason::NoFabricPort ? omission : nullptr;
-  }
-
-  // Why the node gives no list to what a template makes; null where it gives one or the exposure is another.
-  [[nodiscard]] const Value* omission_today(Exposure exposure) const {
-    if (!binding_ || record_.status->exposure != exposure) return nullptr;
-    return values_of(*binding_, exposure).omission(variable::kIbHca);
-  }
-
-  [[nodiscard]] const Value* planned_omission(const GivenContainer& container, std::string_view name) const {
-    if (!plan_) return nullptr;
-    const auto found = std::ranges::find_if(plan_->containers, [&](const ContainerPlan& plan) {
-      return pod_.containers[plan.position].name == container.name;
-    });
-    return found == plan_->containers.end() ? nullptr : find_named(found->omitted, name);
+    told_.add(Code::PodFailed, Severity::Warning, "", std::move(sentence), record_.trouble_remedy());
   }
 
   [[nodiscard]] bool has(Code code) const {
     return std::ranges::find(answer_.findings, code, &Finding::code) != answer_.findings.end();
   }
 
-  // NCCL takes its own choice of devices where no list is given.
-  void judge_no_list() {
-    const GivenContainer* container = in_status();
-    if (!container) return;
-    const auto [name, detail] = why_no_list(*container);
-    if (has(Code::HeldBack) || has(Code::FellBack) || name.empty()) return tell_no_port_of_node();
-    const std::optional<Reason> reason = parse_reason(name);
-    const std::string why = !detail.empty() ? detail : reason ? std::string(meaning(*reason)) : "";
-    std::string then = reason ? std::string(remedy(*reason)) : std::string();
-    const auto today = std::ranges::find_if(answer_.changes, [](const Change& change) {
-      return change.now.name == variable::kIbHca && change.now.value;
-    });
-    const bool gives_today = today != answer_.changes.end();
-    if (gives_today) then = "Create the pod anew: its node gives a list today.";
-    add_no_list(name, why, then, true, subject(), answer_.findings);
-    tell_no_port_of_node();
-    if (!gives_today && around_.exists && reason && scope_of(*reason) == ReasonScope::Node)
-      answer_.findings.back().remedy += " Then create the pod anew.";
+  // True if no port of the fabric is up.
+  [[nodiscard]] bool is_fabric_down() const {
+    return choice_ && !choice_->fabric.empty() && std::ranges::all_of(choice_->fabric, is_down);
   }
 
-  void tell_no_port_of_node() {
-    if (!around_.table || !around_.policy || !record_.status->exposure) return;
-    tell_no_port(table(), *around_.policy, *record_.status->exposure, around_.context.now,
-                 answer_.nccl_with_us ? &*answer_.nccl_with_us : nullptr, answer_.findings);
+  // The remedy of a reason; where the node has no port for a list, by what is wrong with its ports.
+  [[nodiscard]] std::string_view remedy_here(Reason reason) const {
+    if (reason != Reason::NoFabricPort || !runs_ || !main_ || !choice_) return remedy(reason);
+    if (is_fabric_down()) return words_of(Code::RailDown).remedy;
+    if (has_no_row(*choice_)) return kRowRemedy;
+    if (table().ports.empty()) return kLookForCard;
+    const bool by_policy = std::ranges::all_of(choice_->verdicts, &PortVerdict::by_policy);
+    return by_policy ? kFabricRemedy : remedy(reason);
+  }
+
+  [[nodiscard]] NoList why_no_list(const GivenContainer& container) const {
+    const Value* list = container.find(variable::kIbHca);
+    const std::string missing = list ? record_.reason_missing(*list) : std::string();
+    if (!missing.empty())
+      return {missing, find_text(answer_.details, variable::kIbHca), parse_reason(missing)};
+    // A list that the pod is to find itself, and will not: it sees the node's devices by the same rules, and
+    // none of them is the fabric.
+    const bool later = list && !list->value && list->source == Source::Pod;
+    const Value* absent = later ? omission_today(Exposure::SubInterface) : nullptr;
+    if (absent && absent->reason == Reason::NoFabricPort) return no_list(*absent);
+    const Value* rails = list || !plan_ ? nullptr : planned_omission(container);
+    if (!rails || rails->reason != Reason::PodRailsUnknown || has(Code::NoRail)) return {};
+    return no_list(*rails);
+  }
+
+  // The plan of what a template makes; null of a pod that exists.
+  [[nodiscard]] const BindingPlan* coming() const {
+    return binding_ && !around_.exists ? &*binding_ : nullptr;
+  }
+
+  // Why the node gives no list to what a template makes; null where it gives one or the exposure is another.
+  [[nodiscard]] const Value* omission_today(Exposure exposure) const {
+    if (!coming() || exposure_ != exposure) return nullptr;
+    return values_of(*binding_, exposure).omission(variable::kIbHca);
+  }
+
+  [[nodiscard]] const Value* planned_omission(const GivenContainer& container) const {
+    for (const ContainerPlan& plan : plan_->containers) {
+      if (pod_.containers[plan.position].name == container.name)
+        return find_named(plan.omitted, variable::kIbHca);
+    }
+    return nullptr;
+  }
+
+  // NCCL takes its own choice of devices where no list is given.
+  void judge_no_list() {
+    if (has(Code::HeldBack) || has(Code::FellBack)) return;
+    const auto [name, detail, reason] = why_no_list(*main_);
+    if (name.empty()) return;
+    const std::string why(detail.empty() && reason ? meaning(*reason) : detail);
+    const bool gives_today = std::ranges::any_of(answer_.changes, [](const Change& change) {
+      return change.now.name == variable::kIbHca && change.now.value;
+    });
+    if (gives_today)
+      return add_no_list(name, why, "Create the pod anew: its node gives a list today.", kTakesAll, told_);
+    std::string then(reason ? remedy_here(*reason) : "");
+    if (around_.exists && reason && scope_of(*reason) == ReasonScope::Node)
+      then += " Then create the pod anew.";
+    add_no_list(name, why, then, std::string(kTakesAll) + hcas_instead(reason), told_);
+  }
+
+  // ": mlx5_0, which is not the fabric": the HCAs that NCCL takes where the node has no port for a list.
+  [[nodiscard]] std::string hcas_instead(std::optional<Reason> reason) const {
+    if (reason != Reason::NoFabricPort || !choice_ || !answer_.nccl_with_us) return {};
+    const std::vector<std::string> names = hcas_beyond({}, *answer_.nccl_with_us);
+    if (names.empty()) return {};
+    const bool other = std::ranges::none_of(names, [&](const std::string& name) {
+      return std::ranges::find(choice_->fabric, name, &Port::hca) != choice_->fabric.end();
+    });
+    return ": " + join_some(names, kMostNames) +
+           (is_fabric_down() && other ? ", which is not the fabric" : "");
   }
 
   // The Binding of what a template makes is refused.
   void judge_refusal() {
     const Value* why =
-        binding_ ? refusal_of(*binding_, consumed_exposure(pod_), reads_env_file(pod_)) : nullptr;
+        coming() ? refusal_of(*coming(), consumed_exposure(pod_), reads_env_file(pod_)) : nullptr;
     if (!why) return;
-    add_finding(Code::HeldBack, Severity::Error,
-                "The policy says onUnresolved: Deny, so this node is refused (" +
-                    std::string(to_string(*why->reason)) + "): " + why->detail,
-                std::string(remedy(*why->reason)));
+    told_.add(Code::HeldBack, Severity::Error, "",
+              "The policy says onUnresolved: Deny, so this node is refused (" +
+                  std::string(to_string(*why->reason)) + "): " + why->detail,
+              remedy_here(*why->reason));
   }
 
   // The devices of a shared plugin stay outside of the pod, as the node's reason says.
   void judge_outside() {
     const Value* list = omission_today(Exposure::SubInterface);
     if (!list || list->reason != Reason::PodOwnsDevices) return;
-    add_finding(Code::DeviceNotOpened, Severity::Warning,
-                list->detail + " Those of a shared device plugin stay outside.",
-                "Set the node to shared mode (rdma system set netns shared), or give the pod devices of its "
-                "own by a plugin that moves them.");
+    told_.add(
+        Code::DeviceNotOpened, Severity::Warning, "",
+        list->detail + " Those of a shared device plugin stay outside.",
+        "Set the node to shared mode (rdma system set netns shared), or give the pod devices of its own "
+        "by a plugin that moves them.");
   }
 
   // A shared device plugin brings devices and no GID. The policy may leave open whether the fabric is RoCE;
   // then the node's table tells it.
   void judge_rail() {
-    const GivenContainer* container = in_status();
-    const Value* list = container ? container->find(variable::kIbHca) : nullptr;
-    if (!plan_ || !plan_->no_rail || record_.status->exposure != Exposure::SubInterface) return;
-    if (list && list->value && list->is_from(Source::Pod)) return;  // the pod has seen its own
-    if (!around_.policy->names(LinkLayer::Ethernet)) {
-      const std::vector<const Port*> fabric = fabric_of_node();
-      if (fabric.empty() || link_layer_of(*fabric.front()) != LinkLayer::Ethernet) return;
-    }
-    add_finding(Code::NoRail, Severity::Warning, std::string(words_of(Code::NoRail).meaning));
-  }
-
-  // The ports of the fabric behind a sub-interface; none where the table is not known.
-  [[nodiscard]] std::vector<const Port*> fabric_of_node() const {
-    if (!around_.table) return {};
-    return choose_policy_ports(table(), *around_.policy, Exposure::SubInterface, around_.context.now).fabric;
+    if (!plan_ || !plan_->no_rail || exposure_ != Exposure::SubInterface) return;
+    if (list_ && list_->value && list_->is_from(Source::Pod)) return;  // the pod has seen its own
+    const bool is_roce =
+        choice_ && !choice_->fabric.empty() && link_layer_of(*choice_->fabric.front()) == LinkLayer::Ethernet;
+    if (around_.policy->names(LinkLayer::Ethernet) || is_roce)
+      told_.add(Code::NoRail, Severity::Warning, "", std::string(words_of(Code::NoRail).meaning));
   }
 
   // The pod's networks bring fewer rails than the policy expects, which the init container finds, too; or
   // than the node has, which may be meant.
   void judge_few_rails() {
-    if (!plan_ || has(Code::NoList) || record_.status->exposure != Exposure::SubInterface) return;
+    if (!plan_ || has(Code::NoList) || exposure_ != Exposure::SubInterface) return;
     if (!plan_->few_rails.empty())
-      return add_finding(Code::MissingRail, Severity::Warning, plan_->few_rails,
-                         "Ask for a network of each rail, or correct expectPorts of the policy.");
+      return told_.add(Code::MissingRail, Severity::Warning, "", plan_->few_rails,
+                       "Ask for a network of each rail, or correct expectPorts of the policy.");
     const NetworkMatch networks = match_networks(pod_, *around_.policy);
-    const std::vector<const Port*> fabric = fabric_of_node();
-    if (!networks.any || networks.rails == 0 || networks.rails >= fabric.size()) return;
-    if (link_layer_of(*fabric.front()) == LinkLayer::InfiniBand) return;  // whose rails need no network
-    add_finding(Code::MissingRail, Severity::Info,
-                "The pod's networks bring " + std::to_string(networks.rails) + " of the node's " +
-                    std::to_string(fabric.size()) + " rails.",
-                "Ask for a network of each rail.");
+    const std::size_t has = choice_ ? choice_->fabric.size() : 0;
+    if (!networks.any || networks.rails == 0 || networks.rails >= has) return;
+    if (link_layer_of(*choice_->fabric.front()) == LinkLayer::InfiniBand) return;  // whose rails need none
+    told_.add(Code::MissingRail, Severity::Info, "",
+              "The pod's networks bring " + std::to_string(networks.rails) + " of the node's " +
+                  std::to_string(has) + " rails.",
+              "Ask for a network of each rail.");
   }
 
   // Where the reason is no longer the node's, what changed since tells it.
   void judge_no_interface() {
-    const GivenContainer* container = in_status();
-    const Value* name = container ? container->find(variable::kSocketIfname) : nullptr;
+    const Value* name = main_->find(variable::kSocketIfname);
     const auto detail = answer_.details.find(variable::kSocketIfname);
-    if (name && detail != answer_.details.end())
-      add_no_interface(record_.reason_missing(*name), detail->second, subject(), answer_.findings);
-  }
-
-  [[nodiscard]] Subject subject() const {
-    return {.kind = "Pod", .name_space = record_.name_space, .name = record_.name};
+    if (!name || detail == answer_.details.end()) return;
+    const auto reason = parse_reason(record_.reason_missing(*name));
+    if (reason != Reason::InterfaceAbsent && reason != Reason::NodeInterfaceUnknown) return;
+    told_.add(Code::NoInterface, Severity::Warning, variable::kSocketIfname,
+              "No NCCL_SOCKET_IFNAME (" + std::string(to_string(*reason)) + "): " + detail->second +
+                  " So NCCL chooses its interfaces itself.",
+              remedy(*reason));
   }
 
   // Judges the user's own values, and what NCCL makes of all of them on the node as it is now.
   void judge() {
-    auto& findings = answer_.findings;
-    const bool runs =
-        record_.status && (!around_.exists || (answer_.state == PodState::Given && !record_.is_finished()));
-    std::vector<ContainerFindings> found;
+    std::vector<std::pair<std::string, std::vector<Finding>>> found;
     for (const GivenContainer& container : record_.containers) {
       if (record_.status && !container.in_status) continue;
-      const bool resolver = container.name == conf_file::kResolver;
       std::vector<Finding> of;
-      for (const Value& own : container.values) {
-        if (own.state == State::Users && own.value) judge_setting(own.name, *own.value, subject(), of);
-      }
-      if (!record_.status)  // the pod may have one rank, which needs no other interface
-        std::erase_if(of, [](const Finding& finding) { return finding.code == Code::LoopbackFirst; });
-      if (runs && container.in_status && !resolver) judge_given(container, of);
+      judge_container(container, {told_.of, of});
       fold_consequences(Among::Container, of);
-      if (!resolver) found.push_back({container.name, std::move(of)});
+      if (container.name != conf_file::kResolver) found.emplace_back(container.name, std::move(of));
     }
-    add_by_container(found, findings);
-    if (runs) {
-      judge_refusal();
-      judge_rail();
-      judge_no_list();
-      judge_outside();
-      judge_few_rails();
-      judge_no_interface();
-      judge_limits();
-      judge_left_out();
-      judge_short_list();
-      add_short_lists(answer_.engines, subject(), findings);
-      judge_interfaces();
-    }
-    fold_consequences(Among::Pod, findings);
-    sort_findings(findings);
+    add_by_container(found);
+    if (runs_) judge_all();
+    fold_consequences(Among::Pod, answer_.findings);
+    sort_findings(answer_.findings);
     if (!around_.exists) return;  // no command can ask for it
-    for (Finding& finding : findings) finding.remedy = with_names(remedy_of(finding), record_.argument());
+    for (Finding& finding : answer_.findings)
+      finding.remedy = with_names(remedy_of(finding), record_.argument());
   }
 
-  void judge_given(const GivenContainer& container, std::vector<Finding>& into) {
-    judge_lost(container);
+  // Those that not all containers have begin with the container's name.
+  void add_by_container(const std::vector<std::pair<std::string, std::vector<Finding>>>& containers) {
+    std::map<std::string, std::set<std::string_view>> having;  // a sentence
+    for (const auto& [name, findings] : containers) {
+      for (const Finding& finding : findings) having[finding.sentence].insert(name);
+    }
+    for (const auto& [name, findings] : containers) {
+      for (const Finding& finding : findings) {
+        Finding& added = answer_.findings.emplace_back(finding);
+        if (having[finding.sentence].size() < containers.size())
+          added.sentence = "Container " + printable(name) + ": " + finding.sentence;
+      }
+    }
+  }
+
+  void judge_all() {
+    judge_refusal();
+    judge_rail();
+    if (main_) judge_no_list();
+    judge_outside();
+    judge_few_rails();
+    if (main_) judge_no_interface();
+    judge_limits();
+    judge_left_out();
+    if (main_ && answer_.nccl_with_us && today_) judge_short_list();
+    for (const EngineChoices& one : answer_.engines)
+      add_short(one.list, false, one.offered, one.alone.devices, told_);
+    if (main_) judge_interfaces();
+  }
+
+  void judge_container(const GivenContainer& container, const FindingSink& told) {
+    const bool given = runs_ && container.in_status && container.name != conf_file::kResolver;
+    if (given) judge_lost(container);
     NcclEnv own;
     for (const Value& value : container.values) {
-      if (value.state == State::Users && value.value) own.insert_or_assign(value.name, *value.value);
+      const bool users = value.state == State::Users, policys = given && value.is_from(Source::Policy);
+      if (!value.value || (!users && !policys)) continue;
+      judge_setting(value.name, *value.value, policys, told);
+      if (users) own.insert_or_assign(value.name, *value.value);
     }
-    add_users_off(own, subject(), into);
-    if (!around_.exists && record_.name.empty()) add_host_id(own, subject(), into);
-    for (const Value& value : container.values) {
-      if (value.value && value.is_from(Source::Policy))
-        judge_policys_setting(value.name, *value.value, subject(), into);
+    if (!record_.status)  // the pod may have one rank, which needs no other interface
+      std::erase_if(told.into, [](const Finding& finding) { return finding.code == Code::LoopbackFirst; });
+    if (!given) return;
+    add_users_off(own, told);
+    if (!around_.exists && record_.name.empty()) judge_host_id(own, told);
+    judge_turned_off(container, told);
+    judge_choice(container, told);
+  }
+
+  // Another webhook, or a person, may take out of a pod what ours has put in.
+  void judge_lost(const GivenContainer& container) {
+    if (!container.replaced.empty()) {
+      told_.add(Code::ValueOverridden, Severity::Error, "",
+                "Container " + printable(container.name) +
+                    " has a value in env that was not there when nccl-env gave it one by file: " +
+                    join_some(container.replaced, kMostChanges) + ".",
+                kLaterWebhook);
     }
-    judge_choice(container, into);
+    if (container.lost.empty()) return;
+    told_.add(Code::ValueOverridden, Severity::Error, "",
+              "Container " + printable(container.name) + " lacks what the pod's status lists, " +
+                  join_some(container.lost, kMostChanges) +
+                  ": neither its env nor a file of nccl-env's is in the pod.",
+              kLaterWebhook);
+  }
+
+  // A template gives one ID to all of its pods.
+  static void judge_host_id(const NcclEnv& own, const FindingSink& told) {
+    const auto id = own.find("NCCL_HOSTID");
+    if (id == own.end() || id->second.empty()) return;
+    told.add(Code::ValueMisread, Severity::Warning, id->first,
+             "NCCL_HOSTID=" + id->second +
+                 " is the same in each pod of this template: NCCL takes pods of several nodes for one host.",
+             "Remove NCCL_HOSTID, or give it another value on each node.");
+  }
+
+  // A constant of the policy turns off the network for which it gives the list.
+  static void judge_turned_off(const GivenContainer& container, const FindingSink& told) {
+    const Value* list = container.find(variable::kIbHca);
+    if (!list || list->state == State::Users || list->state == State::LeftOut) return;
+    for (const std::string_view name : {variable::kIbDisable, variable::kNet}) {
+      const Value* value = container.find(name);
+      if (!value || !value->value || !value->is_from(Source::Policy) || !turns_verbs_off(name, *value->value))
+        continue;
+      return told.add(
+          Code::FellBack, Severity::Error, name,
+          "The policy itself turns InfiniBand and RoCE off: with its " + value->name + "=" + *value->value +
+              " NCCL uses sockets, and none of the HCAs that the pod gets.",
+          "Take " + value->name + " out of the policy's env; if sockets are meant, say hca: Omit.");
+    }
   }
 
   // Judges what NCCL makes of all values of the container on the node as it is now.
-  void judge_choice(const GivenContainer& container, std::vector<Finding>& into) {
-    add_turned_off([&](std::string_view name) { return container.find(name); }, subject(), into);
+  void judge_choice(const GivenContainer& container, const FindingSink& told) {
     const std::optional<Environments> env = environments_of(container);
     if (!env) return;
     std::vector<Finding> now;
+    const FindingSink all{told.of, now};
     const Value* list = container.find(variable::kIbHca);
     const bool listed = !around_.exists && env->list_known && !(list && !list->value);
-    if (env->known || listed)
-      now = judge_selection(select(env->with_us, env->notes), env->with_us, subject());
+    if (env->known || listed) judge_selection(select(env->with_us, env->notes), env->with_us, all);
     if (!env->known)
       std::erase_if(now, [](const Finding& finding) { return finding.subject.path != variable::kIbHca; });
-    judge_lists(seen(), env->lists, subject(), now);
-    // A pod that looked itself knows its devices better than its node's table does.
-    if (list && list->is_from(Source::Pod)) {
-      std::erase_if(now, [](const Finding& finding) {
-        return finding.code == Code::NoSuchDevice || finding.code == Code::FellBack;
-      });
-    }
-    const bool users = list && list->state == State::Users;
+    judge_lists(*seen_, env->lists, all);
+    const NoList why = why_no_list(container);
     for (Finding& finding : now) {
-      if (around_.exists && finding.code == Code::ListNotExact && list && !users)
-        finding.remedy = kInexactRemedy;
-      if (finding.code == Code::NoSuchDevice && list && !users) finding.remedy = kCardsRemedy;
-      const Value* named = container.find(finding.subject.path);
-      if (finding.code == Code::NoInterface && named && named->state != State::Users)
-        finding.remedy = "Bring that interface up on the node; until then run the pod on another.";
-      const auto is_of_it = [&](const std::string& replaced) {
-        return replaced.starts_with(finding.subject.path + "=");
-      };
-      if (!finding.subject.path.empty() && std::ranges::any_of(container.replaced, is_of_it))
-        finding.remedy = kLaterWebhook;
-      const Value* of = container.find(finding.subject.path);
-      if (of && of->is_from(Source::Policy)) finding.remedy = policys_remedy(finding.subject.path);
+      if (counts(finding, list, why)) told.into.push_back(by_giver(std::move(finding), container, why));
     }
-    const auto [reason, detail] = why_no_list(container);
-    const std::optional<Reason> known = parse_reason(reason);
-    const Value omission = left_out(variable::kIbHca, known.value_or(Reason::NoTable), detail);
-    tell_fallback(users, known ? &omission : nullptr, now);
-    into.insert(into.end(), now.begin(), now.end());
+  }
+
+  static bool counts(const Finding& finding, const Value* list, const NoList& why) {
+    const bool fell_back = finding.code == Code::FellBack;
+    // A table that does not count does not tell what NCCL finds.
+    if (fell_back && (why.reason == Reason::StaleTable || why.reason == Reason::NoTable)) return false;
+    // A pod that looked itself knows its devices better than its node's table does.
+    const bool looked = list && list->is_from(Source::Pod);
+    return !looked || (!fell_back && finding.code != Code::NoSuchDevice);
+  }
+
+  // Who gave the variable mends it; where there is none, who should have.
+  [[nodiscard]] Finding by_giver(Finding finding, const GivenContainer& container, const NoList& why) const {
+    const std::string& name = finding.subject.path;
+    const Value* value = container.find(name);
+    const bool users = value && value->state == State::Users;
+    for (const RemedyOfGiven& row : kOfGiven) {
+      if (row.code == finding.code && value && !users && (around_.exists || row.of_template))
+        finding.remedy = row.remedy;
+    }
+    const auto is_of_it = [&](const std::string& replaced) { return replaced.starts_with(name + "="); };
+    if (!name.empty() && std::ranges::any_of(container.replaced, is_of_it)) finding.remedy = kLaterWebhook;
+    if (value && value->is_from(Source::Policy)) finding.remedy = policys_remedy(name);
+    if (finding.code != Code::FellBack) return finding;
+    if (users) {
+      finding.remedy = words_of(Code::NoSuchDevice).remedy;
+    } else if (why.reason && !why.detail.empty()) {
+      finding.sentence = why.detail + " So NCCL silently falls back to sockets.";
+      finding.remedy = remedy_here(*why.reason);
+    }
+    return finding;
   }
 
   // Ports of the fabric that were down when the pod was bound, and still are.
   void judge_left_out() {
-    const GivenContainer* container = in_status();
-    const Value* list = container ? container->find(variable::kIbHca) : nullptr;
-    const bool held = list && list->state == State::Given && list->source != Source::Policy;
-    const bool coming = binding_ && record_.status->exposure && list && list->state != State::Users &&
-                        values_of(*binding_, *record_.status->exposure).set.contains(variable::kIbHca);
-    if ((!held && !coming) || !around_.table || !around_.policy || !record_.status->exposure) return;
-    judge_list_ports(table(), *around_.policy, *record_.status->exposure, around_.context.now, subject(),
-                     answer_.findings);
+    const bool held = list_ && list_->state == State::Given && list_->source != Source::Policy;
+    const bool is_coming = coming() && exposure_ && list_ && list_->state != State::Users &&
+                           values_of(*binding_, *exposure_).set.contains(variable::kIbHca);
+    if ((!held && !is_coming) || !choice_ || choice_->reason || choice_->ports.empty()) return;
+    if (!has(Code::RailDown)) add_left_out();
+    add_slow();
+  }
+
+  // A warning where such a port is down, unless nobody saw it up and the list has a number of ports that may
+  // be meant: the policy's number, else one in which rails come. Then it may never have had a cable.
+  void add_left_out() {
+    std::vector<const PortVerdict*> left_out;
+    const std::size_t count = choice_->ports.size();
+    const NodeFabricRule found = fabric_rule(*around_.policy, table());
+    const std::optional<int> expected = found.rule ? found.rule->expect_ports : std::nullopt;
+    bool lost = expected ? count < static_cast<std::size_t>(*expected) : !is_usual_count(count);
+    for (const PortVerdict& verdict : choice_->verdicts) {
+      if (!verdict.of_fabric || verdict.fabric) continue;
+      left_out.push_back(&verdict);
+      // The agent knows since when a port has a state if it saw another one before.
+      lost = lost || (is_down(verdict.port) && verdict.port->state_since);
+    }
+    if (left_out.empty()) return;
+    const auto text = [&](const PortVerdict* verdict) {
+      return verdict->port->hca + ":" + std::to_string(verdict->port->number) + " (" + verdict->why + ")";
+    };
+    told_.add(Code::RailDown, lost ? Severity::Warning : Severity::Info, variable::kIbHca,
+              "The list has " + std::to_string(count) + " of the " + std::to_string(choice_->fabric.size()) +
+                  " ports of the node's fabric, without " + join_some(left_out, kMostNames, text) + ".");
+  }
+
+  // Each rank waits for its slowest rail.
+  void add_slow() {
+    std::vector<const Port*> slow;
+    std::ranges::copy_if(choice_->ports, std::back_inserter(slow), [](const Port* port) {
+      return port->state == PortState::Active && has_slowed(*port);  // not by a table that is too old
+    });
+    if (slow.empty()) return;
+    const auto text = [](const Port* port) {
+      std::ostringstream words;
+      words << port_name(*port) << " at " << *port->rate_gbps << " of " << *port->max_rate_gbps << " Gb/s";
+      return words.str();
+    };
+    told_.add(Code::RateLow, Severity::Warning, variable::kIbHca,
+              "A port of the list runs slower than it did since the node booted: " +
+                  join_some(slow, kMostNames, text) + ".");
+  }
+
+  // A user's own list of fewer HCAs than the node's fabric has may be meant so; not where a variable of the
+  // user's own costs the container the node's list, and NCCL takes others.
+  void judge_short_list() {
+    const auto ours = today_->set.find(variable::kIbHca);
+    if (ours == today_->set.end()) return;
+    const std::vector<std::string> offered = names_of_list(ours->second),
+                                   taken = hcas_of(*answer_.nccl_with_us);
+    const Value* own = main_->find_in_env(variable::kIbHca);
+    if (own && own->state == State::Users) {
+      if (!is_about(*answer_.nccl_with_us, variable::kIbHca))
+        add_short(variable::kIbHca, own->value.value_or("").empty(), offered, taken, told_);
+      return;
+    }
+    if (find_text(main_->omitted, variable::kIbHca) != to_string(Reason::UserSetGroup)) return;
+    const auto is_offered = [&](const std::string& name) {
+      return std::ranges::find(offered, name) != offered.end();
+    };
+    if (!is_good(answer_.findings) || std::ranges::all_of(taken, is_offered)) return;
+    told_.add(
+        Code::UserListShort, Severity::Warning, variable::kIbHca,
+        "NCCL_IB_HCA is left out, so that NCCL takes other HCAs than the node's " +
+            std::to_string(offered.size()) + ": " + list_difference(offered, taken) + ". " + why_lost(),
+        "Remove that variable from the container to have list and index of the node, or set NCCL_IB_HCA "
+        "beside it, too.");
   }
 
   // "The container sets NCCL_IB_GID_INDEX itself."
-  static std::string why_lost(const GivenContainer& container) {
+  [[nodiscard]] std::string why_lost() const {
     for (const std::string_view name : {variable::kIbGidIndex, variable::kIbAddrFamily,
                                         variable::kIbAddrRange, variable::kIbRoceVersionNum}) {
-      const Value* own = container.find_in_env(name);
+      const Value* own = main_->find_in_env(name);
       if (own && own->state == State::Users) return "The container sets " + std::string(name) + " itself.";
     }
     return std::string(meaning(Reason::UserSetGroup));
   }
 
-  // A user's own list of fewer HCAs than the node's fabric has may be meant so.
-  void judge_short_list() {
-    const GivenContainer* container = in_status();
-    if (!container) return;
-    const Value* own = container->find_in_env(variable::kIbHca);
-    const bool users = own && own->state == State::Users;
-    const auto omitted = container->omitted.find(variable::kIbHca);
-    const bool lost =
-        omitted != container->omitted.end() && omitted->second == to_string(Reason::UserSetGroup);
-    if ((!users && !lost) || !answer_.nccl_with_us || record_.node.empty()) return;
-    const auto node = around_.policy ? values_today(record_, around_) : std::nullopt;
-    if (!node) return;
-    const auto list = node->set.find(variable::kIbHca);
-    if (list == node->set.end()) return;
-    if (users)
-      add_short_list(*answer_.nccl_with_us, own->value.value_or(""), list->second, subject(),
-                     answer_.findings);
-    else
-      add_lost_list(*answer_.nccl_with_us, list->second, why_lost(*container), subject(), answer_.findings);
-  }
-
   // A pod's own network need not be called eth0. Only Multus writes down how it is called.
   void judge_interfaces() {
-    const GivenContainer* container = in_status();
     const std::vector<std::string> has = interfaces_of(pod_);
-    if (!container || has.empty()) return;
-    for (const Value* given : container->effective()) {
+    for (const Value* given : has.empty() ? std::vector<const Value*>() : main_->effective()) {
       if (!given->value || finds_interface(*given, has)) continue;
-      add_finding(Code::NoInterface, Severity::Warning,
-                  given->name + "=" + *given->value +
-                      " names no interface that the pod's networks brought: " + join_some(has, kMostChanges) +
-                      " (annotation k8s.v1.cni.cncf.io/network-status)");
-      answer_.findings.back().subject.path = given->name;
+      told_.add(Code::NoInterface, Severity::Warning, given->name,
+                given->name + "=" + *given->value + " names no interface that the pod's networks brought: " +
+                    join_some(has, kMostChanges) + " (annotation k8s.v1.cni.cncf.io/network-status)");
     }
   }
 
-  // Per Pod::containers: true for those that the status names.
-  [[nodiscard]] std::vector<bool> containers_of_status() const {
-    std::vector<bool> ours;
+  // Limits stop no pod by themselves where they are not known: the runtime may have lifted them.
+  void judge_limits() {
+    std::vector<bool> ours;  // per Pod::containers: true for those that the status names
     for (const Container& container : pod_.containers) {
       ours.push_back(std::ranges::any_of(record_.containers, [&](const GivenContainer& given) {
         return given.in_status && given.name == container.name;
       }));
     }
-    return ours;
-  }
-
-  // Limits stop no pod by themselves where they are not known: the runtime may have lifted them.
-  void judge_limits() {
-    const std::vector<bool> ours = containers_of_status();
-    add_device_problem(pod_, ours, subject(), answer_.findings);
-    add_rank_outside(pod_, ours, subject(), answer_.findings);
+    if (std::string text = device_problem(pod_, ours); !text.empty())
+      told_.add(Code::DeviceNotOpened, Severity::Warning, "", std::move(text),
+                "Request the RDMA resource of the nodes' device plugin, or make the container privileged.");
+    judge_rank_outside(ours);
     if (std::string text = shared_memory_problem(pod_, ours); !text.empty())
-      add_finding(Code::SharedMemory, Severity::Info, std::move(text));
+      told_.add(Code::SharedMemory, Severity::Info, "", std::move(text));
     std::string text = memory_lock_problem(pod_, ours);
     const auto limit = record_.file ? record_.file->memory_lock : std::nullopt;
     if (text.empty() || limit == -1) return;
-    if (!limit) return add_finding(Code::MemoryLock, Severity::Info, text.append(kUnlessLifted));
+    if (!limit) return told_.add(Code::MemoryLock, Severity::Info, "", text.append(kUnlessLifted));
     const bool low = *limit < kEnoughLocked;
     text += ", and the memlock limit in the pod is " + std::to_string(*limit / 1024) + " KiB" +
             (low ? ": memory cannot be registered for RDMA" : "");
-    add_finding(Code::MemoryLock, low ? Severity::Warning : Severity::Info, std::move(text));
+    told_.add(Code::MemoryLock, low ? Severity::Warning : Severity::Info, "", std::move(text));
+  }
+
+  // A container that has GPUs and gets nothing, where those that get values (`ours`) have none.
+  void judge_rank_outside(const std::vector<bool>& ours) {
+    const Container *outside = nullptr, *inside = nullptr;
+    for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+      const bool has_gpu = asks_for_processor(pod_.containers[i]);
+      if (ours[i] && has_gpu) return;
+      if (ours[i] && !inside) inside = &pod_.containers[i];
+      if (has_gpu && !outside) outside = &pod_.containers[i];
+    }
+    if (!outside || !inside) return;
+    told_.add(Code::NoList, Severity::Warning, "",
+              "Container " + printable(outside->name) +
+                  " has the GPUs and gets nothing: the RDMA resource is asked for by container " +
+                  printable(inside->name) + ".",
+              "Ask for the RDMA resource in the container that runs the ranks.");
   }
 
   // The worst finding is the answer's sentence.
   void tell_verdict() {
     if (answer_.state != PodState::Given) return;
-    const GivenContainer* container = in_status();
-    const bool own_devices = record_.status->exposure == Exposure::PodOwned;
-    answer_.node_unseen = container && !own_devices && (!around_.table || aged_) && !record_.is_finished();
+    const bool own_devices = exposure_ == Exposure::PodOwned;
+    answer_.node_unseen = main_ && !own_devices && (!around_.table || aged_) && !record_.is_finished();
     if (!is_good(answer_.findings)) {
       answer_.sentence = answer_.findings.front().sentence;
       answer_.remedy = remedy_of(answer_.findings.front());
@@ -536,22 +683,11 @@ class Judge {
     }
   }
 
-  [[nodiscard]] const GivenContainer* in_status() const {
-    const GivenContainer* container = record_.main_container();
-    return container && container->in_status ? container : nullptr;
-  }
-
   // True if the file's content is known, also if it is empty.
   [[nodiscard]] static bool is_told(const GivenFile& file) {
     const bool failed = file.state == GivenFile::State::Failed && !file.stuck;
     return (file.state == GivenFile::State::Known && !file.cut) || file.state == GivenFile::State::Missing ||
            failed;
-  }
-
-  void add_engines(const NodeFabric& seen, const Container& own, const NcclEnv& alone,
-                   const NcclEnv* with_us) {
-    const auto node = record_.node.empty() ? std::nullopt : values_today(record_, around_);
-    answer_.engines = engine_choices(*around_.policy, seen, own, alone, with_us, node ? &*node : nullptr);
   }
 
   // The variables of a container: the user's alone, with the policy's constants, and all; `known` if those
@@ -565,24 +701,23 @@ class Judge {
 
   // Nothing where the node's table does not tell what the container sees.
   [[nodiscard]] std::optional<Environments> environments_of(const GivenContainer& container) const {
-    if (!around_.table || !record_.status || !record_.status->exposure ||
-        *record_.status->exposure == Exposure::PodOwned)
-      return std::nullopt;
+    if (!seen_ || exposure_ == Exposure::PodOwned) return std::nullopt;
     Environments env;
     const auto values = container.effective();
     for (const Value* given : values) {
-      if (given->value) {
-        env.with_us.insert_or_assign(given->name, *given->value);
-        if (given->state == State::Users) env.alone.insert_or_assign(given->name, *given->value);
-        if (given->state == State::Users || given->is_from(Source::Policy))
-          env.lists.insert_or_assign(given->name, *given->value);
-      } else if (given->state == State::Users) {
-        env.notes.push_back(note_elsewhere(given->name));
-      }
+      const bool users = given->state == State::Users;
+      if (!given->value && users) env.notes.push_back(note_elsewhere(given->name));
+      if (!given->value) continue;
+      env.with_us.insert_or_assign(given->name, *given->value);
+      if (users) env.alone.insert_or_assign(given->name, *given->value);
+      if (users || given->is_from(Source::Policy)) env.lists.insert_or_assign(given->name, *given->value);
     }
     if (container.env_from) env.notes.emplace_back(kNoteEnvFrom);
     env.list_known = std::ranges::find(env.notes, note_elsewhere(variable::kIbHca)) == env.notes.end();
-    if (has_own_file(container))
+    const auto is_own_file = [](const auto& omitted) {
+      return omitted.second == to_string(Reason::ConfPresent);
+    };
+    if (std::ranges::any_of(container.omitted, is_own_file))
       env.notes.emplace_back(
           "The container's own file may hold further variables, which are not known here.");
     env.known = env.list_known && (!container.reads_file || is_told(*record_.file)) &&
@@ -590,43 +725,44 @@ class Judge {
     return env;
   }
 
-  [[nodiscard]] static bool has_own_file(const GivenContainer& container) {
-    return std::ranges::any_of(container.omitted, [](const auto& omitted) {
-      return omitted.second == to_string(Reason::ConfPresent);
-    });
-  }
-
   // Where it is stale, without what it says of states.
   [[nodiscard]] const NodeFabric& table() const { return aged_ ? *aged_ : *around_.table; }
-  [[nodiscard]] NodeFabric seen() const {
-    return seen_in_pod(table(), *record_.status->exposure, record_.host_network);
-  }
+
   [[nodiscard]] NcclSelection select(const NcclEnv& env, const std::vector<std::string>& notes) const {
-    NcclSelection selection =
-        nccl_in_pod(seen(), env, *record_.status->exposure, record_.host_network, around_.version, notes);
-    if (plan_ && plan_->no_rail) std::erase(selection.notes, kNoteOwnRows);  // it has no sub-interface
+    const bool own_rows = exposure_ == Exposure::SubInterface;
+    NcclSelection selection = nccl_select(*seen_, env, around_.version, {!own_rows, record_.host_network});
+    const bool has_rail = !plan_ || !plan_->no_rail;  // else it has no sub-interface
+    if (own_rows && selection.needs_rows && has_rail) selection.notes.emplace_back(kNoteOwnRows);
+    selection.notes.insert(selection.notes.begin(), notes.begin(), notes.end());
     return selection;
   }
 
   void add_selections() {
-    const GivenContainer* container = in_status();
-    const std::optional<Environments> env = container ? environments_of(*container) : std::nullopt;
+    const std::optional<Environments> env = main_ ? environments_of(*main_) : std::nullopt;
     if (!env) return;
     answer_.nccl_alone = select(env->alone, env->notes);
     if (env->known) answer_.nccl_with_us = select(env->with_us, env->notes);
-    if (!around_.policy) return;
-    const auto own = std::ranges::find(pod_.containers, container->name, &Container::name);
-    if (own != pod_.containers.end())
-      add_engines(seen(), *own, env->alone, env->known ? &env->with_us : nullptr);
+    const auto own = std::ranges::find(pod_.containers, main_->name, &Container::name);
+    if (around_.policy && own != pod_.containers.end())
+      answer_.engines = engine_choices(*around_.policy, *seen_, *own, env->alone,
+                                       env->known ? &env->with_us : nullptr, today_ ? &*today_ : nullptr);
   }
+
   const Pod& pod_;
   const PodRecord& record_;
   const PodSurroundings& around_;
   PodAnswer& answer_;
+  const FindingSink told_;
+  const bool runs_;                       // or will, by what is known
+  std::optional<Exposure> exposure_;      // by its status
+  const GivenContainer* main_ = nullptr;  // that runs NCCL, if the status names it
+  const Value* list_ = nullptr;           // its NCCL_IB_HCA
   std::optional<NodeFabric> aged_;
+  std::optional<NodeFabric> seen_;      // the node as a process of the pod sees it
+  std::optional<PortChoice> choice_;    // of the node's ports, into the table
   std::optional<Plan> plan_;            // by today's policy
-  std::optional<BindingPlan> binding_;  // that a pod made of a template gets
-  bool index_lost_ = false;
+  std::optional<BindingPlan> binding_;  // to its node, today
+  std::optional<NodeValues> today_;     // of the node, for a pod of this shape
 };
 
 }  // namespace

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/explain/pod_print.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "explain/judgement.h"
-#include "explain/value_print.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/version.h"
-#include "nccl_env/core/explain/meant_choice.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/findings/print.h"
@@ -23,6 +24,11 @@
 namespace nccl_env {
 namespace {
 
+void take_detail(const PodAnswer& answer, Value& into) {
+  const auto why = answer.details.find(into.name);
+  if (why != answer.details.end()) into.detail = why->second;
+}
+
 // Values of the env; one that is missing has a reason instead. A constant that differs from node to node has
 // the variant that gives it.
 std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
@@ -31,26 +37,23 @@ std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
   for (const Value& given : container.values) {
     if (given.state == State::LeftOut && !record.node.empty()) continue;
     values.push_back(given);
-    const auto why = answer.details.find(given.name);
-    const bool ours = given.is_from(Source::Node) || given.state == State::Users;
-    if (given.value && ours && why != answer.details.end()) values.back().detail = why->second;
+    if (given.value && (given.is_from(Source::Node) || given.state == State::Users))
+      take_detail(answer, values.back());
   }
   return values;
 }
 
 std::vector<Value> file_values(const PodAnswer& answer, const PodRecord& record,
                                const GivenContainer& container) {
-  std::vector<Value> lines = container.file;
-  std::erase_if(lines, [&](const Value& line) {
-    return line.state == State::LeftOut && (line.source != Source::File || !record.node.empty());
-  });
-  for (Value& line : lines) {
-    const auto why = answer.details.find(line.name);
+  std::vector<Value> lines;
+  for (const Value& line : container.file) {
+    if (line.state == State::LeftOut && (line.source != Source::File || !record.node.empty())) continue;
+    lines.push_back(line);
     // Beside a user's own value stands another sentence.
     const Value* own = record.main_container()->find_in_env(line.name);
     const bool of_node = line.is_from(Source::File) || line.is_from(Source::Node);
-    const bool counts = of_node && !container.find_in_env(line.name) && !(own && own->state == State::Users);
-    if (line.value && counts && why != answer.details.end()) line.detail = why->second;
+    if (line.value && of_node && !container.find_in_env(line.name) && !(own && own->state == State::Users))
+      take_detail(answer, lines.back());
   }
   return lines;
 }
@@ -75,13 +78,6 @@ std::string file_words(const PodRecord& record) {
   return file.cut ? "nccl-env-resolve said more than the kubelet keeps; further lines are not known" : "";
 }
 
-// The sentence with which the init container left the value out; "" for none.
-std::string detail_at_start(const PodRecord& record, const std::string& name) {
-  if (!record.file) return {};
-  const auto told = record.file->details.find(name);
-  return told == record.file->details.end() ? std::string() : told->second;
-}
-
 constexpr std::string_view kUntold = "not told by nccl-env-resolve";
 
 // True for a value of a bound pod that its init container has to tell and did not.
@@ -100,6 +96,44 @@ std::vector<Value> with_untold(const PodRecord& record, std::vector<Value> value
 
 using OrderedJson = nlohmann::ordered_json;
 
+OrderedJson reason_or_null(const std::optional<Reason>& reason) {
+  return reason ? OrderedJson(to_string(*reason)) : OrderedJson();
+}
+
+// [{"name", "value", "source", "why"}, …]; a value that is not known is null.
+OrderedJson to_json(const std::vector<Value>& values) {
+  OrderedJson json = OrderedJson::array();
+  for (const Value& value : values) {
+    json.push_back(
+        {{"name", value.name}, {"value", value_or_null(value.value)}, {"source", source_word(value)}});
+    if (!value.detail.empty()) json.back()["why"] = value.detail;
+  }
+  return json;
+}
+
+// Why a value is left out, for a reason or not.
+std::string why_text(const Value& value) {
+  return value.detail.empty() && value.reason ? std::string(meaning(*value.reason)) : value.detail;
+}
+
+// [{"name", "reason", "detail", "remedy"}, …], of values that are left out.
+OrderedJson omitted_json(const std::vector<Value>& omitted) {
+  OrderedJson json = OrderedJson::array();
+  for (const Value& value : omitted) {
+    const auto& reason = value.reason;
+    json.push_back({{"name", value.name},
+                    {"reason", reason ? reason_or_null(reason) : OrderedJson(value.detail)},
+                    {"detail", reason ? OrderedJson(why_text(value)) : OrderedJson()},
+                    {"remedy", reason ? OrderedJson(remedy(*reason)) : OrderedJson()}});
+  }
+  return json;
+}
+
+// Where the file stands, by GivenContainer::names_file.
+std::string conf_path(bool named) {
+  return std::string(named ? conf_file::kNamedPath : conf_file::kPath);
+}
+
 OrderedJson demands_json(const PodDemands& demands) {
   return {{"resources", demands.resources},
           {"claims", demands.claims},
@@ -113,22 +147,18 @@ OrderedJson selection_json(const std::optional<NcclSelection>& selection) {
 }
 
 OrderedJson status_json(const StatusNote& status) {
-  OrderedJson json = OrderedJson::object();
-  json["policy"] = status.policy;
-  json["generation"] = status.generation;
-  json["exposure"] = status.exposure ? OrderedJson(to_string(*status.exposure)) : OrderedJson();
-  json["form"] = text_or_null(status.form);
-  return json;
+  return {{"policy", status.policy},
+          {"generation", status.generation},
+          {"exposure", status.exposure ? OrderedJson(to_string(*status.exposure)) : OrderedJson()},
+          {"form", text_or_null(status.form)}};
 }
 
 OrderedJson bound_json(const NodeNote& bound) {
-  OrderedJson json = OrderedJson::object();
-  json["node"] = bound.node;
-  json["table"] = text_or_null(bound.table);
-  json["policy"] = text_or_null(bound.policy);
-  json["generation"] = bound.policy.empty() ? OrderedJson() : OrderedJson(bound.generation);
-  json["reason"] = text_or_null(bound.reason);
-  return json;
+  return {{"node", bound.node},
+          {"table", text_or_null(bound.table)},
+          {"policy", text_or_null(bound.policy)},
+          {"generation", bound.policy.empty() ? OrderedJson() : OrderedJson(bound.generation)},
+          {"reason", text_or_null(bound.reason)}};
 }
 
 std::string_view state_word(GivenFile::State state) {
@@ -167,41 +197,41 @@ OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
 std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& record,
                                   const GivenContainer& container) {
   std::vector<Value> all;
-  const auto add = [&](const std::string& name, const std::string& why, const std::string& detail = {}) {
+  const auto add = [&](const std::string& name, const std::string& why, std::string detail = {}) {
     if (why.empty()) return;
-    Value& value =
-        all.emplace_back(Value{.name = name, .state = State::LeftOut, .reason = parse_reason(why)});
+    const std::optional<Reason> reason = parse_reason(why);
     auto today = answer.details.find(name);
     if (today == answer.details.end()) today = answer.details.find(followed(name));
-    value.detail = value.reason ? detail : why;
-    if (value.detail.empty() && today != answer.details.end()) value.detail = today->second;
+    if (!reason) detail = why;
+    if (detail.empty() && today != answer.details.end()) detail = today->second;
+    all.push_back({.name = name, .state = State::LeftOut, .reason = reason, .detail = std::move(detail)});
   };
+  // The sentence with which the init container left the value out.
+  const auto told = [&](const Value& value, bool at_start) {
+    return at_start && record.file ? find_text(record.file->details, value.name) : std::string();
+  };
+  const bool bound = !record.node.empty();
   for (const Value& given : container.values) {
-    if (given.state != State::LeftOut || record.node.empty()) continue;
-    if (given.by_file_key) {
-      add(given.name, record.reason_missing(given), detail_at_start(record, given.name));
-    } else if (!record.bound) {
-      add(given.name, "its annotation is not there");
-    } else {
-      add(given.name,
-          record.bound->reason.empty() ? record.reason_at_binding(given.name) : record.bound->reason);
-    }
+    if (given.state != State::LeftOut || !bound) continue;
+    add(given.name,
+        given.by_file_key              ? record.reason_missing(given)
+        : !record.bound                ? "its annotation is not there"
+        : record.bound->reason.empty() ? record.reason_at_binding(given.name)
+                                       : record.bound->reason,
+        told(given, given.by_file_key));
   }
+  // A value in the env overrides the file's value, and is listed with the env.
   for (const Value& line : container.file) {
-    // A value in the env overrides the file's value, and is listed with the env.
-    if (container.find_in_env(line.name) || record.node.empty()) continue;
-    add(line.name, record.reason_missing(line),
-        line.source == Source::Pod ? detail_at_start(record, line.name) : "");
+    if (bound && !container.find_in_env(line.name))
+      add(line.name, record.reason_missing(line), told(line, line.source == Source::Pod));
   }
   for (const Value& line : container.engine_lines) {
-    if (!record.node.empty() && !container.find_in_env(line.name))
-      add(line.name, record.reason_missing(line));
+    if (bound && !container.find_in_env(line.name)) add(line.name, record.reason_missing(line));
   }
   for (const auto& [name, reason] : container.omitted) {
     const Value* line = find_named(container.file, name);  // what the env leaves to the file is not left out
-    if (line && line->state != State::LeftOut && reason != to_string(Reason::UserSet)) continue;
-    const auto decided = container.decided.find(name);
-    add(name, reason, decided == container.decided.end() ? std::string() : decided->second);
+    if (!line || line->state == State::LeftOut || reason == to_string(Reason::UserSet))
+      add(name, reason, find_text(container.decided, name));
   }
   return all;
 }
@@ -227,7 +257,7 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   json["pod"] = text_or_null(record.name);
   json["exists"] = around.exists;
   json["state"] = to_string(answer.state);
-  json["reason"] = answer.reason ? OrderedJson(to_string(*answer.reason)) : OrderedJson();
+  json["reason"] = reason_or_null(answer.reason);
   json["sentence"] = answer.sentence;
   json["inAll"] = text_or_null(answer.in_all);
   json["remedy"] = text_or_null(answer.remedy);
@@ -247,7 +277,11 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   }
   json["changes"] = OrderedJson::array();
   for (const Change& change : answer.changes)
-    json["changes"].emplace_back(OrderedJson{{"container", change.places.front()}}).update(to_json(change));
+    json["changes"].push_back({{"container", change.container},
+                               {"name", change.now.name},
+                               {"then", value_or_null(change.then)},
+                               {"now", value_or_null(change.now.value)},
+                               {"reason", reason_or_null(change.now.reason)}});
   json["notes"] = answer.notes;
   json["leftOut"] = around.unread;
   json["ncclVersion"] = format_nccl_version(around.version);
@@ -320,35 +354,88 @@ std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurr
   return columns.render();
 }
 
+std::string unknown_words(const Value& value) {
+  if (value.state == State::Users) return "not in the pod";
+  return value.source == Source::Pod ? "found at container start" : "known once the node is";
+}
+
+// The value, or in brackets when it will be known: "(known once the node is)".
+std::string value_text(const Value& value) {
+  return value.value ? *value.value : "(" + unknown_words(value) + ")";
+}
+
+// " (NoTable)"; "" for none.
+std::string in_brackets(const std::optional<Reason>& reason) {
+  return reason ? " (" + std::string(to_string(*reason)) + ")" : "";
+}
+
+// The container's env, with a remedy once for each reason.
+void add_env(const std::vector<Value>& env, const std::vector<Value>& omitted, TextColumns& table) {
+  if (!env.empty() || !omitted.empty()) table.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
+  for (const Value& value : env) {
+    table.add({value.name, std::string(source_word(value)), value_text(value)});
+    if (!value.detail.empty()) table.add({"", "", value.detail});
+  }
+  std::set<Reason> told;
+  for (const Value& value : omitted) {
+    const auto& reason = value.reason;
+    table.add({value.name, "-", (reason ? std::string(to_string(*reason)) + ": " : "") + why_text(value)});
+    if (reason && told.insert(*reason).second) table.add({"", "", std::string(remedy(*reason))});
+  }
+}
+
+std::string lines_table(const std::vector<Value>& lines, const std::vector<Value>& env) {
+  TextColumns table(4);
+  if (!lines.empty()) table.add({"LINE", "SOURCE", "VALUE"});
+  for (const Value& line : lines) {
+    const Value* beside = find_named(env, line.name);
+    const bool beaten = line.value && beside && beside->value != line.value;
+    table.add({line.name, std::string(source_word(line)),
+               value_text(line) + (beaten ? " (the env's value counts)" : "")});
+    if (!line.detail.empty()) table.add({"", "", line.detail});
+  }
+  return table.render();
+}
+
 std::string container_text(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
   std::vector<Value> omitted = omitted_values(answer, record, container);
   std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it
     return value.reason == Reason::UserSet && container.find_in_env(value.name);
   });
-  std::string text =
-      env_table(container.name, with_untold(record, env_values(answer, record, container)), omitted);
-  if (!container.engine_lines.empty())
-    text += engine_tables(container.name, with_untold(record, container.engine_lines), container.values);
+  const std::string name = printable(container.name);
+  TextColumns env(4);
+  add_env(with_untold(record, env_values(answer, record, container)), omitted, env);
+  std::string text = env.render();
+  if (!text.empty()) text.insert(0, "\n  container " + name + "\n");  // else the file's table tells all
+  const std::vector<Value> engine_lines = with_untold(record, container.engine_lines);
+  for (const Engine* engine : other_engines()) {
+    std::vector<Value> own;
+    std::ranges::copy_if(engine_lines, std::back_inserter(own),
+                         [&](const Value& line) { return engine_of_variable(line.name) == engine; });
+    if (own.empty()) continue;
+    text.append("\n  ").append(conf_file::kFolder).append("/").append(engine->file);
+    text += " of container " + name + "\n" + lines_table(own, container.values);
+  }
   if (!container.reads_file) return text;
-  return text + file_table(container.name, container.names_file, file_words(record),
-                           file_values(answer, record, container), container.values);
-}
-
-std::string value_text(const std::optional<std::string>& value) {
-  return value ? *value : "none";
+  const std::vector<Value> lines = file_values(answer, record, container);
+  const std::string words = file_words(record);
+  TextColumns about(4);
+  if (!words.empty() || lines.empty()) about.add({words.empty() ? "empty" : words});
+  const std::string note =
+      container.names_file ? "" : " (" + std::string(to_string(Code::ImageConfHidden)) + ")";
+  return text + "\n  " + conf_path(container.names_file) + " of container " + name + note + "\n" +
+         about.render() + lines_table(lines, container.values);
 }
 
 std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
   if (answer.changes.empty()) return {};
   TextColumns columns(4);
   columns.add({"VARIABLE", "THEN, AND TODAY"});
-  for (const Change& change : answer.changes) {
-    const std::string today = value_text(change.now.value) + in_brackets(change.now.reason);
-    const bool several = record.containers.size() > 1;
-    columns.add({change.now.name + (several ? " of " + change.places.front() : ""),
-                 value_text(change.then) + ", today " + today});
-  }
+  for (const Change& change : answer.changes)
+    columns.add({change.now.name + (record.containers.size() > 1 ? " of " + change.container : ""),
+                 change.then.value_or("none") + ", today " + change.now.value.value_or("none") +
+                     in_brackets(change.now.reason)});
   const bool never_right = answer.state == PodState::MissedAtBinding || answer.state == PodState::Foreign;
   return std::string(never_right ? "\n  what a pod bound today would have\n"
                                  : "\n  changed since the pod was bound\n") +
@@ -374,31 +461,41 @@ std::string render_text(const PodAnswer& answer, const PodRecord& record, const 
   return text + "\n  left out\n" + columns.render();
 }
 
+namespace {
+
+// NAME=VALUE, or a comment for a value that is not known. `foreign`: why Foreign values are not the pod's
+// own.
+std::string env_line(const Value& value, std::string_view foreign) {
+  if (value.state == State::Foreign)
+    return "# " + printable(value.name) + " is not the pod's own: " + printable(foreign);
+  if (value.value) return printable(value.name + "=" + *value.value);
+  return "# " + printable(value.name) + " is " + unknown_words(value);
+}
+
+}  // namespace
+
 std::string render_env(const PodRecord& record) {
   std::string text;
-  std::size_t ours = 0;
-  for (const GivenContainer& container : record.containers) ours += container.in_status ? 1 : 0;
+  const auto add = [&](const std::string& line) { text += line + "\n"; };
+  const auto ours = std::ranges::count(record.containers, true, &GivenContainer::in_status);
   for (const GivenContainer& container : record.containers) {
     if (!container.in_status) continue;
-    if (ours > 1) text += "# container " + printable(container.name) + "\n";
+    if (ours > 1) add("# container " + printable(container.name));
     for (const Value& value : env_values({}, record, container)) {
       if (is_untold(record, value)) {
-        text += "# " + printable(value.name) + " is " + std::string(kUntold) + "\n";
+        add("# " + printable(value.name) + " is " + std::string(kUntold));
       } else if (value.state != State::Users) {
-        text += env_line(value, record.foreign);
+        add(env_line(value, record.foreign));
       }
     }
-    for (const Value& line : container.engine_lines) text += env_line(line, record.foreign);
+    for (const Value& line : container.engine_lines) add(env_line(line, record.foreign));
     for (const Value& value : omitted_values({}, record, container))
-      text +=
-          printable("# " + value.name + " is left out" + (value.reason ? in_brackets(value.reason) : "")) +
-          "\n";
+      add(printable("# " + value.name + " is left out" + in_brackets(value.reason)));
     if (!container.reads_file) continue;
     const std::string words = file_words(record);
-    text +=
-        "# of " + std::string(conf_path(container.names_file)) + (words.empty() ? "" : ": " + words) + "\n";
+    add("# of " + std::string(conf_path(container.names_file)) + (words.empty() ? "" : ": " + words));
     for (const Value& line : file_values({}, record, container)) {
-      if (!container.find_in_env(line.name)) text += env_line(line, record.foreign);
+      if (!container.find_in_env(line.name)) add(env_line(line, record.foreign));
     }
   }
   return text;

@@ -8,6 +8,7 @@
 #include "decide/container_env.h"
 #include "decide/engine_values.h"
 #include "engines/nccl/ports.h"
+#include "explain/judgement.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/catalogue.h"
@@ -91,24 +92,18 @@ const GivenContainer* PodRecord::main_container() const {
 
 std::string PodRecord::reason_at_binding(std::string_view variable) const {
   if (!bound) return {};
-  if (variable == variable::kSocketIfname && !host_network) {
-    const auto own = bound->own_network.find(variable);
-    return own == bound->own_network.end() ? std::string() : own->second;
-  }
+  if (variable == variable::kSocketIfname && !host_network) return find_text(bound->own_network, variable);
   const bool host = !status || status->exposure != Exposure::SubInterface;
-  const NodeNote::Omitted& omitted = host ? bound->host : bound->sub_interface;
-  auto found = omitted.find(variable);
-  if (found == omitted.end()) found = omitted.find(followed(variable));
-  return found == omitted.end() ? std::string() : found->second;
+  const TextsByName& omitted = host ? bound->host : bound->sub_interface;
+  const std::string own = find_text(omitted, variable);
+  return own.empty() ? find_text(omitted, followed(variable)) : own;
 }
 
 std::string PodRecord::reason_missing(const Value& value) const {
   if (value.state != State::LeftOut) return {};
   if (value.by_file_key && bound && !bound->env_file.empty()) return bound->env_file;
   std::string by_binding = value.source == Source::Pod ? std::string() : reason_at_binding(value.name);
-  if (!by_binding.empty() || !file || !file->at_start) return by_binding;
-  const auto found = file->reasons.find(value.name);
-  return found == file->reasons.end() ? std::string() : found->second;
+  return by_binding.empty() && file && file->at_start ? find_text(file->reasons, value.name) : by_binding;
 }
 
 namespace {
@@ -128,8 +123,8 @@ std::int64_t number_at(const Json& object, std::string_view name) {
 }
 
 // Members that are texts.
-NodeNote::Omitted texts_at(const Json& object, std::string_view name) {
-  NodeNote::Omitted texts;
+TextsByName texts_at(const Json& object, std::string_view name) {
+  TextsByName texts;
   const Json& members = member(object, name);
   if (!members.is_object()) return texts;
   for (const auto& [key, value] : members.items()) {
@@ -168,66 +163,60 @@ Value resolve_file_key(std::string_view name, const PodRecord& record) {
   return given;
 }
 
-Value resolve(const EnvEntry& entry, const EnvReferences& references, const NodeNote::Omitted& set,
+Value resolve(const EnvEntry& entry, const EnvReferences& references, const TextsByName& set,
               const PodRecord& record) {
   if (is_own_reference(entry)) return resolve_file_key(entry.name, record);
   Value given{.name = std::string(entry.name), .state = State::Users, .in_env = true};
   if (const auto& value = references.value_of(entry)) {
     given.value = value;
-    const auto listed = set.find(entry.name);
-    if (listed != set.end() && listed->second == to_string(Source::Policy)) given.state = State::Given;
+    if (find_text(set, entry.name) == to_string(Source::Policy)) given.state = State::Given;
   }
   return given;
 }
 
-// True for a user's value in env of a variable that was not there at admission: nccl-env gives what a user
-// has set by no file.
-bool was_by_file(const Value& value, const NodeNote::Omitted& set) {
-  const auto by = set.find(value.name);
-  return value.state == State::Users && by != set.end() &&
-         (by->second == to_string(Source::File) || by->second == to_string(Source::Pod));
+// True for what the status lists as brought by a file, not by env.
+bool is_by_file(std::string_view by) {
+  return by == to_string(Source::File) || by == to_string(Source::Pod);
 }
 
-// True for a line of an engine's own file, as the status tells it.
-bool is_engine_line(std::string_view name, const NodeNote::Omitted& set) {
-  const auto by = set.find(name);
-  if (by == set.end()) return false;
-  const bool by_file = by->second == to_string(Source::File) || by->second == to_string(Source::Pod);
-  const Engine* engine = by_file ? file_engine_of(name) : nullptr;
-  return engine && set.contains(engine->file) && find_engine_variable(name)->render;
+// The engine whose own file has the line, as the status tells it; null where none has.
+const Engine* engine_of_line(std::string_view name, const TextsByName& set) {
+  const Engine* engine = is_by_file(find_text(set, name)) ? file_engine_of(name) : nullptr;
+  return engine && set.contains(engine->file) && find_engine_variable(name)->render ? engine : nullptr;
+}
+
+// The line as the file has it, or as the status promises it.
+Value line_of(const std::string& name, const GivenFile& file, Source source, const PodRecord& record) {
+  const auto line = file.lines.find(name);
+  if (line != file.lines.end()) return {name, line->second, source, State::Given, false, true};
+  const bool written = file.is_written() && (file.at_start || !record.node.empty());
+  return {name, {}, source, written ? State::LeftOut : State::Later};
 }
 
 // Adds the file's lines, and the lines that the status lists and the file does not have.
-void add_file(const PodRecord& record, const NodeNote::Omitted& set, GivenContainer& into) {
+void add_file(const PodRecord& record, const TextsByName& set, GivenContainer& into) {
   const GivenFile& file = *record.file;
   const Source source = file.at_start ? Source::Pod : Source::File;
   for (const auto& [name, value] : file.lines) {
-    if (!is_engine_line(name, set)) into.file.push_back({name, value, source, State::Given, false, true});
+    if (!engine_of_line(name, set)) into.file.push_back(line_of(name, file, source, record));
   }
-  const bool written = file.is_written() && (file.at_start || !record.node.empty());
   for (const auto& [name, by] : set) {
-    if (is_engine_line(name, set)) continue;
-    if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name))
-      into.file.push_back({name, {}, source, written ? State::LeftOut : State::Later});
+    if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name) &&
+        !engine_of_line(name, set))
+      into.file.push_back(line_of(name, file, source, record));
   }
 }
 
-void add_engine_files(const Pod& pod, const Container& container, const NodeNote::Omitted& set,
+void add_engine_files(const Pod& pod, const Container& container, const TextsByName& set,
                       const PodRecord& record, GivenContainer& into) {
   for (const auto& [name, by] : set) {
-    const Engine* engine = is_engine_line(name, set) ? file_engine_of(name) : nullptr;
+    const Engine* engine = engine_of_line(name, set);
     const auto is_mount = [&](const VolumeMount& mount) {
       return mount.volume == conf_file::kVolume && mount.sub_path == engine->file;
     };
     if (!engine || !pod.own_volume || std::ranges::none_of(container.mounts, is_mount)) continue;
-    const GivenFile file = read_engine_file(pod, *engine, record.file);
-    const bool written = file.is_written() && (file.at_start || !record.node.empty());
     const Source source = by == to_string(Source::Pod) ? Source::Pod : Source::File;
-    const auto line = file.lines.find(name);
-    if (line != file.lines.end())
-      into.engine_lines.push_back({name, line->second, source, State::Given, false, true});
-    else
-      into.engine_lines.push_back({name, {}, source, written ? State::LeftOut : State::Later});
+    into.engine_lines.push_back(line_of(name, read_engine_file(pod, *engine, record.file), source, record));
   }
 }
 
@@ -243,18 +232,17 @@ void add_decided(const Pod& pod, const Container& container, GivenContainer& int
     const auto objection = user.objection(name, false);
     if (objection && to_string(*objection->reason) == reason) into.decided.emplace(name, objection->detail);
   }
-  const auto file = into.omitted.find(conf_file::kName);
-  if (file == into.omitted.end()) return;
+  const std::string file = find_text(into.omitted, conf_file::kName);
   const auto first = std::ranges::find_if(
-      into.decided, [&](const auto& one) { return into.omitted.find(one.first)->second == file->second; });
-  if (first != into.decided.end()) into.decided.emplace(file->first, first->second);
+      into.decided, [&](const auto& one) { return find_text(into.omitted, one.first) == file; });
+  if (first != into.decided.end()) into.decided.emplace(conf_file::kName, first->second);
 }
 
 // Notes what the status lists, and nothing in the container brings.
-void add_lost(const NodeNote::Omitted& set, GivenContainer& into) {
+void add_lost(const TextsByName& set, GivenContainer& into) {
   if (into.reads_file) return;
   for (const auto& [name, by] : set) {
-    if (has_known_prefix(name) && !is_engine_line(name, set) && !into.find(name)) into.lost.push_back(name);
+    if (has_known_prefix(name) && !engine_of_line(name, set) && !into.find(name)) into.lost.push_back(name);
   }
 }
 
@@ -266,14 +254,15 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   given.env_from = !container.env_from_prefixes.empty();
   const Json& plan = member(noted, given.name);
   given.in_status = plan.is_object();
-  const NodeNote::Omitted set = texts_at(plan, "set");
+  const TextsByName set = texts_at(plan, "set");
   given.omitted = texts_at(plan, "omitted");
   add_decided(pod, container, given);
   const EnvReferences references(container);
   for (const EnvEntry& entry : container.env) {
     if (!has_known_prefix(entry.name)) continue;
     Value value = resolve(entry, references, set, record);
-    if (was_by_file(value, set))
+    // nccl-env gives what a user has set by no file: this was not there at admission.
+    if (value.state == State::Users && is_by_file(find_text(set, value.name)))
       given.replaced.push_back(value.name + "=" + value.value.value_or("(not in the pod)"));
     std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });
     given.values.push_back(std::move(value));
@@ -402,18 +391,16 @@ void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
   }
   const Json node = note_of(pod, key::kNode, into.unreadable);
   if (!node.is_object()) return;
+  const Json& omitted = member(node, "omitted");
   into.bound = {text_at(node, "node"),
                 text_at(node, "table"),
                 text_at(node, "policy"),
                 number_at(node, "generation"),
                 text_at(node, "reason"),
-                {},
-                {},
-                {},
+                texts_at(omitted, "host"),
+                texts_at(omitted, "subinterface"),
+                texts_at(omitted, "ownNetwork"),
                 text_at(node, "envFile")};
-  into.bound->host = texts_at(member(node, "omitted"), "host");
-  into.bound->sub_interface = texts_at(member(node, "omitted"), "subinterface");
-  into.bound->own_network = texts_at(member(node, "omitted"), "ownNetwork");
 }
 
 // Why none of the texts that Binding writes can be this pod's; "" if they are its own. A policy may be edited
@@ -572,16 +559,9 @@ std::string inexact_list(const PodRecord& record, const NodeFabric& table) {
   const Value* hcas = container->find(variable::kIbHca);
   if (!hcas || !hcas->value || hcas->state != State::Given || hcas->source == Source::Policy) return {};
   const NcclSelection selection = nccl_select(table, {{hcas->name, *hcas->value}}, kNewestNccl);
-  if (std::ranges::find(selection.faults, NcclFault::Neighbour,
-                        [](const auto& each) { return each.first; }) == selection.faults.end())
-    return {};
-  const std::vector<std::string> names =
-      parse_nccl_name_list(*hcas->value, kNewestNccl, nccl_max_hcas(kNewestNccl)).names();
-  std::vector<std::string> taken;
-  for (const NcclSelection::ChosenPort& port : selection.ports) {
-    const bool more = std::ranges::find(taken, port.hca) == taken.end();
-    if (more && std::ranges::find(names, port.hca) == names.end()) taken.push_back(port.hca);
-  }
+  const auto is_neighbour = [](const auto& fault) { return fault.first == NcclFault::Neighbour; };
+  if (std::ranges::none_of(selection.faults, is_neighbour)) return {};
+  const std::vector<std::string> taken = hcas_beyond(names_of_list(*hcas->value), selection);
   return "list " + *hcas->value + " takes " +
          (taken.empty() ? "further devices" : join_some(taken, kMostPortsNamed)) + ", too" +
          (taken.empty() ? " once they are up" : "");

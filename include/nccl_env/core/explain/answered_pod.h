@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +14,6 @@
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/engine_choices.h"
-#include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/pod/claims.h"
@@ -68,16 +66,23 @@ struct PodDemands {
   std::vector<std::string> misplaced;  // at spec.resources, where it has no effect
 };
 
+// A value that a pod was given, and what its node gives today.
+struct Change {
+  std::string container;
+  std::optional<std::string> then;
+  Value now;  // without a text it has a reason, if that is known
+};
+
 struct PodAnswer {
   PodState state = PodState::Unknown;
   std::optional<Reason> reason;
   std::string sentence;           // the answer in one sentence: of a pod with findings, the worst of them
   std::string remedy;             // "" if there is nothing to do
   std::vector<Finding> findings;  // of the pod, the worst first; none where there is nothing to act on
-  std::vector<Change> changes;    // since the pod was bound, each of one container
+  std::vector<Change> changes;    // since the pod was bound
   // Details by variable. For one that the node could not give: today's sentence, if the reason is still the
   // same. For a constant that differs from node to node: the variant that gives it.
-  std::map<std::string, std::string, std::less<>> details;
+  TextsByName details;
   std::vector<std::string> notes;  // sentences: what else is worth knowing
   std::optional<NcclSelection> nccl_alone;
   std::optional<NcclSelection> nccl_with_us;

@@ -15,6 +15,13 @@
 
 namespace nccl_env {
 
+using TextsByName = std::map<std::string, std::string, std::less<>>;
+// "" where there is none.
+inline std::string find_text(const TextsByName& texts, std::string_view name) {
+  const auto found = texts.find(name);
+  return found == texts.end() ? std::string() : found->second;
+}
+
 // nccl.conf, where a volume of ours holds it. One for all containers that read it.
 struct GivenFile {
   enum class State {
@@ -24,16 +31,15 @@ struct GivenFile {
     Failed,   // the init container ended with an error, or wrote no lines
     Foreign,  // nccl-env did not write the text, or the init container said nothing
   };
-  using Texts = std::map<std::string, std::string, std::less<>>;
   bool at_start = false;  // written inside the pod; else the text of an annotation
   State state = State::Missing;
   bool stuck = false;  // Waiting, Failed: the pod does not start, and will not by itself
   // Waiting: a reason of the kubelet, or ""; Failed: what happened; Foreign: "" if there is a text
   std::string detail;
-  Texts lines;
-  Texts reasons;     // for values that the init container did not find: variable -> reason
-  Texts details;     // for the same values: variable -> sentence
-  bool cut = false;  // the init container said more than the kubelet keeps
+  TextsByName lines;
+  TextsByName reasons;  // for values that the init container did not find: variable -> reason
+  TextsByName details;  // for the same values: variable -> sentence
+  bool cut = false;     // the init container said more than the kubelet keeps
   std::optional<std::int64_t> memory_lock = {};  // the limit that it had, in bytes; -1: none
 
   // True once the init container has said all that it wrote.

@@ -24,17 +24,17 @@ namespace nccl_env {
 struct GivenContainer {
   std::string name;
   bool init = false;
-  bool in_status = false;           // the status names it
-  bool env_from = false;            // it may have variables that are not seen here
-  bool reads_file = false;          // nccl.conf of ours is mounted: PodRecord::file
-  bool names_file = false;          // at a path of ours, which its NCCL_CONF_FILE names
-  std::vector<Value> values;        // in the order of its env; of two entries of one name the last
-  std::vector<Value> file;          // the lines of nccl.conf, and those that the status promises, by name
-  std::vector<Value> engine_lines;  // the same of the files of other engines
-  std::map<std::string, std::string, std::less<>> omitted;  // by the status: variable -> reason
-  std::map<std::string, std::string, std::less<>> decided;  // of them, what of the user's decides about each
-  std::vector<std::string> lost;                            // by the status it has them, and neither env nor
-                                                            // file of it is there
+  bool in_status = false;             // the status names it
+  bool env_from = false;              // it may have variables that are not seen here
+  bool reads_file = false;            // nccl.conf of ours is mounted: PodRecord::file
+  bool names_file = false;            // at a path of ours, which its NCCL_CONF_FILE names
+  std::vector<Value> values;          // in the order of its env; of two entries of one name the last
+  std::vector<Value> file;            // the lines of nccl.conf, and those that the status promises, by name
+  std::vector<Value> engine_lines;    // the same of the files of other engines
+  TextsByName omitted;                // by the status: variable -> reason
+  TextsByName decided;                // of them, what of the user's decides about each
+  std::vector<std::string> lost;      // by the status it has them, and neither env nor
+                                      // file of it is there
   std::vector<std::string> replaced;  // "NCCL_IB_HCA=mlx5_0": came into env after the webhook gave it by file
   std::vector<std::string> resources;  // extended resources that it requests
 
@@ -61,11 +61,10 @@ struct NodeNote {
   std::string policy;
   std::int64_t generation = 0;
   std::string reason;  // why no policy gave values: a reason's name; "" where one did
-  using Omitted = std::map<std::string, std::string, std::less<>>;  // variable -> reason
-  Omitted host;
-  Omitted sub_interface;
-  Omitted own_network;   // of the socket interface alone, for pods with a network of their own
-  std::string env_file;  // why nothing that comes by EnvFile is seen: a reason's name; "" if it is
+  TextsByName host;    // why a variable is left out: a reason's name
+  TextsByName sub_interface;
+  TextsByName own_network;  // of the socket interface alone, for pods with a network of their own
+  std::string env_file;     // why nothing that comes by EnvFile is seen: a reason's name; "" if it is
 };
 
 struct PodOwner {
@@ -90,9 +89,9 @@ struct PodRecord {
   std::vector<std::string> networks;  // secondary ones that it asks for: "ml/rail-0"
   std::string unscheduled;            // what the scheduler says of a pod that it could not place
   std::vector<std::string> gates;     // scheduling gates
-  std::map<std::string, std::string, std::less<>> labels;
-  std::map<std::string, std::string, std::less<>> annotations;  // none of nccl-env's
-  std::vector<PodOwner> owners;                                 // the controller first
+  TextsByName labels;
+  TextsByName annotations;       // none of nccl-env's
+  std::vector<PodOwner> owners;  // the controller first
   std::optional<StatusNote> status;
   std::optional<NodeNote> bound;
   std::vector<std::string> unreadable;  // our annotations whose text nccl-env did not write
