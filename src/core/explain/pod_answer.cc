@@ -40,12 +40,10 @@ void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around
     notes.push_back("At Binding it was policy " + bound.policy + ", generation " +
                     std::to_string(bound.generation) + ": the policy was changed in between.");
   }
-  if (around.table_known && around.table && around.table->time && !bound.table.empty()) {
-    const std::string now = format_timestamp(*around.table->time);
-    if (now != bound.table && !is_stale(around.table->time, around.context) && changes.empty() &&
-        around.policy)
-      notes.push_back("The node's table is of " + now + " today, and gives the same values.");
-  }
+  if (!around.table_known || !around.table || !around.table->time || bound.table.empty()) return;
+  const std::string now = format_timestamp(*around.table->time);
+  if (now != bound.table && !is_stale(around.table->time, around.context) && changes.empty() && around.policy)
+    notes.push_back("The node's table is of " + now + " today, and gives the same values.");
 }
 
 std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings& around,
@@ -244,36 +242,31 @@ class Answerer {
   }
 
   void tell_unknown() {
-    std::string sentence = "Nothing was injected: the pod has no annotation nccl-env.io/status. ";
-    if (around_.namespace_policy) {
-      sentence += "Its namespace follows policy " + *around_.namespace_policy +
-                  ": either that does not match the pod, or the webhook was not asked.";
-    } else {
-      sentence +=
-          "Either its namespace is not opted in, or the policy does not match it, or the webhook was "
-          "not asked.";
-    }
+    const bool by_policy = around_.namespace_policy.has_value();
+    std::string sentence =
+        "Nothing was injected: the pod has no annotation nccl-env.io/status. " +
+        (by_policy ? "Its namespace follows policy " + *around_.namespace_policy +
+                         ": either that does not match the pod, or the webhook was not asked."
+                   : "Either its namespace is not opted in, or the policy does not match it, or the webhook "
+                     "was not asked.");
     const GivenContainer* container = record_.main_container();
     if (container && !container->resources.empty()) {
-      const auto known = std::ranges::find_if(container->resources, [](const std::string& resource) {
-        return known_exposure(resource).has_value();
-      });
+      const auto& all = container->resources;
+      const auto known = std::ranges::find_if(
+          all, [](const std::string& resource) { return known_exposure(resource).has_value(); });
       sentence += " Its container " + container->name + " requests " +
-                  (known == container->resources.end() ? container->resources.front() : *known) +
+                  (known == all.end() ? all.front() : *known) +
                   ": if other pods that do so have the annotation, this one was missed.";
     }
     set(PodState::Unknown, std::move(sentence),
-        std::string("Ask someone who may read ") + (around_.namespace_policy ? "" : "namespaces and ") +
+        std::string("Ask someone who may read ") + (by_policy ? "" : "namespaces and ") +
             "ncclpolicies to run this command, or create the pod anew.");
   }
 
-  [[nodiscard]] std::string last_word() const {
-    if (!record_.unscheduled.empty()) return record_.unscheduled;
-    return around_.events.empty() ? std::string() : around_.events.back();
-  }
-
   void tell_wait() {
-    const std::string word = last_word();
+    const std::string word = !record_.unscheduled.empty() ? record_.unscheduled
+                             : around_.events.empty()     ? std::string()
+                                                          : around_.events.back();
     const bool of_ours = word.find(kBindingHook) != std::string::npos;
     if (const std::size_t at = word.find(kDenied); of_ours && at != std::string::npos) {
       return set(PodState::WaitingForNode,
@@ -287,16 +280,13 @@ class Answerer {
                  "Look after the webhook (nccl-env doctor does not); the scheduler tries again by itself.",
                  Code::HeldBack);
     }
-    std::string sentence =
-        record_.starts_itself() ? "The pod finds its values itself when it starts; it has no node yet"
-        : record_.reads_node()  ? "The values of the node come with the Binding; the pod has no node yet"
-                                : "The pod has all that it gets; it has no node yet";
-    if (!record_.gates.empty()) {
-      sentence += ": its scheduling gate '" + record_.gates.front() + "' is closed.";
-    } else {
-      sentence += word.empty() ? "." : ": " + word;
-    }
-    set(PodState::WaitingForNode, std::move(sentence));
+    set(PodState::WaitingForNode,
+        (record_.starts_itself() ? "The pod finds its values itself when it starts; it has no node yet"
+         : record_.reads_node()  ? "The values of the node come with the Binding; the pod has no node yet"
+                                 : "The pod has all that it gets; it has no node yet") +
+            (!record_.gates.empty() ? ": its scheduling gate '" + record_.gates.front() + "' is closed."
+             : word.empty()         ? "."
+                                    : ": " + word));
   }
 
   // True if the pod reads values of its node, by env or by file, and has none.
@@ -364,44 +354,42 @@ class Answerer {
   }
 
   [[nodiscard]] std::string resolver_log() const {
-    return "`kubectl logs " + record_.argument() +
-           " -c nccl-env-resolve` may tell more; the label nccl-env.io/resolve=Binding on the namespace does "
-           "without that container.";
+    return "`kubectl logs " + record_.argument() + " -c nccl-env-resolve` may tell more";
   }
 
   void tell_start(const GivenFile& file) {
+    using enum GivenFile::State;
     const std::string why = file.detail.empty() ? "" : " (" + file.detail + ")";
-    switch (file.state) {
-      case GivenFile::State::Waiting:
-        return set(PodState::NotStarted,
-                   "The pod's init container nccl-env-resolve, which writes its values, has not ended yet" +
-                       why + ".",
-                   !file.stuck                                   ? std::string()
-                   : file.detail.starts_with("CrashLoopBackOff") ? resolver_log()
-                                                                 : kResolverRemedy,
-                   file.stuck ? std::optional(Code::HeldBack) : std::nullopt);
-      case GivenFile::State::Failed:
-        if (file.stuck) {
-          return set(PodState::NotStarted,
-                     "The pod does not start: its init container nccl-env-resolve failed" + why + ".",
-                     resolver_log(), Code::HeldBack);
-        }
-        return set(
-            PodState::Given, "The pod found none of its node's values: nccl-env-resolve failed" + why + ".",
-            "`kubectl logs " + record_.argument() + " -c nccl-env-resolve` may tell more.", Code::LookFailed);
-      case GivenFile::State::Foreign:
-        return set(PodState::Given,
-                   "The pod has what policy " + record_.status->policy +
-                       " gives it; what it found itself is not known: the message of nccl-env-resolve " +
-                       (file.detail.empty() ? "is not one that nccl-env writes." : "is missing."),
-                   "`kubectl logs " + record_.name +
-                       " -c nccl-env-resolve` may tell more; the container's /etc/nccl.conf has the values.");
-      default:
-        tell_given();
-        if (file.cut)
-          answer_.sentence +=
-              " What it found itself is known in part: the kubelet cut the message of nccl-env-resolve.";
-    }
+    const std::string without =
+        resolver_log() +
+        "; the label nccl-env.io/resolve=Binding on the namespace does without that container.";
+    if (file.state == Waiting)
+      return set(
+          PodState::NotStarted,
+          "The pod's init container nccl-env-resolve, which writes its values, has not ended yet" + why + ".",
+          !file.stuck                                   ? std::string()
+          : file.detail.starts_with("CrashLoopBackOff") ? without
+                                                        : kResolverRemedy,
+          file.stuck ? std::optional(Code::HeldBack) : std::nullopt);
+    if (file.state == Failed && file.stuck)
+      return set(PodState::NotStarted,
+                 "The pod does not start: its init container nccl-env-resolve failed" + why + ".", without,
+                 Code::HeldBack);
+    if (file.state == Failed)
+      return set(PodState::Given,
+                 "The pod found none of its node's values: nccl-env-resolve failed" + why + ".",
+                 resolver_log() + ".", Code::LookFailed);
+    if (file.state == Foreign)
+      return set(PodState::Given,
+                 "The pod has what policy " + record_.status->policy +
+                     " gives it; what it found itself is not known: the message of nccl-env-resolve " +
+                     (file.detail.empty() ? "is not one that nccl-env writes." : "is missing."),
+                 "`kubectl logs " + record_.name +
+                     " -c nccl-env-resolve` may tell more; the container's /etc/nccl.conf has the values.");
+    tell_given();
+    if (file.cut)
+      answer_.sentence +=
+          " What it found itself is known in part: the kubelet cut the message of nccl-env-resolve.";
   }
 
   void tell_given() {

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "decide/container_env.h"
+#include "explain/judgement.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -56,17 +55,11 @@ PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
   return demands;
 }
 
-std::size_t devices_of(const std::optional<NcclSelection>& selection) {
-  std::set<std::string_view> names;
-  for (const auto& port : selection ? selection->ports : std::vector<NcclSelection::ChosenPort>())
-    names.insert(port.hca);
-  return names.size();
-}
-
 // "8 HCAs" of a list of the node's, "1 HCA of the 8 that NCCL finds" by one of the policy's; "" if not known.
 std::string hcas_text(const Value& list, const PodAnswer& answer) {
   if (list.is_from(Source::Policy) && answer.nccl_with_us) {
-    const std::size_t taken = devices_of(answer.nccl_with_us), found = devices_of(answer.nccl_alone);
+    const std::size_t taken = hcas_beyond({}, *answer.nccl_with_us).size();
+    const std::size_t found = hcas_beyond({}, *answer.nccl_alone).size();
     return count_of(taken, "HCA") +
            (found > taken ? " of the " + std::to_string(found) + " that NCCL finds" : "");
   }
@@ -126,56 +119,46 @@ std::string injected_text(const AnsweredPod& made) {
   return others > 1 ? text + "; that is container " + printable(container->name) : text;
 }
 
-// Values that the init container of EnvFile only copies, into variables or the file of an engine: those of
-// the node's Binding.
-void fill_copied(const NodeValues& values, PodRecord& record) {
-  const auto fill = [&](Value& value) {
-    const bool known = values.find(value.name) != nullptr;
-    if (known)
-      value.value = value.by_file_key ? std::string(values.env_text(value.name)) : *values.find(value.name);
-    value.state = known ? State::Given : State::LeftOut;
-  };
-  for (GivenContainer& container : record.containers) {
-    for (Value& value : container.values) {
-      if (value.by_file_key && value.source == Source::Node && !value.value) fill(value);
-    }
-    for (Value& line : container.engine_lines) {
-      if (line.source == Source::File && !line.value) fill(line);
-    }
-  }
-}
-
 // Returns the value that is known of a line before the pod has started: a constant, or its node's.
 const std::string* known_value(const Value& planned, const NodeValues* node) {
   if (planned.source == Source::Node && node) return node->find(planned.name);
   return planned.source == Source::Policy && planned.value ? &*planned.value : nullptr;
 }
 
+// Gives a value that the init container of EnvFile only copies, into a variable or the file of an engine.
+void copy_value(const NodeValues& node, Value& into) {
+  const std::string* known = node.find(into.name);
+  if (known) into.value = into.by_file_key ? std::string(node.env_text(into.name)) : *known;
+  into.state = known ? State::Given : State::LeftOut;
+}
+
 // What the plan knows of files, and its sentences on what it leaves out: the status has neither. `node`: null
 // where it is not known.
-void fill_planned(const Pod& pod, const Plan& plan, const NodeValues* node, PodRecord& record) {
-  for (const ContainerPlan& planned : plan.containers) {
-    const std::string_view name = pod.containers[planned.position].name;
-    const auto container = std::ranges::find(record.containers, name, &GivenContainer::name);
-    if (container == record.containers.end()) continue;
-    for (Value& line : container->engine_lines) {
-      const Value* constant = line.value ? nullptr : find_named(planned.set, line.name);
-      if (!constant || !constant->value) continue;
+void fill_container(const Plan& plan, const ContainerPlan& planned, const NodeValues* node,
+                    GivenContainer& into) {
+  for (Value& value : into.values) {
+    if (node && value.by_file_key && value.source == Source::Node && !value.value) copy_value(*node, value);
+  }
+  for (Value& line : into.engine_lines) {
+    const Value* constant = line.value ? nullptr : find_named(planned.set, line.name);
+    if (constant && constant->value) {
       line.value = constant->value;
       line.state = State::Given;
+    } else if (node && line.source == Source::File && !line.value) {
+      copy_value(*node, line);
     }
-    for (Value known : container->reads_file ? plan.file : std::vector<Value>()) {
-      const std::string* value = known_value(known, node);
-      const auto line = std::ranges::find(container->file, known.name, &Value::name);
-      const bool there = line != container->file.end();
-      if (!value || (there ? line->value.has_value() : known.source == Source::Node)) continue;
-      known.value = *value;
-      known.state = State::Given;
-      there ? void(*line = std::move(known)) : container->file.push_back(std::move(known));
-    }
-    for (const Value& omitted : planned.omitted) {
-      if (!omitted.detail.empty()) container->decided.insert_or_assign(omitted.name, omitted.detail);
-    }
+  }
+  for (Value known : into.reads_file ? plan.file : std::vector<Value>()) {
+    const std::string* value = known_value(known, node);
+    const auto line = std::ranges::find(into.file, known.name, &Value::name);
+    const bool there = line != into.file.end();
+    if (!value || (there ? line->value.has_value() : known.source == Source::Node)) continue;
+    known.value = *value;
+    known.state = State::Given;
+    there ? void(*line = std::move(known)) : into.file.push_back(std::move(known));
+  }
+  for (const Value& omitted : planned.omitted) {
+    if (!omitted.detail.empty()) into.decided.insert_or_assign(omitted.name, omitted.detail);
   }
 }
 
@@ -262,8 +245,12 @@ AnsweredPod answer_template(const TemplateInput& input) {
   const auto fill = [&](PodRecord& record) {
     std::optional<NodeValues> node;
     if (input.binding) node = values_for(*input.binding, plan.exposure, input.pod.host_network);
-    fill_planned(input.pod, plan, node ? &*node : nullptr, record);
-    if (node) fill_copied(*node, record);
+    for (const ContainerPlan& planned : plan.containers) {
+      const std::string_view name = input.pod.containers[planned.position].name;
+      const auto container = std::ranges::find(record.containers, name, &GivenContainer::name);
+      if (container != record.containers.end())
+        fill_container(plan, planned, node ? &*node : nullptr, *container);
+    }
   };
   answer_made(made_of(input, plan), fill, told);
   around.plan = nullptr;
