@@ -78,22 +78,6 @@ std::string file_words(const PodRecord& record) {
   return file.cut ? "nccl-env-resolve said more than the kubelet keeps; further lines are not known" : "";
 }
 
-constexpr std::string_view kUntold = "not told by nccl-env-resolve";
-
-// True for a value of a bound pod that its init container has to tell and did not.
-bool is_untold(const PodRecord& record, const Value& value) {
-  const bool waits = !record.file || record.file->state == GivenFile::State::Waiting;
-  return value.state == State::Later && !value.value && !record.node.empty() &&
-         (value.source != Source::Pod || !waits);
-}
-
-std::vector<Value> with_untold(const PodRecord& record, std::vector<Value> values) {
-  for (Value& value : values) {
-    if (is_untold(record, value)) value.value = "(" + std::string(kUntold) + ")";
-  }
-  return values;
-}
-
 using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson reason_or_null(const std::optional<Reason>& reason) {
@@ -354,14 +338,18 @@ std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurr
   return columns.render();
 }
 
-std::string unknown_words(const Value& value) {
+std::string unknown_words(const PodRecord& record, const Value& value) {
   if (value.state == State::Users) return "not in the pod";
+  // A value of a bound pod that its init container has to tell and did not.
+  const bool waits = !record.file || record.file->state == GivenFile::State::Waiting;
+  if (value.state == State::Later && !record.node.empty() && (value.source != Source::Pod || !waits))
+    return "not told by nccl-env-resolve";
   return value.source == Source::Pod ? "found at container start" : "known once the node is";
 }
 
 // The value, or in brackets when it will be known: "(known once the node is)".
-std::string value_text(const Value& value) {
-  return value.value ? *value.value : "(" + unknown_words(value) + ")";
+std::string value_text(const PodRecord& record, const Value& value) {
+  return value.value ? *value.value : "(" + unknown_words(record, value) + ")";
 }
 
 // " (NoTable)"; "" for none.
@@ -370,10 +358,11 @@ std::string in_brackets(const std::optional<Reason>& reason) {
 }
 
 // The container's env, with a remedy once for each reason.
-void add_env(const std::vector<Value>& env, const std::vector<Value>& omitted, TextColumns& table) {
+void add_env(const PodRecord& record, const std::vector<Value>& env, const std::vector<Value>& omitted,
+             TextColumns& table) {
   if (!env.empty() || !omitted.empty()) table.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   for (const Value& value : env) {
-    table.add({value.name, std::string(source_word(value)), value_text(value)});
+    table.add({value.name, std::string(source_word(value)), value_text(record, value)});
     if (!value.detail.empty()) table.add({"", "", value.detail});
   }
   std::set<Reason> told;
@@ -384,14 +373,15 @@ void add_env(const std::vector<Value>& env, const std::vector<Value>& omitted, T
   }
 }
 
-std::string lines_table(const std::vector<Value>& lines, const std::vector<Value>& env) {
+std::string lines_table(const PodRecord& record, const std::vector<Value>& lines,
+                        const std::vector<Value>& env) {
   TextColumns table(4);
   if (!lines.empty()) table.add({"LINE", "SOURCE", "VALUE"});
   for (const Value& line : lines) {
     const Value* beside = find_named(env, line.name);
     const bool beaten = line.value && beside && beside->value != line.value;
     table.add({line.name, std::string(source_word(line)),
-               value_text(line) + (beaten ? " (the env's value counts)" : "")});
+               value_text(record, line) + (beaten ? " (the env's value counts)" : "")});
     if (!line.detail.empty()) table.add({"", "", line.detail});
   }
   return table.render();
@@ -405,17 +395,16 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   });
   const std::string name = printable(container.name);
   TextColumns env(4);
-  add_env(with_untold(record, env_values(answer, record, container)), omitted, env);
+  add_env(record, env_values(answer, record, container), omitted, env);
   std::string text = env.render();
   if (!text.empty()) text.insert(0, "\n  container " + name + "\n");  // else the file's table tells all
-  const std::vector<Value> engine_lines = with_untold(record, container.engine_lines);
   for (const Engine* engine : other_engines()) {
     std::vector<Value> own;
-    std::ranges::copy_if(engine_lines, std::back_inserter(own),
+    std::ranges::copy_if(container.engine_lines, std::back_inserter(own),
                          [&](const Value& line) { return engine_of_variable(line.name) == engine; });
     if (own.empty()) continue;
     text.append("\n  ").append(conf_file::kFolder).append("/").append(engine->file);
-    text += " of container " + name + "\n" + lines_table(own, container.values);
+    text += " of container " + name + "\n" + lines_table(record, own, container.values);
   }
   if (!container.reads_file) return text;
   const std::vector<Value> lines = file_values(answer, record, container);
@@ -425,7 +414,7 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   const std::string note =
       container.names_file ? "" : " (" + std::string(to_string(Code::ImageConfHidden)) + ")";
   return text + "\n  " + conf_path(container.names_file) + " of container " + name + note + "\n" +
-         about.render() + lines_table(lines, container.values);
+         about.render() + lines_table(record, lines, container.values);
 }
 
 std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
@@ -463,13 +452,12 @@ std::string render_text(const PodAnswer& answer, const PodRecord& record, const 
 
 namespace {
 
-// NAME=VALUE, or a comment for a value that is not known. `foreign`: why Foreign values are not the pod's
-// own.
-std::string env_line(const Value& value, std::string_view foreign) {
+// NAME=VALUE, or a comment for a value that is not known.
+std::string env_line(const PodRecord& record, const Value& value) {
   if (value.state == State::Foreign)
-    return "# " + printable(value.name) + " is not the pod's own: " + printable(foreign);
+    return "# " + printable(value.name) + " is not the pod's own: " + printable(record.foreign);
   if (value.value) return printable(value.name + "=" + *value.value);
-  return "# " + printable(value.name) + " is " + unknown_words(value);
+  return "# " + printable(value.name) + " is " + unknown_words(record, value);
 }
 
 }  // namespace
@@ -482,20 +470,16 @@ std::string render_env(const PodRecord& record) {
     if (!container.in_status) continue;
     if (ours > 1) add("# container " + printable(container.name));
     for (const Value& value : env_values({}, record, container)) {
-      if (is_untold(record, value)) {
-        add("# " + printable(value.name) + " is " + std::string(kUntold));
-      } else if (value.state != State::Users) {
-        add(env_line(value, record.foreign));
-      }
+      if (value.state != State::Users) add(env_line(record, value));
     }
-    for (const Value& line : container.engine_lines) add(env_line(line, record.foreign));
+    for (const Value& line : container.engine_lines) add(env_line(record, line));
     for (const Value& value : omitted_values({}, record, container))
       add(printable("# " + value.name + " is left out" + in_brackets(value.reason)));
     if (!container.reads_file) continue;
     const std::string words = file_words(record);
     add("# of " + std::string(conf_path(container.names_file)) + (words.empty() ? "" : ": " + words));
     for (const Value& line : file_values({}, record, container)) {
-      if (!container.find_in_env(line.name)) add(env_line(line, record.foreign));
+      if (!container.find_in_env(line.name)) add(env_line(record, line));
     }
   }
   return text;

@@ -101,6 +101,8 @@ TEST(PodFile, AMessageThatIsMissingOrOfAFileThatIsIsTold) {
     const Answered asked = ask(started(start_policy(), state));
     EXPECT_EQ(asked.record.file->state, GivenFile::State::Foreign);
     EXPECT_THAT(asked.answer.sentence, HasSubstr("the message of nccl-env-resolve is missing"));
+    EXPECT_THAT(asked.text(), HasSubstr("(not told by nccl-env-resolve)"));
+    EXPECT_THAT(render_env(asked.record), Not(HasSubstr("found at container start"))) << "it has ended";
   }
   EXPECT_THAT(ask(started(start_policy(), said("hello\n"))).answer.sentence,
               HasSubstr("is not one that nccl-env writes"));
