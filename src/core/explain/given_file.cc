@@ -60,27 +60,28 @@ bool add_omission(std::string_view name, std::string_view reason, std::string_vi
   return true;
 }
 
-// Gives each complete line to `take`. Returns the text behind the last line feed, or nothing if `take`
-// refuses a line.
-template <class Take>
-std::optional<std::string_view> take_lines(std::string_view text, Take take) {
-  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
-    if (!take(text.substr(0, end))) return std::nullopt;
-    text.remove_prefix(end + 1);
-  }
-  return text;
-}
-
 void set_foreign(GivenFile& into) {
   into = {into.at_start, GivenFile::State::Foreign, false, {}, {}, {}, {}, false};
 }
 
-void read_annotation(std::string_view text, GivenFile& into) {
+// Gives each complete line to `take`; the text is foreign if that refuses one. What stands behind the last
+// line feed is cut.
+template <class Take>
+void read_lines(std::string_view text, std::size_t most, Take take, GivenFile& into) {
   into.state = GivenFile::State::Known;
-  const auto rest = text.size() > kMaxText
-                        ? std::nullopt
-                        : take_lines(text, [&](std::string_view line) { return add_line(line, into); });
-  if (!rest || !rest->empty()) set_foreign(into);
+  bool ours = text.size() <= most;
+  for (std::size_t end = text.find('\n'); ours && end != text.npos; end = text.find('\n')) {
+    ours = take(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  into.cut = !text.empty();
+  if (!ours || !is_printable_ascii(text)) set_foreign(into);
+}
+
+void read_annotation(std::string_view text, GivenFile& into) {
+  read_lines(
+      text, kMaxText, [&](std::string_view line) { return add_line(line, into); }, into);
+  if (into.cut) set_foreign(into);
 }
 
 // A line of render_message (core/decide/start.h); false for one that it never writes.
@@ -98,16 +99,14 @@ bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
          add_omission(text_at(fact, "omitted"), text_at(fact, "reason"), text_at(fact, "detail"), into);
 }
 
-// Reads what render_message writes.
+// Reads what render_message writes. The kubelet cuts it where it likes: all messages of a pod share 12 KiB.
 void read_message(std::string_view text, GivenFile& into) {
-  into.state = GivenFile::State::Known;
+  if (!text.starts_with(kFirstFact)) return set_foreign(into);
   std::string problem;
-  const bool ours = text.starts_with(kFirstFact) && text.size() <= kMaxMessage;
-  const auto take = [&](std::string_view line) { return add_fact(line, problem, into); };
-  const auto rest = ours ? take_lines(text, take) : std::nullopt;
-  // The kubelet cuts where it likes: all messages of a pod share 12 KiB.
-  into.cut = rest && (!rest->empty() || text.size() == kMaxMessage);
-  if (!rest || !is_printable_ascii(*rest)) return set_foreign(into);
+  read_lines(
+      text, kMaxMessage, [&](std::string_view line) { return add_fact(line, problem, into); }, into);
+  if (into.state == GivenFile::State::Foreign) return;
+  into.cut = into.cut || text.size() == kMaxMessage;
   if (problem.empty()) return;
   into.lines.clear();
   into.state = GivenFile::State::Failed;

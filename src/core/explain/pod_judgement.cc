@@ -246,7 +246,7 @@ class Judge {
     // A list that the pod is to find itself, and will not: it sees the node's devices by the same rules, and
     // none of them is the fabric.
     const bool later = list && !list->value && list->source == Source::Pod;
-    const Value* absent = later ? omission_today(Exposure::SubInterface) : nullptr;
+    const Value* absent = later ? omission_today() : nullptr;
     if (absent && absent->reason == Reason::NoFabricPort) return no_list(*absent);
     const Value* rails = list || !plan_ ? nullptr : planned_omission(container);
     if (!rails || rails->reason != Reason::PodRailsUnknown || has(Code::NoRail)) return {};
@@ -258,10 +258,10 @@ class Judge {
     return binding_ && !around_.exists ? &*binding_ : nullptr;
   }
 
-  // Why the node gives no list to what a template makes; null where it gives one or the exposure is another.
-  [[nodiscard]] const Value* omission_today(Exposure exposure) const {
-    if (!coming() || exposure_ != exposure) return nullptr;
-    return values_of(*binding_, exposure).omission(variable::kIbHca);
+  // Why the node gives no list to the sub-interfaces of what a template makes; null where it gives one.
+  [[nodiscard]] const Value* omission_today() const {
+    if (!coming() || exposure_ != Exposure::SubInterface) return nullptr;
+    return binding_->sub_interface.omission(variable::kIbHca);
   }
 
   [[nodiscard]] const Value* planned_omission(const GivenContainer& container) const {
@@ -314,7 +314,7 @@ class Judge {
 
   // The devices of a shared plugin stay outside of the pod, as the node's reason says.
   void judge_outside() {
-    const Value* list = omission_today(Exposure::SubInterface);
+    const Value* list = omission_today();
     if (!list || list->reason != Reason::PodOwnsDevices) return;
     told_.add(
         Code::DeviceNotOpened, Severity::Warning, "",
@@ -342,12 +342,12 @@ class Judge {
       return told_.add(Code::MissingRail, Severity::Warning, "", plan_->few_rails,
                        "Ask for a network of each rail, or correct expectPorts of the policy.");
     const NetworkMatch networks = match_networks(pod_, *around_.policy);
-    const std::size_t has = choice_ ? choice_->fabric.size() : 0;
-    if (!networks.any || networks.rails == 0 || networks.rails >= has) return;
+    const std::size_t of_node = choice_ ? choice_->fabric.size() : 0;
+    if (!networks.any || networks.rails == 0 || networks.rails >= of_node) return;
     if (link_layer_of(*choice_->fabric.front()) == LinkLayer::InfiniBand) return;  // whose rails need none
     told_.add(Code::MissingRail, Severity::Info, "",
               "The pod's networks bring " + std::to_string(networks.rails) + " of the node's " +
-                  std::to_string(has) + " rails.",
+                  std::to_string(of_node) + " rails.",
               "Ask for a network of each rail.");
   }
 
@@ -434,11 +434,14 @@ class Judge {
 
   // Another webhook, or a person, may take out of a pod what ours has put in.
   void judge_lost(const GivenContainer& container) {
+    const auto text = [](const Value& value) {
+      return value.name + "=" + value.value.value_or("(not in the pod)");
+    };
     if (!container.replaced.empty()) {
       told_.add(Code::ValueOverridden, Severity::Error, "",
                 "Container " + printable(container.name) +
                     " has a value in env that was not there when nccl-env gave it one by file: " +
-                    join_some(container.replaced, kMostChanges) + ".",
+                    join_some(container.replaced, kMostChanges, text) + ".",
                 kLaterWebhook);
     }
     if (container.lost.empty()) return;
@@ -511,8 +514,7 @@ class Judge {
       if (row.code == finding.code && value && !users && (around_.exists || row.of_template))
         finding.remedy = row.remedy;
     }
-    const auto is_of_it = [&](const std::string& replaced) { return replaced.starts_with(name + "="); };
-    if (!name.empty() && std::ranges::any_of(container.replaced, is_of_it)) finding.remedy = kLaterWebhook;
+    if (find_named(container.replaced, name)) finding.remedy = kLaterWebhook;
     if (value && value->is_from(Source::Policy)) finding.remedy = policys_remedy(name);
     if (finding.code != Code::FellBack) return finding;
     if (users) {

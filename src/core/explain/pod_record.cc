@@ -263,7 +263,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
     Value value = resolve(entry, references, set, record);
     // nccl-env gives what a user has set by no file: this was not there at admission.
     if (value.state == State::Users && is_by_file(find_text(set, value.name)))
-      given.replaced.push_back(value.name + "=" + value.value.value_or("(not in the pod)"));
+      given.replaced.push_back(value);
     std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });
     given.values.push_back(std::move(value));
   }

@@ -18,30 +18,21 @@ std::string note_elsewhere(std::string_view variable) {
 }
 namespace {
 
-std::string port_name(const NcclSelection::ChosenPort& port) {
+std::string chosen_text(const NcclSelection::ChosenPort& port) {
   return port.hca + ":" + std::to_string(port.port);
-}
-
-std::string ports_text(const NcclSelection& selection) {
-  std::vector<std::string> names;
-  for (const auto& port : selection.ports) names.push_back(port_name(port));
-  return names.empty() ? "none" : join(names);
 }
 
 // "3 on all"; or the ports of each index.
 std::string indexes_text(const NcclSelection& selection) {
   std::map<std::optional<int>, std::vector<std::string>> ports_of;
-  for (const auto& port : selection.ports) ports_of[port.gid_index].push_back(port_name(port));
-  const auto name = [](std::optional<int> index) {
-    return index ? std::to_string(*index) : std::string("not known");
+  for (const auto& port : selection.ports) ports_of[port.gid_index].push_back(chosen_text(port));
+  const auto text = [&](const auto& of_index) {
+    const auto& [index, ports] = of_index;
+    const std::string all = index ? " on all" : "";
+    return (index ? std::to_string(*index) : "not known") +
+           (ports_of.size() == 1 ? all : " on " + join(ports));
   };
-  if (ports_of.empty()) return "-";
-  if (ports_of.size() == 1 && !ports_of.begin()->first) return name({});
-  if (ports_of.size() == 1) return name(ports_of.begin()->first) + " on all";
-  std::string text;
-  for (const auto& [index, ports] : ports_of)
-    text += (text.empty() ? "" : "; ") + name(index) + " on " + join(ports);
-  return text;
+  return ports_of.empty() ? "-" : join(ports_of, "; ", text);
 }
 
 // More names than these would hide the sentence.
@@ -53,7 +44,7 @@ std::vector<std::string> names_beyond(const NcclSelection& selection, const Nccl
   for (const auto& port : selection.ports) {
     const auto is_same = [&](const auto& each) { return each.hca == port.hca && each.port == port.port; };
     if (std::ranges::none_of(other.ports, is_same))
-      names.push_back(port.port == 1 ? port.hca : port_name(port));
+      names.push_back(port.port == 1 ? port.hca : chosen_text(port));
   }
   return names;
 }
@@ -89,7 +80,7 @@ std::string choice_text(const NcclVersion& version, const std::optional<NcclSele
 
 std::string render_text(const NcclSelection& selection, std::size_t indent) {
   TextColumns columns(indent);
-  columns.add({"HCAs", ports_text(selection)});
+  columns.add({"HCAs", selection.ports.empty() ? "none" : join(selection.ports, ", ", chosen_text)});
   columns.add({"GID index", indexes_text(selection)});
   columns.add({"interfaces", selection.interfaces.empty() ? "not known" : join(selection.interfaces)});
   for (const std::string& note : selection.notes) columns.add({"note", note});
@@ -98,25 +89,22 @@ std::string render_text(const NcclSelection& selection, std::size_t indent) {
 
 std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
                             const std::optional<NcclSelection>& with) {
+  if (!alone) return {};
   const std::string title = "\n  NCCL " + format_nccl_version(version);
+  NcclSelection own = *alone;
   std::optional<NcclSelection> with_us = with;
   // Findings above say what is wrong with them.
-  for (const auto& fault : with_us ? with_us->faults : decltype(with_us->faults)())
-    std::erase(with_us->notes, fault.second);
-  TextColumns both(4);  // notes that hold for both selections, printed once
-  const auto is_of = [](const std::optional<NcclSelection>& selection, const std::string& note) {
-    return selection && std::ranges::find(selection->notes, note) != selection->notes.end();
-  };
-  const auto render_own = [&](NcclSelection selection, const std::optional<NcclSelection>& other) {
-    std::erase_if(selection.notes, [&](const std::string& note) { return is_of(other, note); });
-    return render_text(selection, 4);
-  };
-  std::string text;
-  if (alone) text += title + " alone\n" + render_own(*alone, with_us);
-  if (with_us) text += title + " with these variables\n" + render_own(*with_us, alone);
-  for (const std::string& note : alone ? alone->notes : std::vector<std::string>()) {
-    if (is_of(with_us, note)) both.add({"note", note});
+  if (with) {
+    for (const auto& fault : with->faults) std::erase(with_us->notes, fault.second);
   }
+  TextColumns both(4);  // notes that hold for both selections, printed once
+  for (const std::string& note : alone->notes) {
+    if (!with_us || std::erase(with_us->notes, note) == 0) continue;
+    std::erase(own.notes, note);
+    both.add({"note", note});
+  }
+  std::string text = title + " alone\n" + render_text(own, 4);
+  if (with_us) text += title + " with these variables\n" + render_text(*with_us, 4);
   if (const std::string notes = both.render(); !notes.empty()) text += title + " either way\n" + notes;
   return text;
 }

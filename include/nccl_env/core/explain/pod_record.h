@@ -24,18 +24,18 @@ namespace nccl_env {
 struct GivenContainer {
   std::string name;
   bool init = false;
-  bool in_status = false;             // the status names it
-  bool env_from = false;              // it may have variables that are not seen here
-  bool reads_file = false;            // nccl.conf of ours is mounted: PodRecord::file
-  bool names_file = false;            // at a path of ours, which its NCCL_CONF_FILE names
-  std::vector<Value> values;          // in the order of its env; of two entries of one name the last
-  std::vector<Value> file;            // the lines of nccl.conf, and those that the status promises, by name
-  std::vector<Value> engine_lines;    // the same of the files of other engines
-  TextsByName omitted;                // by the status: variable -> reason
-  TextsByName decided;                // of them, what of the user's decides about each
-  std::vector<std::string> lost;      // by the status it has them, and neither env nor
-                                      // file of it is there
-  std::vector<std::string> replaced;  // "NCCL_IB_HCA=mlx5_0": came into env after the webhook gave it by file
+  bool in_status = false;              // the status names it
+  bool env_from = false;               // it may have variables that are not seen here
+  bool reads_file = false;             // nccl.conf of ours is mounted: PodRecord::file
+  bool names_file = false;             // at a path of ours, which its NCCL_CONF_FILE names
+  std::vector<Value> values;           // in the order of its env; of two entries of one name the last
+  std::vector<Value> file;             // the lines of nccl.conf, and those that the status promises, by name
+  std::vector<Value> engine_lines;     // the same of the files of other engines
+  TextsByName omitted;                 // by the status: variable -> reason
+  TextsByName decided;                 // of them, what of the user's decides about each
+  std::vector<std::string> lost;       // by the status it has them, and neither env nor
+                                       // file of it is there
+  std::vector<Value> replaced;         // came into env after the webhook gave them by file
   std::vector<std::string> resources;  // extended resources that it requests
 
   // The value that NCCL takes: for each variable the env beats the file.
