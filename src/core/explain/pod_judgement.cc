@@ -128,16 +128,6 @@ bool finds_interface(const Value& given, const std::vector<std::string>& has) {
   return std::ranges::none_of(entries, is_absent);
 }
 
-// Why a container has no list. Names of reasons may be of another version.
-struct NoList {
-  std::string name;  // "": it has one, chose so, or another finding tells it
-  std::string detail;
-  std::optional<Reason> reason;
-};
-NoList no_list(const Value& omission) {
-  return {std::string(to_string(*omission.reason)), omission.detail, omission.reason};
-}
-
 class Judge {
  public:
   Judge(const Pod& pod, const PodRecord& record, const PodSurroundings& around, PodAnswer& answer)
@@ -238,19 +228,24 @@ class Judge {
     return by_policy ? kFabricRemedy : remedy(reason);
   }
 
-  [[nodiscard]] NoList why_no_list(const GivenContainer& container) const {
+  // Why a container has no list: without a reason and a text where it has one, chose so, or another finding
+  // tells it. A reason of another version is the text.
+  [[nodiscard]] Value why_no_list(const GivenContainer& container) const {
     const Value* list = container.find(variable::kIbHca);
     const std::string missing = list ? record_.reason_missing(*list) : std::string();
+    const std::optional<Reason> known = parse_reason(missing);
     if (!missing.empty())
-      return {missing, find_text(answer_.details, variable::kIbHca), parse_reason(missing)};
+      return {.name = list->name,
+              .reason = known,
+              .detail = known ? find_text(answer_.details, variable::kIbHca) : missing};
     // A list that the pod is to find itself, and will not: it sees the node's devices by the same rules, and
     // none of them is the fabric.
     const bool later = list && !list->value && list->source == Source::Pod;
     const Value* absent = later ? omission_today() : nullptr;
-    if (absent && absent->reason == Reason::NoFabricPort) return no_list(*absent);
+    if (absent && absent->reason == Reason::NoFabricPort) return *absent;
     const Value* rails = list || !plan_ ? nullptr : planned_omission(container);
-    if (!rails || rails->reason != Reason::PodRailsUnknown || has(Code::NoRail)) return {};
-    return no_list(*rails);
+    const bool unknown = rails && rails->reason == Reason::PodRailsUnknown && !has(Code::NoRail);
+    return unknown ? *rails : Value();
   }
 
   // The plan of what a template makes; null of a pod that exists.
@@ -275,9 +270,11 @@ class Judge {
   // NCCL takes its own choice of devices where no list is given.
   void judge_no_list() {
     if (has(Code::HeldBack) || has(Code::FellBack)) return;
-    const auto [name, detail, reason] = why_no_list(*main_);
+    const Value none = why_no_list(*main_);
+    const std::optional<Reason> reason = none.reason;
+    const std::string name(reason ? to_string(*reason) : none.detail);
     if (name.empty()) return;
-    const std::string why(detail.empty() && reason ? meaning(*reason) : detail);
+    const std::string why(!reason ? "" : none.detail.empty() ? meaning(*reason) : none.detail);
     const bool gives_today = std::ranges::any_of(answer_.changes, [](const Change& change) {
       return change.now.name == variable::kIbHca && change.now.value;
     });
@@ -490,13 +487,13 @@ class Judge {
     if (!env->known)
       std::erase_if(now, [](const Finding& finding) { return finding.subject.path != variable::kIbHca; });
     judge_lists(*seen_, env->lists, all);
-    const NoList why = why_no_list(container);
+    const Value why = why_no_list(container);
     for (Finding& finding : now) {
       if (counts(finding, list, why)) told.into.push_back(by_giver(std::move(finding), container, why));
     }
   }
 
-  static bool counts(const Finding& finding, const Value* list, const NoList& why) {
+  static bool counts(const Finding& finding, const Value* list, const Value& why) {
     const bool fell_back = finding.code == Code::FellBack;
     // A table that does not count does not tell what NCCL finds.
     if (fell_back && (why.reason == Reason::StaleTable || why.reason == Reason::NoTable)) return false;
@@ -506,7 +503,7 @@ class Judge {
   }
 
   // Who gave the variable mends it; where there is none, who should have.
-  [[nodiscard]] Finding by_giver(Finding finding, const GivenContainer& container, const NoList& why) const {
+  [[nodiscard]] Finding by_giver(Finding finding, const GivenContainer& container, const Value& why) const {
     const std::string& name = finding.subject.path;
     const Value* value = container.find(name);
     const bool users = value && value->state == State::Users;
