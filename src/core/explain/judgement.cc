@@ -300,6 +300,10 @@ std::string with_names(std::string_view remedy, std::string_view pod, std::strin
   return text;
 }
 
+std::string in_brackets(const std::optional<Reason>& reason) {
+  return reason ? " (" + std::string(to_string(*reason)) + ")" : "";
+}
+
 std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to) {
   const auto only_in = [](const std::vector<std::string>& of, const std::vector<std::string>& others) {
     std::vector<std::string> names;

@@ -3,6 +3,7 @@
 // words of findings that pods, jobs and templates share.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/findings/finding.h"
+#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
@@ -76,6 +78,9 @@ void add_further(const std::vector<Finding>& findings, std::string_view answer, 
 
 // The remedy with the pod's name, and the job's if it has one, in place of NAME in its commands.
 std::string with_names(std::string_view remedy, std::string_view pod, std::string_view job = {});
+
+// " (NoTable)"; "" for none.
+std::string in_brackets(const std::optional<Reason>& reason);
 
 // "without mlx5_4; with mlx5_9": how the second list differs from the first.
 std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to);

@@ -352,11 +352,6 @@ std::string value_text(const PodRecord& record, const Value& value) {
   return value.value ? *value.value : "(" + unknown_words(record, value) + ")";
 }
 
-// " (NoTable)"; "" for none.
-std::string in_brackets(const std::optional<Reason>& reason) {
-  return reason ? " (" + std::string(to_string(*reason)) + ")" : "";
-}
-
 // The container's env, with a remedy once for each reason.
 void add_env(const PodRecord& record, const std::vector<Value>& env, const std::vector<Value>& omitted,
              TextColumns& table) {
