@@ -8,13 +8,19 @@
 #include <ostream>
 #include <sstream>
 
-#include "commands/node.h"
+#include "cluster/objects.h"
+#include "commands/doctor.h"
+#include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/engines/nccl/select.h"
+#include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/program/table_view.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -28,20 +34,38 @@ constexpr std::size_t kMostWidths[] = {1, 20, 18, 3, 11, 4};
 constexpr std::size_t kLeastWidth = 40;
 constexpr std::size_t kNameColumn = 1;
 
-std::string number_text(double number) {
-  std::ostringstream text;
-  text << number;
-  return text.str();
+struct NodesArguments {
+  std::vector<std::string> env;  // NAME=VALUE, of a process on the node
+  std::string nccl_version;      // "": the policy's least, else the newest that is known
+  DiagnosisArguments diagnosis;  // the first of its files may be a node's name
+};
+
+// A node, and what the doctor found on it and on its pool, the worst first.
+struct JudgedNode {
+  const NodeState& state;
+  std::vector<Finding> findings;
+
+  [[nodiscard]] bool is_odd() const { return !is_good(findings); }
+};
+
+std::vector<JudgedNode> judged_nodes(const Diagnosis& diagnosis) {
+  std::vector<JudgedNode> judged;
+  FindingsByNode findings = findings_by_node(diagnosis);
+  for (const NodeState& node : diagnosis.nodes) {
+    JudgedNode& added = judged.emplace_back(JudgedNode{node, {}});
+    for (const Finding* finding : findings[node.node]) added.findings.push_back(*finding);
+  }
+  return judged;
 }
 
 // "8x200G", "7x200G+1x100G"
 std::string rates_text(const std::vector<double>& rates) {
   std::map<double, int, std::greater<>> counts;
   for (const double rate : rates) ++counts[rate];
-  std::string text;
-  for (const auto& [rate, count] : counts)
-    text += (text.empty() ? "" : "+") + std::to_string(count) + "x" + number_text(rate) + "G";
-  return text.empty() ? "?" : text;
+  std::ostringstream text;
+  const char* before = "";
+  for (const auto& [rate, count] : counts) text << std::exchange(before, "+") << count << 'x' << rate << 'G';
+  return rates.empty() ? "?" : text.str();
 }
 
 std::string age_text(const std::optional<std::chrono::seconds>& age) {
@@ -54,22 +78,17 @@ std::string age_text(const std::optional<std::chrono::seconds>& age) {
   return std::to_string(seconds / 86400) + "d";
 }
 
-bool is_odd(const std::vector<const Finding*>& findings) {
-  return findings.front()->severity != Severity::Info;  // the worst comes first
-}
-
 // "PortDown mlx5_1-8; StaleTable": joins findings of one code; with `sentence`, only those with the
 // same sentence. Infos stand there if nothing else does.
-std::string findings_text(const std::vector<const Finding*>& findings, bool sentence) {
+std::string findings_text(const JudgedNode& node, bool sentence) {
   std::string text;
-  const bool odd = is_odd(findings);
-  for (auto at = findings.begin(); at != findings.end();) {
-    const Finding& first = **at;
-    if (odd && first.severity == Severity::Info) break;  // the last: the worst come first
+  for (auto at = node.findings.begin(); at != node.findings.end();) {
+    const Finding& first = *at;
+    if (node.is_odd() && first.severity == Severity::Info) break;  // the last: the worst come first
     std::vector<std::string> ports;
-    for (; at != findings.end() && (*at)->code == first.code; ++at) {
-      if (sentence && (*at)->sentence != first.sentence) break;
-      for (const std::string& port : (*at)->subject.parts) {
+    for (; at != node.findings.end() && at->code == first.code; ++at) {
+      if (sentence && at->sentence != first.sentence) break;
+      for (const std::string& port : at->subject.parts) {
         if (ports.empty() || ports.back() != port) ports.push_back(port);
       }
     }
@@ -80,25 +99,24 @@ std::string findings_text(const std::vector<const Finding*>& findings, bool sent
   return text;
 }
 
-Row row_of(const NodeState& node, const FindingsByNode& findings, bool wide) {
-  const auto found = findings.find(node.node);
-  const bool odd = found != findings.end() && is_odd(found->second);
+Row row_of(const JudgedNode& judged, bool wide) {
+  const NodeState& node = judged.state;
   std::string hcas = wide ? node.hca_list : short_list(node.hcas);
   if (hcas.empty()) hcas = node.reason.empty() ? "-" : "- " + node.reason;
-  Row row{odd ? "!" : "",
+  Row row{judged.is_odd() ? "!" : "",
           node.node,
           std::move(hcas),
           node.gid_index ? std::to_string(*node.gid_index) : "-",
           node.hcas.empty() ? "-" : rates_text(node.rates),
           age_text(node.age)};
   if (wide) row.push_back(node.pool.empty() ? "-" : node.pool);
-  std::string said = found == findings.end() ? "" : findings_text(found->second, wide);
-  if (!node.host_reason.empty())
-    said += (said.empty() ? "" : "; ") + std::string("hostNetwork pods get no list: ") + node.host_reason;
+  std::vector<std::string> said;
+  if (!judged.findings.empty()) said.push_back(findings_text(judged, wide));
+  if (!node.host_reason.empty()) said.push_back("hostNetwork pods get no list: " + node.host_reason);
   if (node.unknown_states > 0)
-    said += (said.empty() ? "" : "; ") + std::string("state not known for ") +
-            std::to_string(node.unknown_states) + " of " + std::to_string(node.hcas.size());
-  row.push_back(std::move(said));
+    said.push_back("state not known for " + std::to_string(node.unknown_states) + " of " +
+                   std::to_string(node.hcas.size()));
+  row.push_back(join(said, "; "));
   return row;
 }
 
@@ -111,107 +129,216 @@ std::string cut_name(const std::string& name, std::size_t width) {
   return label.substr(0, half) + ".." + label.substr(label.size() - half);
 }
 
-std::string padded(const std::string& text, std::size_t width) {
-  return text + std::string(width - std::min(width, text.size()), ' ');
+std::string cut_cell(const std::string& text, std::size_t column, std::size_t width) {
+  if (column >= std::size(kMostWidths)) return text;
+  const std::size_t most = kMostWidths[column] * std::max(width, kTextWidth) / kTextWidth;
+  return column == kNameColumn ? cut_name(text, most) : cut(text, most);
 }
 
-// Prints rows in columns. Each column is as wide as its widest cell. A row is exactly one line.
-class NodeColumns {
- public:
-  // `width`: a terminal's; longer lines are cut to it. 0: no line is cut.
-  NodeColumns(std::ostream& out, std::size_t width)
-      : out_(out), width_(width == 0 ? 0 : std::max(width, kLeastWidth)) {}
-
-  void print(std::vector<Row> rows) {
-    for (Row& row : rows) {
-      widths_.resize(row.size(), 1);  // the first is the mark's, which may be empty in all rows
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        row[i] = printable(row[i]);
-        if (width_ > 0 && i < std::size(kMostWidths)) row[i] = cut_cell(row[i], i);
-        widths_[i] = std::max(widths_[i], row[i].size());
-      }
+// Prints rows in columns, each as wide as its widest cell; a row is exactly one line. `width`: a terminal's;
+// longer lines are cut to it. 0: no line is cut.
+void print_rows(std::vector<Row> rows, std::size_t width, std::ostream& out) {
+  if (width > 0) width = std::max(width, kLeastWidth);
+  std::vector<std::size_t> widths(rows.front().size(), 1);  // the first, the mark's, may be empty in all rows
+  for (Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = printable(row[i]);
+      if (width > 0) row[i] = cut_cell(row[i], i, width);
+      widths[i] = std::max(widths[i], row[i].size());
     }
-    for (const Row& row : rows) out_ << line_of(row) << '\n';
   }
-
- private:
-  [[nodiscard]] std::string cut_cell(const std::string& text, std::size_t column) const {
-    const std::size_t most = kMostWidths[column] * std::max(width_, kTextWidth) / kTextWidth;
-    return column == kNameColumn ? cut_name(text, most) : cut(text, most);
-  }
-  [[nodiscard]] std::string line_of(const Row& row) const {
+  for (Row& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i + 1 < row.size(); ++i)
-      line += padded(row[i], widths_[i]) + std::string(i == 0 ? 1 : kGap, ' ');
-    line += width_ == 0 ? row.back() : cut(row.back(), width_ - std::min(width_ - 3, line.size()));
-    line.erase(line.find_last_not_of(' ') + 1);
-    return line;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+      row[i].resize(widths[i] + (i == 0 ? 1 : kGap), ' ');
+      line += row[i];
+    }
+    line += width == 0 ? row.back() : cut(row.back(), width - std::min(width - 3, line.size()));
+    out << line.erase(line.find_last_not_of(' ') + 1) << '\n';
   }
-
-  std::ostream& out_;
-  const std::size_t width_;
-  std::vector<std::size_t> widths_;
-};
-
-OrderedJson node_json(const NodeState& node, const FindingsByNode& findings) {
-  OrderedJson json = OrderedJson::object();
-  json["node"] = node.node;
-  json["pool"] = text_or_null(node.pool);
-  json["hcas"] = node.hcas;
-  json["hcaList"] = text_or_null(node.hca_list);
-  json["reason"] = text_or_null(node.reason);
-  json["hostReason"] = text_or_null(node.host_reason);
-  json["expectedPorts"] = node.expected;
-  json["gidIndex"] = value_or_null(node.gid_index);
-  json["ratesGbps"] = node.rates;
-  json["unknownStates"] = node.unknown_states;
-  json["ageSeconds"] = node.age ? OrderedJson(node.age->count()) : OrderedJson();
-  json["stale"] = node.stale;
-  json["findings"] = OrderedJson::array();
-  if (const auto found = findings.find(node.node); found != findings.end()) {
-    for (const Finding* finding : found->second) json["findings"].push_back(to_json(*finding));
-  }
-  return json;
 }
 
-Row title_row(bool wide) {
-  return wide ? Row{"", "NODE", "HCAS", "GID", "RATE", "AGE", "POOL", "FINDINGS"}
-              : Row{"", "NODE", "HCAS", "GID", "RATE", "AGE", "FINDINGS"};
-}
-
-// Those with findings first.
-std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
-  const FindingsByNode findings = findings_by_node(diagnosis);
-  std::vector<Row> rows;
-  for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
-  std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.front().empty(); });
-  return rows;
+OrderedJson node_json(const JudgedNode& judged) {
+  const NodeState& node = judged.state;
+  return {{"node", node.node},
+          {"pool", text_or_null(node.pool)},
+          {"hcas", node.hcas},
+          {"hcaList", text_or_null(node.hca_list)},
+          {"reason", text_or_null(node.reason)},
+          {"hostReason", text_or_null(node.host_reason)},
+          {"expectedPorts", node.expected},
+          {"gidIndex", value_or_null(node.gid_index)},
+          {"ratesGbps", node.rates},
+          {"unknownStates", node.unknown_states},
+          {"ageSeconds", node.age ? OrderedJson(node.age->count()) : OrderedJson()},
+          {"stale", node.stale},
+          {"findings", to_json(judged.findings)}};
 }
 
 int list_nodes(const DiagnosisArguments& asked, const Console& terminal) {
   Diagnosis diagnosis;
-  DoctorInput input;
-  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
+  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis))
     return stop(terminal, failure);
+  std::vector<JudgedNode> nodes = judged_nodes(diagnosis);
   if (is_document(terminal.form)) {
-    const FindingsByNode findings = findings_by_node(diagnosis);
     OrderedJson all = OrderedJson::array();
-    for (const NodeState& node : diagnosis.nodes) all.push_back(node_json(node, findings));
+    for (const JudgedNode& node : nodes) all.push_back(node_json(node));
     print_document(all, terminal.form, terminal.out);
   } else {
     const bool wide = terminal.form == "wide";
-    std::vector<Row> rows = rows_of(diagnosis, wide);
-    const auto odd = std::ranges::count_if(rows, [](const Row& row) { return !row.front().empty(); });
-    const auto told = std::ssize(findings_by_node(diagnosis));
-    const std::string sum =
-        count_of(rows.size(), "node") + ", " + std::to_string(told) + " with findings" +
-        (told > odd ? ", " + std::to_string(told - odd) + " of them with info alone" : "");
-    rows.insert(rows.begin(), title_row(wide));
-    NodeColumns(terminal.out, wide ? 0 : terminal.width).print(std::move(rows));
-    terminal.out << sum << '\n';
+    std::vector<Row> rows{{"", "NODE", "HCAS", "GID", "RATE", "AGE", "POOL", "FINDINGS"}};
+    if (!wide) rows.front().erase(rows.front().end() - 2);
+    for (const bool odd : {true, false}) {
+      for (const JudgedNode& node : nodes) {
+        if (node.is_odd() == odd) rows.push_back(row_of(node, wide));
+      }
+    }
+    print_rows(std::move(rows), wide ? 0 : terminal.width, terminal.out);
+    const auto odd = std::ranges::count_if(nodes, &JudgedNode::is_odd);
+    const auto told = std::ranges::count_if(nodes, [](const auto& node) { return !node.findings.empty(); });
+    terminal.out << count_of(nodes.size(), "node") << ", " << told << " with findings";
+    if (told > odd) terminal.out << ", " << told - odd << " of them with info alone";
+    terminal.out << '\n';
   }
   tell_refused(diagnosis, terminal.err);
   return program::kDone;
+}
+
+// All that is known of one node.
+struct NodeAnswer {
+  std::shared_ptr<const NcclPolicy> policy;  // by which the table is judged; without a name: inference
+  program::TableView view;
+  std::vector<Finding> findings;  // of the node, and of its pool
+  NcclVersion version;
+  bool assumed = true;  // the version
+  NcclSelection selection;
+  std::string unknown;  // " (…)": what no check could judge; "": nothing
+};
+
+Result<NcclEnv> read_env(const std::vector<std::string>& entries) {
+  NcclEnv env;
+  for (const std::string& entry : entries) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) return Error{"--env " + entry + ": must be NAME=VALUE"};
+    env.insert_or_assign(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return env;
+}
+
+// Remarks on variables that NCCL would not know, and on values that it would read as others.
+void remark_on(const NcclEnv& env, std::ostream& err) {
+  for (const auto& [name, value] : env) {
+    if (const auto problem = setting_problem(name, value))
+      err << "nccl-env: --env " << printable(*problem) << '\n';
+  }
+}
+
+// A node of which nothing is known: it has no table, although nothing says that it should have one, or it is
+// not there.
+std::string unknown_node(const SourceArguments& source, const program::Tables& tables,
+                         const std::string& name) {
+  if (source.files.empty() && source.store.empty()) {
+    const auto client = connect_cluster(source.cluster);
+    if (client && look_up(**client, ask_node(name)).outcome == LookUp::Outcome::Found)
+      return "node " + name +
+             " has no NodeFabric, so its pods get no values: does the agent run there? A node without RDMA "
+             "devices needs none";
+  }
+  std::vector<std::string_view> names;
+  for (const auto& table : tables) names.push_back(table->name);
+  const std::string_view near = nearest(name, names);
+  return "there is no NodeFabric " + name + (near.empty() ? "" : ": do you mean " + std::string(near) + "?");
+}
+
+// Judges by the first policy that finds the fabric, else by the first: as the doctor does.
+void judge_by(const DoctorInput& input, const NodeFabric& table, NodeAnswer& into) {
+  const auto view_by = [&](const NcclPolicy& policy) {
+    return program::view_table(table, policy, input.now, input.max_table_age);
+  };
+  into.policy = std::make_shared<const NcclPolicy>(policy_of_nobody());
+  for (const auto& policy : input.policies) {
+    program::TableView view = view_by(*policy);
+    if (into.policy->name.empty() || (into.view.choice.ports.empty() && !view.choice.ports.empty())) {
+      into.policy = policy;
+      into.view = std::move(view);
+    }
+  }
+  if (input.policies.empty()) into.view = view_by(*into.policy);
+}
+
+// "error PortDown mlx5_3, and 2 further findings"
+std::string verdict_of(const std::vector<Finding>& findings) {
+  const Finding& worst = findings.front();
+  const std::vector<std::string>& ports = worst.subject.parts;
+  return std::string(to_string(worst.severity)) + " " + std::string(to_string(worst.code)) +
+         (ports.empty() ? "" : " " + short_list(ports)) +
+         (findings.size() > 1 ? ", and " + count_of(findings.size() - 1, "further finding") : "");
+}
+
+// Without a table only what was found is known.
+std::string render_text(const NodeAnswer& answer, const std::string& name) {
+  const auto& [policy, view, findings, version, assumed, selection, unknown] = answer;
+  std::string text = printable(name) + ": ";
+  if (findings.empty()) {
+    text += "nothing found" + unknown + "\n";
+  } else {
+    text += verdict_of(findings) + "\n" + render_sections(findings);
+  }
+  if (!view.table) return text;
+  text += "\n" +
+          (policy->name.empty() ? std::string("without a policy") : "by policy " + printable(policy->name)) +
+          "\n" + program::render_text(view);
+  return text + "\nNCCL " + format_nccl_version(version) + " alone" +
+         (assumed ? " (assumed: --nccl-version)" : "") + "\n" + nccl_env::render_text(selection, 2);
+}
+
+OrderedJson to_json(const NodeAnswer& answer, const std::string& name) {
+  OrderedJson json{{"node", name},
+                   {"good", is_good(answer.findings)},
+                   {"findings", to_json(answer.findings)},
+                   {"policy", text_or_null(answer.policy ? answer.policy->name : "")},
+                   {"table", nullptr},
+                   {"ncclVersion", nullptr},
+                   {"ncclAlone", nullptr}};
+  if (!answer.view.table) return json;
+  json["table"] = program::to_json(answer.view);
+  json["ncclVersion"] = format_nccl_version(answer.version);
+  json["ncclAlone"] = to_json(answer.selection);
+  return json;
+}
+
+// Prints all of the node of that name.
+int tell_node(const std::string& name, const NodesArguments& arguments, const Console& terminal) {
+  const auto& [entries, nccl_version, asked] = arguments;
+  const auto version = program::read_nccl_version(nccl_version);
+  if (!version) return stop(terminal, program::kUsage, version.error().message);
+  const auto env = read_env(entries);
+  if (!env) return stop(terminal, program::kUsage, env.error().message);
+  Diagnosis diagnosis;
+  DoctorInput input;
+  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
+    return stop(terminal, failure);
+  tell_refused(diagnosis, terminal.err);
+  const std::vector<JudgedNode> nodes = judged_nodes(diagnosis);
+  const auto node = std::ranges::find(nodes, name, [](const JudgedNode& each) { return each.state.node; });
+  if (node == nodes.end())
+    return stop(terminal, program::kNothing, unknown_node(asked.source, input.tables, name));
+  NodeAnswer answer;
+  answer.findings = node->findings;
+  if (const NodeState& state = node->state; state.unknown_states > 0)
+    answer.unknown = " (state not known for " + std::to_string(state.unknown_states) + " of " +
+                     count_of(state.hcas.size(), "fabric port") + ")";
+  const auto table = std::ranges::find(input.tables, name, [](const auto& each) { return each->name; });
+  if (table != input.tables.end()) {
+    remark_on(*env, terminal.err);
+    judge_by(input, **table, answer);
+    answer.version = nccl_version.empty() ? answer.policy->min_nccl.value_or(*version) : *version;
+    answer.assumed = nccl_version.empty();
+    answer.selection = nccl_select(**table, *env, answer.version);
+  }
+  print_answer(terminal, answer, name);
+  const bool nothing = answer.view.table && answer.view.table->ports.empty() && is_good(answer.findings);
+  return nothing ? program::kNothing : program::code_of(answer.findings);
 }
 
 bool names_node(const std::string& word) {
