@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
@@ -30,19 +29,20 @@ struct Target {
 struct ExplainRequest {
   const ExplainArguments& arguments;
   Target target;
-  Timestamp now;
-  NcclVersion version;
+  ContextOptions options;
 };
 
 constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
 
 Status check_use(const ExplainArguments& arguments, const Target& target, const std::string& form) {
-  const auto& [words, cluster, policy, tables, pod, claims, node, version, at, no_resolver] = arguments;
+  const PodArguments& of_pods = arguments;
+  const auto& [pod, cluster, policy, tables, claims, node, at] = of_pods;
   const bool of_file = !pod.empty();
   if (target.kind == Target::Kind::Job && form == "env")
     return Error{"-o env: of one pod; ranks have values of their own"};
-  if (no_resolver) return Error{"--no-resolver: a pod that exists has an init container of ours, or none"};
+  if (arguments.no_resolver)
+    return Error{"--no-resolver: a pod that exists has an init container of ours, or none"};
   if (!node.empty()) return Error{"--node: a pod that exists has a node of its own"};
   if (of_file != target.name.empty())
     return Error{
@@ -103,7 +103,8 @@ Result<ExplainRequest> read_request(const ExplainArguments& arguments, const std
   if (!version) return version.error();
   const auto now = program::read_moment(arguments.at);
   if (!now) return now.error();
-  return ExplainRequest{arguments, *target, *now, *version};
+  const auto given = arguments.nccl_version.empty() ? std::nullopt : std::optional(*version);
+  return ExplainRequest{arguments, *target, {*now, given, arguments.policy.allow_code_paths}};
 }
 
 // Finds the source of the objects that explain the pods. This is the cluster, and `cluster` then holds the
@@ -111,13 +112,11 @@ Result<ExplainRequest> read_request(const ExplainArguments& arguments, const std
 program::Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
                               std::optional<ContextReader>& into) {
   const ExplainArguments& arguments = request.arguments;
-  const auto version = arguments.nccl_version.empty() ? std::nullopt : std::optional(request.version);
-  const ContextOptions options{request.now, version, arguments.policy.allow_code_paths};
   if (!request.target.name.empty()) {
     auto found = connect_namespace(arguments.cluster);
     if (!found) return {program::kNotSeen, found.error().message};
     cluster = *std::move(found);
-    into.emplace(options, *cluster.client);
+    into.emplace(request.options, *cluster.client);
     return {};
   }
   auto tables = program::read_tables(arguments.tables, in);
@@ -126,197 +125,205 @@ program::Failure find_context(const ExplainRequest& request, std::istream& in, C
   if (!arguments.policy.file.empty()) {
     if (program::Failure failure = program::read_chosen_policy(arguments.policy, in, policy)) return failure;
   }
-  into.emplace(options, std::move(policy), *std::move(tables));
+  into.emplace(request.options, std::move(policy), *std::move(tables));
   return {};
 }
 
-void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, Choices choices,
-                std::ostream& out) {
-  if (is_document(form)) {
-    nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const AnsweredPod& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
-    return print_documents(all, form, out);
-  }
-  std::vector<JudgedPod> judged;
-  judged.reserve(pods.size());
-  for (const AnsweredPod& pod : pods)
-    judged.push_back({"pod " + object_name(pod.record.name_space, pod.record.name), pod.answer.findings});
-  if (form != "env") out << summary_of(judged);
-  for (const AnsweredPod& pod : pods) {
-    if (form == "env") {
-      if (pods.size() > 1)
-        out << "# pod " << printable(object_name(pod.record.name_space, pod.record.name)) << '\n';
-      if (!pod.record.status) out << "# " << to_string(pod.answer.state) << '\n';
-      out << render_env(pod.record);
-    } else {
-      out << (&pod == &pods.front() ? "" : "\n") << render_text(pod.answer, pod.record, pod.around, choices);
-    }
-  }
-}
-
-Result<std::vector<nlohmann::json>> read_pods(const ExplainRequest& request, const Connection& cluster,
-                                              std::istream& in) {
-  if (!cluster.client) return read_pod_file(request.arguments.pod, in);
-  LookUp found = look_up(*cluster.client, ask_pod(cluster.name_space, request.target.name));
-  if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
-  return std::vector<nlohmann::json>{std::move(found.object)};
-}
-
-int stop_without_pods(const ExplainRequest& request, const Console& terminal) {
-  return stop(terminal, program::kNothing, request.arguments.pod + ": holds no pod");
-}
-
-// The policy that the pods follow, where the one given is another for all of them; "" else.
-std::string policy_followed(const std::vector<AnsweredPod>& members, const ExplainRequest& request) {
-  std::string followed;
-  for (const AnsweredPod& member : members) {
-    const auto& status = member.record.status;
-    if (!status || status->policy.empty()) continue;
-    if (request.arguments.policy.file.empty() || member.around.policy) return {};
-    followed = status->policy;
-  }
-  return followed;
-}
-
-int stop_at_other_policy(const std::string& followed, const Console& terminal) {
-  return stop(terminal, program::kUsage,
-              "--policy: what is explained follows policy " + printable(followed) +
-                  ", which is not the one given: give that one, or none");
-}
-
-// The values that a pod has, and why.
-int explain_pod(const ExplainRequest& request, const Console& terminal) {
-  Connection cluster;
-  std::optional<ContextReader> context;
-  if (const program::Failure failure = find_context(request, terminal.in, cluster, context))
-    return stop(terminal, failure);
-  const auto objects = read_pods(request, cluster, terminal.in);
-  if (!objects) return stop(terminal, program::kNotSeen, objects.error().message);
-  if (objects->empty()) return stop_without_pods(request, terminal);
-  std::vector<AnsweredPod> pods;
-  std::vector<Finding> findings;
-  for (const nlohmann::json& object : *objects) {
-    auto answered = context->answer(object);
-    if (!answered) return stop(terminal, program::kNotSeen, answered.error().message);
-    const std::vector<Finding>& found = answered->answer.findings;
-    findings.insert(findings.end(), found.begin(), found.end());
-    pods.push_back(*std::move(answered));
-  }
-  if (const std::string followed = policy_followed(pods, request); !followed.empty())
-    return stop_at_other_policy(followed, terminal);
-  print_pods(pods, terminal.form, choices_of(terminal.form, request.arguments), terminal.out);
-  return program::code_of(findings);
-}
-
-struct Job {
-  JobTitle title;
-  std::vector<AnsweredPod> members;
+// A pod, as a list of several names it.
+struct ToldPod {
+  std::string title;
+  const AnsweredPod& told;
+  const PodTemplate* source = nullptr;  // null: the pod exists
 };
 
-// More of these lines, different for each node, would hide the answer.
-constexpr std::size_t kMaxUnread = 8;
-
-void add_once(std::vector<std::string>& into, const std::vector<std::string>& sentences) {
-  for (const std::string& sentence : sentences) {
-    if (into.size() > kMaxUnread || std::ranges::find(into, sentence) != into.end()) continue;
-    into.push_back(into.size() == kMaxUnread ? "And more of the kind." : sentence);
+nlohmann::ordered_json documents_of(const std::vector<ToldPod>& pods) {
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& [title, told, source] : pods) {
+    auto json = nlohmann::ordered_json::object();
+    if (source && !source->object.empty()) json["object"] = source->object;
+    if (source && !source->path.empty()) json["template"] = source->path;
+    json.update(to_json(told.answer, told.record, told.around));
+    all.push_back(std::move(json));
   }
+  return all;
 }
 
-Status add_members(const std::vector<nlohmann::json>& pods, ContextReader& context, Job& into) {
-  for (const nlohmann::json& object : pods) {
-    auto answered = context.answer(object);
-    if (!answered) return answered.error();
-    add_once(into.title.unread, answered->around.unread);
-    into.members.push_back(*std::move(answered));
+// Tells of several pods which there is something to act on, and what stands first there, as a paragraph with
+// a blank line; of templates without it, how many get values.
+std::string summary_of(const std::vector<ToldPod>& pods) {
+  const ToldPod* worst = nullptr;
+  std::size_t bad = 0, got = 0;
+  for (const ToldPod& pod : pods) {
+    const std::vector<Finding>& findings = pod.told.answer.findings;
+    if (pod.told.answer.state != PodState::NotInjected) ++got;
+    if (is_good(findings)) continue;
+    ++bad;
+    if (!worst || more_urgent(findings.front(), worst->told.answer.findings.front())) worst = &pod;
   }
-  return done();
+  const std::string all = count_of(pods.size(), "pod");
+  if (pods.size() == 1 || (!worst && !pods.front().source)) return {};
+  if (worst)
+    return paragraph(std::to_string(bad) + " of " + all + " to act on" + (bad > 1 ? ", first " : ": ") +
+                     worst->title + ": " + worst->told.answer.findings.front().sentence) +
+           "\n";
+  if (got == 0)
+    return paragraph("None of " + all + " gets values: " + pods.front().told.answer.in_all) + "\n";
+  return std::to_string(got) + " of " + all + (got == 1 ? " gets values.\n\n" : " get values.\n\n");
 }
 
-Result<Job> read_file(const ExplainRequest& request, ContextReader& context, const Console& terminal) {
-  const auto pods = read_pod_file(request.arguments.pod, terminal.in);
-  if (!pods) return pods.error();
-  Job job;
-  if (const Status added = add_members(*pods, context, job); !added) return added.error();
-  if (const auto& members = job.members; !members.empty())
-    job.title = {members.front().record.name_space, job_name(members), job.title.unread};
-  return job;
+void print_env(const ToldPod& pod, bool several, std::ostream& out) {
+  const auto& [record, answer, around] = pod.told;
+  if (several) out << "# " << printable(pod.title) << '\n';
+  if (!pod.source && !record.status) out << "# " << to_string(answer.state) << '\n';
+  if (pod.source && answer.reason && answer.state == PodState::NotInjected)
+    out << "# skip: " << to_string(*answer.reason) << '\n';
+  out << render_env(record);
 }
 
-Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluster, ContextReader& context) {
-  const auto found = list_job_pods(*cluster.client, cluster.name_space, request.target.name);
-  if (!found) return found.error();
-  Job job{{cluster.name_space, request.target.name, {}}, {}};
-  if (const Status added = add_members(found->pods, context, job); !added) return added.error();
-  if (found->several) {
-    job.title.unread.push_back("Pods of several objects of this name are taken together, by " +
-                               join(found->labels) + ".");
+// Returns the exit code.
+int print_pods(const std::vector<ToldPod>& pods, const ExplainArguments& arguments, const Console& terminal) {
+  // The whole of NCCL's choices where it is asked for, also by a version of NCCL's.
+  const bool whole = terminal.form == "wide" || !arguments.nccl_version.empty();
+  if (is_document(terminal.form)) {
+    print_documents(documents_of(pods), terminal.form, terminal.out);
+  } else if (terminal.form != "env") {
+    terminal.out << summary_of(pods);
   }
-  return job;
+  bool good = true;
+  for (const ToldPod& pod : pods) {
+    const auto& [record, answer, around] = pod.told;
+    good = good && is_good(answer.findings);
+    if (is_document(terminal.form)) continue;
+    if (terminal.form == "env") {
+      print_env(pod, pods.size() > 1, terminal.out);
+      continue;
+    }
+    terminal.out << (&pod == &pods.front() ? "" : "\n");
+    if (pod.source) terminal.out << printable(pod.title) << '\n';
+    terminal.out << render_text(answer, record, around, whole ? Choices::Both : Choices::Compared);
+  }
+  return good ? program::kDone : program::kFinding;
+}
+
+Result<JobPods> read_pods(const ExplainRequest& request, const Connection& cluster, std::istream& in) {
+  const auto& [kind, name] = request.target;
+  if (!cluster.client) {
+    auto pods = read_pod_file(request.arguments.pod, in);
+    return pods ? Result(JobPods{*std::move(pods), {}, false}) : pods.error();
+  }
+  if (kind == Target::Kind::Job) return list_job_pods(*cluster.client, cluster.name_space, name);
+  LookUp found = look_up(*cluster.client, ask_pod(cluster.name_space, name));
+  if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
+  return JobPods{std::vector<nlohmann::json>{std::move(found.object)}, {}, false};
+}
+
+// Says why pods cannot be explained together, or by the policy that is given; "" where they can.
+std::string mixture(const std::vector<AnsweredPod>& pods, const ExplainRequest& request) {
+  constexpr std::size_t kMostNames = 4;
+  if (request.target.kind == Target::Kind::Job) {
+    std::set<std::string> name_spaces;
+    for (const AnsweredPod& pod : pods) name_spaces.insert(pod.record.name_space);
+    if (name_spaces.size() > 1)
+      return "the pods are of several namespaces, " + join_some(name_spaces, kMostNames) +
+             ": give those of one (kubectl get pods -n)";
+    if (const auto names = several_jobs(pods); !names.empty())
+      return "the pods are of several jobs, " + join_some(names, kMostNames) +
+             ": give those of one (kubectl get pods -l)";
+  }
+  std::string followed;
+  for (const AnsweredPod& pod : pods) {
+    const auto& status = pod.record.status;
+    if (!status || status->policy.empty()) continue;
+    if (request.arguments.policy.file.empty() || pod.around.policy) return {};
+    followed = status->policy;
+  }
+  return followed.empty() ? ""
+                          : "--policy: what is explained follows policy " + printable(followed) +
+                                ", which is not the one given: give that one, or none";
 }
 
 // All ranks of a job beside each other.
-int explain_job(const ExplainRequest& request, const Console& terminal) {
-  Connection cluster;
-  std::optional<ContextReader> context;
-  if (const program::Failure failure = find_context(request, terminal.in, cluster, context))
-    return stop(terminal, failure);
-  const auto job =
-      cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
-  if (!job) return stop(terminal, program::kNotSeen, job.error().message);
-  if (job->members.empty()) return stop_without_pods(request, terminal);
-  constexpr std::size_t kMostNames = 4;
-  std::set<std::string> name_spaces;
-  for (const AnsweredPod& member : job->members) name_spaces.insert(member.record.name_space);
-  if (name_spaces.size() > 1)
-    return stop(terminal, program::kUsage,
-                "the pods are of several namespaces, " +
-                    join_some(std::vector<std::string>(name_spaces.begin(), name_spaces.end()), kMostNames) +
-                    ": give those of one (kubectl get pods -n)");
-  if (const auto names = several_jobs(job->members); !names.empty()) {
-    return stop(terminal, program::kUsage,
-                "the pods are of several jobs, " + join_some(names, kMostNames) +
-                    ": give those of one (kubectl get pods -l)");
+int print_job(JobTitle title, const JobPods& found, const std::vector<AnsweredPod>& members,
+              const Console& terminal) {
+  constexpr std::size_t kMaxUnread =
+      8;  // more of these lines, different for each node, would hide the answer
+  std::vector<std::string>& unread = title.unread;
+  for (const AnsweredPod& member : members) {
+    for (const std::string& sentence : member.around.unread) {
+      if (unread.size() > kMaxUnread || std::ranges::find(unread, sentence) != unread.end()) continue;
+      unread.push_back(unread.size() == kMaxUnread ? "And more of the kind." : sentence);
+    }
   }
-  if (const std::string followed = policy_followed(job->members, request); !followed.empty())
-    return stop_at_other_policy(followed, terminal);
-  const JobAnswer answer = answer_job(job->title.name, job->members);
-  print_answer(terminal, answer, job->members, job->title);
+  if (found.several)
+    unread.push_back("Pods of several objects of this name are taken together, by " + join(found.labels) +
+                     ".");
+  const JobAnswer answer = answer_job(title.name, members);
+  print_answer(terminal, answer, members, title);
   return program::code_of(answer.findings);
+}
+
+// Reads what the webhook of an installation, whose init container pods get, would make of a manifest.
+program::Failure read_installed(const ExplainArguments& arguments, std::istream& in, Preview& preview,
+                                std::vector<ToldPod>& into) {
+  const auto installed = [&](const NcclPolicy* policy) {
+    return program::installed_plan(policy, arguments.no_resolver);
+  };
+  program::Failure failure = read_preview(arguments, arguments.nccl_version, installed, in, preview);
+  for (const PreviewedPod& pod : preview.pods) into.push_back({title_of(pod.source), pod.told, &pod.source});
+  return failure;
 }
 
 }  // namespace
 
-std::string summary_of(const std::vector<JudgedPod>& pods) {
-  const JudgedPod* worst = nullptr;
-  std::size_t bad = 0;
-  for (const JudgedPod& pod : pods) {
-    if (is_good(pod.findings)) continue;
-    ++bad;
-    if (!worst || more_urgent(pod.findings.front(), worst->findings.front())) worst = &pod;
-  }
-  if (pods.size() == 1 || !worst) return {};
-  return paragraph(std::to_string(bad) + " of " + count_of(pods.size(), "pod") + " to act on" +
-                   (bad > 1 ? ", first " : ": ") + worst->name + ": " + worst->findings.front().sentence) +
-         "\n";
-}
-
-Choices choices_of(const std::string& form, const ExplainArguments& arguments) {
-  return form == "wide" || !arguments.nccl_version.empty() ? Choices::Both : Choices::Compared;
-}
-
 int explain_target(const ExplainArguments& arguments, const Console& terminal) {
   const auto request = read_request(arguments, terminal.form);
   if (!request) return stop(terminal, program::kUsage, request.error().message);
-  return request->target.kind == Target::Kind::Pod ? explain_pod(*request, terminal)
-                                                   : explain_job(*request, terminal);
+  Connection cluster;
+  std::optional<ContextReader> context;
+  if (const program::Failure failure = find_context(*request, terminal.in, cluster, context))
+    return stop(terminal, failure);
+  const auto found = read_pods(*request, cluster, terminal.in);
+  if (!found) return stop(terminal, program::kNotSeen, found.error().message);
+  if (found->pods.empty()) return stop(terminal, program::kNothing, arguments.pod + ": holds no pod");
+  std::vector<AnsweredPod> pods;
+  for (const nlohmann::json& object : found->pods) {
+    auto answered = context->answer(object);
+    if (!answered) return stop(terminal, program::kNotSeen, answered.error().message);
+    pods.push_back(*std::move(answered));
+  }
+  if (const std::string mixed = mixture(pods, *request); !mixed.empty())
+    return stop(terminal, program::kUsage, mixed);
+  if (request->target.kind == Target::Kind::Job) {
+    const bool named = !request->target.name.empty();
+    return print_job({named ? cluster.name_space : pods.front().record.name_space,
+                      named ? request->target.name : job_name(pods),
+                      {}},
+                     *found, pods, terminal);
+  }
+  std::vector<ToldPod> told;
+  for (const AnsweredPod& pod : pods)
+    told.push_back({"pod " + object_name(pod.record.name_space, pod.record.name), pod});
+  return print_pods(told, arguments, terminal);
+}
+
+Result<nlohmann::json> preview_documents(const ExplainArguments& arguments, std::istream& in) {
+  Preview preview;
+  std::vector<ToldPod> pods;
+  if (const program::Failure failure = read_installed(arguments, in, preview, pods))
+    return Error{failure.message};
+  return nlohmann::json(documents_of(pods));
 }
 
 namespace {
 
 int explain_pods(const ExplainArguments& arguments, const Console& terminal) {
   if (!arguments.target.empty()) return explain_target(arguments, terminal);
-  return preview_pods(arguments, terminal);
+  Preview preview;
+  std::vector<ToldPod> pods;
+  if (const program::Failure failure = read_installed(arguments, terminal.in, preview, pods))
+    return stop(terminal, failure);
+  for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
+  return print_pods(pods, arguments, terminal);
 }
 
 }  // namespace

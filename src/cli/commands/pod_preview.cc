@@ -1,133 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/pod_preview.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <string_view>
+#include <array>
+#include <set>
+#include <tuple>
 
 #include "cluster/context.h"
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/explain/job.h"
+#include "nccl_env/core/explain/template_answer.h"
+#include "nccl_env/core/explain/template_differences.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::cli {
+namespace {
 
 using Json = nlohmann::json;
-
-Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source) {
-  Result<Pod> pod = parser.parse_pod(dump_json(source.pod));
-  if (pod && pod->name_space.empty()) pod->name_space = source.name_space;
-  return pod;
-}
-
-std::string title_of(const PodTemplate& source) {
-  return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;
-}
-
-Result<std::string> node_of(const Pod& pod, const Situation& situation) {
-  if (!pod.node_name.empty()) return std::string(pod.node_name);
-  if (!situation.node.empty()) return situation.node;
-  if (situation.tables.empty()) return std::string();
-  const auto only = program::choose_table(situation.tables, "");
-  if (!only) return only.error();
-  return (*only)->name;
-}
-
-namespace {
-
-std::shared_ptr<const NodeFabric> table_of(const std::string& node, const Situation& situation) {
-  const auto found =
-      std::ranges::find_if(situation.tables, [&](const auto& table) { return table->name == node; });
-  return found == situation.tables.end() ? nullptr : *found;
-}
-
-NodeContext context_of(const Situation& situation) {
-  NodeContext context{situation.now};
-  context.in_sync = situation.ages_count;
-  context.max_table_age = situation.policy->max_table_age.value_or(context.max_table_age);
-  return context;
-}
-
-// Nothing without tables.
-std::optional<BindingPlan> binding_to(const std::string& node, const Situation& situation) {
-  if (situation.tables.empty()) return std::nullopt;
-  return plan_binding(situation.policy, node, table_of(node, situation).get(), context_of(situation));
-}
-
-Plan plan_in(const Pod& pod, const PodClaims& claims, const Situation& situation) {
-  return within_patch_bounds(pod, plan_pod(pod, *situation.policy, situation.plan, &claims));
-}
-
-}  // namespace
-
-AnsweredPod preview_pod(const Pod& pod, const Json& object, const std::string& node,
-                        const Situation& situation) {
-  if (!situation.policy) {
-    PodSurroundings around = surroundings_of(situation.problem, situation.now);
-    around.version = situation.version;
-    around.node = node;
-    return answer_template(object, std::move(around));
-  }
-  const PodClaims claims = situation.claims.of(pod);
-  const Plan plan = plan_in(pod, claims, situation);
-  const std::optional<BindingPlan> binding = binding_to(node, situation);
-  return answer_template({pod, object, plan, situation.policy, node, binding ? &*binding : nullptr,
-                          table_of(node, situation), situation.version, &claims, context_of(situation),
-                          situation.plan});
-}
-
-std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation) {
-  if (!situation.policy) return {};
-  const Plan plan = plan_in(pod, situation.claims.of(pod), situation);
-  const std::optional<BindingPlan> binding = binding_to(node, situation);
-  return plan.inject ? render_pod_patch(pod, plan, binding ? &*binding : nullptr).text : std::string();
-}
-
-PodClaims ClaimFiles::of(const Pod& pod) const {
-  PodClaims claims;
-  for (const PodClaim& claim : pod.claims) {
-    const ClaimRef ref = claim_ref(claim, pod.name_space);
-    const auto found = claims_.find({ref.kind, ref.name});
-    if (found != claims_.end()) {
-      claims.entries.push_back({found->second, {}});
-    } else {
-      claims.entries.push_back({nullptr, std::string(to_string(ref.kind)) + " " + ref.name +
-                                             " is in none of the files (--claims, -f)"});
-    }
-  }
-  return claims;
-}
-
-Status ClaimFiles::add(const std::vector<nlohmann::json>& documents) {
-  store::Objects objects;
-  for (const nlohmann::json& document : documents) store::add_object(document, {}, objects);
-  for (const store::Objects::Problem& problem : objects.problems) {
-    if (problem.kind.starts_with("ResourceClaim")) return Error{problem.sentence};
-  }
-  for (store::Objects::NamedClaim& claim : objects.claims) {
-    if (!claims_.try_emplace({claim.ref.kind, claim.ref.name}, std::move(claim.requests)).second)
-      return Error{std::string(to_string(claim.ref.kind)) + " " + claim.ref.name + " is given twice"};
-  }
-  return done();
-}
-
-Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
-                               const std::vector<std::string>& files, std::istream& in) {
-  ClaimFiles claims;
-  if (const Status added = claims.add(documents); !added) return added.error();
-  for (const std::string& file : files) {
-    const auto read = program::read_documents(file, in);
-    if (!read) return read.error();
-    const std::size_t before = claims.claims_.size();
-    if (const Status added = claims.add(*read); !added) return Error{file + ": " + added.error().message};
-    if (claims.claims_.size() == before)
-      return Error{file + ": holds neither a ResourceClaim nor a ResourceClaimTemplate"};
-  }
-  return claims;
-}
-
-namespace {
 
 // A JobSet in a List, the deepest of the known forms, takes 9.
 constexpr int kMaxDepth = 32;
@@ -148,9 +42,8 @@ bool is_pod_spec(const Json& value) {
 
 // An API object of another kind has its own metadata, not the pod's.
 bool is_pod(const Json& object) {
-  if (!is_list_of_objects(member(member(object, "spec"), "containers"))) return false;
   const std::string kind = text_at(object, "kind");
-  return kind.empty() || kind == "Pod";
+  return is_pod_spec(member(object, "spec")) && (kind.empty() || kind == "Pod");
 }
 
 // The pod of a spec that has no metadata beside it.
@@ -216,19 +109,19 @@ void walk(const Json& value, const Owner& owner, const Place& place, int depth,
     inside.name_space = text_at(member(value, "metadata"), "namespace");
     inside.version = text_at(value, "apiVersion");
   }
-  const std::string& path = place.path;
-  if (is_pod(value) && is_mpi_worker(inside, path))
-    return found.push_back({inside.name, path, inside.name_space, as_mpi_worker(value), place.pointer});
-  if (is_pod(value)) return found.push_back({inside.name, path, inside.name_space, value, place.pointer});
-  if (is_pod_spec(value))
-    return found.push_back({inside.name, path, inside.name_space, pod_of_spec(value), {}});
+  const auto add = [&](Json pod, std::optional<Json::json_pointer> at) {
+    found.push_back({inside.name, place.path, inside.name_space, std::move(pod), std::move(at)});
+  };
+  if (is_pod(value))
+    return add(is_mpi_worker(inside, place.path) ? as_mpi_worker(value) : value, place.pointer);
+  if (is_pod_spec(value)) return add(pod_of_spec(value), {});
   for (const auto& [key, inner] : value.items()) walk(inner, inside, place.at(key), depth + 1, found);
 }
 
-std::string title_of(const Json& object) {
-  const std::string kind = text_at(object, "kind");
-  const std::string name = name_of(object);
-  return (kind.empty() ? "an object without a kind" : kind) + (name.empty() ? "" : "/" + name);
+// True where objects are nested deeper than pods are looked for.
+bool is_too_deep(const Json& value, int depth = 0) {
+  const auto inner = [&](const Json& child) { return is_too_deep(child, depth + 1); };
+  return value.is_structured() && (depth > kMaxDepth || std::ranges::any_of(value, inner));
 }
 
 }  // namespace
@@ -244,21 +137,292 @@ std::vector<PodTemplate> find_pod_templates(const Json& document) {
   return found;
 }
 
-bool is_too_deep(const Json& value, int depth) {
-  const auto inner = [&](const Json& child) { return is_too_deep(child, depth + 1); };
-  return value.is_structured() && (depth > kMaxDepth || std::ranges::any_of(value, inner));
-}
-
 std::vector<std::string> objects_without_pods(const Json& document) {
   const Json& items = member(document, "items");
   std::vector<std::string> titles;
   for (const Json& object : items.is_array() ? items : Json::array({document})) {
-    const std::string kind = text_at(object, "kind");
-    const bool claim = kind == "ResourceClaim" || kind == "ResourceClaimTemplate";
-    if (!claim && titles.size() < kMaxTemplates && find_pod_templates(object).empty())
-      titles.push_back(title_of(object));
+    const std::string kind = text_at(object, "kind"), name = name_of(object);
+    if (kind == "ResourceClaim" || kind == "ResourceClaimTemplate" || titles.size() == kMaxTemplates ||
+        !find_pod_templates(object).empty())
+      continue;
+    titles.push_back((kind.empty() ? "an object without a kind" : kind) + (name.empty() ? "" : "/" + name));
   }
   return titles;
+}
+
+Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source) {
+  Result<Pod> pod = parser.parse_pod(dump_json(source.pod));
+  if (pod && pod->name_space.empty()) pod->name_space = source.name_space;
+  return pod;
+}
+
+std::string title_of(const PodTemplate& source) {
+  return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;
+}
+
+namespace {
+
+using ClaimFiles = decltype(Situation::claims);
+
+// Fails if a claim is refused or a name is given twice; objects of other kinds are left alone.
+Status add_claims(const std::vector<Json>& documents, ClaimFiles& into) {
+  store::Objects objects;
+  for (const Json& document : documents) store::add_object(document, {}, objects);
+  for (const store::Objects::Problem& problem : objects.problems) {
+    if (problem.kind.starts_with("ResourceClaim")) return Error{problem.sentence};
+  }
+  for (store::Objects::NamedClaim& claim : objects.claims) {
+    if (!into.try_emplace({claim.ref.kind, claim.ref.name}, std::move(claim.requests)).second)
+      return Error{std::string(to_string(claim.ref.kind)) + " " + claim.ref.name + " is given twice"};
+  }
+  return done();
+}
+
+// Reads the claims beside the pods, and those of files.
+Status read_claims(const std::vector<Json>& documents, const std::vector<std::string>& files,
+                   std::istream& in, ClaimFiles& into) {
+  if (Status added = add_claims(documents, into); !added) return added;
+  for (const std::string& file : files) {
+    const auto read = program::read_documents(file, in);
+    if (!read) return read.error();
+    const std::size_t before = into.size();
+    if (const Status added = add_claims(*read, into); !added)
+      return Error{file + ": " + added.error().message};
+    if (into.size() == before)
+      return Error{file + ": holds neither a ResourceClaim nor a ResourceClaimTemplate"};
+  }
+  return done();
+}
+
+// The pod's claims as the webhook knows them; a claim that no file holds is not known.
+PodClaims claims_of(const Pod& pod, const ClaimFiles& files) {
+  PodClaims claims;
+  for (const PodClaim& claim : pod.claims) {
+    const ClaimRef ref = claim_ref(claim, pod.name_space);
+    const auto found = files.find({ref.kind, ref.name});
+    const bool known = found != files.end();
+    claims.entries.push_back(
+        {known ? found->second : nullptr, known ? ""
+                                                : std::string(to_string(ref.kind)) + " " + ref.name +
+                                                      " is in none of the files (--claims, -f)"});
+  }
+  return claims;
+}
+
+// A node of the command line has to have one of the tables, where there are some.
+Result<std::string> node_of(const Pod& pod, const Situation& situation) {
+  const std::string given = pod.node_name.empty() ? situation.node : std::string(pod.node_name);
+  if (situation.tables.empty() || (!given.empty() && given != situation.node)) return given;
+  const auto chosen = program::choose_table(situation.tables, given);
+  if (!chosen) return chosen.error();
+  return (*chosen)->name;
+}
+
+PreviewedPod preview(const PodTemplate& source, const Pod& pod, const std::string& node,
+                     const Situation& situation) {
+  const auto& [around, files, tables, given_node, options] = situation;
+  PreviewedPod made{source, {}, node, {}};
+  if (!around.policy) {
+    PodSurroundings without = around;
+    without.node = node;
+    made.told = answer_template(source.pod, std::move(without));
+    return made;
+  }
+  const PodClaims claims = claims_of(pod, files);
+  const Plan plan = within_patch_bounds(pod, plan_pod(pod, *around.policy, options, &claims));
+  const auto table = std::ranges::find(tables, node, [](const auto& each) { return each->name; });
+  const auto found = table == tables.end() ? nullptr : *table;
+  std::optional<BindingPlan> binding;
+  if (!tables.empty()) binding = plan_binding(around.policy, node, found.get(), around.context);
+  const BindingPlan* const bound = binding ? &*binding : nullptr;
+  made.told = answer_template({pod, source.pod, plan, around.policy, node, bound, found, around.version,
+                               &claims, around.context, options});
+  if (plan.inject) made.patch = render_pod_patch(pod, plan, bound).text;
+  return made;
+}
+
+// Objects in which no pod was found.
+std::vector<std::string> passed_over(const std::vector<Json>& documents) {
+  std::vector<std::string> names;
+  for (const Json& document : documents) {
+    for (std::string& name : objects_without_pods(document)) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// A launcher overrides nothing where no pod of its job gets values.
+void silence_launchers(std::vector<PreviewedPod>& pods) {
+  for (PreviewedPod& launcher : pods) {
+    if (launcher.told.answer.reason != Reason::NotRdma) continue;
+    bool has_others = false, any_gets = false;
+    for (const PreviewedPod& pod : pods) {
+      if (&pod == &launcher || pod.source.object != launcher.source.object) continue;
+      has_others = true;
+      any_gets = any_gets || pod.gets_values();
+    }
+    if (has_others && !any_gets) launcher.told.answer.notes.clear();
+  }
+}
+
+// The object that the pod is a rank of: its own, or the job that a label of a bare pod names; "" if there is
+// none.
+std::string job_of(const PreviewedPod& pod) {
+  const std::string& object = pod.source.object;
+  if (!object.starts_with("Pod/"))
+    return holds_ranks_of_one_job(std::string_view(object).substr(0, object.find('/'))) ? object
+                                                                                        : std::string();
+  const Json& labels = member(member(pod.source.pod, "metadata"), "labels");
+  return job_label([&](std::string_view label) { return text_at(labels, label); });
+}
+
+void compare_ranks(std::vector<PreviewedPod>& pods) {
+  // By document (but for bare pods), object and, for serving, whether they prefill.
+  std::map<std::tuple<std::size_t, std::string, bool>, std::vector<NamedTemplate>> jobs;
+  for (PreviewedPod& pod : pods) {
+    const std::string job = job_of(pod);
+    if (job.empty()) continue;
+    const bool bare = pod.source.object.starts_with("Pod/");
+    jobs[{bare ? 0 : pod.source.document, job, pod.source.path.find(".prefill.") != std::string::npos}]
+        .push_back({bare ? pod.source.object : pod.source.path, &pod.told});
+  }
+  for (const auto& [job, templates] : jobs) compare_templates(templates);
+}
+
+// True where it is certain that no pod stands there.
+bool has_no_pods(const std::vector<Json>& documents) {
+  return std::ranges::all_of(documents,
+                             [](const Json& each) { return each.is_object() && !is_too_deep(each); });
+}
+
+// True of an object of Kubernetes' own whose containers do not stand in a `spec`, as those of a pod do.
+bool is_misplaced(const Json& document, const PodTemplate& source) {
+  constexpr std::array<std::string_view, 7> kOwn{"Pod",       "Job",     "Deployment", "StatefulSet",
+                                                 "DaemonSet", "CronJob", "ReplicaSet"};
+  const std::string_view kind = std::string_view(source.object).substr(0, source.object.find('/'));
+  if (std::ranges::find(kOwn, kind) == kOwn.end()) return false;
+  return !source.place || !member(member(document.at(*source.place), "spec"), "containers").is_array();
+}
+
+// Returns the command line's namespace, else the only one that objects name; "" if none names one.
+Result<std::string> namespace_of(const std::vector<Json>& documents, const std::string& given) {
+  if (!given.empty()) return given;
+  std::set<std::string> found;
+  const auto add = [&](const Json& object) {
+    const Json& name = member(member(object, "metadata"), "namespace");
+    if (name.is_string()) found.insert(text_of(name));
+  };
+  for (const Json& document : documents) {
+    add(document);
+    for (const Json& item : items_at(document, "items")) add(item);
+  }
+  if (found.size() > 1)
+    return Error{"the file's objects are in several namespaces; choose with -n: " + *found.begin() + ", " +
+                 *std::next(found.begin())};
+  return found.empty() ? std::string() : *found.begin();
+}
+
+// The policy of the file, else the one that the cluster's namespace follows; and the table of --node, if no
+// file holds one.
+program::Failure read_situation(const PodArguments& arguments, const std::vector<Json>& documents,
+                                Timestamp now, std::istream& in, Situation& into) {
+  const bool needs_table = !arguments.node.empty() && into.tables.empty();
+  NamespacePolicy found;
+  std::shared_ptr<kube::ApiServer> client;
+  if (!arguments.policy.file.empty()) {
+    if (program::Failure failure = program::read_chosen_policy(arguments.policy, in, found.policy))
+      return failure;
+    auto connected = needs_table ? connect_cluster(arguments.cluster) : client;
+    if (!connected)
+      return {program::kNotSeen, connected.error().message + "; or give the table's file with --table"};
+    client = *std::move(connected);
+  } else {
+    ClusterArguments cluster = arguments.cluster;
+    const auto name_space = namespace_of(documents, cluster.name_space);
+    if (!name_space) return {program::kUsage, name_space.error().message};
+    cluster.name_space = *name_space;
+    const auto connection = connect_namespace(cluster);
+    if (!connection)
+      return {program::kNotSeen, connection.error().message + "; or give the policy's file with --policy"};
+    client = connection->client;
+    found = read_namespace_policy(*client, connection->name_space, "", arguments.policy.allow_code_paths);
+    if (!found.policy && !found.problem)
+      return {program::kNotSeen,
+              found.unread.front() + " is not known; give the policy's file with --policy"};
+  }
+  into.around = surroundings_of(found, now);
+  into.plan.at_binding = found.at_binding;
+  if (!needs_table) return {};
+  const NodeTable node = read_node_table(*client, arguments.node);
+  if (!node.known) return {program::kNotSeen, node.problem + "; give the table's file with --table"};
+  if (!node.table)
+    return not_read(*client, "--node " + arguments.node + ": there is no NodeFabric of that name");
+  into.tables.push_back(node.table);
+  return {};
+}
+
+}  // namespace
+
+program::Failure answer_pods(const std::string& file, Preview& into) {
+  ReviewParser parser;
+  into.pods.clear();
+  for (std::size_t i = 0; i < into.documents.size(); ++i) {
+    for (PodTemplate& source : find_pod_templates(into.documents[i])) {
+      const std::string where = file + ": " + title_of(source) + ": ";
+      source.document = i;
+      if (is_misplaced(into.documents[i], source))
+        return {program::kNotSeen, where + "its containers have to stand in `spec`, as those of a pod do"};
+      const Result<Pod> pod = parse_template(parser, source);
+      if (!pod) return {program::kNotSeen, where + pod.error().message};
+      const Result<std::string> node = node_of(*pod, into.situation);
+      if (!node) return {program::kUsage, node.error().message};
+      if (into.pods.size() == kMaxTemplates)
+        return {program::kNotSeen,
+                file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
+      into.pods.push_back(preview(source, *pod, *node, into.situation));
+    }
+  }
+  silence_launchers(into.pods);
+  compare_ranks(into.pods);
+  return {};
+}
+
+program::Failure read_preview(const PodArguments& arguments, const std::string& nccl_version,
+                              const ChooseResolver& resolver_of, std::istream& in, Preview& into) {
+  const auto& [file, cluster, policy, of_nodes, of_claims, node, at] = arguments;
+  auto& [documents, situation, pods, remarks] = into;
+  if (file.empty()) return {program::kUsage, "explain needs pod/NAME or job/NAME, or -f FILE"};
+  if (policy.file.empty() && !policy.name.empty())
+    return {program::kUsage, "--policy-name: only with --policy"};
+  const auto version = program::read_nccl_version(nccl_version);
+  if (!version) return {program::kUsage, version.error().message};
+  const auto now = program::read_moment(at);
+  if (!now) return {program::kUsage, now.error().message};
+  auto tables = program::read_tables(of_nodes, in);
+  if (!tables) return {program::kNotSeen, tables.error().message};
+  auto read = program::read_documents(file, in);
+  if (!read) return {program::kNotSeen, read.error().message};
+  documents = *std::move(read);
+  const std::vector<std::string> others = passed_over(documents);
+  if (std::ranges::all_of(documents, [](const Json& each) { return find_pod_templates(each).empty(); }))
+    return {has_no_pods(documents) ? program::kNothing : program::kNotSeen,
+            file + ": holds neither a pod nor a pod template: nothing in it has containers" +
+                (others.empty() ? "" : " (" + some_of(others) + ")")};
+  if (const Status claims = read_claims(documents, of_claims, in, situation.claims); !claims)
+    return {program::kNotSeen, claims.error().message};
+  situation.tables = *std::move(tables);
+  situation.node = node;
+  if (program::Failure failure = read_situation(arguments, documents, *now, in, situation)) return failure;
+  const NcclPolicy* const chosen = situation.around.policy.get();
+  situation.plan.resolver = resolver_of(chosen).resolver;
+  situation.around.version = nccl_version.empty() && chosen ? chosen->min_nccl.value_or(*version) : *version;
+  if (!others.empty())
+    remarks.push_back(file + ": passed over, as nothing in them has containers: " + some_of(others));
+  return answer_pods(file, into);
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNames = 8;
+  return printable(join_some(names, kMostNames));
 }
 
 }  // namespace nccl_env::cli

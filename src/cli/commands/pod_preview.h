@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Previews the answer that a pod of a file would get, from other files.
+// Previews the answers that pods of a file would get, from other files or from a cluster.
+//
+//   file --> documents --> [ PodTemplate ]* --+
+//   [ PodArguments ] ---> [ Situation ] ------+--> [ PreviewedPod ]*: answer and patch
+//
+// The Preview owns all of it, and a command prints what it asks for.
 #pragma once
 
+#include <functional>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cluster/objects.h"
+#include "cluster/connection.h"
 #include "nccl_env/core/decide/plan.h"
-#include "nccl_env/core/explain/template_answer.h"
-#include "nccl_env/core/pod/claims.h"
+#include "nccl_env/core/explain/answered_pod.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/program/inputs.h"
 
@@ -27,6 +30,7 @@ struct PodTemplate {
   nlohmann::json pod;      // metadata and spec
   // The place of `pod` in its document; absent where it was made of something else that stands there.
   std::optional<nlohmann::json::json_pointer> place;
+  std::size_t document = 0;  // of the file
 };
 
 // A file with more is refused.
@@ -39,57 +43,60 @@ inline constexpr std::size_t kMaxTemplates = 1000;
 // in KServe's runtimes.
 std::vector<PodTemplate> find_pod_templates(const nlohmann::json& document);
 
-// True where objects are nested deeper than pods are looked for.
-bool is_too_deep(const nlohmann::json& value, int depth = 0);
-
 // Returns the names of objects that hold no pod: "Service/llama"; in a List each item is an object. At most
 // kMaxTemplates. Claims, which are read with pods, are not among them.
 std::vector<std::string> objects_without_pods(const nlohmann::json& document);
-
-// The claims of pods, from files: by kind and name.
-class ClaimFiles {
- public:
-  // Returns the pod's claims as the webhook knows them; a claim that no file holds is not known. Namespaces
-  // are not compared: pod templates seldom name theirs.
-  [[nodiscard]] PodClaims of(const Pod& pod) const;
-
- private:
-  friend Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
-                                        const std::vector<std::string>& files, std::istream& in);
-  Status add(const std::vector<nlohmann::json>& documents);
-
-  std::map<std::pair<ClaimRef::Kind, std::string>, SharedRequests> claims_;
-};
-
-// Reads documents that are parsed already, and files. Fails if a claim is refused or a name is given twice;
-// objects of other kinds are left alone.
-Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
-                               const std::vector<std::string>& files, std::istream& in);
-
-struct Situation {
-  std::shared_ptr<const NcclPolicy> policy;  // null: `problem` says why
-  NamespacePolicy problem;                   // of a cluster's namespace
-  ClaimFiles claims;
-  program::Tables tables;
-  std::string node;  // of the command line
-  Timestamp now;
-  NcclVersion version;
-  PlanOptions plan;
-  bool ages_count = true;  // false: no table is too old
-};
 
 // Reads the pod. If it names no namespace, it gets that of the object that holds it. Its views point into the
 // parser and the template.
 Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source);
 std::string title_of(const PodTemplate& source);  // "MPIJob/resnet50 spec.…template"
 
-// The node that the pod runs on: the pod's own, the situation's, or the only table's; "" without tables.
-Result<std::string> node_of(const Pod& pod, const Situation& situation);
-// The patch by which the webhook would make the pod its own, and with the node's table its Binding, too; ""
-// where nothing changes.
-std::string patch_of(const Pod& pod, const std::string& node, const Situation& situation);
-// Without tables, node values are shown as known only at Binding.
-AnsweredPod preview_pod(const Pod& pod, const nlohmann::json& object, const std::string& node,
-                        const Situation& situation);
+// Pods of a file, and what decides about them.
+struct PodArguments {
+  std::string pod;  // the file
+  ClusterArguments cluster;
+  program::PolicyArguments policy;
+  std::vector<std::string> tables;
+  std::vector<std::string> claims;  // files with the pods' claims; the pods' own file may hold some, too
+  std::string node;
+  std::string at;
+};
+
+struct Situation {
+  PodSurroundings around;  // of each pod, but for its node; without a policy it says why
+  // From files, by kind and name. Namespaces are not compared: pod templates seldom name theirs.
+  std::map<std::pair<ClaimRef::Kind, std::string>, SharedRequests> claims;
+  program::Tables tables;  // without them, node values are shown as known only at Binding
+  std::string node;        // of the command line
+  PlanOptions plan;
+};
+
+struct PreviewedPod {
+  PodTemplate source;
+  AnsweredPod told;
+  std::string node;   // that it runs on: its own, the situation's, or the only table's; "" without tables
+  std::string patch;  // by which the webhook, and the Binding on its node, would make it; "": nothing changes
+
+  [[nodiscard]] bool gets_values() const { return told.answer.state != PodState::NotInjected; }
+};
+
+struct Preview {
+  std::vector<nlohmann::json> documents;
+  Situation situation;
+  std::vector<PreviewedPod> pods;
+  std::vector<std::string> remarks;
+};
+
+// The init container that pods get, as far as it is known under the policy, which may be null.
+using ChooseResolver = std::function<PlanOptions(const NcclPolicy*)>;
+
+program::Failure read_preview(const PodArguments& arguments, const std::string& nccl_version,
+                              const ChooseResolver& resolver_of, std::istream& in, Preview& into);
+// Answers for the documents' pods anew; `file` is named in errors.
+program::Failure answer_pods(const std::string& file, Preview& into);
+
+// The first names, printable: all of them would hide the answer.
+std::string some_of(const std::vector<std::string>& names);
 
 }  // namespace nccl_env::cli
