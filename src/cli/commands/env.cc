@@ -17,12 +17,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct EnvArguments {
-  program::PolicyArguments policy;
-  std::string nccl_version;
-  MachineArguments machine;
-};
-
 // Doubles what expands a text in the file that it is written to.
 std::string doubled(std::string_view text, char special) {
   std::string out;
@@ -136,20 +130,17 @@ OrderedJson to_json(const MachineEnv& env) {
           {"unread", env.problems}};
 }
 
-int print_environment(const EnvArguments& arguments, const Console& terminal) {
-  const auto& [policy, nccl_version, machine] = arguments;
+int print_environment(const MachineArguments& machine, const Console& terminal) {
   MachineEnv env;
-  if (const program::Failure failure =
-          decide_environment(policy, nccl_version, machine, own_environment(), terminal.in, env))
+  if (const program::Failure failure = decide_environment(machine, terminal.in, env))
     return stop(terminal, failure);
   const bool prolog = terminal.form == kSlurm;
-  if (const std::string_view nothing = nothing_here(env.table); !nothing.empty()) {
-    if (!prolog) return stop(terminal, program::kNothing, std::string(nothing));
-    terminal.out << comment(nothing);
+  if (!env.nothing.empty()) {
+    if (!prolog) return stop(terminal, program::kNothing, env.nothing);
+    terminal.out << comment(env.nothing);
     return program::kDone;
   }
-  if (const std::string disabled = disabled_here(env); !disabled.empty())
-    terminal.err << "nccl-env: " << printable(disabled) << '\n';
+  if (!env.disabled.empty()) terminal.err << "nccl-env: " << printable(env.disabled) << '\n';
   if (is_document(terminal.form)) {
     print_document(to_json(env), terminal.form, terminal.out);
   } else {
@@ -173,7 +164,7 @@ void add_env(CommandLine& line, CLI::App& parent) {
        "than AWS EFA's.",
        "nccl-env env -o dotenv > nccl.env", std::move(forms)},
       print_environment);
-  add_machine_options(app, to.machine);
+  add_machine_options(app, to);
 }
 
 }  // namespace nccl_env::cli

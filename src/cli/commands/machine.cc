@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -75,19 +76,16 @@ void add_conf(const std::string& path, UsersEntries& into) {
   }
 }
 
-std::string value_in(const ProcessEnv& own, std::string_view name) {
-  for (const std::string_view entry : own) {
-    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
-      return std::string(entry.substr(name.size() + 1));
-  }
-  return {};
+std::string own_value(std::string_view name) {
+  const char* const value = std::getenv(std::string(name).c_str());
+  return value ? value : "";
 }
 
-// Returns the variables that the user has set: the environment, then the files in the order of NCCL.
-UsersEntries users_entries(const ProcessEnv& own) {
+// Returns the variables that the user has set: this environment, then the files in the order of NCCL.
+UsersEntries users_entries() {
   UsersEntries entries;
-  for (const std::string& entry : own) add_entry(entry, entries.entries);
-  const std::string named = value_in(own, variable::kConfFile), home = value_in(own, "HOME");
+  for (char** entry = environ; entry && *entry; ++entry) add_entry(*entry, entries.entries);
+  const std::string named = own_value(variable::kConfFile), home = own_value("HOME");
   if (!named.empty()) {
     add_conf(named, entries);
   } else if (!home.empty()) {
@@ -160,7 +158,7 @@ std::optional<IpAddress> own_address() {
 
 // Checks the folder and the address; a copy of /sys has none.
 program::Failure read_address(const MachineArguments& machine, std::optional<IpAddress>& into) {
-  const auto& [sysfs, address, ignore_environment, engines] = machine;
+  const std::string &sysfs = machine.sysfs, &address = machine.address;
   if (sysfs.empty() && address.empty()) {
     into = own_address();
     return {};
@@ -192,57 +190,6 @@ node::ProbeResult read_machine(const MachineArguments& machine, const std::optio
   options.node_address = address;
   return node::probe(options);
 }
-
-// There is neither a container nor a table: the process has an environment, and files of NCCL beside it.
-void put_here(std::string& sentence, std::string_view there, std::string_view here) {
-  if (const std::size_t at = sentence.find(there); at != sentence.npos)
-    sentence.replace(at, there.size(), here);
-}
-
-// The words for the place that sets a variable: "this environment", or its file.
-std::string place_of(const UsersEntries& users, std::string_view variable) {
-  const auto found = users.files.find(variable);
-  return found == users.files.end() ? "this environment" : found->second;
-}
-
-// `by_policy`: somebody wrote what to leave out.
-void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries& users, bool by_policy,
-          MachineEnv& into) {
-  std::map<std::string, Value, std::less<>> given;
-  for (const GivenContainer& container : told.record.containers) {
-    if (container.name != kProcess) continue;
-    for (const Value* value : container.effective()) {
-      // No file is written here.
-      if (value->state == State::Users || !value->value || value->value->empty() ||
-          value->name == conf_file::kName || *value->value == conf_file::kFolder)
-        continue;
-      Value& added = given.try_emplace(value->name, *value).first->second;
-      if (value->source == Source::Node || value->source == Source::File)
-        added.value = std::string(values.env_text(value->name));
-    }
-    for (const Value& value : omitted_values(told.answer, told.record, container)) {
-      const bool unasked = !by_policy && value.reason == Reason::OmittedByPolicy;
-      if (value.name == conf_file::kName || unasked || !value.reason) continue;
-      Value& omitted = into.omitted.emplace_back(value);
-      if (value.reason == Reason::UserSet)
-        omitted.detail = "It is set already, in " + place_of(users, value.name) + ".";
-      put_here(omitted.detail, "The container",
-               users.files.empty() ? "This environment" : "This environment or its nccl.conf");
-    }
-  }
-  for (auto& [name, value] : given) into.given.push_back(std::move(value));
-  into.findings = told.answer.findings;
-  for (Finding& finding : into.findings) {
-    finding.remedy = remedy_here(remedy_of(finding));
-    if (users.files.contains(finding.subject.path))
-      put_here(finding.remedy, "also in nccl.conf", "in " + place_of(users, finding.subject.path));
-    put_here(finding.sentence, "of the table", "of this machine");
-  }
-}
-
-}  // namespace
-
-namespace {
 
 constexpr std::string_view kShowPorts =
     "`rdma link` shows the ports, `show_gids` their rows: bring the ports up, give their netdevs addresses, "
@@ -283,6 +230,69 @@ constexpr std::pair<Reason, std::string_view> kReasonsHere[] = {
     {Reason::ConditionUnknown, "Take a policy whose spec.variants ask for no labels: a machine has none."},
 };
 
+// There is neither a container nor a table: the process has an environment, and files of NCCL beside it.
+void put_here(std::string& sentence, std::string_view there, std::string_view here) {
+  if (const std::size_t at = sentence.find(there); at != sentence.npos)
+    sentence.replace(at, there.size(), here);
+}
+
+// The words for the place that sets a variable: "this environment", or its file.
+std::string place_of(const UsersEntries& users, std::string_view variable) {
+  const auto found = users.files.find(variable);
+  return found == users.files.end() ? "this environment" : found->second;
+}
+
+// `by_policy`: somebody wrote what to leave out.
+void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries& users, bool by_policy,
+          MachineEnv& into) {
+  std::map<std::string, Value, std::less<>> given;
+  for (const GivenContainer& container : told.record.containers) {
+    if (container.name != kProcess) continue;
+    for (const Value* value : container.effective()) {
+      // No file is written here.
+      if (value->state == State::Users || !value->value || value->value->empty() ||
+          value->name == conf_file::kName || *value->value == conf_file::kFolder)
+        continue;
+      Value& added = given.try_emplace(value->name, *value).first->second;
+      if (value->source == Source::Node || value->source == Source::File)
+        added.value = std::string(values.env_text(value->name));
+    }
+    for (const Value& value : omitted_values(told.answer, told.record, container)) {
+      const bool unasked = !by_policy && value.reason == Reason::OmittedByPolicy;
+      if (value.name == conf_file::kName || unasked || !value.reason) continue;
+      Value& omitted = into.omitted.emplace_back(value);
+      if (value.reason == Reason::UserSet)
+        omitted.detail = "It is set already, in " + place_of(users, value.name) + ".";
+      put_here(omitted.detail, "The container",
+               users.files.empty() ? "This environment" : "This environment or its nccl.conf");
+    }
+  }
+  for (auto& [name, value] : given) into.given.push_back(std::move(value));
+  const auto disabled =
+      std::ranges::find(into.omitted, std::optional(Reason::DisabledByUser), &Value::reason);
+  if (disabled != into.omitted.end())
+    into.disabled =
+        disabled->detail + " No value for them is given; unset it, also in nccl.conf, to have them.";
+  into.findings = told.answer.findings;
+  for (Finding& finding : into.findings) {
+    finding.remedy = remedy_here(remedy_of(finding));
+    if (users.files.contains(finding.subject.path))
+      put_here(finding.remedy, "also in nccl.conf", "in " + place_of(users, finding.subject.path));
+    put_here(finding.sentence, "of the table", "of this machine");
+  }
+}
+
+std::string nothing_here(const NodeFabric& table) {
+  const auto of_verbs = [](const Port& port) { return link_layer_of(port) != LinkLayer::Unspecified; };
+  const auto of_efa = [](const Port& port) { return port.driver == "efa"; };
+  if (table.ports.empty()) return "this machine has no RDMA devices";
+  if (std::ranges::any_of(table.ports, of_verbs)) return {};
+  return std::string("NCCL does not reach this machine's devices through verbs") +
+         (std::ranges::all_of(table.ports, of_efa)
+              ? " (AWS EFA), but by the aws-ofi-nccl plugin, which needs none of these variables"
+              : "");
+}
+
 }  // namespace
 
 std::string_view remedy_here(std::string_view text) {
@@ -293,25 +303,6 @@ std::string_view remedy_here(std::string_view text) {
     if (text == remedy(reason)) return words;
   }
   return text;
-}
-
-std::string_view nothing_here(const NodeFabric& table) {
-  if (table.ports.empty()) return "this machine has no RDMA devices";
-  const auto of_verbs = [](const Port& port) { return link_layer_of(port) != LinkLayer::Unspecified; };
-  if (std::ranges::any_of(table.ports, of_verbs)) return {};
-  const auto of_efa = [](const Port& port) { return port.driver == "efa"; };
-  if (!std::ranges::all_of(table.ports, of_efa))
-    return "NCCL does not reach this machine's devices through verbs";
-  return "NCCL does not reach this machine's devices through verbs (AWS EFA), but by the aws-ofi-nccl "
-         "plugin, which "
-         "needs none of these variables";
-}
-
-std::string disabled_here(const MachineEnv& env) {
-  const auto found = std::ranges::find(env.omitted, std::optional(Reason::DisabledByUser), &Value::reason);
-  return found == env.omitted.end()
-             ? std::string()
-             : found->detail + " No value for them is given; unset it, also in nccl.conf, to have them.";
 }
 
 void add_machine_options(CLI::App& app, MachineArguments& into) {
@@ -334,15 +325,8 @@ void add_machine_options(CLI::App& app, MachineArguments& into) {
                "Do as if nothing were set: neither this environment nor nccl.conf");
 }
 
-ProcessEnv own_environment() {
-  ProcessEnv own;
-  for (char** entry = environ; entry && *entry; ++entry) own.emplace_back(*entry);
-  return own;
-}
-
-program::Failure decide_environment(const program::PolicyArguments& policy, const std::string& nccl_version,
-                                    const MachineArguments& machine, const ProcessEnv& own, std::istream& in,
-                                    MachineEnv& into) {
+program::Failure decide_environment(const MachineArguments& machine, std::istream& in, MachineEnv& into) {
+  const auto& [policy, nccl_version, sysfs, own, ignore_environment, engines] = machine;
   const auto version = program::read_nccl_version(nccl_version);
   if (!version) return {program::kUsage, version.error().message};
   if (policy.file.empty() && !policy.name.empty())
@@ -353,18 +337,19 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
   if (!policy.file.empty()) {
     if (program::Failure failure = program::read_chosen_policy(policy, in, given)) return failure;
   }
+  const Timestamp now = program::clock_now();
   node::ProbeResult read = read_machine(machine, address);
   read.table.name = kMachine;
-  const Timestamp now = program::clock_now();
   read.table.time = now;
-  into.table = std::move(read.table);
+  const auto table = std::make_shared<const NodeFabric>(std::move(read.table));
+  into.nothing = nothing_here(*table);
   into.problems = std::move(read.problems);
 
   const auto wanted =
-      policy_of(given, nccl_version.empty() ? std::nullopt : std::optional(*version), machine.engines);
+      policy_of(given, nccl_version.empty() ? std::nullopt : std::optional(*version), engines);
   ReviewParser parser;
-  const UsersEntries users = machine.ignore_environment ? UsersEntries() : users_entries(own);
-  const std::string text = pod_text(into.table.name, users.entries);
+  const UsersEntries users = ignore_environment ? UsersEntries() : users_entries();
+  const std::string text = pod_text(kMachine, users.entries);
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {program::kNotSeen, "the environment cannot be read: " + pod.error().message};
   // Each value goes into the environment by itself, as by EnvFile.
@@ -372,12 +357,10 @@ program::Failure decide_environment(const program::PolicyArguments& policy, cons
   options.resolver = Resolver{"none", "", "", ""};
   const Plan plan = plan_pod(*pod, *wanted, options);
   const NodeContext context{now};
-  const BindingPlan binding = plan_binding(wanted, into.table.name, &into.table, context);
-  const NodeValues values = values_for(binding, Exposure::Host, true);
-  const std::shared_ptr<const NodeFabric> table(std::shared_ptr<void>(), &into.table);
-  take(answer_template({*pod, parse_json(text), plan, wanted, into.table.name, &binding, table, *version,
-                        nullptr, context, options}),
-       values, users, given != nullptr, into);
+  const BindingPlan binding = plan_binding(wanted, kMachine, table.get(), context);
+  take(answer_template({*pod, parse_json(text), plan, wanted, kMachine, &binding, table, *version, nullptr,
+                        context, options}),
+       values_for(binding, Exposure::Host, true), users, given != nullptr, into);
   return {};
 }
 

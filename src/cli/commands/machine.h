@@ -8,20 +8,19 @@
 //                                                                env prints it, run starts a command with it
 #pragma once
 
-#include <functional>
-#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "commands/command_line.h"
 #include "nccl_env/core/decide/value.h"
-#include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/findings/finding.h"
 
 namespace nccl_env::cli {
 
 struct MachineArguments {
+  program::PolicyArguments policy;
+  std::string nccl_version;
   std::string sysfs;                 // a copy of /sys to read instead; "": this machine's
   std::string address;               // of the interface for socketInterface: FromNode; "": none
   bool ignore_environment = false;   // nothing is the user's: for another process's environment
@@ -30,7 +29,11 @@ struct MachineArguments {
 void add_machine_options(CLI::App& app, MachineArguments& into);
 
 struct MachineEnv {
-  NodeFabric table;
+  // The sentence where there is nothing to decide by: neither a port, nor one that NCCL reaches through
+  // verbs;
+  // "": there is one.
+  std::string nothing;
+  std::string disabled;               // the sentence where the user's own setting keeps NCCL from the fabric
   std::vector<Value> given;           // in name order, each with its text
   std::vector<Value> omitted;         // and why
   std::vector<Finding> findings;      // of the user's own values, and of what NCCL makes of all
@@ -40,22 +43,8 @@ struct MachineEnv {
 // The remedy in the words of a machine, which has neither a pod nor a table in a file.
 std::string_view remedy_here(std::string_view remedy);
 
-// The sentence where the user's own setting keeps NCCL from the fabric; "": none does.
-std::string disabled_here(const MachineEnv& env);
-
-// The sentence where there is nothing to decide by: neither a port, nor one that NCCL reaches through verbs;
-// "": there is one.
-std::string_view nothing_here(const NodeFabric& table);
-
-// The variables of a process: NAME=VALUE, as environ has them.
-using ProcessEnv = std::vector<std::string>;
-
-// Fails with kUsage for a wrong argument, with kNotSeen for a policy that cannot be read.
-program::Failure decide_environment(const program::PolicyArguments& policy, const std::string& nccl_version,
-                                    const MachineArguments& machine, const ProcessEnv& own, std::istream& in,
-                                    MachineEnv& into);
-
-// This process's.
-ProcessEnv own_environment();
+// Decides beside what this process has in its environment. Fails with kUsage for a wrong argument, with
+// kNotSeen for a policy that cannot be read.
+program::Failure decide_environment(const MachineArguments& machine, std::istream& in, MachineEnv& into);
 
 }  // namespace nccl_env::cli

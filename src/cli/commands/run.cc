@@ -14,10 +14,7 @@
 namespace nccl_env::cli {
 namespace {
 
-struct RunArguments {
-  program::PolicyArguments policy;
-  std::string nccl_version;
-  MachineArguments machine;
+struct RunArguments : MachineArguments {
   std::vector<std::string> command;
   bool verbose = false;
 };
@@ -27,9 +24,8 @@ constexpr int kNotFound = 127, kNotStarted = 126;
 
 void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
   const auto say = [&](const std::string& sentence) { err << "nccl-env: " << printable(sentence) << '\n'; };
-  if (const std::string_view nothing = nothing_here(env.table); !nothing.empty())
-    return say(std::string(nothing) + "; nothing is set");
-  if (const std::string disabled = disabled_here(env); !disabled.empty()) say(disabled);
+  if (!env.nothing.empty()) return say(env.nothing + "; nothing is set");
+  if (!env.disabled.empty()) say(env.disabled);
   for (const Finding& finding : env.findings)
     say(std::string(to_string(finding.code)) + ": " + finding.sentence);
   if (!verbose) return;
@@ -54,14 +50,12 @@ int start(const std::vector<std::string>& command, const Console& terminal) {
 }
 
 int run_command(const RunArguments& arguments, const Console& terminal) {
-  const auto& [policy, nccl_version, machine, command, verbose] = arguments;
   MachineEnv env;
-  if (const program::Failure failure =
-          decide_environment(policy, nccl_version, machine, own_environment(), terminal.in, env))
+  if (const program::Failure failure = decide_environment(arguments, terminal.in, env))
     return stop(terminal, failure);
-  tell(env, verbose, terminal.err);
+  tell(env, arguments.verbose, terminal.err);
   for (const Value& value : env.given) ::setenv(value.name.c_str(), value.value->c_str(), 0);
-  return start(command, terminal);
+  return start(arguments.command, terminal);
 }
 
 }  // namespace
@@ -76,7 +70,7 @@ void add_run(CommandLine& line, CLI::App& parent) {
        "nccl-env run -- torchrun --nproc-per-node 8 train.py",
        {}},
       run_command);
-  add_machine_options(app, to.machine);
+  add_machine_options(app, to);
   app.add_flag("-v,--verbose", to.verbose, "Say on the standard error what is set, and why the rest is not");
   app.add_option("COMMAND", to.command, "The command and its arguments; behind --, if it begins with -")
       ->required()
