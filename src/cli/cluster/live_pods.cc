@@ -25,58 +25,6 @@ bool is_owned_by(const Json& pod, const std::string& name) {
   return std::ranges::any_of(owners, [&](const Json& owner) { return text_at(owner, "name") == name; });
 }
 
-class Listing {
- public:
-  Listing(kube::ApiServer& client, const std::string& name_space)
-      : client_(client), path_(path_in(name_space, kube::kPods)) {}
-
-  Status add_labelled(const std::string& label, const std::string& name) {
-    std::size_t found = 0;
-    const auto add = [&](const Json& pod) {
-      ++found;
-      take(pod);
-    };
-    Status listed = kube::list_all(client_, kube::by_label(path_, label + "=" + name), add);
-    if (!listed) return listed;
-    if (found == 0) return done();
-    found_.labels.push_back(label);
-    most_ = std::max(most_, found);
-    return full();
-  }
-
-  Status add_owned(const std::string& name) {
-    const auto add = [&](const Json& pod) {
-      if (is_owned_by(pod, name)) take(pod);
-    };
-    Status listed = kube::list_all(client_, path_, add);
-    return listed ? full() : listed;
-  }
-
-  [[nodiscard]] bool empty() const { return found_.pods.empty(); }
-  JobPods result() {
-    found_.several = !found_.labels.empty() && most_ < found_.pods.size();
-    return std::move(found_);
-  }
-
- private:
-  void take(const Json& pod) {
-    if (found_.pods.size() > kMaxLivePods || !names_.insert(text_at(member(pod, "metadata"), "name")).second)
-      return;
-    Json& kept = found_.pods.emplace_back(pod);
-    kept["metadata"].erase("managedFields");  // half of a pod, and not looked at
-  }
-  [[nodiscard]] Status full() const {
-    if (found_.pods.size() <= kMaxLivePods) return done();
-    return Error{"the job has more than " + std::to_string(kMaxLivePods) + " pods"};
-  }
-
-  kube::ApiServer& client_;
-  const std::string path_;
-  std::set<std::string> names_;
-  std::size_t most_ = 0;  // pods that one label found
-  JobPods found_;
-};
-
 // False if the object is as its author wrote it: an API server adds an identity and a status, our webhook an
 // annotation.
 bool was_created(const Json& pod) {
@@ -102,20 +50,16 @@ Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& i
   auto documents = program::read_documents(file, in);
   if (!documents) return documents.error();
   std::vector<Json> pods;
-  const auto add = [&](Json& object) {
-    if (text_at(object, "kind") != "Pod") return false;
-    pods.push_back(std::move(object));
-    return pods.size() <= kMaxLivePods;
-  };
   for (Json& document : *documents) {
     const bool list = member(document, "items").is_array();
     for (std::size_t i = 0; i < (list ? document["items"].size() : 1); ++i) {
-      if (add(list ? document["items"][i] : document)) continue;
-      return Error{
-          file +
-          (pods.size() > kMaxLivePods
-               ? ": holds more than " + std::to_string(kMaxLivePods) + " pods"
-               : ": holds something that is not a Pod; it has to be what kubectl get pods -o json prints")};
+      Json& object = list ? document["items"][i] : document;
+      if (text_at(object, "kind") != "Pod")
+        return Error{
+            file + ": holds something that is not a Pod; it has to be what kubectl get pods -o json prints"};
+      if (pods.size() == kMaxLivePods)
+        return Error{file + ": holds more than " + std::to_string(kMaxLivePods) + " pods"};
+      pods.push_back(std::move(object));
     }
   }
   if (!pods.empty() && std::ranges::none_of(pods, was_created))
@@ -126,22 +70,44 @@ Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& i
 
 Result<JobPods> list_job_pods(kube::ApiServer& client, const std::string& name_space,
                               const std::string& name) {
-  Listing listing(client, name_space);
-  if (name.size() <= kMaxLabelValue) {
-    for (const std::string_view label : kJobLabels) {
-      if (const Status added = listing.add_labelled(std::string(label), name); !added) return added.error();
-    }
+  JobPods found;
+  std::set<std::string> names;
+  // Adds the pods there that belong to the owner, "" being anybody; returns how many there are.
+  const auto add = [&](const std::string& path, const std::string& owner) -> Result<std::size_t> {
+    std::size_t seen = 0;
+    const Status listed = kube::list_all(client, path, [&](const Json& pod) {
+      if (!owner.empty() && !is_owned_by(pod, owner)) return;
+      ++seen;
+      if (found.pods.size() > kMaxLivePods || !names.insert(text_at(member(pod, "metadata"), "name")).second)
+        return;
+      Json& kept = found.pods.emplace_back(pod);
+      kept["metadata"].erase("managedFields");  // half of a pod, and not looked at
+    });
+    if (!listed) return listed.error();
+    if (found.pods.size() > kMaxLivePods)
+      return Error{"the job has more than " + std::to_string(kMaxLivePods) + " pods"};
+    return seen;
+  };
+  const std::string path = path_in(name_space, kube::kPods);
+  std::size_t most = 0;  // pods that one label found
+  for (const std::string_view label : kJobLabels) {
+    if (name.size() > kMaxLabelValue) break;
+    const auto seen = add(kube::by_label(path, std::string(label) + "=" + name), "");
+    if (!seen) return seen.error();
+    if (*seen > 0) found.labels.emplace_back(label);
+    most = std::max(most, *seen);
   }
-  if (listing.empty()) {
-    if (const Status added = listing.add_owned(name); !added) return added.error();
+  if (found.pods.empty()) {
+    if (const auto owned = add(path, name); !owned) return owned.error();
   }
-  if (listing.empty())
+  if (found.pods.empty())
     return Error{
         "job " + name_space + "/" + name +
         ": there are no pods with its label, nor any that it owns; a finished job may have lost them, and "
         "`kubectl -n " +
         name_space + " describe` of the job says why it has none yet"};
-  return listing.result();
+  found.several = !found.labels.empty() && most < found.pods.size();
+  return found;
 }
 
 }  // namespace nccl_env::cli

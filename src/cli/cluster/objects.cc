@@ -36,70 +36,24 @@ NodeTable table_in(const Json& object, const std::string& node) {
   return {true, std::make_shared<const NodeFabric>(*std::move(table)), false, {}};
 }
 
-class PolicyReader {
- public:
-  PolicyReader(kube::ApiServer& client, const std::string& name_space, KnownObjects* known)
-      : client_(client), name_space_(name_space), known_(known ? *known : own_) {}
-
-  NamespacePolicy read(const std::string& otherwise, bool allow_code_paths) {
-    read_label();
-    const std::string name = found_.label && !found_.label->empty() ? *found_.label : otherwise;
-    if (!name.empty()) read_policy(name, allow_code_paths);
-    if (found_.label && found_.label->empty())
-      problem(Reason::NamespaceNotOptedIn, "Namespace " + name_space_ + " has no label nccl-env.io/policy.");
-    const bool none = found_.problem == Reason::NamespaceNotOptedIn ||
-                      (found_.problem == Reason::PolicyMissing && is_dns_subdomain(name));
-    if (const std::string absent = none ? not_installed(client_) : std::string(); !absent.empty())
-      found_.detail += " And " + absent + ".";
-    return std::move(found_);
+// Reads the policy that the namespace's label names, or its pods' status; says in `into` what keeps it away.
+void take_policy(const std::string& name_space, const std::string& name, const LookUp& read,
+                 bool allow_code_paths, NamespacePolicy& into) {
+  const bool labelled = into.label && !into.label->empty();
+  if (read.outcome == Outcome::Absent) {
+    into.problem = Reason::PolicyMissing;
+    into.detail = labelled
+                      ? "Namespace " + name_space + " names NcclPolicy " + name + ", which does not exist."
+                      : "NcclPolicy " + name + " does not exist any more.";
+  } else if (read.outcome != Outcome::Found) {
+    into.unread.push_back(read.problem + ": what the policy says today");
+  } else if (auto policy = parse_policy(read.object, {allow_code_paths || is_accepted(read.object)})) {
+    into.policy = std::make_shared<const NcclPolicy>(*std::move(policy));
+  } else {
+    into.problem = Reason::PolicyInvalid;
+    into.detail = "NcclPolicy " + name + " was refused: " + policy.error().message;
   }
-
- private:
-  const LookUp& look_up_once(const Asked& asked) {
-    const auto before = known_.find(asked.target);
-    return before != known_.end() ? before->second
-                                  : known_.emplace(asked.target, look_up(client_, asked)).first->second;
-  }
-
-  void read_label() {
-    const LookUp& space = look_up_once(ask_namespace(name_space_));
-    if (space.outcome == Outcome::Found) {
-      found_.label = store::policy_label(space.object);
-      found_.at_binding = store::is_at_binding(space.object);
-    } else {
-      found_.unread.push_back(space.problem + ": whether the namespace is opted in");
-    }
-  }
-
-  void problem(Reason reason, std::string detail) {
-    found_.problem = reason;
-    found_.detail = std::move(detail);
-  }
-
-  void read_policy(const std::string& name, bool allow_code_paths) {
-    const bool labelled = found_.label && !found_.label->empty();
-    const std::string missing =
-        (labelled ? "Namespace " + name_space_ + " names NcclPolicy " + name : "NcclPolicy " + name) +
-        (labelled ? ", which does not exist." : " does not exist any more.");
-    if (!is_dns_subdomain(name)) return problem(Reason::PolicyMissing, missing);
-    const LookUp& found = look_up_once(ask(kube::kPolicies, name));
-    if (found.outcome == Outcome::Absent) return problem(Reason::PolicyMissing, missing);
-    if (found.outcome != Outcome::Found) {
-      found_.unread.push_back(found.problem + ": what the policy says today");
-      return;
-    }
-    auto policy = parse_policy(found.object, {allow_code_paths || is_accepted(found.object)});
-    if (!policy)
-      return problem(Reason::PolicyInvalid, "NcclPolicy " + name + " was refused: " + policy.error().message);
-    found_.policy = std::make_shared<const NcclPolicy>(*std::move(policy));
-  }
-
-  kube::ApiServer& client_;
-  const std::string name_space_;
-  KnownObjects own_;
-  KnownObjects& known_;
-  NamespacePolicy found_;
-};
+}
 
 }  // namespace
 
@@ -153,7 +107,35 @@ program::Failure not_read(kube::ApiServer& client, std::string problem) {
 NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string& name_space,
                                       const std::string& otherwise, bool allow_code_paths,
                                       KnownObjects* known) {
-  return PolicyReader(client, name_space, known).read(otherwise, allow_code_paths);
+  KnownObjects own;
+  const auto read = [&](const Asked& asked) -> const LookUp& {
+    KnownObjects& objects = known ? *known : own;
+    if (const auto before = objects.find(asked.target); before != objects.end()) return before->second;
+    return objects.emplace(asked.target, look_up(client, asked)).first->second;
+  };
+  NamespacePolicy found;
+  const LookUp& space = read(ask_namespace(name_space));
+  if (space.outcome == Outcome::Found) {
+    found.label = store::policy_label(space.object);
+    found.at_binding = store::is_at_binding(space.object);
+  } else {
+    found.unread.push_back(space.problem + ": whether the namespace is opted in");
+  }
+  const bool opted_out = found.label && found.label->empty();
+  const std::string name = found.label && !opted_out ? *found.label : otherwise;
+  const bool is_name = is_dns_subdomain(name);
+  if (!name.empty())
+    take_policy(name_space, name,
+                is_name ? read(ask(kube::kPolicies, name)) : LookUp{Outcome::Absent, {}, {}},
+                allow_code_paths, found);
+  if (opted_out) {
+    found.problem = Reason::NamespaceNotOptedIn;
+    found.detail = "Namespace " + name_space + " has no label nccl-env.io/policy.";
+  }
+  const bool none = opted_out || (found.problem == Reason::PolicyMissing && is_name);
+  if (const std::string absent = none ? not_installed(client) : std::string(); !absent.empty())
+    found.detail += " And " + absent + ".";
+  return found;
 }
 
 Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObjects* known) {
@@ -207,12 +189,6 @@ Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std
   return received >= limit;
 }
 
-namespace {
-
-constexpr int kServerError = 500;
-
-}  // namespace
-
 std::string_view to_string(Refuser refuser) {
   constexpr std::array<std::string_view, 9> kNames{"a ResourceQuota",
                                                    "a LimitRange",
@@ -241,29 +217,23 @@ Refuser refuser_of(int status, std::string_view message) {
 }
 
 Result<DryRun> try_create(kube::ApiServer& client, const std::string& name_space, const nlohmann::json& pod) {
-  kube::Call call;
-  call.method = "POST";
-  call.target = path_in(name_space, kube::kPods) + "?dryRun=All";
-  call.content_type = "application/json";
-  call.body = pod.dump();
-  call.deadline = std::chrono::seconds(60);  // several webhooks may take up to 30 s each
-  const auto reply = client.call(call);
+  constexpr int kUnauthorized = 401, kServerError = 500;
+  const auto reply =
+      client.call({"POST", path_in(name_space, kube::kPods) + "?dryRun=All", kube::kJson, pod.dump(),
+                   std::chrono::seconds(60)});  // several webhooks may take up to 30 s each
   const std::string what = "dry run of a pod in " + name_space + ": ";
   if (!reply) return Error{what + reply.error().message};
-  DryRun tried;
   if (reply->status == kCreated) {
-    tried.admitted = true;
-    tried.pod = parse_json(reply->body);
+    DryRun tried{true, parse_json(reply->body), Refuser::Other, {}};
     if (!tried.pod.is_object()) return Error{what + "the answer is not an object"};
     return tried;
   }
-  const std::string message = kube::status_message(*reply);
-  tried.sentence = kube::servers_word(*reply);
-  if (tried.sentence.empty()) tried.sentence = message;
-  tried.refuser = refuser_of(reply->status, tried.sentence);
-  if (tried.refuser == Refuser::Other && (reply->status > kServerError || reply->status == 401))
+  const std::string message = kube::status_message(*reply), said = kube::servers_word(*reply);
+  const std::string sentence = said.empty() ? message : said;
+  const Refuser refuser = refuser_of(reply->status, sentence);
+  if (refuser == Refuser::Other && (reply->status > kServerError || reply->status == kUnauthorized))
     return Error{what + message};
-  return tried;
+  return DryRun{false, {}, refuser, sentence};
 }
 
 }  // namespace nccl_env::cli
