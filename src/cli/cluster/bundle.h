@@ -7,7 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/kube/client.h"
@@ -15,12 +15,21 @@
 
 namespace nccl_env::cli {
 
+// The plural by which a GET's path names what it asks for: "pods", "nodefabrics"; "version"; "log".
+std::string kind_at(std::string_view target);
+
+// A report keeps the fields that nccl-env reads, and those that tell how it runs. Secrets, commands, foreign
+// variables and images are never among them (docs/reference/cli.md, bug-report).
+// Returns the body as it is kept: one line of JSON; null for a kind that no report holds, and for a body that
+// is not JSON.
+std::string kept_text(std::string_view target, const kube::Reply& reply);
+
 struct Bundle {
   Timestamp at;                                       // the moment for which its commands decided
   std::string program;                                // the version that wrote it
   std::string server;                                 // as ApiServer::server() says it
   std::string name_space;                             // the context's, or the one that was given
-  std::map<std::string, kube::Reply> answers;         // by target; status 0: why no answer came
+  std::map<std::string, kube::Reply> answers;         // by target, with kept_text(); status 0: why none came
   nlohmann::json findings = nlohmann::json::array();  // of its commands, as they print them with -o json
 
   // Counts its objects by their kinds' names in the API: {"pods", 12}.

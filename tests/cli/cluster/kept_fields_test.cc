@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of answers that a bug report keeps.
-#include "cluster/kept_fields.h"
+#include "cluster/bundle.h"
 
 #include <regex>
 #include <set>
@@ -45,14 +45,14 @@ std::string source_text(const std::string& file) {
 }
 
 // A report answers for a pod as the cluster does only with all that the reader of pods takes from it. Whoever
-// makes it read a further field adds it to the forms of kept_fields.cc, or says here why a report has none.
+// makes it read a further field adds it to the forms of bundle.cc, or says here why a report has none.
 TEST(KeptFields, HoldEachFieldThatTheReaderOfPodsTakes) {
   const std::set<std::string> of_a_review{"dryRun", "group",       "object", "operation",
                                           "target", "subResource", "uid",    "resource"};
   const std::set<std::string> below_a_kept_one{"request", "medium", "sizeLimit"};
   const std::set<std::string> secret{"command"};
   const std::string reader = source_text("src/core/pod/review.cc");
-  const std::string forms = source_text("src/cli/cluster/kept_fields.cc");
+  const std::string forms = source_text("src/cli/cluster/bundle.cc");
   const std::regex picked(R"re(std::array<Keys, \d+>\{([^}]*)\})re"), name(R"re("(\w+)")re");
   std::set<std::string> read;
   for (std::sregex_iterator list(reader.begin(), reader.end(), picked), end; list != end; ++list) {
