@@ -10,6 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,8 +22,8 @@ namespace nccl_env::cli {
 enum class Sight { Good, NotSeen };
 
 struct Judged {
-  Judged(Severity severity, std::string sentence, std::string remedy = {})
-      : finding{{}, severity, {}, std::move(sentence), std::move(remedy)} {}
+  Judged(Severity severity, std::string sentence, std::string_view remedy = {})
+      : finding{{}, severity, {}, std::move(sentence), std::string(remedy)} {}
   Judged(Sight sight, const std::string& sentence)
       : Judged(sight == Sight::Good ? Severity::Info : Severity::Warning,
                (sight == Sight::Good ? "" : "not seen: ") + sentence) {

@@ -2,7 +2,6 @@
 #include "check/installed_parts.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "nccl_env/core/decide/keys.h"
@@ -70,6 +69,13 @@ int number_at(const Json& object, std::string_view name, int otherwise = 0) {
   return value.is_number_integer() ? value.get<int>() : otherwise;
 }
 
+bool has_condition(const Json& object, std::string_view type) {
+  const Json& conditions = items_at(member(object, "status"), "conditions");
+  return std::ranges::any_of(conditions, [&](const Json& condition) {
+    return text_at(condition, "type") == type && text_at(condition, "status") == "True";
+  });
+}
+
 Judged judge_crd(const InstalledParts& parts, const Part& part) {
   const Json& crd = part.object(parts);
   const std::string name = part.name;
@@ -80,11 +86,7 @@ Judged judge_crd(const InstalledParts& parts, const Part& part) {
   if (!served)
     return {Severity::Error, name + " does not serve " + std::string(kVersionServed),
             "Apply the CRDs of this version, or take the command line of the version that is installed."};
-  const Json& conditions = member(member(crd, "status"), "conditions");
-  const bool established = std::ranges::any_of(conditions, [](const Json& condition) {
-    return text_at(condition, "type") == "Established" && text_at(condition, "status") == "True";
-  });
-  if (!established)
+  if (!has_condition(crd, "Established"))
     return {Severity::Error, name + " is not established", "kubectl describe crd " + name + " says why."};
   return {Sight::Good, name + " serves " + std::string(kVersionServed)};
 }
@@ -112,13 +114,12 @@ Judged judge_hooks(const InstalledParts& parts, const Part& part) {
   for (const std::string_view name : {kPodsHook, kBindingHook, kStrictPodsHook, kStrictBindingHook}) {
     const Json* hook = find_hook(parts.mutating, name);
     if (hook == nullptr)
-      return {Severity::Error, part.text(parts) + " has no hook " + std::string(name),
-              std::string(kInstallAgain)};
+      return {Severity::Error, part.text(parts) + " has no hook " + std::string(name), kInstallAgain};
     if (!needs_opt_in(*hook))
       return {Severity::Error,
               "hook " + std::string(name) + " is called for namespaces without the label " +
                   std::string(key::kPolicyLabel),
-              std::string(kInstallAgain)};
+              kInstallAgain};
     told.push_back(std::string(name) + " (" + text_at(*hook, "failurePolicy") + ")");
   }
   if (text_at(*find_hook(parts.mutating, kPodsHook), "failurePolicy") == "Fail")
@@ -133,8 +134,7 @@ Judged judge_hooks(const InstalledParts& parts, const Part& part) {
 Judged judge_validator(const InstalledParts& parts, const Part& part) {
   constexpr std::string_view kHook = "policies.nccl-env.io";
   if (find_hook(parts.validating, kHook) == nullptr)
-    return {Severity::Error, part.text(parts) + " has no hook " + std::string(kHook),
-            std::string(kInstallAgain)};
+    return {Severity::Error, part.text(parts) + " has no hook " + std::string(kHook), kInstallAgain};
   return {Sight::Good, std::string(kHook)};
 }
 
@@ -182,7 +182,7 @@ Judged judge_service(const InstalledParts& parts, const Part& part) {
   if (std::ranges::none_of(ports, [port](const Json& each) { return number_at(each, "port") == port; }))
     return {Severity::Error,
             part.text(parts) + " has no port " + std::to_string(port) + ", which the hooks call",
-            std::string(kInstallAgain)};
+            kInstallAgain};
   return {Sight::Good, part.place(parts) + ", port " + std::to_string(port)};
 }
 
@@ -192,7 +192,8 @@ std::string days(std::chrono::system_clock::duration time) {
 }
 
 Judged judge_certificate(const InstalledParts& parts, const Part& part) {
-  const std::string name = part.text(parts), look(part.remedy);
+  const std::string name = part.text(parts);
+  const std::string_view look = part.remedy;
   const std::string pem =
       kube::decode_base64(text_at(member(part.object(parts), "data"), "tls.crt")).value_or("");
   if (pem.empty()) return {Severity::Error, name + " holds no certificate (tls.crt)", look};
@@ -363,47 +364,20 @@ Judged judge_agent_versions(const InstalledParts& parts, const Part&) {
           "Wait for the roll-out of the DaemonSet; a node that is down keeps its old table."};
 }
 
-bool is_ready(const Json& pod) {
-  for (const Json& condition : member(member(pod, "status"), "conditions")) {
-    if (text_at(condition, "type") == "Ready") return text_at(condition, "status") == "True";
-  }
-  return false;
-}
-
-SeenByNode<bool> list_agents(kube::ApiServer& client, const std::string& name_space) {
-  SeenByNode<bool> agents;
-  const auto note = [&](const Json& pod) {
-    // While a pod is replaced there are two.
-    const std::string node = text_at(member(pod, "spec"), "nodeName");
-    if (!node.empty()) agents.items[node] = agents.items[node] || is_ready(pod);
-  };
-  const Status listed = kube::list_all(
-      client,
-      kube::by_label(path_in(name_space, kube::kPods), std::string("app.kubernetes.io/name=") + kAgentName),
-      note);
-  if (!listed) agents.problem = listed.error().message;
-  return agents;
-}
-
-SeenByNode<std::string> list_tables(kube::ApiServer& client) {
-  SeenByNode<std::string> tables;
-  const Status listed = kube::list_all(client, path_of(kube::kTables), [&](const Json& table) {
-    tables.items[text_at(member(table, "metadata"), "name")] =
-        text_at(member(table, "observed"), "agentVersion");
-  });
-  if (!listed) tables.problem = listed.error().message;
-  return tables;
-}
-
-Judged judge_server(const InstalledParts& parts, const Part&) {
-  return judge_version(parts.version);
+// Lists objects, each of which `on_item` adds by its node.
+template <class Value, class OnItem>
+void list_by_node(kube::ApiServer& client, const std::string& path, SeenByNode<Value>& into,
+                  const OnItem& on_item) {
+  const Status listed =
+      kube::list_all(client, path, [&](const Json& object) { on_item(object, into.items); });
+  if (!listed) into.problem = listed.error().message;
 }
 
 using Installed = InstalledParts;
 
 // In the order of the answer. The first rows are of the whole cluster, and tell where the others are.
 const Part kParts[] = {
-    {Code::ApiServer, judge_server},
+    {Code::ApiServer, [](const InstalledParts& parts, const Part&) { return judge_version(parts.version); }},
     {Code::Crds, judge_crd, &Installed::policy_crd, kube::kCrds, "CustomResourceDefinition", kPolicyCrd,
      false, "", kApplyCrds},
     {Code::Crds, judge_crd, &Installed::table_crd, kube::kCrds, "CustomResourceDefinition", kTableCrd, false,
@@ -428,7 +402,7 @@ Judged judge_part(const InstalledParts& parts, const Part& part) {
   const LookUp& sight = parts.*part.sight;
   if (sight.outcome == Outcome::Found) return part.judge(parts, part);
   if (sight.outcome != Outcome::Absent) return {Sight::NotSeen, sight.problem};
-  return {Severity::Error, "there is no " + part.text(parts) + part.loss, std::string(part.remedy)};
+  return {Severity::Error, "there is no " + part.text(parts) + part.loss, part.remedy};
 }
 
 void look_up_parts(kube::ApiServer& client, bool own, InstalledParts& into) {
@@ -450,8 +424,7 @@ std::string service_namespace(const Json& webhook_configuration) {
 bool is_nothing(const InstalledParts& parts) {
   const LookUp* const all[] = {&parts.policy_crd, &parts.table_crd,  &parts.mutating,
                                &parts.validating, &parts.deployment, &parts.daemon_set};
-  return std::all_of(std::begin(all), std::end(all),
-                     [](const LookUp* part) { return part->outcome == Outcome::Absent; });
+  return std::ranges::all_of(all, [](const LookUp* part) { return part->outcome == Outcome::Absent; });
 }
 
 Judged judge_version(const LookUp& version) {
@@ -512,8 +485,17 @@ Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now) {
   if (parts.name_space.empty()) parts.name_space = kOwnNamespace;
   look_up_parts(client, true, parts);
   if (is_nothing(parts)) return parts;
-  parts.agents = list_agents(client, parts.name_space);
-  parts.tables = list_tables(client);
+  list_by_node(client,
+               kube::by_label(path_in(parts.name_space, kube::kPods),
+                              std::string("app.kubernetes.io/name=") + kAgentName),
+               parts.agents, [](const Json& pod, auto& items) {
+                 const std::string node = text_at(member(pod, "spec"), "nodeName");
+                 // While a pod is replaced there are two.
+                 if (!node.empty()) items[node] = items[node] || has_condition(pod, "Ready");
+               });
+  list_by_node(client, path_of(kube::kTables), parts.tables, [](const Json& table, auto& items) {
+    items[text_at(member(table, "metadata"), "name")] = text_at(member(table, "observed"), "agentVersion");
+  });
   return parts;
 }
 

@@ -2,9 +2,7 @@
 #include "check/namespace_check.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/engines/nccl/conf.h"
@@ -264,6 +262,16 @@ std::string verdict_of(const NamespaceCheck& check) {
   return findings.empty() ? "its pods can get what the policy wants" : findings.front().sentence;
 }
 
+// The pattern without its star: "rdma/hca*" -> "rdma/hca".
+std::optional<std::string> name_for(const std::string& pattern, const NcclPolicy& policy) {
+  std::string name = pattern;
+  std::erase(name, '*');
+  const auto takes = [&](const std::string& glob) { return glob_matches(glob, name); };
+  const bool plain =
+      is_extended_resource(name) && is_alphanumeric(name.back()) && name.find_first_of("?[") == name.npos;
+  return plain && std::ranges::none_of(policy.skip_resources, takes) ? std::optional(name) : std::nullopt;
+}
+
 OrderedJson refusal_json(const DryRun& tried) {
   if (tried.admitted) return {};
   return {{"by", to_string(tried.refuser)}, {"sentence", tried.sentence}};
@@ -374,22 +382,6 @@ OrderedJson to_json(const NamespaceCheck& check) {
           {"notes", check.notes},
           {"samples", std::move(samples)}};
 }
-
-namespace {
-
-using Json = nlohmann::json;
-
-// The pattern without its star: "rdma/hca*" -> "rdma/hca".
-std::optional<std::string> name_for(const std::string& pattern, const NcclPolicy& policy) {
-  std::string name = pattern;
-  std::erase(name, '*');
-  const auto takes = [&](const std::string& glob) { return glob_matches(glob, name); };
-  const bool plain =
-      is_extended_resource(name) && is_alphanumeric(name.back()) && name.find_first_of("?[") == name.npos;
-  return plain && std::ranges::none_of(policy.skip_resources, takes) ? std::optional(name) : std::nullopt;
-}
-
-}  // namespace
 
 Json sample_pod(const std::string& resource, const SampleSize& size) {
   const Json amount{{resource, "1"}, {"cpu", size.cpu}, {"memory", size.memory}};

@@ -64,21 +64,15 @@ std::optional<Judged> judge_agent_pod(const Preparation& facts) {
 // `kind` may stand for all kinds: "*".
 std::optional<bool> may_create(kube::ApiServer& client, const InstalledKind& kind,
                                const std::string& name_space) {
-  kube::Call call;
-  call.method = "POST";
-  call.target = path_of(kube::kAccessReviews);
-  call.content_type = kube::kJson;
   Json asked{
       {"verb", *kind.group == '*' ? "*" : "create"}, {"group", kind.group}, {"resource", kind.resource}};
   if (kind.namespaced) asked["namespace"] = name_space;
-  call.body = Json{{"apiVersion", "authorization.k8s.io/v1"},
-                   {"kind", "SelfSubjectAccessReview"},
-                   {"spec", {{"resourceAttributes", asked}}}}
-                  .dump();
-  const auto reply = client.call(call);
+  const Json question{{"apiVersion", "authorization.k8s.io/v1"},
+                      {"kind", "SelfSubjectAccessReview"},
+                      {"spec", {{"resourceAttributes", asked}}}};
+  const auto reply = client.call({"POST", path_of(kube::kAccessReviews), kube::kJson, question.dump()});
   if (!reply || reply->status != kCreated) return std::nullopt;
-  const Json review = parse_json(reply->body);
-  const Json& allowed = member(member(review, "status"), "allowed");
+  const Json review = parse_json(reply->body), allowed = member(member(review, "status"), "allowed");
   return allowed.is_boolean() ? std::optional(allowed.get<bool>()) : std::nullopt;
 }
 
