@@ -21,11 +21,13 @@ using OrderedJson = nlohmann::ordered_json;
 // The version of all documents that commands print: keys are added within it, and keep their meaning.
 constexpr int kDocumentVersion = 3;
 
-OrderedJson with_version(const OrderedJson& object) {
-  if (object.contains("apiVersion")) return object;
-  OrderedJson versioned = OrderedJson::object();
-  versioned["version"] = kDocumentVersion;
-  versioned.update(object);
+OrderedJson with_version(const OrderedJson& document) {
+  if (document.contains("apiVersion")) return document;
+  OrderedJson versioned =
+      document.is_array() ? OrderedJson::array() : OrderedJson{{"version", kDocumentVersion}};
+  for (const OrderedJson& each : document.is_array() ? document : OrderedJson::array())
+    versioned.push_back(with_version(each));
+  if (document.is_object()) versioned.update(document);
   return versioned;
 }
 
@@ -37,10 +39,6 @@ void add_form(CLI::App& app, std::vector<std::string> forms, std::string& into) 
   app.add_option("-o,--output", into, "Form of the output")
       ->check(program::one_of(std::move(forms)))
       ->default_str(usual);
-}
-
-void add_common(CLI::App& app, const std::vector<std::string>& forms, CommonArguments& into) {
-  if (!forms.empty()) add_form(app, forms, into.form);
 }
 
 // A command's own options are the command's, as behind env or timeout: the first word that is neither an
@@ -94,18 +92,12 @@ CLI::App& CommandLine::group(const Words& words) {
 CLI::App& CommandLine::add_command(CLI::App& parent, const Words& words, Run run) {
   CLI::App* added = parent.add_subcommand(words.name, words.description);
   added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
-  add_common(*added, words.forms, common_);
+  if (!words.forms.empty()) add_form(*added, words.forms, form_);
   added->callback([this, run = std::move(run), forms = words.forms] {
-    if (common_.form.empty() && !forms.empty()) common_.form = forms.front();
+    if (form_.empty() && !forms.empty()) form_ = forms.front();
     run_ = run;
   });
   return *added;
-}
-
-// An option that is not taken here, where all commands begin, does not compile.
-int CommandLine::run(const program::Terminal& terminal) const {
-  const auto& [form] = common_;
-  return run_({terminal, form});
 }
 
 std::optional<int> CommandLine::parse(int argc, const char* const* argv, const program::Terminal& terminal) {
@@ -142,10 +134,7 @@ bool is_document(std::string_view form) {
 }
 
 void print_document(const OrderedJson& document, std::string_view form, std::ostream& out) {
-  OrderedJson versioned = document.is_array() ? OrderedJson::array() : with_version(document);
-  if (document.is_array()) {
-    for (const OrderedJson& each : document) versioned.push_back(with_version(each));
-  }
+  OrderedJson versioned = with_version(document);
   if (form == "json") {
     out << versioned.dump(2, ' ', true, OrderedJson::error_handler_t::replace)
         << '\n';  // nothing steers a terminal

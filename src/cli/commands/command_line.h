@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line, to which each command adds itself, and the options that several have.
 //
-//   argv --> CommandLine --parse--> Arguments of one command, CommonArguments
+//   argv --> CommandLine --parse--> Arguments of one command, the form of its output
 //                 |
 //                run --> Console --> command(Arguments, Console) --> ExitCode
 //                                        |           |
@@ -30,12 +30,7 @@ namespace nccl_env::cli {
 
 inline constexpr std::string_view kProgram = "nccl-env";
 
-// Options of every command. CommandLine::command() binds them, and run() makes a Console of them.
-struct CommonArguments {
-  std::string form;  // one of Words::forms, json or yaml
-};
-
-// Streams of a command, and the form of its output.
+// Streams of a command, and the form of its output: one of Words::forms, json or yaml.
 struct Console : program::Terminal {
   std::string form = "text";
 };
@@ -85,7 +80,7 @@ class CommandLine {
     Arguments& to;
   };
   // Adds a command that ends with the ExitCode of `function`. If the code is kNotSeen, `function` has written
-  // nothing to `out`. The command has the options of CommonArguments, and those whose members bind_shared()
+  // nothing to `out`. The command has -o, if it has Words::forms, and the options whose members bind_shared()
   // finds in its Arguments.
   template <class Arguments>
   Command<Arguments> command(CLI::App& parent, const Words& words,
@@ -99,7 +94,7 @@ class CommandLine {
 
   // Returns the code, or nothing if a command is to run.
   std::optional<int> parse(int argc, const char* const* argv, const program::Terminal& terminal);
-  int run(const program::Terminal& terminal) const;
+  int run(const program::Terminal& terminal) const { return run_({terminal, form_}); }
 
  private:
   using Run = std::function<int(const Console&)>;
@@ -108,7 +103,7 @@ class CommandLine {
 
   const std::string program_;
   CLI::App app_;
-  CommonArguments common_;
+  std::string form_;  // of the output; "" until -o is read
   Run run_;
 };
 
