@@ -33,14 +33,6 @@ Error failed(const std::string& what, int code) {
   return {what + ": " + std::generic_category().message(code)};
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> made;
-  made.reserve(texts.size() + 1);
-  for (std::string& text : texts) made.push_back(text.data());
-  made.push_back(nullptr);
-  return made;
-}
-
 // A process that the destructor kills if it still runs.
 class Child {
  public:
@@ -56,8 +48,9 @@ class Child {
 
   // Returns 0 or an errno. `input` below 0: the terminal's, or nothing.
   int start(const Program& program, int input, int output, int complaints) {
-    std::vector<std::string> args{program.path};
-    args.insert(args.end(), program.args.begin(), program.args.end());
+    std::vector<char*> words{const_cast<char*>(program.path.c_str())};  // which nothing writes to
+    for (const std::string& word : program.args) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
     own_group_ = !in_foreground();
 
     posix_spawn_file_actions_t files;
@@ -84,21 +77,20 @@ class Child {
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setsigdefault(&attributes, &pipe);
 
-    const int code =
-        ::posix_spawn(&pid_, program.path.c_str(), &files, &attributes, pointers(args).data(), environ);
+    const int code = ::posix_spawn(&pid_, words.front(), &files, &attributes, words.data(), environ);
     ::posix_spawnattr_destroy(&attributes);
     ::posix_spawn_file_actions_destroy(&files);
-    started_ = code == 0;
+    runs_ = code == 0;
     return code;
   }
 
   // True once it ended, and before it was started.
   bool ended() {
-    if (!started_) return true;
+    if (!runs_) return true;
     const pid_t found = ::waitpid(pid_, &status_, WNOHANG);
     lost_ = found < 0 && errno != EINTR;  // SIGCHLD is ignored: nobody keeps the status
-    if (found == pid_ || lost_) started_ = false;
-    return !started_;
+    runs_ = found != pid_ && !lost_;
+    return !runs_;
   }
 
   // Its exit code, once it ended.
@@ -110,7 +102,7 @@ class Child {
 
  private:
   pid_t pid_ = -1;
-  bool started_ = false, own_group_ = false, lost_ = false;
+  bool runs_ = false, own_group_ = false, lost_ = false;
   int status_ = 0;
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cluster/live_pods.h"
-#include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 
@@ -23,10 +23,7 @@ constexpr std::size_t kSingleTables = 8;
 constexpr std::size_t kMaxTables = 100;
 constexpr std::size_t kMaxPolicies = 16;
 constexpr std::size_t kMaxSentence = 1024;
-
-void leave_out(std::vector<std::string>& unread, const std::string& what) {
-  unread.push_back(what + " is left out.");
-}
+constexpr const char* kLeftOut = " is left out.";
 
 }  // namespace
 
@@ -39,7 +36,7 @@ PodSurroundings surroundings_of(const NamespacePolicy& found, Timestamp now) {
     around.context.max_table_age = found.policy->max_table_age.value_or(around.context.max_table_age);
   around.policy_detail = found.detail;
   if (found.problem != Reason::NamespaceNotOptedIn) around.policy_problem = found.problem;
-  for (const std::string& unread : found.unread) leave_out(around.unread, unread);
+  for (const std::string& unread : found.unread) around.unread.push_back(unread + kLeftOut);
   return around;
 }
 
@@ -86,18 +83,17 @@ PodSurroundings ContextReader::read_policy(const PodRecord& pod) {
 const NodeTable& ContextReader::table_of(const std::string& node) {
   const auto known = nodes_.find(node);
   if (known != nodes_.end()) return known->second;
-  if (all_listed_) return none_;
-  if (!unread_.problem.empty()) return unread_;
+  if (others_) return *others_;
   if (nodes_.size() == kSingleTables && list_node_tables(*client_, nodes_)) {
-    all_listed_ = true;
+    others_ = {true, nullptr, false, {}};
     return table_of(node);
   }
-  if (nodes_.size() >= kMaxTables) {
-    unread_.problem = "more than " + std::to_string(kMaxTables) + " nodes, of which no further table is read";
-    return unread_;
-  }
+  if (nodes_.size() >= kMaxTables)
+    return others_.emplace(
+        NodeTable{false, nullptr, false,
+                  "more than " + std::to_string(kMaxTables) + " nodes, of which no further table is read"});
   const NodeTable& read = nodes_.emplace(node, read_node_table(*client_, node)).first->second;
-  if (read.forbidden) unread_ = read;
+  if (read.forbidden) others_ = read;
   return read;
 }
 
@@ -108,9 +104,8 @@ void ContextReader::read_table(const PodRecord& pod, PodSurroundings& into) {
   into.table = found.table;
   into.table_problem = found.problem;
   if (!into.table_known)
-    leave_out(into.unread, found.problem +
-                               ": what NCCL alone would choose, and whether the "
-                               "node has changed,");
+    into.unread.push_back(found.problem +
+                          ": what NCCL alone would choose, and whether the node has changed," + kLeftOut);
 }
 
 // The scheduler also writes its reason into the pod; its event is used where that reason was overwritten.
@@ -127,7 +122,7 @@ void ContextReader::read_events(const PodRecord& pod, PodSurroundings& into) {
                      kube::by_field(path_in(pod.name_space, kube::kEvents),
                                     "involvedObject.name=" + pod.name + ",reason=FailedScheduling"),
                      add);
-  if (!read) leave_out(into.unread, read.error().message + ": what the scheduler says");
+  if (!read) into.unread.push_back(read.error().message + ": what the scheduler says" + kLeftOut);
 }
 
 void ContextReader::take_files(const PodRecord& pod, PodSurroundings& into) const {

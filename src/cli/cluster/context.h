@@ -8,7 +8,7 @@
 
 #include "cluster/objects.h"
 #include "nccl_env/core/engines/nccl/version.h"
-#include "nccl_env/core/explain/pod_answer.h"
+#include "nccl_env/core/explain/answered_pod.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/program/inputs.h"
@@ -50,9 +50,8 @@ class ContextReader {
   std::map<std::pair<std::string, std::string>, PodSurroundings> policies_;  // by namespace and status
   std::map<std::string, NodeTable> nodes_;
   int event_reads_ = 0;
-  bool all_listed_ = false;                   // nodes_ has all tables that there are
-  NodeTable none_{true, nullptr, false, {}};  // of a node that has none
-  NodeTable unread_;                          // says why no further table is asked for
+  // Of all other nodes: they have none, as all were listed, or why no further table is asked for.
+  std::optional<NodeTable> others_;
   std::shared_ptr<const NcclPolicy> policy_;
   program::Tables tables_;
 };

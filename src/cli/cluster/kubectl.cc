@@ -86,8 +86,7 @@ std::optional<kube::Reply> refusal_of(const std::string& sentence) {
   if (colon == text.npos) return std::nullopt;
   std::string_view reason = text.substr(0, colon);
   if (reason.starts_with(" (") && reason.ends_with(")")) reason = reason.substr(2, reason.size() - 3);
-  const auto* found = std::find_if(std::begin(kReasons), std::end(kReasons),
-                                   [&](const auto& known) { return known.first == reason; });
+  const auto* found = std::ranges::find(kReasons, reason, [](const auto& known) { return known.first; });
   if (found == std::end(kReasons)) return std::nullopt;
   return refusal(found->second, text.substr(colon + 2));
 }

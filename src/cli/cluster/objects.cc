@@ -69,16 +69,6 @@ Asked ask_in(const std::string& name_space, const kube::Resource& resource, cons
           "get " + std::string(resource.plural) + " " + name_space + "/" + name};
 }
 
-Asked ask_pod(const std::string& name_space, const std::string& name) {
-  return ask_in(name_space, kube::kPods, name);
-}
-Asked ask_namespace(const std::string& name) {
-  return ask(kube::kNamespaces, name);
-}
-Asked ask_node(const std::string& name) {
-  return ask(kube::kNodes, name);
-}
-
 LookUp look_up(kube::ApiServer& client, const Asked& asked) {
   const auto reply = client.call({"GET", asked.target, "", ""});
   if (!reply) return {Outcome::Failed, {}, reply.error().message};

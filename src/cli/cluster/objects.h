@@ -33,9 +33,15 @@ struct Asked {
 };
 Asked ask(const kube::Resource& resource, const std::string& name);
 Asked ask_in(const std::string& name_space, const kube::Resource& resource, const std::string& name);
-Asked ask_pod(const std::string& name_space, const std::string& name);
-Asked ask_namespace(const std::string& name);
-Asked ask_node(const std::string& name);
+inline Asked ask_pod(const std::string& name_space, const std::string& name) {
+  return ask_in(name_space, kube::kPods, name);
+}
+inline Asked ask_namespace(const std::string& name) {
+  return ask(kube::kNamespaces, name);
+}
+inline Asked ask_node(const std::string& name) {
+  return ask(kube::kNodes, name);
+}
 // Each has one called nccl-env.
 inline constexpr kube::Resource kMutatingHooks{kube::kHookGroup, "mutatingwebhookconfigurations"},
     kValidatingHooks{kube::kHookGroup, "validatingwebhookconfigurations"};
