@@ -14,8 +14,6 @@
 #include "nccl_env/program/terminal.h"
 
 namespace nccl_env::program {
-namespace {
-
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -30,6 +28,8 @@ std::vector<std::string> option_names(const CLI::App& app) {
   }
   return names;
 }
+
+namespace {
 
 // Returns "" where the option is known, or the word is no option: "-" and negative numbers are values.
 std::string problem_of_option(const CLI::App& app, const std::string& word) {

@@ -8,6 +8,10 @@
 
 namespace nccl_env::program {
 
+// The names of an app's commands, and of its options: "--output".
+std::vector<std::string> command_names(const CLI::App& app);
+std::vector<std::string> option_names(const CLI::App& app);
+
 struct Usage {
   std::string problem;
   std::string help;  // the command that tells more: "nccl-env table --help"

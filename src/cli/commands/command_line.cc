@@ -6,8 +6,6 @@
 #include <string_view>
 
 #include "nccl_env/base/yaml_writer.h"
-#include "nccl_env/core/engines/nccl/version.h"
-#include "nccl_env/core/text/join.h"
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/usage.h"
@@ -175,19 +173,6 @@ void add_cluster(CLI::App& app, ClusterArguments& into) {
 
 CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into) {
   return *app.add_option("-n,--namespace", into.name_space, "Default: the context's")->type_name("NAME");
-}
-
-void add_nccl_version(CLI::App& app, std::string& into) {
-  app.add_option("--nccl-version", into,
-                 known_versions() + ", or a later one, for which the rules of " + newest_version() +
-                     " are taken; default: " + newest_version());
-}
-
-void add_no_resolver(CLI::App& app, bool& into) {
-  app.add_flag(
-      "--no-resolver", into,
-      "As in an installation whose pods get no init container; default: as the policy's status says, "
-      "else with one");
 }
 
 }  // namespace nccl_env::cli

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "cluster/connection.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/program/terminal.h"
@@ -42,8 +43,6 @@ void add_moment(CLI::App& app, std::string& into);
 // --kubeconfig and --context.
 void add_cluster(CLI::App& app, ClusterArguments& into);
 CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into);
-void add_nccl_version(CLI::App& app, std::string& into);
-void add_no_resolver(CLI::App& app, bool& into);
 
 // Binds the options that several commands have, by the members in which their arguments hold them.
 template <class Arguments>
@@ -52,8 +51,14 @@ void bind_shared(CLI::App& app, Arguments& to) {
   if constexpr (requires { to.policy; }) add_policy_options(app, to.policy);
   if constexpr (requires { to.allow_code_paths; }) add_code_paths(app, to.allow_code_paths);
   if constexpr (requires { to.resolver; }) program::add_resolver_options(app, to.resolver);
-  if constexpr (requires { to.no_resolver; }) add_no_resolver(app, to.no_resolver);
-  if constexpr (requires { to.nccl_version; }) add_nccl_version(app, to.nccl_version);
+  if constexpr (requires { to.no_resolver; })
+    app.add_flag("--no-resolver", to.no_resolver,
+                 "As in an installation whose pods get no init container; default: as the policy's status "
+                 "says, else with one");
+  if constexpr (requires { to.nccl_version; })
+    app.add_option("--nccl-version", to.nccl_version,
+                   known_versions() + ", or a later one, for which the rules of " + newest_version() +
+                       " are taken; default: " + newest_version());
   if constexpr (requires { to.at; }) add_moment(app, to.at);
 }
 

@@ -2,10 +2,10 @@
 #include "commands/commands.h"
 
 #include <ostream>
-#include <string_view>
 
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/program/choice.h"
+#include "nccl_env/program/usage.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -22,14 +22,10 @@ struct Completed {
 };
 
 void add_completed(const CLI::App& app, const std::string& path, std::vector<Completed>& into) {
-  Completed completed{path, {}, {}};
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) completed.options.push_back("--" + name);
-  }
-  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* command : commands) completed.commands.push_back(command->get_name());
-  into.push_back(std::move(completed));
-  for (const CLI::App* command : commands) add_completed(*command, path + " " + command->get_name(), into);
+  const std::vector<std::string> commands = program::command_names(app);
+  into.push_back({path, commands, program::option_names(app)});
+  for (const std::string& command : commands)
+    add_completed(*app.get_subcommand(command), path + " " + command, into);
 }
 
 // Prints bash's script, which zsh runs, too, by bashcompinit. Where nothing fits, files do.
