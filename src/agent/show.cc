@@ -15,11 +15,9 @@ namespace nccl_env::agent {
 
 int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const program::Terminal& terminal) {
   auto policy = std::make_shared<const NcclPolicy>(policy_of_nobody());
-  if (!arguments.policy_file.empty()) {
-    if (const program::Failure failure =
-            program::read_chosen_policy({arguments.policy_file, {}, false}, terminal.in, policy))
-      return stop(terminal, failure);
-  }
+  if (const program::Failure failure =
+          program::read_chosen_policy({arguments.policy_file, {}, false}, terminal.in, policy))
+    return stop(terminal, failure);
   const Timestamp now = *program::read_moment("");
   const NodeProbe probe(arguments.probe, verbs);
   const node::ProbeResult read = probe.read(now);

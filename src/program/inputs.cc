@@ -177,6 +177,7 @@ Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& i
 
 Failure read_chosen_policy(const PolicyArguments& arguments, std::istream& in,
                            std::shared_ptr<const NcclPolicy>& into) {
+  if (arguments.file.empty()) return {};
   const auto policies = read_policies(arguments, in);
   if (!policies) return {kNotSeen, policies.error().message};
   const auto chosen = choose_policy(*policies, arguments.name);

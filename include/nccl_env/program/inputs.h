@@ -49,7 +49,7 @@ Result<Tables> read_any_tables(const std::vector<std::string>& files, std::istre
 // Every NcclPolicy of the file; one that is refused refuses the file.
 Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in);
 
-// The one policy of the file that the arguments choose. Fails with kNotSeen for the file, with kUsage for a
+// The one policy of the file that the arguments choose; without a file `into` stays as it is. Fails with kNotSeen for the file, with kUsage for a
 // wrong name.
 Failure read_chosen_policy(const PolicyArguments& arguments, std::istream& in,
                            std::shared_ptr<const NcclPolicy>& into);

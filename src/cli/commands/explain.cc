@@ -122,9 +122,7 @@ program::Failure find_context(const ExplainRequest& request, std::istream& in, C
   auto tables = program::read_tables(arguments.tables, in);
   if (!tables) return {program::kNotSeen, tables.error().message};
   std::shared_ptr<const NcclPolicy> policy;
-  if (!arguments.policy.file.empty()) {
-    if (program::Failure failure = program::read_chosen_policy(arguments.policy, in, policy)) return failure;
-  }
+  if (program::Failure failure = program::read_chosen_policy(arguments.policy, in, policy)) return failure;
   into.emplace(request.options, std::move(policy), *std::move(tables));
   return {};
 }

@@ -334,9 +334,7 @@ program::Failure decide_environment(const MachineArguments& machine, std::istrea
   std::optional<IpAddress> address;
   if (program::Failure failure = read_address(machine, address)) return failure;
   std::shared_ptr<const NcclPolicy> given;
-  if (!policy.file.empty()) {
-    if (program::Failure failure = program::read_chosen_policy(policy, in, given)) return failure;
-  }
+  if (program::Failure failure = program::read_chosen_policy(policy, in, given)) return failure;
   const Timestamp now = program::clock_now();
   node::ProbeResult read = read_machine(machine, address);
   read.table.name = kMachine;
