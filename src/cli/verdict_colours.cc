@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/cli/verdict_colours.h"
 
-#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace nccl_env::cli {
 namespace {
 
 constexpr std::string_view kRed = "\x1b[31m", kYellow = "\x1b[33m", kGreen = "\x1b[32m", kPlain = "\x1b[0m";
 
-struct Verdict {
-  std::string_view word, colour;
-};
+using Verdict = std::pair<std::string_view, std::string_view>;  // a word and its colour
 
 // As doctor, nodes, explain, verify, check and policy test write them.
 constexpr std::array kVerdicts{Verdict{"error", kRed},      Verdict{"failed", kRed},
@@ -36,14 +34,11 @@ std::string coloured(const std::string& line) {
   const std::size_t at = line.find_first_not_of(' ');
   if (at == line.npos || at > kMostIndent) return line;
   const std::string_view text = std::string_view(line).substr(at);
-  const auto found =
-      std::ranges::find_if(kVerdicts, [&](const Verdict& verdict) { return is_verdict(text, verdict.word); });
-  if (found == kVerdicts.end()) return line;
-  return line.substr(0, at)
-      .append(found->colour)
-      .append(found->word)
-      .append(kPlain)
-      .append(text.substr(found->word.size()));
+  for (const auto& [word, colour] : kVerdicts) {
+    if (is_verdict(text, word))
+      return line.substr(0, at).append(colour).append(word).append(kPlain).append(text.substr(word.size()));
+  }
+  return line;
 }
 
 }  // namespace

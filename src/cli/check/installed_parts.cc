@@ -304,10 +304,9 @@ bool is_version(const std::string& tag) {
 }
 
 const Json& first_container(const LookUp& workload) {
-  static const Json kNone;
-  const Json& containers =
-      member(member(member(member(workload.object, "spec"), "template"), "spec"), "containers");
-  return containers.is_array() && !containers.empty() ? containers.front() : kNone;
+  const Json& pod = member(member(member(workload.object, "spec"), "template"), "spec");
+  const Json& containers = items_at(pod, "containers");
+  return containers.empty() ? containers : containers.front();
 }
 
 std::string resolver_image(const LookUp& deployment) {

@@ -123,17 +123,17 @@ class Asking {
   const Console console_;
 };
 
-bool has_answer(const Bundle& bundle) {
-  return std::ranges::any_of(bundle.answers,
-                             [](const auto& answer) { return answer.second.status == kube::kOk; });
+// Answers that hold no object: refusals and failures.
+std::ptrdiff_t count_refused(const Bundle& bundle) {
+  return std::ranges::count_if(bundle.answers,
+                               [](const auto& answer) { return answer.second.status != kube::kOk; });
 }
 
 void tell(const Bundle& bundle, const std::string& file, std::ostream& out) {
   out << printable(file) << " holds what was read of " << printable(bundle.server) << ":\n";
   for (const auto& [kind, count] : bundle.kinds()) out << "  " << count << " " << printable(kind) << '\n';
-  const auto refused = std::ranges::count_if(
-      bundle.answers, [](const auto& answer) { return answer.second.status != kube::kOk; });
-  if (refused > 0) out << "  " << refused << " refusals and failures\n";
+  if (const auto refused = count_refused(bundle); refused > 0)
+    out << "  " << refused << " refusals and failures\n";
   out << "It has no secrets, commands, images of others or variables but those of NCCL and its kin.\n"
          "Names and addresses are real: look into the report before you send it.\n";
 }
@@ -153,7 +153,7 @@ int write_bug_report(const BugReportArguments& arguments, const Console& termina
   Asking asking(*connection, terminal.in);
   const Bundle bundle = asking.record(program::clock_now(), !cluster.name_space.empty(), targets);
   terminal.err << asking.complaints();
-  if (!has_answer(bundle))
+  if (count_refused(bundle) == std::ssize(bundle.answers))
     return stop(terminal, program::kNotSeen, "no answer came to be kept, so no report is written");
   const std::string text = render_bundle(bundle);
   if (text.size() > kMaxBundle)

@@ -17,28 +17,16 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Doubles what expands a text in the file that it is written to.
-std::string doubled(std::string_view text, char special) {
+// Puts `before` before each of the special characters.
+std::string escaped(std::string_view text, std::string_view special, std::string_view before) {
   std::string out;
-  for (const char c : text) out.append(c == special ? 2 : 1, c);
+  for (const char c : text) out.append(special.find(c) == special.npos ? "" : before).append(1, c);
   return out;
 }
 
 // In double quotes, for systemd and YAML, which both take \" and \\.
 std::string in_double_quotes(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
-// In single quotes, in which a shell expands nothing.
-std::string in_single_quotes(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
+  return "\"" + escaped(text, "\"\\", "\\") + "\"";
 }
 
 // A TaskProlog that fails stops the job, which would run without us.
@@ -53,17 +41,19 @@ struct Form {
 
 constexpr Form kEnvForms[] = {
     {"sh", "",
-     [](const Value& value) { return "export " + value.name + "=" + in_single_quotes(*value.value); }},
+     [](const Value& value) {  // in single quotes, in which a shell expands nothing
+       return "export " + value.name + "='" + escaped(*value.value, "'", "'\\'") + "'";
+     }},
     // Lines of a TaskProlog, whose values Slurm takes as they stand; it leaves other lines alone.
     {kSlurm, "", [](const Value& value) { return "export " + value.name + "=" + *value.value; }},
     {"dotenv", "", [](const Value& value) { return value.name + "=" + *value.value; }},
     {"systemd", "[Service]\n",
      [](const Value& value) {
-       return "Environment=" + in_double_quotes(value.name + "=" + doubled(*value.value, '%'));
+       return "Environment=" + in_double_quotes(value.name + "=" + escaped(*value.value, "%", "%"));
      }},
     {"compose", "environment:\n",
      [](const Value& value) {
-       return "  " + value.name + ": " + in_double_quotes(doubled(*value.value, '$'));
+       return "  " + value.name + ": " + in_double_quotes(escaped(*value.value, "$", "$"));
      }},
 };
 

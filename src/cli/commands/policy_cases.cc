@@ -175,7 +175,7 @@ std::ptrdiff_t count_failed(const std::vector<CaseResult>& results) {
   return std::ranges::count_if(results, [](const CaseResult& each) { return !each.problems.empty(); });
 }
 
-OrderedJson document_of(const std::vector<CaseResult>& results) {
+OrderedJson to_json(const std::vector<CaseResult>& results) {
   const auto failed = count_failed(results);
   OrderedJson document{{"good", failed == 0}, {"cases", results.size()}, {"failed", failed}};
   auto& list = document["results"] = OrderedJson::array();
@@ -184,13 +184,14 @@ OrderedJson document_of(const std::vector<CaseResult>& results) {
   return document;
 }
 
-void print(const std::vector<CaseResult>& results, const std::string& form, std::ostream& out) {
-  if (is_document(form)) return print_document(document_of(results), form, out);
+std::string render_text(const std::vector<CaseResult>& results) {
+  std::string text;
   for (const CaseResult& result : results) {
-    out << (result.problems.empty() ? "ok    " : "FAIL  ") << printable(result.file + ": " + result.name)
-        << '\n';
-    for (const std::string& problem : result.problems) out << "        " << printable(problem) << '\n';
+    text +=
+        (result.problems.empty() ? "ok    " : "FAIL  ") + printable(result.file + ": " + result.name) + "\n";
+    for (const std::string& problem : result.problems) text += "        " + printable(problem) + "\n";
   }
+  return text;
 }
 
 int test_policies(const CasesArguments& arguments, const Console& terminal) {
@@ -205,7 +206,7 @@ int test_policies(const CasesArguments& arguments, const Console& terminal) {
     if (!ran) return stop(terminal, program::kNotSeen, ran.error().message);
     std::move(ran->begin(), ran->end(), std::back_inserter(results));
   }
-  print(results, terminal.form, terminal.out);
+  print_answer(terminal, results);
   const auto failed = count_failed(results);
   terminal.err << "nccl-env: cases: " << results.size() << ", failed: " << failed << '\n';
   return failed == 0 ? program::kDone : program::kFinding;

@@ -40,12 +40,8 @@ class Checker {
     if (!std::filesystem::is_directory(place, ignored)) return check_file(place);
     const auto files = store::manifests_in(place);
     all_seen_ = all_seen_ && files;
-    if (!files) return add({Code::ObjectRefused, Severity::Error, {}, files.error().message});
-    if (files->empty())
-      return add({Code::ObjectRefused,
-                  Severity::Error,
-                  {.kind = "File", .name = place, .file = place},
-                  "holds no *.yaml, *.yml or *.json"});
+    if (!files) return refuse({}, files.error().message);
+    if (files->empty()) return refuse(place, "holds no *.yaml, *.yml or *.json");
     for (const std::string& file : *files) check_file(file);
   }
 
@@ -54,15 +50,10 @@ class Checker {
     all_seen_ = all_seen_ && text;
     std::vector<FieldLines> lines;
     const auto documents = text ? parse_documents(*text, file, &lines) : text.error();
-    if (!documents)
-      return add({Code::ObjectRefused, Severity::Error, {}, documents.error().message});  // names the file
+    if (!documents) return refuse({}, documents.error().message);
     const int before = policies_;
-    for (std::size_t i = 0; i < documents->size(); ++i) check_document({file, lines[i], {}}, (*documents)[i]);
-    if (policies_ == before)
-      add({Code::ObjectRefused,
-           Severity::Error,
-           {.kind = "File", .name = file, .file = file},
-           "holds no NcclPolicy" + others_in(*documents)});
+    for (std::size_t i = 0; i < documents->size(); ++i) check_document(file, lines[i], (*documents)[i]);
+    if (policies_ == before) refuse(file, "holds no NcclPolicy" + others_in(*documents));
   }
 
   void print(const Console& terminal) const {
@@ -95,8 +86,6 @@ class Checker {
     const std::string& file;
     const FieldLines& lines;
     std::string within;  // "items[2]."; "": the object is the document
-
-    [[nodiscard]] int line(const std::string& path) const { return line_of_field(lines, within + path); }
   };
 
   // Whether the path is of a constant by which no pod uses the values that the policy gives all of them. The
@@ -115,14 +104,13 @@ class Checker {
                                 [](const PolicyVariant& variant) { return variant.fabric.has_value(); });
   }
 
-  void check_document(const Place& place, const Json& document) {
+  void check_document(const std::string& file, const FieldLines& lines, const Json& document) {
     const std::string kind = text_at(document, "kind");
-    if (kind == kPolicy) return check_policy(place, document);
-    const Json& items = member(document, "items");
-    if (!kind.ends_with("List") || !items.is_array()) return;
-    for (std::size_t i = 0; i < items.size(); ++i) {
+    const Json& items = items_at(document, "items");
+    if (kind == kPolicy) check_policy({file, lines, {}}, document);
+    for (std::size_t i = 0; kind.ends_with("List") && i < items.size(); ++i) {
       if (text_at(items[i], "kind") == kPolicy)
-        check_policy({place.file, place.lines, "items[" + std::to_string(i) + "]."}, items[i]);
+        check_policy({file, lines, "items[" + std::to_string(i) + "]."}, items[i]);
     }
   }
 
@@ -154,10 +142,15 @@ class Checker {
 
   void add_at(const Place& place, Finding finding) {
     finding.subject.file = place.file;
-    finding.subject.line = place.line(finding.subject.path);
-    add(std::move(finding));
+    finding.subject.line = line_of_field(place.lines, place.within + finding.subject.path);
+    findings_.push_back(std::move(finding));
   }
-  void add(Finding finding) { findings_.push_back(std::move(finding)); }
+  // `file`: "" where the sentence names it.
+  void refuse(const std::string& file, std::string sentence) {
+    Subject subject;
+    if (!file.empty()) subject = {.kind = "File", .name = file, .file = file};
+    findings_.push_back({Code::ObjectRefused, Severity::Error, std::move(subject), std::move(sentence)});
+  }
   // FILE:LINE: POLICY: error: PATH: MESSAGE; the message alone names a file that cannot be read.
   static std::string text_of(const Finding& finding) {
     const Subject& subject = finding.subject;

@@ -36,10 +36,8 @@ void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
 
 // Does not return if the command starts.
 int start(const std::vector<std::string>& command, const Console& terminal) {
-  std::vector<char*> words;
-  std::vector<std::string> copies = command;
-  words.reserve(copies.size() + 1);
-  for (std::string& word : copies) words.push_back(word.data());
+  std::vector<char*> words;  // to which nothing writes
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   terminal.out.flush();
   terminal.err.flush();
