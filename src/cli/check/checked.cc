@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 
 #include "nccl_env/core/findings/print.h"
@@ -26,13 +25,11 @@ bool is_command(std::string_view remedy) {
   return !remedy.ends_with('.') && (remedy.starts_with("kubectl ") || remedy.starts_with("nccl-env "));
 }
 
-// Returns the places of the checks, the worst first.
-std::vector<std::size_t> by_urgency(const Checks& checks) {
-  std::vector<std::size_t> order(checks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(
-      order, {}, [&](std::size_t i) { return std::pair(checks[i].good, checks[i].finding.severity); });
-  return order;
+// The worst first.
+Checks by_urgency(Checks checks) {
+  std::ranges::stable_sort(checks, {},
+                           [](const Checked& each) { return std::pair(each.good, each.finding.severity); });
+  return checks;
 }
 
 // "14 checks: 2 errors (Webhook, Agents), 1 info, 11 ok"
@@ -73,8 +70,8 @@ std::string indented(const std::string& head, std::string_view sentence) {
 
 std::vector<Finding> findings_of(const Checks& checks) {
   std::vector<Finding> findings;
-  for (const std::size_t i : by_urgency(checks)) {
-    if (!checks[i].good) findings.push_back(checks[i].finding);
+  for (const Checked& checked : by_urgency(checks)) {
+    if (!checked.good) findings.push_back(checked.finding);
   }
   return findings;
 }
@@ -83,11 +80,10 @@ std::string render_text(const Checks& checks) {
   std::size_t width = 0;
   for (const Checked& checked : checks) width = std::max(width, to_string(checked.finding.code).size());
   std::string text = checks.size() > 1 ? paragraph(verdict_of(checks)) + "\n" : "";
-  for (const std::size_t i : by_urgency(checks)) {
-    const Finding& finding = checks[i].finding;
-    text +=
-        indented(padded(word_of(checks[i]), kWordWidth) + padded(to_string(finding.code), width + kWordGap),
-                 finding.sentence);
+  for (const Checked& checked : by_urgency(checks)) {
+    const Finding& finding = checked.finding;
+    text += indented(padded(word_of(checked), kWordWidth) + padded(to_string(finding.code), width + kWordGap),
+                     finding.sentence);
     if (finding.remedy.empty()) continue;
     text += is_command(finding.remedy) ? "  Do: " + printable(finding.remedy) + "\n"
                                        : indented("  Do: ", finding.remedy);

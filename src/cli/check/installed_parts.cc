@@ -8,6 +8,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/base64.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/net/tls/pki.h"
@@ -170,7 +171,7 @@ Judged judge_bundle(const InstalledParts& parts, const Part&) {
 // Returns the clientConfig of the hooks: a Service, or a URL.
 Json hook_config(const InstalledParts& parts) {
   const Json* hook = find_hook(parts.mutating, kPodsHook);
-  return hook == nullptr ? Json() : member(*hook, "clientConfig");
+  return hook ? member(*hook, "clientConfig") : Json();
 }
 
 Judged judge_service(const InstalledParts& parts, const Part& part) {
@@ -290,17 +291,14 @@ Judged judge_tables(const InstalledParts& parts, const Part&) {
               " logs -l app.kubernetes.io/name=" + kAgentName};
 }
 
-// Returns an image's tag without a leading v; "" if it has none, such as an image that is named by digest.
-std::string tag_of(const std::string& image) {
+// Returns the version that is an image's tag, without a leading v; "" if it has none, such as an image that
+// is named by digest.
+std::string version_of(const std::string& image) {
   const std::string name = image.substr(0, image.find('@'));
   const std::size_t slash = name.rfind('/'), colon = name.rfind(':');
   if (colon == name.npos || (slash != name.npos && colon < slash)) return {};
-  const std::string tag = name.substr(colon + 1);
-  return tag.starts_with('v') ? tag.substr(1) : tag;
-}
-
-bool is_version(const std::string& tag) {
-  return !tag.empty() && tag[0] >= '0' && tag[0] <= '9';
+  const std::string tag = name.substr(name.compare(colon + 1, 1, "v") == 0 ? colon + 2 : colon + 1);
+  return !tag.empty() && is_digit(tag.front()) ? tag : std::string();
 }
 
 const Json& first_container(const LookUp& workload) {
@@ -325,10 +323,10 @@ Judged judge_images(const InstalledParts& parts, const Part&) {
   bool differs = false, unknown = false;
   for (const auto& [part, image] : images) {
     if (image.empty()) continue;
-    const std::string tag = tag_of(image);
-    differs = differs || (is_version(tag) && tag != program::kVersion);
-    unknown = unknown || !is_version(tag);
-    told.push_back(std::string(part) + " " + (is_version(tag) ? tag : "not known from " + image));
+    const std::string version = version_of(image);
+    differs = differs || (!version.empty() && version != program::kVersion);
+    unknown = unknown || version.empty();
+    told.push_back(std::string(part) + " " + (version.empty() ? "not known from " + image : version));
   }
   if (told.empty()) return {Sight::NotSeen, "no image was seen"};
   const std::string all = join(told) + ", this program " + std::string(program::kVersion);
@@ -342,8 +340,8 @@ Judged judge_images(const InstalledParts& parts, const Part&) {
 
 Judged judge_agent_versions(const InstalledParts& parts, const Part&) {
   if (!parts.tables.problem.empty()) return {Sight::NotSeen, parts.tables.problem};
-  const std::string tag = tag_of(text_at(first_container(parts.daemon_set), "image"));
-  const std::string wanted = is_version(tag) ? tag : std::string(program::kVersion);
+  const std::string installed = version_of(text_at(first_container(parts.daemon_set), "image"));
+  const std::string wanted = installed.empty() ? std::string(program::kVersion) : installed;
   std::set<std::string> versions;
   std::vector<std::string> nodes;
   std::size_t told = 0;

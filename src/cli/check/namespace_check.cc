@@ -45,12 +45,10 @@ void read_status(const std::string& text, SampleOutcome& into) {
 
 // Reads from the pod, as the dry run returned it, what the webhook said and did.
 void read_pod(const Json& pod, SampleOutcome& into) {
-  const Json& annotations = member(member(pod, "metadata"), "annotations");
-  const std::string text = text_at(annotations, key::kStatus);
+  const std::string text = text_at(member(member(pod, "metadata"), "annotations"), key::kStatus);
   into.touched = !text.empty();
   read_status(text, into);
-  const Json& spec = member(pod, "spec");
-  into.resolver = std::ranges::any_of(items_at(spec, "initContainers"), [](const Json& init) {
+  into.resolver = std::ranges::any_of(items_at(member(pod, "spec"), "initContainers"), [](const Json& init) {
     return text_at(init, "name") == conf_file::kResolver;
   });
 }
@@ -74,22 +72,21 @@ Finding wrong(std::string sentence, std::string remedy) {
   return {Code::Answers, Severity::Error, {}, std::move(sentence), std::move(remedy)};
 }
 
-// `policy` may be null: not known.
-void judge_admitted(const NcclPolicy* policy, const Json& sample, SampleOutcome& outcome) {
-  if (outcome.touched) return;
-  std::string why;
+// `policy` may be null: not known. Adds what a policy in mode DryRun would set.
+std::optional<Finding> judge_admitted(const NcclPolicy* policy, const Json& sample, SampleOutcome& outcome) {
+  if (outcome.touched) return std::nullopt;
   if (policy) {
     const Result<Plan> plan = plan_sample(*policy, sample);
-    if (plan && plan->reason == Reason::DryRun) return read_status(plan->status, outcome);
-    why = why_skipped(plan);
-  }
-  if (!why.empty()) {
-    outcome.finding = wrong("the policy leaves such a pod alone: " + why,
-                            "If its pods should get values, correct the policy's match.");
-    return;
+    if (plan && plan->reason == Reason::DryRun) {
+      read_status(plan->status, outcome);
+      return std::nullopt;
+    }
+    if (const std::string why = why_skipped(plan); !why.empty())
+      return wrong("the policy leaves such a pod alone: " + why,
+                   "If its pods should get values, correct the policy's match.");
   }
   outcome.unanswered = policy != nullptr;
-  outcome.finding = wrong(
+  return wrong(
       policy ? "the pod is admitted, and the webhook was not called or gave no answer"
              : "the pod is admitted as it is: the policy leaves it alone, or the webhook was not called",
       "Look at the hook pods.nccl-env.io of MutatingWebhookConfiguration nccl-env (is it there, does it "
@@ -112,26 +109,19 @@ std::string remedy_for(Refuser refuser) {
   }
 }
 
-void judge_refused(SampleOutcome& outcome) {
-  const DryRun& with = outcome.with_us;
-  const DryRun& without = *outcome.without_us;
-  if (with.refuser == Refuser::Silence) {
-    outcome.finding = wrong("no webhook answers, and the namespace is strict: no pod is created meanwhile",
-                            "Look at the webhook's pods and the hook's caBundle: nccl-env check.");
-    return;
-  }
-  if (without.admitted) {
-    outcome.finding =
-        wrong("what nccl-env adds to the pod is refused by " + std::string(to_string(with.refuser)),
-              remedy_for(with.refuser));
-    return;
-  }
-  outcome.finding =
-      wrong("the pod is refused by " + std::string(to_string(without.refuser)) + ", without nccl-env, too",
-            without.refuser == Refuser::Rights
-                ? "Ask as somebody who may create pods there: dry runs need the same right."
-                : "This is not nccl-env's doing. If it is the sample's size or image, try --cpu, --memory, "
-                  "--image and --resource.");
+Finding judge_refused(const DryRun& with_us, const DryRun& without_us) {
+  if (with_us.refuser == Refuser::Silence)
+    return wrong("no webhook answers, and the namespace is strict: no pod is created meanwhile",
+                 "Look at the webhook's pods and the hook's caBundle: nccl-env check.");
+  if (without_us.admitted)
+    return wrong("what nccl-env adds to the pod is refused by " + std::string(to_string(with_us.refuser)),
+                 remedy_for(with_us.refuser));
+  return wrong(
+      "the pod is refused by " + std::string(to_string(without_us.refuser)) + ", without nccl-env, too",
+      without_us.refuser == Refuser::Rights
+          ? "Ask as somebody who may create pods there: dry runs need the same right."
+          : "This is not nccl-env's doing. If it is the sample's size or image, try --cpu, --memory, "
+            "--image and --resource.");
 }
 
 Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* policy,
@@ -145,7 +135,7 @@ Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* poli
   outcome.with_us = *std::move(tried);
   if (outcome.with_us.admitted) {
     read_pod(outcome.with_us.pod, outcome);
-    judge_admitted(policy, sample, outcome);
+    outcome.finding = judge_admitted(policy, sample, outcome);
     return outcome;
   }
   // The label keeps the hook itself from being called; the annotation would only tell the webhook.
@@ -153,7 +143,7 @@ Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* poli
   auto without = try_create(client, name_space, sample);
   if (!without) return without.error();
   outcome.without_us = *std::move(without);
-  judge_refused(outcome);
+  outcome.finding = judge_refused(outcome.with_us, *outcome.without_us);
   return outcome;
 }
 

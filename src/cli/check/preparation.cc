@@ -48,17 +48,14 @@ Judged judge_space(const Preparation& facts) {
   return {Sight::Good, "namespace " + name + (level.empty() ? "" : ", Pod Security " + level)};
 }
 
-std::optional<Judged> judge_agent_pod(const Preparation& facts) {
-  if (!facts.agent) return std::nullopt;
-  const Result<DryRun>& tried = *facts.agent;
-  if (!tried) return Judged{Sight::NotSeen, tried.error().message};
-  if (tried->admitted)
-    return Judged{Sight::Good, "a pod with the host's network and /sys is admitted (dry run)"};
-  if (tried->refuser == Refuser::Rights) return Judged{Sight::NotSeen, tried->sentence};
-  return Judged{
+Judged judge_agent_pod(const Result<DryRun>& tried, const std::string& name_space) {
+  if (!tried) return {Sight::NotSeen, tried.error().message};
+  if (tried->admitted) return {Sight::Good, "a pod with the host's network and /sys is admitted (dry run)"};
+  if (tried->refuser == Refuser::Rights) return {Sight::NotSeen, tried->sentence};
+  return {
       Severity::Error,
       "a pod as the agent's is refused by " + std::string(to_string(tried->refuser)) + ": " + tried->sentence,
-      "Allow pods of namespace " + facts.name_space + " the host's network and the hostPath /sys."};
+      "Allow pods of namespace " + name_space + " the host's network and the hostPath /sys."};
 }
 
 // `kind` may stand for all kinds: "*".
@@ -127,7 +124,7 @@ Checks judge_preparation(const Preparation& facts) {
                {Code::Rights, judge_rights(facts.rights)},
                {Code::Names, judge_names(facts)},
                {Code::Namespace, judge_space(facts)}};
-  if (auto line = judge_agent_pod(facts)) lines.push_back({Code::AgentPod, *std::move(line)});
+  if (facts.agent) lines.push_back({Code::AgentPod, judge_agent_pod(*facts.agent, facts.name_space)});
   return lines;
 }
 
