@@ -171,11 +171,8 @@ bool is_of_interest(const Json& pod) {
   const Json& metadata = member(pod, "metadata");
   if (text_at(member(metadata, "labels"), "app.kubernetes.io/name") == "nccl-env-agent") return true;
   const Json& annotations = member(metadata, "annotations");
-  if (!annotations.is_object()) return false;
-  for (const auto& [key, value] : annotations.items()) {
-    if (is_own(key)) return true;
-  }
-  return false;
+  return annotations.is_object() && std::ranges::any_of(annotations.get_ref<const Json::object_t&>(),
+                                                        [](const auto& each) { return is_own(each.first); });
 }
 
 Json kept(std::string_view target, const kube::Reply& reply) {

@@ -119,9 +119,9 @@ Result<kube::Reply> Kubectl::ask(const Program& program,
 }
 
 Result<kube::Reply> Kubectl::call(const kube::Call& call) {
-  const bool creates = call.method == "POST", replaces = call.method == "PUT";
-  Program asked = program({creates ? "create" : replaces ? "replace" : "get", "--raw", call.target});
-  if (creates || replaces) asked.args.insert(asked.args.end(), {"-f", "-"});
+  const bool creates = call.method == "POST";
+  Program asked = program({creates ? "create" : "get", "--raw", call.target});
+  if (creates) asked.args.insert(asked.args.end(), {"-f", "-"});
   asked.input = call.body;
   asked.limit = with_login(call.deadline);
   std::string body;

@@ -14,14 +14,14 @@
 
 namespace nccl_env::cli {
 
-// One process for each call: `kubectl get --raw`, `create --raw` or `replace --raw`. For one thread.
+// One process for each call: `kubectl get --raw` or `create --raw`. For one thread.
 class Kubectl : public kube::ApiServer {
  public:
   // `path`: of the program. The other two are kubectl's options of that name; "": kubectl's own choice.
   Kubectl(std::string path, const std::string& kubeconfig, const std::string& context);
 
-  // `call` is a GET, a POST or a PUT. Its deadline is prolonged by the time that a person or a plugin may
-  // need to log in.
+  // `call` is a GET or a POST. Its deadline is prolonged by the time that a person or a plugin may need to
+  // log in.
   Result<kube::Reply> call(const kube::Call& call) override;
   Result<kube::Reply> stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
                                    const std::function<bool(std::string_view part)>& on_part) override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubectl as far as nccl-env starts it (get, create and replace --raw, config view --minify), for tests on
-// machines that have none. Its kubeconfigs are JSON, and users have tokens. Its errors are worded as
+// kubectl as far as nccl-env starts it (get and create --raw, config view --minify), for tests on machines
+// that have none. Its kubeconfigs are JSON, and users have tokens. Its errors are worded as
 // kubectl 1.36 words them; what the real one does with contexts, files and plugins is shown by tests/e2e.
 #include <charconv>
 #include <chrono>
@@ -167,9 +167,9 @@ int main(int count, char** arguments) {
     view(options);
   } else if (words.size() == 3 && words[0] == "get" && words[1] == "--raw") {
     ask("GET", words[2], "", options);
-  } else if (words.size() == 5 && (words[0] == "create" || words[0] == "replace") && words[1] == "--raw" &&
-             words[3] == "-f" && words[4] == "-") {
-    ask(words[0] == "create" ? "POST" : "PUT", words[2], text_of(std::cin), options);
+  } else if (words.size() == 5 && words[0] == "create" && words[1] == "--raw" && words[3] == "-f" &&
+             words[4] == "-") {
+    ask("POST", words[2], text_of(std::cin), options);
   } else {
     fail("error: the tests' kubectl has no such command");
   }
