@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <thread>
 
@@ -19,16 +18,11 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-// A namespace, and the sample pods that are tried in it.
-struct NamespaceArguments {
-  std::string name;      // "": the installation is looked at instead
-  std::string resource;  // "": those that the policy matches
-  SampleSize size;
-};
-
 struct InstallationArguments {
   bool pre = false;
-  NamespaceArguments of_namespace;
+  std::string name_space;  // in which sample pods are tried; "": the installation is looked at instead
+  std::string resource;    // of the pods; "": those that the policy matches
+  SampleSize size;
   std::chrono::seconds wait{0};
   ClusterArguments cluster;
 };
@@ -41,12 +35,12 @@ constexpr Steady::duration kLongestPause = std::chrono::seconds(10);
 struct Look {
   program::ExitCode code = program::kDone;
   std::string message{};  // program::kNothing, program::kNotSeen: why there is no more
-  std::string text{};
-  nlohmann::ordered_json document{};
+  std::function<void(const Console&)> print{};
 };
 
-Look look_of(const Checks& checks) {
-  return {program::code_of(findings_of(checks)), {}, render_text(checks), to_json(checks)};
+Look look_of(const std::vector<Finding>& findings, const auto& answer) {
+  return {
+      program::code_of(findings), {}, [answer](const Console& console) { print_answer(console, answer); }};
 }
 
 Look look_at_parts(kube::ApiServer& client) {
@@ -55,26 +49,27 @@ Look look_at_parts(kube::ApiServer& client) {
   if (is_nothing(*parts)) return {program::kNothing, client.server() + ": nothing of nccl-env is installed"};
   Checks checks = judge_parts(*parts);
   checks.push_back({Code::Answers, try_webhook(client)});
-  return look_of(checks);
+  return look_of(findings_of(checks), checks);
 }
 
 Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
-  const auto& [pre, wanted, wait, cluster] = arguments;
-  const std::string& name = wanted.name;
+  const auto& [pre, name, resource, size, wait, cluster] = arguments;
   if (pre) {
     const auto facts = survey_preparation(client, name.empty() ? kOwnNamespace : name);
-    return facts ? look_of(judge_preparation(*facts)) : Look{program::kNotSeen, facts.error().message};
+    if (!facts) return {program::kNotSeen, facts.error().message};
+    const Checks checks = judge_preparation(*facts);
+    return look_of(findings_of(checks), checks);
   }
   if (name.empty()) return look_at_parts(client);
-  const auto check = check_namespace(client, name, wanted.resource, wanted.size);
+  const auto check = check_namespace(client, name, resource, size);
   if (!check) return {program::kNotSeen, check.error().message};
   if (std::string absent = check->finding ? not_installed(client) : ""; !absent.empty())
     return {program::kNothing, std::move(absent)};
-  return {program::code_of(check->findings()), {}, render_text(*check), to_json(*check)};
+  return look_of(check->findings(), *check);
 }
 
 int check_installation(const InstallationArguments& arguments, const Console& terminal) {
-  const std::string& name = arguments.of_namespace.name;
+  const std::string& name = arguments.name_space;
   if (!name.empty() && !is_dns_subdomain(name))
     return stop(terminal, program::kUsage, "--namespace " + name + ": is not a name of a namespace");
   const auto client = connect_cluster(arguments.cluster);
@@ -89,32 +84,8 @@ int check_installation(const InstallationArguments& arguments, const Console& te
     look = look_at(arguments, **client);
   }
   if (!look.message.empty()) return stop(terminal, look.code, look.message);
-  if (is_document(terminal.form)) {
-    print_document(look.document, terminal.form, terminal.out);
-  } else {
-    terminal.out << look.text;
-  }
+  look.print(terminal);
   return look.code;
-}
-
-void add_namespace_options(CLI::App& app, NamespaceArguments& into) {
-  const auto add = [&](const char* names, std::string& value, const char* description, const char* type) {
-    return app.add_option(names, value, description)->type_name(type)->group("Pods of a namespace");
-  };
-  CLI::Option* name =
-      add("-n,--namespace", into.name,
-          "Instead of the installation: try (dryRun=All) whether a pod of this namespace would get what its "
-          "policy wants, and who refuses it if not; with --pre: the namespace to install into, default: "
-          "nccl-env",
-          "NAME");
-  name->check(
-      [](const std::string& given) { return std::string(given.empty() ? "the name is missing" : ""); });
-  add("--resource", into.resource, "The pod's RDMA resource; default: one for each that the policy matches",
-      "NAME")
-      ->needs(name);
-  add("--cpu", into.size.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
-  add("--memory", into.size.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
-  add("--image", into.size.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
 }
 
 }  // namespace
@@ -132,9 +103,25 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
   app.add_option("--wait", "Look again until all is well, at most this long: 90s, 2m")
       ->check(program::duration(to.wait))
       ->type_name("TEXT");
-  add_namespace_options(app, to.of_namespace);
-  for (const char* of_sample : {"--resource", "--cpu", "--memory", "--image"})
-    pre->excludes(app.get_option(of_sample));
+  const auto add = [&app = app](const char* names, std::string& value, const char* description,
+                                const char* type) {
+    return app.add_option(names, value, description)->type_name(type)->group("Pods of a namespace");
+  };
+  CLI::Option* name =
+      add("-n,--namespace", to.name_space,
+          "Instead of the installation: try (dryRun=All) whether a pod of this namespace would get what its "
+          "policy wants, and who refuses it if not; with --pre: the namespace to install into, default: "
+          "nccl-env",
+          "NAME");
+  name->check(
+      [](const std::string& given) { return std::string(given.empty() ? "the name is missing" : ""); });
+  CLI::Option* const of_sample[] = {
+      add("--resource", to.resource, "The pod's RDMA resource; default: one for each that the policy matches",
+          "NAME"),
+      add("--cpu", to.size.cpu, "The pod's limit; default: 1", "AMOUNT"),
+      add("--memory", to.size.memory, "The pod's limit; default: 1Gi", "AMOUNT"),
+      add("--image", to.size.image, "The pod's image; it is not pulled", "IMAGE")};
+  for (CLI::Option* option : of_sample) pre->excludes(option->needs(name));
 }
 
 }  // namespace nccl_env::cli

@@ -175,11 +175,7 @@ OrderedJson node_json(const JudgedNode& judged) {
           {"findings", to_json(judged.findings)}};
 }
 
-int list_nodes(const DiagnosisArguments& asked, const Console& terminal) {
-  Diagnosis diagnosis;
-  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis))
-    return stop(terminal, failure);
-  std::vector<JudgedNode> nodes = judged_nodes(diagnosis);
+int list_nodes(const std::vector<JudgedNode>& nodes, const Console& terminal) {
   if (is_document(terminal.form)) {
     OrderedJson all = OrderedJson::array();
     for (const JudgedNode& node : nodes) all.push_back(node_json(node));
@@ -200,7 +196,6 @@ int list_nodes(const DiagnosisArguments& asked, const Console& terminal) {
     if (told > odd) terminal.out << ", " << told - odd << " of them with info alone";
     terminal.out << '\n';
   }
-  tell_refused(diagnosis, terminal.err);
   return program::kDone;
 }
 
@@ -307,9 +302,39 @@ OrderedJson to_json(const NodeAnswer& answer, const std::string& name) {
   return json;
 }
 
-// Prints all of the node of that name.
-int tell_node(const std::string& name, const NodesArguments& arguments, const Console& terminal) {
-  const auto& [entries, nccl_version, asked] = arguments;
+NodeAnswer answer_of(const JudgedNode& judged, const DoctorInput& input, const NcclEnv& env,
+                     const std::optional<NcclVersion>& version) {
+  const auto& [state, findings] = judged;
+  NodeAnswer answer;
+  answer.findings = findings;
+  if (state.unknown_states > 0)
+    answer.unknown = " (state not known for " + std::to_string(state.unknown_states) + " of " +
+                     count_of(state.hcas.size(), "fabric port") + ")";
+  const auto table = std::ranges::find(input.tables, state.node, [](const auto& each) { return each->name; });
+  if (table == input.tables.end()) return answer;
+  judge_by(input, **table, answer);
+  answer.version = version.value_or(answer.policy->min_nccl.value_or(kNewestNccl));
+  answer.assumed = !version;
+  answer.selection = nccl_select(**table, env, answer.version);
+  return answer;
+}
+
+bool names_node(const std::string& word) {
+  std::error_code ignored;
+  const std::filesystem::path file(word);
+  return is_dns_subdomain(word) && file.extension() != ".yaml" && file.extension() != ".json" &&
+         !std::filesystem::exists(file, ignored);
+}
+
+int tell_nodes(const NodesArguments& arguments, const Console& terminal) {
+  auto [entries, nccl_version, asked] = arguments;
+  std::string name;
+  if (std::vector<std::string>& files = asked.source.files; !files.empty() && names_node(files.front())) {
+    name = files.front();
+    files.erase(files.begin());
+  } else if (!entries.empty() || !nccl_version.empty()) {
+    return stop(terminal, program::kUsage, "--env and --nccl-version: only with a node's NAME");
+  }
   const auto version = program::read_nccl_version(nccl_version);
   if (!version) return stop(terminal, program::kUsage, version.error().message);
   const auto env = read_env(entries);
@@ -320,46 +345,17 @@ int tell_node(const std::string& name, const NodesArguments& arguments, const Co
     return stop(terminal, failure);
   tell_refused(diagnosis, terminal.err);
   const std::vector<JudgedNode> nodes = judged_nodes(diagnosis);
+  if (name.empty()) return list_nodes(nodes, terminal);
   const auto node = std::ranges::find(nodes, name, [](const JudgedNode& each) { return each.state.node; });
   if (node == nodes.end())
     return stop(terminal, program::kNothing, unknown_node(asked.source, input.tables, name));
-  NodeAnswer answer;
-  answer.findings = node->findings;
-  if (const NodeState& state = node->state; state.unknown_states > 0)
-    answer.unknown = " (state not known for " + std::to_string(state.unknown_states) + " of " +
-                     count_of(state.hcas.size(), "fabric port") + ")";
-  const auto table = std::ranges::find(input.tables, name, [](const auto& each) { return each->name; });
-  if (table != input.tables.end()) {
-    remark_on(*env, terminal.err);
-    judge_by(input, **table, answer);
-    answer.version = nccl_version.empty() ? answer.policy->min_nccl.value_or(*version) : *version;
-    answer.assumed = nccl_version.empty();
-    answer.selection = nccl_select(**table, *env, answer.version);
-  }
+  const NodeAnswer answer =
+      answer_of(*node, input, *env, nccl_version.empty() ? std::nullopt : std::optional(*version));
+  const NodeFabric* const table = answer.view.table;
+  if (table) remark_on(*env, terminal.err);
   print_answer(terminal, answer, name);
-  const bool nothing = answer.view.table && answer.view.table->ports.empty() && is_good(answer.findings);
+  const bool nothing = table && table->ports.empty() && is_good(answer.findings);
   return nothing ? program::kNothing : program::code_of(answer.findings);
-}
-
-bool names_node(const std::string& word) {
-  std::error_code ignored;
-  const std::filesystem::path file(word);
-  return is_dns_subdomain(word) && file.extension() != ".yaml" && file.extension() != ".json" &&
-         !std::filesystem::exists(file, ignored);
-}
-
-int tell_nodes(const NodesArguments& given, const Console& terminal) {
-  NodesArguments arguments = given;
-  std::vector<std::string>& files = arguments.diagnosis.source.files;
-  if (!files.empty() && names_node(files.front())) {
-    const std::string name = files.front();
-    files.erase(files.begin());
-    return tell_node(name, arguments, terminal);
-  }
-  const auto& [env, nccl_version, asked] = arguments;
-  if (!env.empty() || !nccl_version.empty())
-    return stop(terminal, program::kUsage, "--env and --nccl-version: only with a node's NAME");
-  return list_nodes(asked, terminal);
 }
 
 }  // namespace
