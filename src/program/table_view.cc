@@ -111,10 +111,6 @@ std::string outcome_text(const NodeValues& values) {
   return columns.render();
 }
 
-}  // namespace
-
-namespace {
-
 // A note on a file's table that a webhook would take for none; "" for any other.
 std::string age_note(const NodeFabric& table, NodeContext context) {
   context.in_sync = true;

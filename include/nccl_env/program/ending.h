@@ -2,7 +2,6 @@
 // Ends programs that log: their last line is JSON, too, even if they could not start.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "nccl_env/result.h"

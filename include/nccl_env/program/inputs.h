@@ -11,7 +11,6 @@
 // A program owns its streams, signals and log; a command borrows them, and returns an exit code.
 #pragma once
 
-#include <chrono>
 #include <iosfwd>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -49,8 +48,8 @@ Result<Tables> read_any_tables(const std::vector<std::string>& files, std::istre
 // Every NcclPolicy of the file; one that is refused refuses the file.
 Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in);
 
-// The one policy of the file that the arguments choose; without a file `into` stays as it is. Fails with kNotSeen for the file, with kUsage for a
-// wrong name.
+// The one policy of the file that the arguments choose; without a file `into` stays as it is. Fails with
+// kNotSeen for the file, with kUsage for a wrong name.
 Failure read_chosen_policy(const PolicyArguments& arguments, std::istream& in,
                            std::shared_ptr<const NcclPolicy>& into);
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/program/choice.h"

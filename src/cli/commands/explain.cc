@@ -271,6 +271,16 @@ program::Failure read_installed(const ExplainArguments& arguments, std::istream&
   return failure;
 }
 
+int explain_pods(const ExplainArguments& arguments, const Console& terminal) {
+  if (!arguments.target.empty()) return explain_target(arguments, terminal);
+  Preview preview;
+  std::vector<ToldPod> pods;
+  if (const program::Failure failure = read_installed(arguments, terminal.in, preview, pods))
+    return stop(terminal, failure);
+  for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
+  return print_pods(pods, arguments, terminal);
+}
+
 }  // namespace
 
 int explain_target(const ExplainArguments& arguments, const Console& terminal) {
@@ -311,20 +321,6 @@ Result<nlohmann::json> preview_documents(const ExplainArguments& arguments, std:
     return Error{failure.message};
   return nlohmann::json(documents_of(pods));
 }
-
-namespace {
-
-int explain_pods(const ExplainArguments& arguments, const Console& terminal) {
-  if (!arguments.target.empty()) return explain_target(arguments, terminal);
-  Preview preview;
-  std::vector<ToldPod> pods;
-  if (const program::Failure failure = read_installed(arguments, terminal.in, preview, pods))
-    return stop(terminal, failure);
-  for (const std::string& remark : preview.remarks) terminal.err << "nccl-env: " << remark << '\n';
-  return print_pods(pods, arguments, terminal);
-}
-
-}  // namespace
 
 void add_explain(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(

@@ -21,7 +21,6 @@
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/explain/template_answer.h"
 #include "nccl_env/core/fabric/port_facts.h"
-#include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/json_document.h"

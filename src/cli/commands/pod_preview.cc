@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/pod_preview.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <set>
@@ -124,44 +123,6 @@ bool is_too_deep(const Json& value, int depth = 0) {
   return value.is_structured() && (depth > kMaxDepth || std::ranges::any_of(value, inner));
 }
 
-}  // namespace
-
-std::vector<PodTemplate> find_pod_templates(const Json& document) {
-  std::vector<PodTemplate> found;
-  if (text_at(document, "kind") == "AdmissionReview") {
-    const Place place{"request.object", Json::json_pointer("/request/object")};
-    walk(member(member(document, "request"), "object"), {}, place, 0, found);
-  } else {
-    walk(document, {}, Place(), 0, found);
-  }
-  return found;
-}
-
-std::vector<std::string> objects_without_pods(const Json& document) {
-  const Json& items = member(document, "items");
-  std::vector<std::string> titles;
-  for (const Json& object : items.is_array() ? items : Json::array({document})) {
-    const std::string kind = text_at(object, "kind"), name = name_of(object);
-    if (kind == "ResourceClaim" || kind == "ResourceClaimTemplate" || titles.size() == kMaxTemplates ||
-        !find_pod_templates(object).empty())
-      continue;
-    titles.push_back((kind.empty() ? "an object without a kind" : kind) + (name.empty() ? "" : "/" + name));
-  }
-  return titles;
-}
-
-Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source) {
-  Result<Pod> pod = parser.parse_pod(dump_json(source.pod));
-  if (pod && pod->name_space.empty()) pod->name_space = source.name_space;
-  return pod;
-}
-
-std::string title_of(const PodTemplate& source) {
-  return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;
-}
-
-namespace {
-
 using ClaimFiles = decltype(Situation::claims);
 
 // Fails if a claim is refused or a name is given twice; objects of other kinds are left alone.
@@ -200,11 +161,10 @@ PodClaims claims_of(const Pod& pod, const ClaimFiles& files) {
   for (const PodClaim& claim : pod.claims) {
     const ClaimRef ref = claim_ref(claim, pod.name_space);
     const auto found = files.find({ref.kind, ref.name});
-    const bool known = found != files.end();
-    claims.entries.push_back(
-        {known ? found->second : nullptr, known ? ""
-                                                : std::string(to_string(ref.kind)) + " " + ref.name +
-                                                      " is in none of the files (--claims, -f)"});
+    const SharedRequests known = found == files.end() ? nullptr : found->second;
+    const std::string problem =
+        std::string(to_string(ref.kind)) + " " + ref.name + " is in none of the files (--claims, -f)";
+    claims.entries.push_back({known, known ? "" : problem});
   }
   return claims;
 }
@@ -361,6 +321,40 @@ program::Failure read_situation(const PodArguments& arguments, const std::vector
 }
 
 }  // namespace
+
+std::vector<PodTemplate> find_pod_templates(const Json& document) {
+  std::vector<PodTemplate> found;
+  if (text_at(document, "kind") == "AdmissionReview") {
+    const Place place{"request.object", Json::json_pointer("/request/object")};
+    walk(member(member(document, "request"), "object"), {}, place, 0, found);
+  } else {
+    walk(document, {}, Place(), 0, found);
+  }
+  return found;
+}
+
+std::vector<std::string> objects_without_pods(const Json& document) {
+  const Json& items = member(document, "items");
+  std::vector<std::string> titles;
+  for (const Json& object : items.is_array() ? items : Json::array({document})) {
+    const std::string kind = text_at(object, "kind"), name = name_of(object);
+    if (kind == "ResourceClaim" || kind == "ResourceClaimTemplate" || titles.size() == kMaxTemplates ||
+        !find_pod_templates(object).empty())
+      continue;
+    titles.push_back((kind.empty() ? "an object without a kind" : kind) + (name.empty() ? "" : "/" + name));
+  }
+  return titles;
+}
+
+Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source) {
+  Result<Pod> pod = parser.parse_pod(dump_json(source.pod));
+  if (pod && pod->name_space.empty()) pod->name_space = source.name_space;
+  return pod;
+}
+
+std::string title_of(const PodTemplate& source) {
+  return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;
+}
 
 program::Failure answer_pods(const std::string& file, Preview& into) {
   ReviewParser parser;

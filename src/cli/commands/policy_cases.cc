@@ -32,14 +32,6 @@ struct CaseResult {
   std::vector<std::string> problems;  // none: as expected
 };
 
-// The first field of an object that is not among these; "" if there is none.
-std::string strange_field(const Json& object, std::initializer_list<std::string_view> known) {
-  for (const auto& [name, value] : object.items()) {
-    if (std::ranges::find(known, name) == known.end()) return name;
-  }
-  return {};
-}
-
 // Adds what of `expected` is not in `found`. Each member of an object has to be there, null standing for
 // none; each element of a list has to be in one of the elements found, and an empty list expects an empty
 // one.
@@ -82,9 +74,8 @@ class CaseRunner {
     std::vector<CaseResult> results;
     for (const Json& one : cases) {
       const std::string path = "cases[" + std::to_string(&one - &cases.front()) + "]";
-      if (const std::string strange = strange_field(one, {"pod", "template", "node", "expect"});
-          !strange.empty())
-        return refused(path + "." + strange + ": unknown field");
+      if (Status known = check_fields(one, {"pod", "template", "node", "expect"}, path + "."); !known)
+        return known.error();
       const Json& expected = member(one, "expect");
       if (!expected.is_object() || expected.empty())
         return refused(path + ".expect: must be an object that is not empty");
@@ -99,11 +90,20 @@ class CaseRunner {
     return (fs::path(file_).parent_path() / text_of(name)).string();
   }
 
+  [[nodiscard]] Status check_fields(const Json& object, std::initializer_list<std::string_view> known,
+                                    const std::string& path) const {
+    for (const auto& [name, value] : object.items()) {
+      if (std::ranges::find(known, name) == known.end()) return refused(path + name + ": unknown field");
+    }
+    return done();
+  }
+
   // Reads what all cases share.
   Status read_shared(const Json& object) {
-    const std::string strange =
-        strange_field(object, {"policy", "policyName", "tables", "claims", "at", "ncclVersion", "cases"});
-    if (!strange.empty()) return refused(strange + ": unknown field");
+    if (Status known = check_fields(
+            object, {"policy", "policyName", "tables", "claims", "at", "ncclVersion", "cases"}, "");
+        !known)
+      return known;
     if (text_at(object, "policy").empty()) return refused("policy: must name a file");
     shared_.policy.file = beside(object["policy"]);
     shared_.policy.name = text_at(object, "policyName");

@@ -2,11 +2,10 @@
 #include "commands/commands.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/findings/catalogue.h"
@@ -41,17 +40,10 @@ std::string takes(const Variable& variable) {
 }
 
 std::string ranks_text(Ranks ranks) {
-  switch (ranks) {
-    case Ranks::Node:
-      return "Each node may need another value.";
-    case Ranks::Fabric:
-      return "All ranks on one fabric should have the same value.";
-    case Ranks::Equal:
-      return "All ranks have to have the same value.";
-    case Ranks::Any:
-      break;
-  }
-  return "Ranks may have different values.";
+  constexpr std::array<std::string_view, 4> kTexts{
+      "Each node may need another value.", "All ranks on one fabric should have the same value.",
+      "All ranks have to have the same value.", "Ranks may have different values."};
+  return std::string(name_in(kTexts, ranks));
 }
 
 // The words of the program that have one of the names, in the form of each.
