@@ -40,9 +40,9 @@ constexpr std::size_t kMaxBundle = 64u << 20;
 // nccl-env runs.
 class Asking {
  public:
-  Asking(const Connection& connection, std::istream& in)
+  Asking(const Connection& connection, const Console& terminal)
       : recorder_(std::make_shared<RecordingServer>(connection.client, bundle_)),
-        console_{{in, answer_, complaints_}, "json"} {
+        console_{{terminal.in, answer_, terminal.err}, "json"} {
     bundle_.program = program::kVersion;
     bundle_.server = connection.client->server();
     bundle_.name_space = connection.name_space;
@@ -60,8 +60,6 @@ class Asking {
     ask_installation();
     return std::move(bundle_);
   }
-  // The commands' output on stderr.
-  [[nodiscard]] std::string complaints() const { return complaints_.str(); }
   // Targets that could not be explained, such as a pod that is not there.
   [[nodiscard]] const std::vector<std::string>& unexplained() const { return unexplained_; }
 
@@ -94,22 +92,16 @@ class Asking {
     if (!note(explain_target(asked, console_))) unexplained_.push_back(target);
   }
 
-  // The object of an answer; null where there is none. The report shows a missing right.
-  Json get(const std::string& target) {
-    const auto reply = recorder_->call({"GET", target, "", ""});
-    return reply && reply->status == kube::kOk ? parse_json(reply->body) : Json();
-  }
-
   void ask_installation() {
-    get("/version");
+    (void)look_up(*recorder_, {"/version", ""});  // the report shows a missing right
     std::string place;
     for (const kube::Resource& hooks : {kMutatingHooks, kValidatingHooks}) {
-      const std::string found = service_namespace(get(ask(hooks, "nccl-env").target));
+      const std::string found = service_namespace(look_up(*recorder_, ask(hooks, "nccl-env")).object);
       if (!found.empty()) place = found;
     }
     if (!is_dns_subdomain(place)) return;
-    get(path_in(place, kube::kDeployments, kWebhookName));
-    get(path_in(place, kube::kDaemonSets, kAgentName));
+    (void)look_up(*recorder_, ask_in(place, kube::kDeployments, kWebhookName));
+    (void)look_up(*recorder_, ask_in(place, kube::kDaemonSets, kAgentName));
     (void)kube::list_all(*recorder_, path_in(place, kube::kEvents), [](const Json&) {});
     (void)kube::list_all(*recorder_, path_in(place, kube::kPods), [](const Json&) {});
   }
@@ -119,7 +111,7 @@ class Asking {
   ClusterArguments cluster_;
   std::set<Json> told_;
   std::vector<std::string> unexplained_;
-  std::ostringstream answer_, complaints_;
+  std::ostringstream answer_;
   const Console console_;
 };
 
@@ -150,9 +142,8 @@ int write_bug_report(const BugReportArguments& arguments, const Console& termina
   const auto& [cluster, targets, file] = arguments;
   const auto connection = connect_namespace(cluster);
   if (!connection) return stop(terminal, program::kNotSeen, connection.error().message);
-  Asking asking(*connection, terminal.in);
+  Asking asking(*connection, terminal);
   const Bundle bundle = asking.record(program::clock_now(), !cluster.name_space.empty(), targets);
-  terminal.err << asking.complaints();
   if (count_refused(bundle) == std::ssize(bundle.answers))
     return stop(terminal, program::kNotSeen, "no answer came to be kept, so no report is written");
   const std::string text = render_bundle(bundle);
