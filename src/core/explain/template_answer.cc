@@ -152,6 +152,10 @@ void fill_container(const Plan& plan, const ContainerPlan& planned, const NodeVa
     const std::string* value = known_value(known, node);
     const auto line = std::ranges::find(into.file, known.name, &Value::name);
     const bool there = line != into.file.end();
+    if (!value && there && node && known.source != Source::Pod && node->omission(known.name)) {
+      line->source = Source::Node;
+      line->state = State::LeftOut;  // the Binding's record has the reason
+    }
     if (!value || (there ? line->value.has_value() : known.source == Source::Node)) continue;
     known.value = *value;
     known.state = State::Given;
