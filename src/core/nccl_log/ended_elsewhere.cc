@@ -34,10 +34,6 @@ constexpr string_view kEchoes[] = {
     "NVSHMEM",       "EOFError",      "Keyboard",   "ChildFailed", "CalledProcess", "Cancelled",
     "ProcessExited", "ProcessRaised", "EngineDead", "ActorDied"};
 
-bool has_any(string_view line, const auto& all) {
-  return std::ranges::any_of(all, [&](string_view words) { return line.find(words) != line.npos; });
-}
-
 // "ValueError: …", "torch.cuda.OutOfMemoryError: …", "AssertionError": the last line of a traceback.
 bool is_exception(string_view line) {
   const string_view name = line.substr(0, line.find_first_of(": "));

@@ -2,7 +2,6 @@
 #include "nccl_env/core/nccl_log/engine_log.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/nccl_log/log_mark.h"
@@ -14,7 +13,7 @@ namespace {
 
 using std::string_view;
 
-constexpr std::size_t kMost = 256, kLongest = 128, kLongestMessage = 512;
+constexpr std::size_t kMost = 256, kLongest = 128;
 
 struct EngineWords {
   string_view words;
@@ -43,12 +42,6 @@ constexpr EngineWords kNvshmemWords[] = {
     {"init failed for transport: ", Code::NoTransport},
 };
 
-int number_in(string_view text) {
-  int number = -1;
-  std::from_chars(text.data(), text.data() + std::min<std::size_t>(text.size(), 9), number);
-  return number;
-}
-
 void note(EngineLog::Lines& lines, string_view what, std::uint64_t line) {
   what = what.substr(0, kLongest);
   if (!what.empty() && (lines.size() < kMost || lines.contains(what))) lines.emplace(what, line);
@@ -60,63 +53,43 @@ bool is_device_text(string_view text) {
   });
 }
 
-NcclFailure failure_of(Code code, string_view text) {
-  NcclFailure failure;
-  failure.code = code;
-  failure.text = text.substr(0, kLongestMessage);
-  return failure;
-}
-
 // "mlx5_0:1" of "… on mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)".
 void read_port_of_error(string_view text, NcclFailure& into) {
-  const auto word = text_behind(text, " on ");
-  if (!word) return;
-  const string_view device = word->substr(0, word->find_first_of(" /"));
-  const std::size_t colon = device.find(':');
-  if (!is_device_text(device) || colon == device.npos) return;
-  into.device = device.substr(0, colon);
-  if (const int port = number_in(device.substr(colon + 1)); port > 0) into.port = port;
+  const string_view device = word_behind(text, " on ", " /");
+  if (!is_device_text(device) || !has(device, ":")) return;
+  into.device = device.substr(0, device.find(':'));
+  if (const int port = int_behind(device, ":").value_or(0); port > 0) into.port = port;
 }
 
 // "network devices 'mlx5_8:1','mlx5_9:1' are not available, please use one or more of: 'eth0'(tcp)".
 void read_lacking(string_view text, std::uint64_t line, EngineLog& into) {
   if (!text.starts_with("network device")) return;
   text = text.substr(0, text.find(" not available"));
-  for (int names = 0; names < 64; ++names) {
-    const std::size_t begin = text.find('\'');
-    const std::size_t end = begin == text.npos ? begin : text.find('\'', begin + 1);
-    if (end == text.npos) return;
-    if (const string_view name = text.substr(begin + 1, end - begin - 1); is_device_text(name))
-      note(into.lacking, name, line);
-    text.remove_prefix(end + 1);
+  while (has(text, "'")) {
+    take_word(text, "'");
+    if (const string_view name = take_word(text, "'"); is_device_text(name)) note(into.lacking, name, line);
   }
 }
 
 // "ucp_context_0 inter-node cfg#2 tag(rc_mlx5/mlx5_0:1 tcp/eth0) am(…)", before 1.14 "ep_cfg[2]: tag(…);":
 // the lanes to another process. Those inside a node say nothing of the fabric.
 void read_lanes(string_view text, std::uint64_t line, EngineLog& into) {
-  if (text.find("self cfg#") != text.npos || text.find("intra-node cfg#") != text.npos) return;
-  for (int words = 0; words < 256 && !text.empty(); ++words) {
-    const std::size_t end = std::min(text.find_first_of(" ();"), text.size());
-    const string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const std::size_t slash = word.find('/');
-    if (slash == word.npos || slash == 0) continue;
-    const string_view transport = word.substr(0, slash), device = word.substr(slash + 1);
-    if (!is_device_text(device)) continue;
-    if (transport != "tcp" && device.find(':') != device.npos) note(into.devices, device, line);
+  if (has_any(text, {"self cfg#", "intra-node cfg#"})) return;
+  while (!text.empty()) {
+    string_view device = take_word(text, " ();");
+    const string_view transport = take_word(device, "/");
+    if (!transport.empty() && transport != "tcp" && is_device_text(device) && has(device, ":"))
+      note(into.devices, device, line);
   }
 }
 
 std::optional<NcclFailure> read_ucx_problem(string_view text, std::uint64_t line, EngineLog& into) {
-  for (const auto& [words, code] : kUcxWords) {
-    if (text.find(words) == text.npos) continue;
-    NcclFailure failure = failure_of(code, text);
-    read_port_of_error(text, failure);
-    if (code == Code::DeviceNotAvailable) read_lacking(text, line, into);
-    return failure;
-  }
-  return std::nullopt;
+  const auto row = std::ranges::find_if(kUcxWords, [&](const auto& each) { return has(text, each.words); });
+  if (row == std::end(kUcxWords)) return std::nullopt;
+  NcclFailure failure = failure_of(row->code, text);
+  read_port_of_error(text, failure);
+  if (row->code == Code::DeviceNotAvailable) read_lacking(text, line, into);
+  return failure;
 }
 
 // "…/ibrc.cpp 1571 Enumerated IB devices in the system - device id=0 (of 4), name=mlx5_0, num_ports=1", "…
@@ -125,32 +98,28 @@ std::optional<NcclFailure> read_ucx_problem(string_view text, std::uint64_t line
 // Returns whether only NVSHMEM prints such a line, as the next two do.
 bool read_nvshmem_devices(string_view text, std::uint64_t line, EngineLog& into) {
   if (const auto device = text_behind(text, "Enumerated IB devices in the system - device id=")) {
-    const auto name = text_behind(*device, "name=");
-    const string_view word = name ? name->substr(0, name->find(',')) : string_view();
-    if (is_device_text(word) && into.names.size() < kMost) into.names[number_in(*device)] = word;
+    const string_view name = word_behind(*device, "name=", ",");
+    if (is_device_text(name) && into.names.size() < kMost)
+      into.names[leading_number(*device).value_or(-1)] = name;
     return true;
   }
   if (const auto ordered = text_behind(text, "Ordered list of devices for assignment - idx=")) {
-    const auto id = text_behind(*ordered, "device id="), port = text_behind(*ordered, "port_num=");
-    const auto name = id ? into.names.find(number_in(*id)) : into.names.end();
-    const int number = port ? number_in(*port) : -1;
-    if (number > 0 && name != into.names.end())
-      note(into.devices, name->second + ":" + std::to_string(number), line);
+    const auto id = int_behind(*ordered, "device id=");
+    const auto name = into.names.find(id.value_or(-1));
+    const int port = int_behind(*ordered, "port_num=").value_or(0);
+    if (id && port > 0 && name != into.names.end())
+      note(into.devices, name->second + ":" + std::to_string(port), line);
     return true;
   }
-  const auto nic = text_behind(text, " NVSHMEM INFO NIC ");
-  if (nic && nic->find(" selected for PE ") != nic->npos) {
-    if (const string_view name = nic->substr(0, nic->find(' ')); is_device_text(name))
-      note(into.devices, name, line);
-  }
-  return text.find("HCA list provided by user") != text.npos ||
-         text.find("Enumerating IB devices in the system") != text.npos;
+  const string_view nic = text_between(text, " NVSHMEM INFO NIC ", " selected for PE ");
+  if (is_device_text(nic)) note(into.devices, nic, line);
+  return has_any(text, {"HCA list provided by user", "Enumerating IB devices in the system"});
 }
 
 // "WARN: cound not find user specified HCA name: mlx5_9 port: -1, skipping" (its own spelling), "Unable to
 // open the libnvshmem_transport_ibrc.so.3 transport.".
-bool read_nvshmem_failure(string_view text, std::uint64_t line, EngineLog& into,
-                          std::optional<NcclFailure>& failure) {
+std::optional<NcclFailure> read_nvshmem_failure(string_view text, std::uint64_t line, EngineLog& into) {
+  std::optional<NcclFailure> failure;
   for (const auto& [words, code] : kNvshmemWords) {
     const auto rest = text_behind(text, words);
     if (!rest) continue;
@@ -159,10 +128,9 @@ bool read_nvshmem_failure(string_view text, std::uint64_t line, EngineLog& into,
     const string_view name = rest->substr(0, rest->find(' '));
     if (is_device_text(name.substr(name.starts_with('=') ? 1 : 0))) note(into.lacking, name, line);
   }
-  const auto transport = text_behind(text, "Unable to open the ");
-  if (transport && transport->find(" transport.") != transport->npos)
+  if (!text_between(text, "Unable to open the ", " transport.").empty())
     failure = failure_of(Code::NoTransport, trimmed_text(text));
-  return failure.has_value();
+  return failure;
 }
 
 }  // namespace
@@ -171,46 +139,38 @@ bool read_nvshmem_failure(string_view text, std::uint64_t line, EngineLog& into,
 std::optional<EngineLine> read_ucx_line(std::string_view text, std::uint64_t line, EngineLog& into) {
   constexpr string_view kMark = " UCX  ";
   // An error also at the beginning of a line, where what stood before it was left out.
-  const bool bare = text.starts_with("UCX  ERROR ") || text.starts_with("UCX  FATAL ");
-  const auto rest = bare ? text.substr(kMark.size() - 1) : text_behind(text, kMark);
-  if (!rest) return std::nullopt;
-  const string_view level = rest->substr(0, rest->find(' '));
-  constexpr string_view kLevels[] = {"FATAL", "ERROR", "WARN", "DIAG", "INFO", "PRINT"};
-  if (std::ranges::find(kLevels, level) == std::end(kLevels)) return std::nullopt;
-  const string_view message = trimmed_text(rest->substr(level.size()));
+  const bool bare = begins_with_any(text, {"UCX  ERROR ", "UCX  FATAL "});
+  auto message = bare ? text.substr(kMark.size() - 1) : text_behind(text, kMark);
+  if (!message) return std::nullopt;
+  constexpr string_view kLevels[] = {"WARN", "ERROR", "FATAL", "DIAG", "INFO", "PRINT"};
+  const auto level = std::ranges::find(kLevels, take_word(*message, " "));
+  if (level == std::end(kLevels)) return std::nullopt;
+  message = trimmed_text(*message);
   EngineLine read;
-  if (const auto place = text_behind(text.substr(0, text.find(kMark)), "] [")) {
-    const string_view whole = place->substr(0, place->find(']'));
-    const std::size_t last = whole.rfind(':');
-    if (last != whole.npos && whole.find(':') != last) read.process = trimmed_text(whole.substr(0, last));
-  }
+  // "gpu-1:984  :0"
+  const string_view place = text_between(text.substr(0, text.find(kMark)), "] [", "]");
+  if (const std::size_t last = place.rfind(':'); last != place.find(':'))
+    read.process = trimmed_text(place.substr(0, last));
   ++into.lines;
-  if (const auto version = text_behind(message, "Version "); version && message.starts_with("Version ")) {
-    note(into.versions, version->substr(0, version->find(' ')), line);
-  } else if (message.find("cfg#") != message.npos || message.find("ep_cfg[") != message.npos) {
-    read_lanes(message, line, into);
+  if (message->starts_with("Version ")) {
+    note(into.versions, word_behind(*message, "Version ", " "), line);
+  } else if (has_any(*message, {"cfg#", "ep_cfg["})) {
+    read_lanes(*message, line, into);
   }
-  if (level == "WARN" || level == "ERROR" || level == "FATAL")
-    read.failure = read_ucx_problem(message, line, into);
+  if (level < std::begin(kLevels) + 3) read.failure = read_ucx_problem(*message, line, into);
   return read;
 }
 
 // "gpu-1:984:984 [0] NVSHMEM INFO …"; its transports print without its name.
 std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t line, EngineLog& into) {
   EngineLine read;
-  bool ours = false;
-  for (const string_view mark : {string_view(" NVSHMEM INFO "), string_view(" NVSHMEM WARN ")}) {
-    const std::size_t at = text.find(mark);
-    if (at == text.npos) continue;
-    ours = true;
-    const string_view whole = prefix_of(text.substr(0, at));
-    if (const std::size_t last = whole.rfind(':'); last != whole.npos) read.process = whole.substr(0, last);
-  }
-  if (const auto version = text_behind(text, " NVSHMEM INFO NVSHMEM version: "))
-    note(into.versions, version->substr(0, version->find(' ')), line);
-  ours = read_nvshmem_devices(text, line, into) || ours;
-  ours = read_nvshmem_failure(text, line, into, read.failure) || ours;
-  if (!ours) return std::nullopt;
+  const string_view mark = first_in(text, {" NVSHMEM WARN ", " NVSHMEM INFO "});
+  const string_view whole = mark.empty() ? mark : prefix_of(text.substr(0, text.find(mark)));
+  if (has(whole, ":")) read.process = whole.substr(0, whole.rfind(':'));
+  note(into.versions, word_behind(text, " NVSHMEM INFO NVSHMEM version: ", " "), line);
+  const bool of_devices = read_nvshmem_devices(text, line, into);
+  read.failure = read_nvshmem_failure(text, line, into);
+  if (!read.failure && !of_devices && mark.empty()) return std::nullopt;
   ++into.lines;
   return read;
 }

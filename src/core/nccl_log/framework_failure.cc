@@ -12,26 +12,22 @@ namespace {
 
 using std::string_view;
 
-constexpr std::size_t kLongestLine = 512, kLongestSummary = 160;
-
 // "rank 2: " of "[rank2]: …" and "… [Rank 2] …"; "" where the line names none.
 std::string rank_of(string_view line) {
-  for (const string_view mark : {string_view("[rank"), string_view("[Rank "), string_view(" Rank ")}) {
+  for (const string_view mark : {"[rank", "[Rank ", " Rank "}) {
     if (const auto rank = number_behind(line, mark)) return "rank " + std::to_string(*rank) + ": ";
   }
   return {};
 }
 
 // Keeps the line from `words` on as its summary, without the prefix of date, file and rank.
-NcclFailure told(Code code, string_view line, string_view words = {}) {
-  NcclFailure failure;
-  failure.code = code;
-  failure.text = line.substr(0, kLongestLine);
-  const std::size_t at = words.empty() ? line.npos : line.find(words);
-  if (at != line.npos && at > 0) {
-    string_view from = line.substr(at, kLongestSummary);
-    if (const std::size_t end = from.find(". "); end != from.npos) from = from.substr(0, end + 1);
-    failure.summary = rank_of(line) + std::string(from);
+NcclFailure told_from(string_view words, string_view line) {
+  constexpr std::size_t kLongestSummary = 160;
+  NcclFailure failure = failure_of(Code::TimedOut, line);
+  if (const std::size_t at = line.find(words); at > 0) {
+    const string_view from = line.substr(at, kLongestSummary);
+    failure.summary =
+        rank_of(line) + std::string(from.substr(0, std::min(from.find(". "), from.npos - 1) + 1));
   }
   return failure;
 }
@@ -40,11 +36,10 @@ NcclFailure told(Code code, string_view line, string_view words = {}) {
 // Timeout(ms)=600000) ran for 600010 milliseconds before timing out." (PyTorch's ProcessGroupNCCL.cpp; up to
 // 2.1 without NumelIn).
 std::optional<NcclFailure> read_watchdog(string_view line) {
-  if (line.find("Watchdog caught collective operation timeout") == line.npos) return std::nullopt;
-  NcclFailure failure = told(Code::TimedOut, line);
+  if (!has(line, "Watchdog caught collective operation timeout")) return std::nullopt;
+  NcclFailure failure = failure_of(Code::TimedOut, line);
   const auto sequence = number_behind(line, "SeqNum=");
-  const string_view type = text_behind(line, "OpType=").value_or("");
-  const string_view word = type.substr(0, std::min<std::size_t>(type.find_first_of(",)"), 32));
+  const string_view word = word_behind(line, "OpType=", ",)");
   const bool whole = std::ranges::all_of(word, [](char c) { return is_alphanumeric(c) || c == '_'; });
   if (word.empty() || !whole || !sequence) return failure;
   failure.summary = rank_of(line) + std::string(word) + ", SeqNum " + std::to_string(*sequence);
@@ -64,15 +59,14 @@ std::optional<NcclFailure> read_result(string_view line) {
       {"ncclInvalidArgument", "invalid argument"},
       {"ncclInvalidUsage", "invalid usage"},
       {"ncclRemoteError", "remote process exited"}};
-  const auto has = [&](string_view words) { return line.find(words) != line.npos; };
-  const bool test = has("Test NCCL failure ");
-  const bool told = has("NCCL error in: ") || has("NCCL error: ") || has("Failed, NCCL error ");
-  int result = static_cast<int>(
-      std::min<std::uint64_t>(number_behind(line, "NCCL Error ").value_or(0), kLastResult + 1));
-  if (result > kLastResult) result = 0;
+  const bool test = has(line, "Test NCCL failure ");
+  const bool told = has_any(line, {"NCCL error in: ", "NCCL error: ", "Failed, NCCL error "});
+  int result = int_behind(line, "NCCL Error ").value_or(0);
+  if (result < 0 || result > kLastResult) result = 0;
   for (int one = kLastResult; one > 0; --one) {
     const auto& [name, words] = kResults[one - 1];
-    if (has(name) || ((told || test || words.starts_with("unhandled ")) && has(words))) result = one;
+    if (has(line, name) || ((told || test || words.starts_with("unhandled ")) && has(line, words)))
+      result = one;
   }
   if (result == 0 && !told) return std::nullopt;
   string_view last = text_behind(line, test ? " / " : "Last error: ").value_or("");
@@ -80,9 +74,7 @@ std::optional<NcclFailure> read_result(string_view line) {
   if (!last.empty()) {
     if (auto failure = read_nccl_failure(last, true)) return failure;
   }
-  NcclFailure failure = result > 0 ? failure_of_result(result) : NcclFailure();
-  failure.text = line.substr(0, kLongestLine);
-  return failure;
+  return failure_of_result(result, line);
 }
 
 }  // namespace
@@ -95,12 +87,9 @@ std::optional<NcclFailure> read_framework_failure(std::string_view line) {
       return read_nccl_failure(last->substr(begin + 1, end - begin - 1), true);
   }
   if (auto failure = read_watchdog(line)) return failure;
-  for (const string_view words :
-       {string_view("Heartbeat monitor timed out"), string_view("watchdog got stuck for"),
-        string_view("milliseconds before timing out")}) {
-    if (line.find(words) != line.npos) return told(Code::TimedOut, line, words);
-  }
-  return read_result(line);
+  const string_view words = first_in(
+      line, {"Heartbeat monitor timed out", "watchdog got stuck for", "milliseconds before timing out"});
+  return words.empty() ? read_result(line) : told_from(words, line);
 }
 
 }  // namespace nccl_env

@@ -53,9 +53,7 @@ std::optional<NcclFailure> mixed_networks(const NcclLog& log) {
   for (const NcclLog::Facts* facts : {&log.networks, &log.plugins}) {
     const std::string unlike = unlike_text(*facts, log);
     if (unlike.empty()) continue;
-    NcclFailure failure;
-    failure.code = Code::MixedNetworks;
-    failure.text = unlike;
+    NcclFailure failure = failure_of(Code::MixedNetworks, unlike);
     failure.line = first_line(*facts);
     return failure;
   }
@@ -70,10 +68,9 @@ std::optional<NcclFailure> missing_plugin(const NcclLog& log) {
     return std::nullopt;
   const auto& [plugin, fact] = *asked->second.begin();
   if (plugin.starts_with("none") || plugin.starts_with("internal")) return std::nullopt;
-  NcclFailure failure;
-  failure.code = Code::NetworkNotFound;
-  failure.text =
-      "NCCL_NET_PLUGIN=" + plugin + " was not found, so NCCL took its own plugin and came to sockets";
+  NcclFailure failure = failure_of(
+      Code::NetworkNotFound,
+      "NCCL_NET_PLUGIN=" + plugin + " was not found, so NCCL took its own plugin and came to sockets");
   failure.line = failure.last_line = first_line(log.plugins);
   return failure;
 }

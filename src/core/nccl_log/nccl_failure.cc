@@ -2,8 +2,8 @@
 #include "nccl_env/core/nccl_log/nccl_failure.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/nccl_log/log_text.h"
@@ -21,133 +21,51 @@ using std::string_view;
 
 // NCCL's own words on a queue pair are 250 bytes; a hostile log has more.
 constexpr std::size_t kLongestText = 512;
-// IPv6 in text has 45, a device at most 64.
-constexpr std::size_t kLongestWord = 64;
-
-string_view up_to(string_view text, string_view ends) {
-  return text.substr(0, std::min(text.find_first_of(ends), kLongestWord));
-}
-
-std::optional<int> leading_number(string_view text) {
-  int number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + std::min<std::size_t>(text.size(), 9), number);
-  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
-}
 
 // "No route to host", of "No route to host(113), exceeded …" and of "113(No route to host) errno 115".
 std::string trim_error(string_view text) {
   const std::size_t open = text.find_first_not_of("0123456789");
-  if (open > 0 && open < text.size() && text[open] == '(')
+  if (open > 0 && text.substr(std::min(open, text.size())).starts_with('('))
     return std::string(up_to(text.substr(open + 1), ")"));
-  std::string words(up_to(text, ",(["));
-  while (words.ends_with(' ')) words.pop_back();
-  return words;
-}
-
-bool is_device_character(char c) {
-  return is_alphanumeric(c) || c == '_' || c == '-' || c == '.';
+  return std::string(trimmed_text(up_to(text, ",([")));
 }
 
 // "mlx5_1" or "mlx5_1:1".
 void read_device(string_view text, NcclFailure& into) {
-  const string_view word = up_to(text, " ,/");
-  const std::size_t colon = std::min(word.find(':'), word.size());
-  const string_view name = word.substr(0, colon);
-  if (name.empty() || !std::ranges::all_of(name, is_device_character)) return;
+  const auto is_of_name = [](char c) { return is_alphanumeric(c) || c == '_' || c == '-' || c == '.'; };
+  const string_view word = up_to(text, " ,/"), name = word.substr(0, word.find(':'));
+  if (name.empty() || !std::ranges::all_of(name, is_of_name)) return;
   into.device = name;
-  if (colon < word.size()) into.port = leading_number(word.substr(colon + 1));
+  if (name.size() < word.size()) into.port = leading_number(word.substr(name.size() + 1));
 }
 
-// An address as inet_ntop prints it; "" for "N/A" and any other text.
-std::string gid_in(string_view text) {
-  const string_view word = up_to(text, " ,");
-  const bool address = word.size() >= 2 && std::ranges::all_of(word, [](char c) {
-                         return is_hex_digit(c) || c == ':' || c == '.';
-                       });
-  return address ? std::string(word) : std::string();
+// The address behind the mark, as inet_ntop prints it; "" for "N/A" and any other text.
+std::string gid_behind(string_view text, string_view mark) {
+  const string_view word = word_behind(text, mark);
+  const auto is_of_gid = [](char c) { return is_hex_digit(c) || c == ':' || c == '.'; };
+  return word.size() >= 2 && std::ranges::all_of(word, is_of_gid) ? std::string(word) : std::string();
 }
 
-bool is_zero_gid(const std::string& gid) {
+bool is_zero_gid(string_view gid) {
   return !gid.empty() && gid.find_first_not_of("0:") == gid.npos;
 }
 
-bool is_link_local(const std::string& gid) {
-  return gid.starts_with("fe80:") || gid.starts_with("FE80:");
-}
-
-NcclFailure of_code(Code code) {
-  NcclFailure failure;
-  failure.code = code;
-  return failure;
-}
-
-struct Errno {
-  int number;
-  string_view text;
-};
-// Errors that ibv_modify_qp returns, with strerror's texts, because NCCL up to 2.20 prints no number.
-constexpr Errno kErrors[] = {{19, "No such device"},        {22, "Invalid argument"},
-                             {61, "No data available"},     {101, "Network is unreachable"},
-                             {110, "Connection timed out"}, {113, "No route to host"}};
-
-Code code_of_connect_error(int error) {
-  if (error == 19) return Code::NoNetdev;
-  if (error == 61) return Code::GidVanished;
-  return error == 110 || error == 101 || error == 113 ? Code::NoRoute : Code::ConnectFailed;
-}
-
-Code code_of_error(const NcclFailure& failure) {
-  const int error = failure.error.value_or(0);
-  // Linux 6.1 gives 61 for a row that was always empty; for a row that has gone, NCCL still prints the GID,
-  // from 2.24 on.
-  if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Code::EmptyGid;
-  if (error == 61 && failure.local_gid.empty()) return Code::EmptyGid;
-  const Code code = code_of_connect_error(error);
-  return code == Code::NoRoute && is_link_local(failure.local_gid) ? Code::LinkLocalGid : code;
-}
-
-// "Call to ibv_modify_qp failed with 22 Invalid argument, on dev mlx5_1:1, curr state INIT, next state RTR,
-// local GID index 3, local GID ::, remote GID ::ffff:10.0.0.2" (from 2.24); "… failed with error Invalid
-// argument errno 22" (2.21 to 2.23); "… failed with error Invalid argument" (before).
-std::optional<NcclFailure> read_connect(string_view text, bool warning) {
-  auto rest = text_behind(text, "ibv_modify_qp failed with ");
-  if (!rest) return std::nullopt;
-  NcclFailure failure;
-  failure.retried = rest->find(", retrying ") != rest->npos;
-  if (!warning && !failure.retried) return std::nullopt;
-  constexpr string_view kError = "error ";
-  if (rest->starts_with(kError)) {
-    rest->remove_prefix(kError.size());
-    const std::size_t number = rest->find(" errno ");
-    failure.error_text = rest->substr(0, std::min(number, kLongestWord));
-    if (number != rest->npos) failure.error = leading_number(rest->substr(number + 7));
-  } else {
-    failure.error = leading_number(*rest);
-    const std::size_t blank = std::min(rest->find(' '), rest->size());
-    failure.error_text = up_to(rest->substr(std::min(blank + 1, rest->size())), ",");
-  }
-  for (const Errno& each : kErrors) {
-    if (!failure.error && failure.error_text == each.text) failure.error = each.number;
-  }
-  if (const auto device = text_behind(*rest, " on dev ")) read_device(*device, failure);
-  if (const auto index = text_behind(*rest, "local GID index ")) failure.gid_index = leading_number(*index);
-  if (failure.gid_index && *failure.gid_index < 0) failure.gid_index.reset();
-  if (const auto gid = text_behind(*rest, "local GID ")) {
-    // The first "local GID " may belong to "local GID index".
-    const auto own = text_behind(*gid, ", local GID ");
-    failure.local_gid = gid_in(own ? *own : *gid);
-  }
-  if (const auto gid = text_behind(*rest, "remote GID ")) failure.remote_gid = gid_in(*gid);
-  failure.code = code_of_error(failure);
-  return failure;
-}
-
-// Statuses of a completion, with libibverbs' texts (ibv_wc_status_str).
+// Numbers of errors, with the texts that programs print.
 struct Status {
   int number;
   Code code;
   string_view text;
 };
+const Status* find_status(std::span<const Status> all, const auto& is_it) {
+  const auto found = std::ranges::find_if(all, is_it);
+  return found == all.end() ? nullptr : &*found;
+}
+// Errors that ibv_modify_qp returns, with strerror's texts, because NCCL up to 2.20 prints no number.
+constexpr Status kErrors[] = {
+    {19, Code::NoNetdev, "No such device"},       {22, Code::ConnectFailed, "Invalid argument"},
+    {61, Code::GidVanished, "No data available"}, {101, Code::NoRoute, "Network is unreachable"},
+    {110, Code::NoRoute, "Connection timed out"}, {113, Code::NoRoute, "No route to host"}};
+// Statuses of a completion, with libibverbs' texts (ibv_wc_status_str).
 constexpr int kFlushed = 5;
 constexpr Status kStatuses[] = {{1, Code::TransferFailed, "local length error"},
                                 {2, Code::TransferFailed, "local QP operation error"},
@@ -160,34 +78,67 @@ constexpr Status kStatuses[] = {{1, Code::TransferFailed, "local length error"},
                                 {12, Code::NoAnswer, "transport retry counter exceeded"},
                                 {13, Code::TransferFailed, "RNR retry counter exceeded"}};
 
+Code code_of_error(const NcclFailure& failure, Code known) {
+  const int error = failure.error.value_or(0);
+  // Linux 6.1 gives 61 for a row that was always empty; for a row that has gone, NCCL still prints the GID,
+  // from 2.24 on.
+  if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Code::EmptyGid;
+  if (error == 61 && failure.local_gid.empty()) return Code::EmptyGid;
+  return known == Code::NoRoute && is_link_local(failure.local_gid) ? Code::LinkLocalGid : known;
+}
+
+// "Call to ibv_modify_qp failed with 22 Invalid argument, on dev mlx5_1:1, curr state INIT, next state RTR,
+// local GID index 3, local GID ::, remote GID ::ffff:10.0.0.2" (from 2.24); "… failed with error Invalid
+// argument errno 22" (2.21 to 2.23); "… failed with error Invalid argument" (before).
+std::optional<NcclFailure> read_connect(string_view text, bool warning) {
+  const auto rest = text_behind(text, "ibv_modify_qp failed with ");
+  if (!rest) return std::nullopt;
+  NcclFailure failure = failure_of(Code::ConnectFailed, text);
+  failure.retried = has(*rest, ", retrying ");
+  if (!warning && !failure.retried) return std::nullopt;
+  if (rest->starts_with("error ")) {
+    failure.error = int_behind(*rest, " errno ");
+    failure.error_text = up_to(rest->substr(6, rest->find(" errno ") - 6), "");
+  } else {
+    failure.error = leading_number(*rest);
+    failure.error_text = word_behind(*rest, " ", ",");
+  }
+  const Status* known = find_status(kErrors, [&](const Status& each) {
+    return failure.error ? each.number == *failure.error : each.text == failure.error_text;
+  });
+  if (known) failure.error = known->number;
+  read_device(word_behind(*rest, " on dev "), failure);
+  failure.gid_index = int_behind(*rest, "local GID index ");
+  if (failure.gid_index && *failure.gid_index < 0) failure.gid_index.reset();
+  failure.local_gid = gid_behind(text_behind(*rest, "local GID index ").value_or(*rest), "local GID ");
+  failure.remote_gid = gid_behind(*rest, "remote GID ");
+  failure.code = code_of_error(failure, known ? known->code : Code::ConnectFailed);
+  return failure;
+}
+
 // "Got completion from peer 10.0.0.2<4711> with status=12 opcode=0 len=0 vendor err 129 (Send) localGid
 // ::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2 hca mlx5_1"; "with error 12, opcode" up to 2.18, before 2.12
 // without the peer; "with status=IBV_WC_RETRY_EXC_ERR(12)" and "vendor_err=129" from 2.28.
 std::optional<NcclFailure> read_completion(string_view text) {
-  const auto rest = text_behind(text, "Got completion ");
-  auto status = text_behind(rest.value_or(""), "with status=");
-  if (!status) status = text_behind(rest.value_or(""), "with error ");
+  const string_view rest = text_behind(text, "Got completion ").value_or("");
+  const auto status = text_behind(rest, {"with status=", "with error "});
   if (!status) return std::nullopt;
-  NcclFailure failure;
-  failure.code = Code::TransferFailed;
-  if (const auto peer = text_behind(*rest, "from peer ")) failure.peer = up_to(*peer, " ,");
+  NcclFailure failure = failure_of(Code::TransferFailed, text);
+  failure.peer = word_behind(rest, "from peer ");
   failure.error = leading_number(*status);
-  if (const string_view name = up_to(*status, " ,"); !failure.error && name.starts_with("IBV_WC_")) {
-    const std::size_t open = std::min(name.find('('), name.size());
-    failure.error_text = name.substr(0, open);
-    failure.error = leading_number(name.substr(std::min(open + 1, name.size())));
+  if (!failure.error && status->starts_with("IBV_WC_")) {
+    failure.error_text = up_to(*status, "( ,");
+    failure.error = int_behind(up_to(*status, " ,"), "(");
   }
-  for (const Status& each : kStatuses) {
-    if (failure.error != each.number) continue;
-    failure.code = each.code;
-    if (failure.error_text.empty()) failure.error_text = each.text;
+  if (const Status* known =
+          find_status(kStatuses, [&](const Status& each) { return each.number == failure.error; })) {
+    failure.code = known->code;
+    if (failure.error_text.empty()) failure.error_text = known->text;
   }
-  for (const string_view mark : {string_view("vendor err "), string_view("vendor_err=")}) {
-    if (const auto vendor = text_behind(*rest, mark)) failure.vendor_error = leading_number(*vendor);
-  }
-  if (const auto gid = text_behind(*rest, "localGid ")) failure.local_gid = gid_in(*gid);
-  if (const auto gid = text_behind(*rest, "remoteGids")) failure.remote_gid = gid_in(*gid);
-  if (const auto device = text_behind(*rest, " hca ")) read_device(*device, failure);
+  failure.vendor_error = leading_number(text_behind(rest, {"vendor err ", "vendor_err="}).value_or(""));
+  failure.local_gid = gid_behind(rest, "localGid ");
+  failure.remote_gid = gid_behind(rest, "remoteGids");
+  read_device(word_behind(rest, " hca "), failure);
   if (failure.code == Code::NoAnswer && is_link_local(failure.local_gid)) failure.code = Code::LinkLocalGid;
   return failure;
 }
@@ -196,76 +147,51 @@ std::optional<NcclFailure> read_completion(string_view text) {
 // event type (18)" (2.23 to 2.28, without a name for it), "… GID table changed" (from 2.28); "… Got async
 // error event: port error", "… Got async fatal event: device fatal error", "… async fatal event on QP (0x1)
 // …: …", "… Got non-fatal async event: port error(10)".
+std::optional<Code> code_of_event(string_view text) {
+  if (has_any(text, {"GID table change", "unknown event type (18)"})) return Code::GidTableChanged;
+  if (!has(text, "async") || !has(text, " event")) return std::nullopt;
+  if (has(text, "port error")) return Code::LinkDown;
+  if (has_any(text, {"fatal event on QP", "access violation", "invalid request local work queue"}))
+    return Code::RemoteAccess;
+  const bool lost = has_any(text, {"device fatal", "local catastrophic", "CQ error", "event on CQ"}) ||
+                    (has(text, "fatal event") && !has(text, "non-fatal"));
+  return lost ? Code::DeviceLost : Code::UnknownWarning;
+}
+
 std::optional<NcclFailure> read_event(string_view text) {
-  const auto has = [&](string_view words) { return text.find(words) != text.npos; };
-  Code code = Code::UnknownWarning;
-  if (has("GID table change") || has("unknown event type (18)")) {
-    code = Code::GidTableChanged;
-  } else if (!has("async") || !has(" event")) {
-    return std::nullopt;
-  } else if (has("port error")) {
-    code = Code::LinkDown;
-  } else if (has("fatal event on QP") || has("access violation") || has("invalid request local work queue")) {
-    code = Code::RemoteAccess;
-  } else if (has("device fatal") || has("local catastrophic") || has("CQ error") || has("event on CQ") ||
-             (has("fatal event") && !has("non-fatal"))) {
-    code = Code::DeviceLost;
-  }
-  NcclFailure failure = of_code(code);
-  if (const auto device = text_behind(text, "NET/IB : ")) {
-    const string_view word = up_to(*device, " ");
-    if (word.find(':') != word.npos) read_device(word, failure);
-  }
+  const auto code = code_of_event(text);
+  if (!code) return std::nullopt;
+  NcclFailure failure = failure_of(*code, text);
+  if (const string_view port = word_behind(text, "NET/IB : ", " "); has(port, ":"))
+    read_device(port, failure);
   return failure;
 }
 
-std::optional<NcclFailure> read_device_failure(string_view text) {
-  if (const auto device = text_behind(text, "Unable to open device ")) {
-    NcclFailure failure = of_code(Code::DeviceNotOpened);
-    read_device(*device, failure);
-    return failure;
-  }
-  if (const auto problem = text_behind(text, " failed in ncclIbRoceGetVersionNum")) {
-    NcclFailure failure = of_code(Code::GidTypeUnreadable);
-    if (problem->starts_with(": ")) failure.error_text = problem->substr(2, kLongestWord);
-    return failure;
-  }
-  // "Attempted to connect incompatible devices: [0]mlx5_0:1/IB and [1]mlx5_1:1/RoCE."
-  if (const auto devices = text_behind(text, "Attempted to connect incompatible devices: ")) {
-    NcclFailure failure = of_code(Code::MixedLinks);
-    if (const auto name = text_behind(up_to(*devices, " "), "]")) read_device(*name, failure);
-    return failure;
-  }
-  return std::nullopt;
-}
-
 std::optional<NcclFailure> read_words(string_view text) {
-  if (const auto code = code_of_warning(text)) {
-    NcclFailure failure = of_code(*code);
-    if (const auto peer = text_behind(text, "closed by remote peer ")) failure.peer = up_to(*peer, " ,");
-    return failure;
-  }
+  const auto code = code_of_warning(text);
+  if (!code) return std::nullopt;
+  NcclFailure failure = failure_of(*code, text);
+  failure.peer = word_behind(text, "closed by remote peer ");
+  read_device(word_behind(text, "Unable to open device "), failure);
+  // "[0]mlx5_0:1/IB and [1]mlx5_1:1/RoCE."
+  read_device(word_behind(text, "Attempted to connect incompatible devices: [0]"), failure);
   // Up to 2.26; later versions do not name the network.
-  if (const auto name = text_behind(text, "Error: network ")) {
-    const std::size_t end = name->find(" not found");
-    if (end == name->npos) return std::nullopt;
-    NcclFailure failure = of_code(Code::NetworkNotFound);
-    failure.network = name->substr(0, std::min(end, kLongestWord));
-    return failure;
-  }
-  return std::nullopt;
+  failure.network = up_to(text_between(text, "Error: network ", " not found"), "");
+  if (const auto problem = text_behind(text, "ncclIbRoceGetVersionNum: "))
+    failure.error_text = up_to(*problem, "");
+  return failure;
 }
 
 // "Call to ibv_create_qp failed with error Cannot allocate memory", "… ibv_reg_mr_iova2 failed with error Bad
 // address": the first pins memory, the second most often registers a GPU's.
 std::optional<NcclFailure> read_verbs(string_view text) {
   const auto call = text_behind(text, "Call to ibv_");
-  if (!call || text.find(" failed") == text.npos) return std::nullopt;
-  const bool memory = call->starts_with("reg_mr") || call->starts_with("reg_dmabuf_mr");
-  if (text.find("Cannot allocate memory") != text.npos) return of_code(Code::MemoryLock);
+  if (!call || !has(text, " failed")) return std::nullopt;
   // NCCL up to 2.9 does not say why a completion queue or queue pair is refused; mostly it cannot be pinned.
-  if (call->starts_with("create_") && text.ends_with(" failed")) return of_code(Code::MemoryLock);
-  return memory ? std::optional(of_code(Code::GpuMemory)) : std::nullopt;
+  if (has(text, "Cannot allocate memory") || (call->starts_with("create_") && text.ends_with(" failed")))
+    return failure_of(Code::MemoryLock, text);
+  if (!begins_with_any(*call, {"reg_mr", "reg_dmabuf_mr"})) return std::nullopt;
+  return failure_of(Code::GpuMemory, text);
 }
 
 // Addresses that Docker gives its bridges, the same ones on every host: 172.17.0.1 to 172.31.0.1.
@@ -280,44 +206,32 @@ bool is_docker_bridge(string_view peer) {
 // "Call to recv from 10.0.0.2<4711> failed : Connection timed out": of a connection that had been
 // established.
 std::optional<NcclFailure> read_broken(string_view text) {
-  auto call = text_behind(text, "Call to ");
+  const auto call = text_behind(text, "Call to ");
   if (!call || !begins_with_any(*call, {"recv", "send", "read", "write"})) return std::nullopt;
-  for (const string_view error : {string_view("Connection timed out"), string_view("No route to host"),
-                                  string_view("Network is unreachable"), string_view("Host is down")}) {
-    if (call->find(error) == call->npos) continue;
-    NcclFailure failure = of_code(Code::ConnectionBroken);
-    for (const string_view mark : {string_view(" from "), string_view(" to ")}) {
-      if (const auto peer = text_behind(*call, mark); peer && failure.peer.empty())
-        failure.peer = up_to(*peer, " ,");
-    }
-    failure.error_text = error;
-    return failure;
-  }
-  return std::nullopt;
+  const string_view error =
+      first_in(*call, {"Connection timed out", "No route to host", "Network is unreachable", "Host is down"});
+  if (error.empty()) return std::nullopt;
+  NcclFailure failure = failure_of(Code::ConnectionBroken, text);
+  failure.peer = word_behind(*call, {" from ", " to "});
+  failure.error_text = error;
+  return failure;
 }
 
 // "socketStartConnect: Connect to 10.21.0.6<38007> failed : Software caused connection abort"; "Net : Connect
 // to …", "Call to connect to … failed", "socketPollConnect: connect to … returned No route to host(113),
 // exceeded error retry count after 35 attempts".
 std::optional<NcclFailure> read_no_connection(string_view text) {
-  auto peer = text_behind(text, "onnect to ");
-  const auto has = [&](string_view words) { return text.find(words) != text.npos; };
-  if (!peer && !has("Call to connect ") && !has("PollConnect") && !has("StartConnect") &&
-      !has(": connect returned "))
+  auto peer = text_behind(text, {"onnect to address ", "onnect to "});
+  if (!peer && !has_any(text, {"Call to connect ", "PollConnect", "StartConnect", ": connect returned "}))
     return std::nullopt;
-  NcclFailure failure = of_code(Code::NoConnection);
+  NcclFailure failure = failure_of(Code::NoConnection, text);
   if (!peer) return failure;
-  if (peer->starts_with("address ")) peer->remove_prefix(8);
   failure.peer = up_to(*peer, " ,");
   // An address of this machine or link tells that the peer took an interface that reaches no other host.
-  if (begins_with_any(failure.peer, {"127.", "fe80:", "FE80:", "[fe80:", "169.254."}) ||
-      is_docker_bridge(failure.peer))
+  if (is_of_this_host(failure.peer) || is_docker_bridge(failure.peer))
     failure.code = Code::UnreachableInterface;
-  for (const string_view mark :
-       {string_view(" failed : "), string_view(" returned "), string_view(" failed with error ")}) {
-    if (const auto error = text_behind(*peer, mark); error && failure.error_text.empty())
-      failure.error_text = trim_error(*error);
-  }
+  failure.error_text =
+      trim_error(text_behind(*peer, {" failed : ", " returned ", " failed with error "}).value_or(""));
   return failure;
 }
 
@@ -334,77 +248,49 @@ std::optional<NcclFailure> read_attempt(string_view text) {
 // "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]", "init.cc:1303 -> 2": the last
 // lines of an error that no caller handled. Other files' lines stand in good logs, too.
 std::optional<NcclFailure> read_end(string_view text) {
-  const auto result = text_behind(text, "-> ");
-  const auto number = result ? leading_number(*result) : std::nullopt;
-  if (!number || *number < 1 || *number > kLastResult) return std::nullopt;
+  const int result = int_behind(text, "-> ").value_or(0);
+  if (result < 1 || result > kLastResult) return std::nullopt;
   string_view file = text.substr(0, text.find(':'));
   file.remove_prefix(std::min(file.find_last_of('/') + 1, file.size()));
   if (!begins_with_any(file, {"init.c", "group.c", "bootstrap.c", "enqueue.c"}) &&
       !text.ends_with("Progress Thread]") && !text.ends_with("[Async thread]"))
     return std::nullopt;
-  return failure_of_result(*number);
+  return failure_of_result(result, text);
 }
 
 std::optional<NcclFailure> read_warning(string_view text) {
   if (auto failure = read_completion(text)) return failure;
   if (is_harmless_warning(text)) return std::nullopt;
   if (auto failure = read_event(text)) return failure;
-  if (auto failure = read_device_failure(text)) return failure;
   if (auto failure = read_verbs(text)) return failure;
   if (auto failure = read_broken(text)) return failure;
   // Its second error, "errno 11(Resource temporarily unavailable)", is of a socket that does not wait.
-  if (text.find("PollConnect: Connect to") != text.npos) return read_no_connection(text);
+  if (has(text, "PollConnect: Connect to")) return read_no_connection(text);
   if (auto failure = read_words(text)) return failure;
   if (auto failure = read_no_connection(text)) return failure;
-  if (is_error_elsewhere(text)) return of_code(Code::EndedElsewhere);
-  return of_code(Code::UnknownWarning);
+  return failure_of(is_error_elsewhere(text) ? Code::EndedElsewhere : Code::UnknownWarning, text);
 }
-
-std::optional<NcclFailure> read_any(string_view text, bool warning) {
-  if (auto failure = read_connect(text, warning)) return failure;
-  if (text.find("Failed to open libibverbs.so") != text.npos) return of_code(Code::NoVerbsLibrary);
-  if (auto failure = read_attempt(text)) return failure;
-  if (warning) return read_warning(text);
-  return read_end(text);
-}
-
-std::optional<NcclFailure> with_text(std::optional<NcclFailure> failure, string_view text) {
-  if (failure) failure->text = text.substr(0, kLongestText);
-  return failure;
-}
-
-}  // namespace
-
-namespace {
-
-enum Trait : unsigned {
-  kNone = 0,
-  kOfPort = 1,
-  kOfTransfer = 2,
-  kOfPeer = 4,
-  kFollowsEnd = 8,
-  kInWords = 16
-};
 
 // What is known of each code of a failure; of one that is not here: it is the cause, and no value is to
 // blame.
 struct FailureKind {
   Code code;
   Nearness nearness = Nearness::Cause;
-  unsigned traits = kNone;
+  unsigned traits = 0;
   std::string_view blamed = {};
 };
 
+using enum NcclFailure::Trait;
 constexpr FailureKind kKinds[] = {
-    {Code::EmptyGid, Nearness::Cause, kNone, variable::kIbGidIndex},
-    {Code::GidVanished, Nearness::Cause, kNone, variable::kIbGidIndex},
-    {Code::NoNetdev, Nearness::Cause, kNone, variable::kIbGidIndex},
-    {Code::LinkLocalGid, Nearness::Cause, kNone, variable::kIbGidIndex},
+    {Code::EmptyGid, Nearness::Cause, 0, variable::kIbGidIndex},
+    {Code::GidVanished, Nearness::Cause, 0, variable::kIbGidIndex},
+    {Code::NoNetdev, Nearness::Cause, 0, variable::kIbGidIndex},
+    {Code::LinkLocalGid, Nearness::Cause, 0, variable::kIbGidIndex},
     {Code::GidTableChanged, Nearness::Cause, kOfPort, variable::kIbGidIndex},
-    {Code::MixedLinks, Nearness::Cause, kNone, variable::kIbHca},
-    {Code::NoInterface, Nearness::Cause, kNone, variable::kSocketIfname},
-    {Code::UnreachableInterface, Nearness::Cause, kNone, variable::kSocketIfname},
-    {Code::NetworkNotFound, Nearness::Cause, kNone, variable::kNet},
+    {Code::MixedLinks, Nearness::Cause, 0, variable::kIbHca},
+    {Code::NoInterface, Nearness::Cause, 0, variable::kSocketIfname},
+    {Code::UnreachableInterface, Nearness::Cause, 0, variable::kSocketIfname},
+    {Code::NetworkNotFound, Nearness::Cause, 0, variable::kNet},
     {Code::LinkDown, Nearness::Cause, kOfPort | kInWords},
     {Code::DeviceLost, Nearness::Cause, kOfPort | kInWords},
     {Code::StrangerConnected, Nearness::Cause, kInWords},
@@ -418,7 +304,7 @@ constexpr FailureKind kKinds[] = {
     {Code::DeviceNotAvailable, Nearness::Symptom},
     {Code::NoTransport, Nearness::Symptom},
     {Code::GidTypeUnreadable, Nearness::Symptom},
-    {Code::DeviceNotOpened, Nearness::Symptom, kNone, variable::kIbHca},
+    {Code::DeviceNotOpened, Nearness::Symptom, 0, variable::kIbHca},
     {Code::UnknownWarning, Nearness::Unknown},
     {Code::NoVerbsLibrary, Nearness::Slows},
     {Code::PeerClosed, Nearness::Consequence, kOfPeer | kFollowsEnd | kInWords},
@@ -432,10 +318,6 @@ const FailureKind& kind_of(Code code) {
   return found == std::end(kKinds) ? kOther : *found;
 }
 
-bool is(const NcclFailure& failure, Trait trait) {
-  return (kind_of(failure.code).traits & trait) != 0;
-}
-
 }  // namespace
 
 std::string_view blamed_variable(Code code) {
@@ -447,27 +329,25 @@ Nearness NcclFailure::nearness() const {
   return flushed ? Nearness::Consequence : kind_of(code).nearness;
 }
 
-bool NcclFailure::is_port_event() const {
-  return is(*this, kOfPort);
-}
-bool NcclFailure::is_told_by_its_words() const {
-  return is(*this, kInWords);
-}
-bool NcclFailure::is_of_peer() const {
-  return is(*this, kOfPeer);
-}
-bool NcclFailure::is_of_transfer() const {
-  return is(*this, kOfTransfer);
-}
-bool NcclFailure::may_follow_end() const {
-  return is(*this, kFollowsEnd);
+bool NcclFailure::is(Trait trait) const {
+  return (kind_of(code).traits & trait) != 0;
 }
 
-std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning) {
-  return with_text(read_any(message, warning), message);
+NcclFailure failure_of(Code code, string_view text) {
+  NcclFailure failure;
+  failure.code = code;
+  failure.text = text.substr(0, kLongestText);
+  return failure;
 }
 
-NcclFailure failure_of_result(int result) {
+std::optional<NcclFailure> read_nccl_failure(string_view text, bool warning) {
+  if (auto failure = read_connect(text, warning)) return failure;
+  if (has(text, "Failed to open libibverbs.so")) return failure_of(Code::NoVerbsLibrary, text);
+  if (auto failure = read_attempt(text)) return failure;
+  return warning ? read_warning(text) : read_end(text);
+}
+
+NcclFailure failure_of_result(int result, string_view text) {
   constexpr string_view kTexts[kLastResult + 1] = {"",
                                                    "unhandled CUDA error",
                                                    "unhandled system error",
@@ -475,21 +355,21 @@ NcclFailure failure_of_result(int result) {
                                                    "invalid argument",
                                                    "invalid usage",
                                                    "remote process exited or network error"};
-  NcclFailure failure = of_code(Code::GaveUp);
-  failure.error = result;
+  NcclFailure failure = failure_of(Code::GaveUp, text);
+  if (result > 0) failure.error = result;
   failure.error_text = kTexts[result];
   return failure;
 }
 
-std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address) {
+std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address,
+                                            std::string_view text) {
   const bool inside = begins_with_any(interface, {"veth", "tun", "tap", "br-", "virbr", "docker", "cni",
                                                   "cali", "flannel", "ip6tnl", "lxc", "podman", "vxlan"});
-  const bool link_local = begins_with_any(address, {"fe80:", "FE80:"});
-  if (!(interface == "lo" || address.starts_with("127.") || address.starts_with("169.254.") ||
-        (inside && link_local) || begins_with_any(interface, {"docker", "virbr"})))
+  if (interface != "lo" && !begins_with_any(address, {"127.", "169.254."}) &&
+      !(inside && is_link_local(address)) && !begins_with_any(interface, {"docker", "virbr"}))
     return std::nullopt;
-  NcclFailure failure = of_code(Code::UnreachableInterface);
-  failure.device = interface.substr(0, kLongestWord);
+  NcclFailure failure = failure_of(Code::UnreachableInterface, text);
+  failure.device = up_to(interface, "");
   return failure;
 }
 
@@ -511,7 +391,7 @@ std::string describe(const NcclFailure& failure) {
   if (!failure.network.empty()) add("network " + failure.network);
   if (!failure.error && failure.error_text.empty()) {
     if (text.empty()) return failure.summary.empty() ? failure.text : failure.summary;
-    return failure.is_told_by_its_words() ? failure.text : text;
+    return failure.is(kInWords) ? failure.text : text;
   }
   const bool completion =
       failure.vendor_error || failure.code == Code::NoAnswer || failure.code == Code::TransferFailed;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Past 600 lines: each kind of line is read by one class, which owns the log.
 #include "nccl_env/core/nccl_log/nccl_log.h"
 
 #include <algorithm>
-#include <charconv>
+#include <tuple>
 
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/nccl_log/framework_failure.h"
@@ -20,23 +19,28 @@ namespace {
 // More different texts than any job says; a hostile log has more.
 constexpr std::size_t kMostFacts = 256;
 constexpr std::size_t kLongestFact = 2048;
-constexpr std::size_t kLongestNetwork = 64;  // of a network
 constexpr std::size_t kLongestProcess = 256;
+
+// A line that tells a fact by its words: `what`, or what stands behind them.
+struct FactLine {
+  std::string_view words;
+  NcclLog::Facts NcclLog::*facts;
+  std::string_view what = {};
+};
+constexpr std::string_view kOwnPlugin = "NCCL's own plugin";
+constexpr FactLine kFactLines[] = {
+    {"NET/IB : No device found", &NcclLog::no_device, "NET/IB : No device found."},
+    {"Using network ", &NcclLog::networks},  // a plugin's name may hold blanks: "AWS Libfabric"
+    {"Using internal Network ", &NcclLog::networks},
+    {"sing internal network plugin", &NcclLog::plugins, kOwnPlugin},
+    {"sing internal net plugin", &NcclLog::plugins, kOwnPlugin},
+    {"No plugin found (", &NcclLog::plugins, kOwnPlugin},
+    {" via P2P/", &NcclLog::local_transports, "P2P"},
+    {" via SHM/", &NcclLog::local_transports, "SHM"},
+};
 
 bool is_nccl_variable(std::string_view text) {
   return text.starts_with("NCCL_") && text.size() <= 64 && is_variable_name(text);
-}
-
-std::string_view word_before(std::string_view text, std::size_t at) {
-  const std::size_t blank = text.substr(0, at).rfind(' ');
-  return text.substr(blank == text.npos ? 0 : blank + 1, at - (blank == text.npos ? 0 : blank + 1));
-}
-
-std::string_view word_after(std::string_view text, std::string_view mark) {
-  const std::size_t at = text.find(mark);
-  if (at == text.npos) return {};
-  text = text.substr(at + mark.size());
-  return text.substr(0, text.find_first_of(" \t,"));
 }
 
 // True for data of a job that reads or writes texts, in which any words may stand: {"text": "…"}. A logger's
@@ -45,34 +49,12 @@ bool is_sample(std::string_view text) {
   constexpr std::string_view kKeys[] = {
       "\"text\":", "\"prompt\":", "\"content\":", "\"messages\":", "\"question\":", "\"answer\":"};
   constexpr std::string_view kLoggers[] = {"\"level\"", "\"record\"", "\"severity\"", "\"log\""};
-  const auto has = [&](std::string_view key) { return text.find(key) != text.npos; };
-  return text.starts_with('{') && std::ranges::any_of(kKeys, has) && std::ranges::none_of(kLoggers, has);
+  return text.starts_with('{') && has_any(text, kKeys) && !has_any(text, kLoggers);
 }
 
 // True if a person's words stand before the mark: 'Prompt: "My log says NCCL WARN …"'.
 bool is_quoted(std::string_view before) {
-  return before.find('"') != before.npos && prefix_of(before).empty();
-}
-
-// The text behind `mark`: up to the first character of `ends` in it, or all of it.
-std::string_view name_after(std::string_view text, std::string_view mark, std::string_view ends) {
-  const std::size_t at = text.find(mark);
-  if (at == text.npos) return {};
-  text = text.substr(at + mark.size());
-  return trimmed_text(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
-}
-
-int number_after(std::string_view text, std::string_view mark) {
-  const std::string_view word = word_after(text, mark);
-  int number = 0;
-  if (is_digits(word) && word.size() <= 7) std::from_chars(word.data(), word.data() + word.size(), number);
-  return number;
-}
-
-// " 3 of 16", of "comm 0x55d9 rank 3 nranks 16 …".
-std::string rank_of_all(std::string_view text) {
-  return " " + std::to_string(number_after(text, " rank ")) + " of " +
-         std::to_string(number_after(text, " nranks "));
+  return has(before, "\"") && prefix_of(before).empty();
 }
 
 }  // namespace
@@ -83,10 +65,10 @@ struct NcclLogReader::NamedAddress {
   std::string_view address;
 
   explicit NamedAddress(std::string_view word) {
-    if (word.starts_with('[')) word.remove_prefix(std::min(word.find(']') + 1, word.size()));
-    const std::size_t colon = std::min(word.find(':'), word.size());
-    name = word.substr(0, colon);
-    address = address_of_peer(word.substr(std::min(colon + 1, word.size())));
+    if (word.starts_with('[')) take_word(word, "]");
+    if (!has(word, ":")) return;  // it was cut
+    name = take_word(word, ":");
+    address = address_of_peer(word);
   }
 };
 
@@ -185,8 +167,7 @@ void NcclLogReader::read_rest(std::string_view text, bool cut) {
   stamp_ = plain.stamp;
   std::string_view left = plain.text;
   do {
-    const std::string_view line = left.substr(0, left.find('\n'));
-    left.remove_prefix(std::min(line.size() + 1, left.size()));
+    const std::string_view line = take_word(left, "\n");
     read_plain(line, cut && left.empty());
   } while (!left.empty());
 }
@@ -231,8 +212,8 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
 bool NcclLogReader::read_unmarked(const Message& message) {
   if (is_sample(message.text)) return false;
   const std::string_view text = behind_rank(message.text);
-  log_.ended = log_.ended || text.find(" Avg bus bandwidth") != text.npos ||
-               text.find(" Out of bounds values") != text.npos;  // nccl-tests' last lines
+  // nccl-tests' last lines
+  log_.ended = log_.ended || has_any(text, {" Avg bus bandwidth", " Out of bounds values"});
   if (read_engine(message)) return false;
   if (read_bare(message) || read_framework(message)) return true;
   note_end(message);
@@ -242,9 +223,7 @@ bool NcclLogReader::read_unmarked(const Message& message) {
 // Notes an error that is not the network's, and whether the program goes on behind it.
 void NcclLogReader::note_end(const Message& message) {
   if (is_error_elsewhere(message.text)) {
-    NcclFailure failure;
-    failure.code = Code::EndedElsewhere;
-    failure.text = message.text.substr(0, kLongestFact / 4);
+    NcclFailure failure = failure_of(Code::EndedElsewhere, message.text);
     failure.line = failure.last_line = message.line;
     failure.first_time = clock_in(stamp_);
     log_.last_error = std::move(failure);
@@ -305,7 +284,7 @@ bool NcclLogReader::read_framework(const Message& message) {
   if (last_error_ && !of_other) {
     if (text.starts_with(*last_error_)) text = trimmed_text(text.substr(last_error_->size()));
     last_error_.reset();
-    if (text.empty() || text.starts_with("Exception raised") || text.starts_with("Traceback")) return false;
+    if (text.empty() || begins_with_any(text, {"Exception raised", "Traceback"})) return false;
     if (auto failure = read_nccl_failure(text, true)) add_failure(message, *std::move(failure), true);
     return true;
   }
@@ -316,61 +295,52 @@ bool NcclLogReader::read_framework(const Message& message) {
   auto failure = read_framework_failure(text);
   if (!failure) return false;
   framework_line_ = message.line;
-  const bool repeated = text.find("Last error: ") != text.npos || text.find("Last NCCL warning") != text.npos;
-  add_failure(message, *std::move(failure), repeated);
+  add_failure(message, *std::move(failure), has_any(text, {"Last error: ", "Last NCCL warning"}));
   return true;
 }
 
 void NcclLogReader::read_message(const Message& message) {
+  const std::string_view text = message.text;
   read_trace(message);
-  if (read_failure(message)) return;
-  const std::string_view back = name_after(message.text, "NET/IB : ", ": ");
-  if (message.text.find("port active") != message.text.npos && log_.ports_back.size() < kMostFacts)
-    log_.ports_back.insert_or_assign(std::string(back), message.line);
+  if (auto failure = read_nccl_failure(text, message.warning))
+    return add_failure(message, *std::move(failure));
+  if (has(text, "port active") && log_.ports_back.size() < kMostFacts)
+    log_.ports_back.insert_or_assign(std::string(word_behind(text, "NET/IB : ", " :")), message.line);
   if (message.warning) {
     if (!message.thread.empty()) message.note(warned_, message.thread);
-    return message.note(log_.warnings, message.text);
+    return message.note(log_.warnings, text);
   }
   if (read_value(message) || read_network(message)) return;
-  if (message.text.find("NET/IB : Using") != message.text.npos) {
-    read_links(message);
-    return read_devices(message);
-  }
-  const std::string_view text = message.text;
-  if (text.find("comm 0x") != text.npos) return read_initialisation(message);
+  if (const auto ports = text_behind(text, "NET/IB : Using")) return read_devices(message, *ports);
+  if (has(text, "comm 0x")) return read_initialisation(message);
   // "NET/IB: Dev 0 Port 1 qpn 12 mtu 5 GID 3 (…)": the row that a queue pair has.
-  const std::size_t gid = text.find(" GID ");
-  if (const std::string_view mtu = word_after(text, " mtu ");
-      text.starts_with("NET/IB") && text.find(" qp") != text.npos && is_digits(mtu) && mtu.size() == 1)
+  const auto pair = text_behind(text, " qp");
+  if (!pair || !text.starts_with("NET/IB")) return;
+  if (const std::string_view mtu = word_behind(*pair, " mtu "); is_digits(mtu) && mtu.size() == 1)
     message.note(log_.mtus, mtu);
-  if (text.starts_with("NET/IB") && gid != text.npos && text.find(" qp") < gid) {
-    const std::string_view index = word_after(text, " GID ");
-    if (is_digits(index) && index.size() <= 3 && text.find('(', gid) != text.npos)
-      message.note(log_.gid_indexes, index);
-  }
-}
-
-// A group that was split off numbers its ranks by keys of its own.
-void NcclLogReader::note_rank(std::string_view text) {
-  const int ranks = std::max(number_after(text, " nRanks "), number_after(text, " nranks "));
-  const int rank = number_after(text, " rank ");
-  if (ranks > log_.ranks) log_.own_ranks.clear();
-  log_.ranks = std::max(log_.ranks, ranks);
-  if (ranks == 0 || ranks < log_.ranks || rank >= ranks || text.find("Split") != text.npos) return;
-  if (log_.own_ranks.size() < kMostFacts) log_.own_ranks.insert(rank);
+  if (const std::string_view index = text_between(*pair, " GID ", " (");
+      is_digits(index) && index.size() <= 3)
+    message.note(log_.gid_indexes, index);
 }
 
 // "comm 0x55d9 rank 0 nRanks 16 nNodes 2 localRanks 8 …" (from 2.20), "comm 0x55d9 rank 0 nranks 16 cudaDev 0
 // … - Init START", "… - Init COMPLETE".
 void NcclLogReader::read_initialisation(const Message& message) {
   const std::string_view text = message.text;
-  log_.nodes = std::max(log_.nodes, number_after(text, " nNodes "));
-  note_rank(text);
+  const auto number = [&](std::string_view mark) { return std::max(int_behind(text, mark).value_or(0), 0); };
+  const int rank = number(" rank "), ranks = std::max(number(" nRanks "), number(" nranks "));
+  log_.nodes = std::max(log_.nodes, number(" nNodes "));
+  if (ranks > log_.ranks) log_.own_ranks.clear();
+  log_.ranks = std::max(log_.ranks, ranks);
+  // A group that was split off numbers its ranks by keys of its own.
+  if (ranks == log_.ranks && rank < ranks && !has(text, "Split") && log_.own_ranks.size() < kMostFacts)
+    log_.own_ranks.insert(rank);
   const std::string of = std::string(message.thread.substr(0, message.thread.rfind(':'))) + " " +
-                         std::string(word_after(text, "comm ")) + rank_of_all(text);
-  log_.ended = log_.ended || text.find("Destroy COMPLETE") != text.npos;
+                         std::string(word_behind(text, "comm ")) + " " + std::to_string(rank) + " of " +
+                         std::to_string(ranks);
+  log_.ended = log_.ended || has(text, "Destroy COMPLETE");
   if (text.ends_with("Init START")) message.note(log_.initialising, of);
-  if (text.find("Init COMPLETE") == text.npos) return;
+  if (!has(text, "Init COMPLETE")) return;
   ++log_.initialised;
   log_.initialising.erase(of);
   log_.last_error.reset();  // all its ranks live
@@ -382,16 +352,11 @@ void NcclLogReader::read_trace(const Message& message) {
   if (warned == warned_.end()) return;
   const std::uint64_t line = warned->second.line;
   warned_.erase(warned);
-  const std::string_view result = word_after(message.text, "-> ");
-  if (message.warning || message.text.find(':') == message.text.npos || result.size() != 1 || result < "1" ||
-      result > "6")
-    return;
+  const int result = int_behind(message.text, "-> ").value_or(0);
+  if (message.warning || !has(message.text, ":") || result < 1 || result > kLastResult) return;
   const auto of = std::ranges::find(log_.warnings, line, [](const auto& each) { return each.second.line; });
   if (of == log_.warnings.end()) return;
-  NcclFailure failure;
-  failure.code = Code::UnknownWarning;
-  failure.text = of->first.substr(0, kLongestFact / 4);
-  add_failure(message, std::move(failure));
+  add_failure(message, failure_of(Code::UnknownWarning, of->first));
   log_.warnings.erase(of);
 }
 
@@ -399,32 +364,25 @@ void NcclLogReader::read_trace(const Message& message) {
 // default 1."
 bool NcclLogReader::read_value(const Message& message) {
   const std::string_view text = message.text;
-  if (const std::size_t at = text.find("Invalid value "); at != text.npos) {
-    const std::size_t middle = text.find(" for ", at);
-    const std::string_view name = word_after(text, " for ");
-    if (middle == text.npos || !is_nccl_variable(name)) return false;
-    const std::size_t begin = at + std::string_view("Invalid value ").size();
-    message.note(log_.refused, name, text.substr(begin, middle - std::min(middle, begin)));
+  if (const auto invalid = text_behind(text, "Invalid value ")) {
+    const std::string_view name = word_behind(*invalid, " for ");
+    if (!is_nccl_variable(name)) return false;
+    message.note(log_.refused, name, invalid->substr(0, invalid->find(" for ")));
     return true;
   }
-  for (const std::string_view mark :
-       {std::string_view(" set by environment to "), std::string_view(" set to ")}) {
-    const std::size_t at = text.find(mark);
-    if (at == text.npos) continue;
-    const std::string_view name = word_before(text, at);
-    if (!is_nccl_variable(name)) continue;
-    std::string_view value = trimmed_text(text.substr(at + mark.size()));
+  for (const std::string_view mark : {" set by environment to ", " set to "}) {
+    const std::string_view before = text.substr(0, text.find(mark));
+    const std::string_view name = before.substr(before.rfind(' ') + 1);
+    if (before.size() == text.size() || !is_nccl_variable(name)) continue;
+    std::string_view value = trimmed_text(text.substr(before.size() + mark.size()));
     const bool period = value.ends_with('.');
-    if (period) value.remove_suffix(1);
     const Variable* known = find_nccl_variable(name);
     const bool integer = known ? known->kind == ValueKind::Integer : period;
     // A number without its period may be cut and tells nothing. NCCL_P2P_DISABLE is printed without a period.
     const bool bare = name == "NCCL_P2P_DISABLE" && !message.cut;
-    if ((integer && !period && !bare) || value.empty()) return true;
-    std::string noted(value);
-    if (!integer && period) noted += '.';
-    if (!integer && message.cut) noted += "...";
-    message.note(log_.values, name, noted);
+    if (integer && period) value.remove_suffix(1);
+    if (value.empty() || (integer && !period && !bare)) return true;
+    message.note(log_.values, name, std::string(value) + (!integer && message.cut ? "..." : ""));
     return true;
   }
   return false;
@@ -432,79 +390,50 @@ bool NcclLogReader::read_value(const Message& message) {
 
 // "[0]mlx5_0:1/RoCE [1]={[0] mlx5_1:1/RoCE, [1] mlx5_2:1/RoCE} [RO]; OOB eth0:10.1.2.3<0>": every NAME:PORT
 // before a slash, without the rail and plane that may follow the port.
-void NcclLogReader::read_devices(const Message& message) {
-  std::string_view text = message.text.substr(message.text.find("NET/IB : Using") + 14);
-  const std::size_t out_of_band = text.find("; OOB ");
-  log_.device_line_cut = log_.device_line_cut || out_of_band == text.npos;
-  if (out_of_band != text.npos) {
-    const std::string_view interface = text.substr(out_of_band + 6);
-    if (const std::size_t colon = interface.find(':'); colon != interface.npos) {
-      message.note(log_.bootstrap, interface.substr(0, colon));
-      message.note(log_.addresses, address_of_peer(interface.substr(colon + 1)));
-    }
-    text = text.substr(0, out_of_band);
+void NcclLogReader::read_devices(const Message& message, std::string_view ports) {
+  const std::size_t out_of_band = ports.find("; OOB ");
+  log_.device_line_cut = log_.device_line_cut || out_of_band == ports.npos;
+  note_bootstrap(message, NamedAddress(text_behind(ports, "; OOB ").value_or("")));
+  ports = ports.substr(0, out_of_band);
+  const bool mixed_before = log_.links.size() > 1;
+  while (!ports.empty()) {
+    std::string_view link = take_word(ports, " ]{");
+    if (!has(link, "/")) continue;
+    const std::string_view device = take_word(link, "/");
+    std::string_view rest = device;
+    const std::string_view name = take_word(rest, ":"), port = take_word(rest, ":");
+    if (!name.empty() && is_digits(port) && port.size() <= 3)
+      message.note(log_.devices, device.substr(0, name.size() + 1 + port.size()));
+    link = up_to(link, ",};[");
+    if (link == "IB") message.note(log_.links, "InfiniBand");
+    if (link == "RoCE") message.note(log_.links, "RoCE");
   }
-  // One pass: only the part of a word before its first slash counts.
-  constexpr std::size_t kMostDevices = 256;  // NCCL takes 32
-  constexpr std::size_t kLongestName = 80;   // HCA names have 63 bytes, and PORT:RAIL:PLANE follows
-  std::size_t devices = 0;
-  for (std::size_t begin = 0, end = 0; begin < text.size() && devices < kMostDevices; begin = end + 1) {
-    end = std::min(text.find_first_of(" ]{", begin), text.size());
-    std::string_view word = text.substr(begin, std::min(end - begin, kLongestName + 1));
-    const std::size_t slash = word.find('/');
-    if (slash == word.npos) continue;
-    ++devices;
-    word = word.substr(0, slash);
-    const std::size_t colon = word.find(':');
-    if (colon == word.npos || colon == 0) continue;
-    const std::size_t more = word.find(':', colon + 1);
-    const std::string_view port = word.substr(colon + 1, more == word.npos ? more : more - colon - 1);
-    if (is_digits(port) && port.size() <= 3) message.note(log_.devices, word.substr(0, more));
-  }
+  if (!mixed_before && log_.links.size() > 1)
+    add_failure(message, failure_of(Code::MixedLinks, message.text));
 }
 
 bool NcclLogReader::read_network(const Message& message) {
   const std::string_view text = message.text;
-  if (text.find("NET/IB : No device found") != text.npos) {
-    message.note(log_.no_device, "NET/IB : No device found.");
-    return true;
-  }
-  // A plugin's name may hold blanks: "AWS Libfabric".
-  for (const std::string_view mark :
-       {std::string_view("Using network "), std::string_view("Using internal Network ")}) {
-    const std::string_view network = name_after(text, mark, {});
-    if (network.empty()) continue;
-    message.note(log_.networks, network);
-    return true;
-  }
-  if (text.find("sing internal network plugin") != text.npos ||
-      text.find("sing internal net plugin") != text.npos || text.find("No plugin found (") != text.npos) {
-    message.note(log_.plugins, "NCCL's own plugin");
+  for (const auto& [words, facts, what] : kFactLines) {
+    const std::string_view behind = trimmed_text(word_behind(text, words, ""));
+    if (what.empty() ? behind.empty() : !has(text, words)) continue;
+    message.note(log_.*facts, what.empty() ? behind : what);
     return true;
   }
   if (const auto plugin = text_behind(text, "Plugin Path : ")) {
     message.note(log_.plugins, plugin->substr(plugin->rfind('/') + 1));
     return true;
   }
-  if (const auto via = name_after(text, " via NET/", "/"); !via.empty()) {
+  if (const std::string_view via = word_behind(text, " via NET/", "/"); !via.empty()) {
     message.note(log_.transports, "NET/" + std::string(via));
     return true;
   }
-  for (const std::string_view local : {std::string_view("P2P"), std::string_view("SHM")}) {
-    if (text.find(" via " + std::string(local) + "/") == text.npos) continue;
-    message.note(log_.local_transports, local);
-    return true;
-  }
   if (read_interfaces(message)) return true;
-  for (const std::string_view mark :
-       {std::string_view("Bootstrap : Using "), std::string_view("Bootstrap: Using ")}) {
-    const std::string_view interface = word_after(text, mark);
-    if (const std::size_t colon = interface.find(':'); colon != interface.npos && colon > 0) {
-      read_bootstrap(message, interface);
-      return true;
-    }
-  }
-  return false;
+  const NamedAddress interface(word_behind(text, {"Bootstrap : Using ", "Bootstrap: Using "}));
+  if (interface.name.empty()) return false;
+  note_bootstrap(message, interface);
+  note_unreachable(message, interface);
+  return true;
 }
 
 // "NET/Socket : Using [0]eth0:10.1.2.3<0> [1]br-05ab:172.19.0.1<0>": each address that sockets take.
@@ -513,40 +442,23 @@ bool NcclLogReader::read_interfaces(const Message& message) {
   if (!message.text.starts_with(kSockets)) return false;
   std::string_view text = message.text.substr(kSockets.size());
   for (int words = 0; words < 64 && !text.empty(); ++words) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    note_interface(word);
+    const NamedAddress named(take_word(text, " "));
+    if (!named.name.empty() && !named.address.empty() && log_.interfaces.size() < kMostFacts)
+      log_.interfaces.emplace(up_to(named.address, ""), up_to(named.name, ""));
     // The first one is the bootstrap's.
-    if (words > 0) note_unreachable(message, NamedAddress(word));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (words > 0) note_unreachable(message, named);
   }
   return true;
 }
 
-void NcclLogReader::note_interface(std::string_view interface) {
-  const NamedAddress named(interface);
-  if (named.name.empty() || named.address.empty() || log_.interfaces.size() >= kMostFacts) return;
-  log_.interfaces.emplace(named.address.substr(0, kLongestNetwork), named.name.substr(0, kLongestNetwork));
-}
-
-void NcclLogReader::read_bootstrap(const Message& message, std::string_view interface) {
-  const NamedAddress named(interface);
-  message.note(log_.bootstrap, named.name);
-  if (!named.address.empty()) message.note(log_.addresses, named.address);
-  note_unreachable(message, named);
+void NcclLogReader::note_bootstrap(const Message& message, const NamedAddress& interface) {
+  if (!interface.name.empty()) message.note(log_.bootstrap, interface.name);
+  if (!interface.address.empty()) message.note(log_.addresses, interface.address);
 }
 
 void NcclLogReader::note_unreachable(const Message& message, const NamedAddress& interface) {
-  auto failure = read_unreachable(interface.name, interface.address);
-  if (!failure) return;
-  failure->text = message.text.substr(0, kLongestFact / 4);
-  add_failure(message, *std::move(failure));
-}
-
-bool NcclLogReader::read_failure(const Message& message) {
-  auto failure = read_nccl_failure(message.text, message.warning);
-  if (!failure) return false;
-  add_failure(message, *std::move(failure));
-  return true;
+  if (auto failure = read_unreachable(interface.name, interface.address, message.text))
+    add_failure(message, *std::move(failure));
 }
 
 // An error that is not the network's, with which the log ended until this failure, led to it, unless another
@@ -558,7 +470,6 @@ void NcclLogReader::acquit(const NcclFailure& behind) {
   };
   if (!log_.ends_elsewhere() || !behind.may_follow_end() || std::ranges::any_of(log_.failures, may_be_first))
     return;
-  failures_.emplace(std::string(to_string(Code::EndedElsewhere)), log_.failures.size());
   log_.failures.push_back(*log_.last_error);
 }
 
@@ -575,52 +486,28 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
       if (!message.process || fact.processes.contains(*message.process)) failure.device = interface;
     }
   }
-  std::string of = std::string(to_string(failure.code)) + " " + failure.device + ":" +
-                   std::to_string(failure.port.value_or(0)) + " " +
-                   std::to_string(failure.gid_index.value_or(-1)) + " " + failure.local_gid + " " +
-                   std::to_string(failure.error.value_or(0));
-  if (failure.code == Code::UnknownWarning) of += failure.text;
   std::string time = clock_in(message.before);
   if (time.empty()) time = clock_in(stamp_);
-  const auto known = failures_.find(of);
-  if (known == failures_.end()) {
+  const auto about = [](const NcclFailure& of) {
+    return std::tie(of.code, of.device, of.port, of.gid_index, of.local_gid, of.error);
+  };
+  auto same = std::ranges::find_if(log_.failures, [&](const NcclFailure& each) {
+    return about(each) == about(failure) && (each.code != Code::UnknownWarning || each.text == failure.text);
+  });
+  if (same == log_.failures.end()) {
     if (log_.failures.size() >= kMostFacts) return;
-    failures_.emplace(of, log_.failures.size());
     failure.line = failure.last_line = message.line;
     failure.first_time = time;
-    log_.failures.push_back(std::move(failure));
+    same = log_.failures.insert(same, std::move(failure));
   } else {
-    NcclFailure& same = log_.failures[known->second];
-    same.last_line = message.line;
-    same.times += repeated ? 0 : 1;
-    same.last_time = time;
-    same.retried = same.retried && failure.retried;
-    if (same.peer.empty()) same.peer = std::move(failure.peer);
-    if (same.error_text.empty()) same.error_text = std::move(failure.error_text);
+    same->last_line = message.line;
+    same->times += repeated ? 0 : 1;
+    same->last_time = time;
+    same->retried = same->retried && failure.retried;
+    if (same->peer.empty()) same->peer = std::move(failure.peer);
+    if (same->error_text.empty()) same->error_text = std::move(failure.error_text);
   }
-  if (message.process) log_.failures[failures_.at(of)].processes.insert(*message.process);
-}
-
-// "[0]mlx5_0:1/RoCE [1]={[0] mlx5_1:1/IB, …}; OOB eth0:…": the kinds of link before the interface.
-void NcclLogReader::read_links(const Message& message) {
-  const std::size_t begin = message.text.find("NET/IB : Using") + 14;
-  const std::string_view text = message.text.substr(begin, message.text.find("; OOB ", begin) - begin);
-  const auto names = [&](std::string_view link) {
-    for (std::size_t at = text.find(link); at != text.npos; at = text.find(link, at + 1)) {
-      const std::size_t end = at + link.size();
-      if (end == text.size() || std::string_view(" ,};[").find(text[end]) != std::string_view::npos)
-        return true;
-    }
-    return false;
-  };
-  const bool mixed_before = log_.links.size() > 1;
-  if (names("/IB")) message.note(log_.links, "InfiniBand");
-  if (names("/RoCE")) message.note(log_.links, "RoCE");
-  if (mixed_before || log_.links.size() < 2) return;
-  NcclFailure failure;
-  failure.code = Code::MixedLinks;
-  failure.text = message.text.substr(0, kLongestFact / 4);
-  add_failure(message, std::move(failure));
+  if (message.process) same->processes.insert(*message.process);
 }
 
 }  // namespace nccl_env

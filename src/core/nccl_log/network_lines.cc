@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <iterator>
 
+#include "nccl_env/core/nccl_log/log_text.h"
+
 namespace nccl_env {
 namespace {
 
@@ -39,21 +41,23 @@ constexpr std::size_t kLongestWarning = 4096;
 // In the order of their weight, since a line has several.
 struct Words {
   Code code;
-  std::array<string_view, 10> any;
+  std::array<string_view, 10> any;  // the empty ones behind them are found in no text
 };
 // clang-format off
 constexpr Words kWords[] = {
     {Code::NoInterface, {"o socket interface found", "o interface found", "No IP interface found",
       "No usable listening interface found", "verify NCCL_OOB_NET_IFNAME", "ddress family not supported",
       "Unsupported address family", "is neither AF_INET"}},
-    {Code::NetworkNotFound, {"Failed to initialize any NET plugin", "Network returned 0 device"}},
+    {Code::GidTypeUnreadable, {" failed in ncclIbRoceGetVersionNum"}},
+    {Code::NetworkNotFound, {"Error: network ", "Failed to initialize any NET plugin", "Network returned 0 device"}},
     // A segment that another rank made, and that is not here; then those that cannot be made.
     {Code::SegmentMissing, {"attaching to shared memory segment", "failed to open /dev/shm"}},
     {Code::SharedMemory, {"/dev/shm/", "shared memory segment", "posix_fallocate failed", "shm_open failed",
       "shared memory file", "failed to extend ", "failure in mmap of", "Unable to allocate shared memory"}},
     // Ranks that are unlike each other, and strangers.
     {Code::MissingRail, {"mixed local Net device counts", "has a different number of devices"}},
-    {Code::MixedLinks, {"different link_layer", "merge incompatible devices", "device is incompatible with the local"}},
+    {Code::MixedLinks, {"Attempted to connect incompatible devices: ", "different link_layer",
+      "merge incompatible devices", "device is incompatible with the local"}},
     {Code::NcclVersionsDiffer, {"NCCL version mismatch", "Mismatched NCCL version"}},
     {Code::MixedNetworks, {"wrong type 4 != 3", "wrong type 3 != 4"}},
     {Code::StrangerConnected, {"wrong magic", "wrong type"}},
@@ -66,7 +70,7 @@ constexpr Words kWords[] = {
     {Code::GaveUp, {"commReclaim: ", "ncclAsyncJobComplete: ", "ncclCommSetAsyncError: "}},
     // Adapters.
     {Code::DeviceLost, {"ibv_poll_cq", "ibv_get_async_event failed"}},
-    {Code::DeviceNotOpened, {"Unable to query device", "Unable to query port", "ibv_open_device failed"}},
+    {Code::DeviceNotOpened, {"Unable to open device ", "Unable to query device", "Unable to query port", "ibv_open_device failed"}},
     {Code::TransferFailed, {"ibv_post_send() failed", "ibv_post_recv() failed"}},
 };
 // clang-format on
@@ -119,23 +123,18 @@ constexpr NetworkLine kRefined[] = {
 }  // namespace
 
 bool is_harmless_warning(string_view text) {
-  return std::ranges::any_of(kHarmless, [&](string_view words) { return text.find(words) != text.npos; });
+  return has_any(text, kHarmless);
 }
 
 std::optional<Code> code_of_warning(string_view text) {
   text = text.substr(0, kLongestWarning);
-  for (const auto& [code, any] : kWords) {
-    if (std::ranges::any_of(
-            any, [&](string_view words) { return !words.empty() && text.find(words) != text.npos; }))
-      return code;
-  }
-  return std::nullopt;
+  const auto row = std::ranges::find_if(kWords, [&](const Words& each) { return has_any(text, each.any); });
+  return row == std::end(kWords) ? std::nullopt : std::optional(row->code);
 }
 
 const NetworkLine* refine_line(Code code, string_view text) {
-  const auto row = std::ranges::find_if(kRefined, [&](const NetworkLine& each) {
-    return each.code == code && text.find(each.words) != text.npos;
-  });
+  const auto row = std::ranges::find_if(
+      kRefined, [&](const NetworkLine& each) { return each.code == code && has(text, each.words); });
   return row == std::end(kRefined) ? nullptr : &*row;
 }
 

@@ -44,24 +44,35 @@ struct NcclFailure {
   std::string error_text;    // "Invalid argument"
   std::optional<int> vendor_error;
 
+  enum Trait : unsigned {
+    kOfPort = 1,      // of a port's link, GIDs or adapter
+    kOfTransfer = 2,  // a completion with an error, which may follow from one
+    kOfPeer = 4,      // another rank's end, or its silence
+    kFollowsEnd = 8,  // may follow the end of another rank
+    kInWords = 16     // its device or peer alone does not say what happened
+  };
+  [[nodiscard]] bool is(Trait trait) const;
+  [[nodiscard]] bool is_port_event() const { return is(kOfPort); }
+  [[nodiscard]] bool is_of_transfer() const { return is(kOfTransfer); }
+  [[nodiscard]] bool is_of_peer() const { return is(kOfPeer); }
+  [[nodiscard]] bool may_follow_end() const { return is(kFollowsEnd); }
   [[nodiscard]] Nearness nearness() const;
-  [[nodiscard]] bool is_port_event() const;         // a port's link, GIDs or adapter
-  [[nodiscard]] bool is_of_transfer() const;        // a completion with an error, which may follow from one
-  [[nodiscard]] bool is_of_peer() const;            // another rank's end, or its silence
-  [[nodiscard]] bool may_follow_end() const;        // of another rank
-  [[nodiscard]] bool is_told_by_its_words() const;  // its device or peer alone does not say what happened
 };
+
+// A failure of which the line tells nothing but its code; its text is cut.
+NcclFailure failure_of(Code code, std::string_view text);
 
 // Returns what the message says; nothing if it tells no failure. `warning`: NCCL WARN, which tells one unless
 // it is on the short list of harmless ones.
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning);
 // The last error of ncclResult_t; 7 is "in progress".
 inline constexpr int kLastResult = 6;
-// Returns the failure of a call that ended with this ncclResult_t, from 1 to kLastResult.
-NcclFailure failure_of_result(int result);
+// Returns the failure of a call that ended with this ncclResult_t, up to kLastResult; 0: it is not told.
+NcclFailure failure_of_result(int result, std::string_view text);
 // Returns the failure of an interface that reaches no other host ("lo", "docker0", a tunnel's link-local
 // address); nothing if it may reach one. `address` may be "": then only the name counts.
-std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address);
+std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address,
+                                            std::string_view text);
 
 struct FailureWords {
   std::string_view meaning, remedy;

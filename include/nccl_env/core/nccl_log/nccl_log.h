@@ -112,18 +112,14 @@ class NcclLogReader {
   bool read_bare(const Message& message);
   bool read_unmarked(const Message& message);
   void note_version(const Message& message, std::string_view version);
-  void note_rank(std::string_view text);
   void read_initialisation(const Message& message);
-  void read_bootstrap(const Message& message, std::string_view interface);
   bool read_interfaces(const Message& message);
-  void note_interface(std::string_view interface);
+  void note_bootstrap(const Message& message, const NamedAddress& interface);
   void note_unreachable(const Message& message, const NamedAddress& interface);
   void read_trace(const Message& message);
   bool read_value(const Message& message);
-  void read_devices(const Message& message);
+  void read_devices(const Message& message, std::string_view ports);
   bool read_network(const Message& message);
-  bool read_failure(const Message& message);
-  void read_links(const Message& message);
   void add_failure(const Message& message, NcclFailure failure, bool repeated = false);
   void note_end(const Message& message);
   void acquit(const NcclFailure& behind);
@@ -131,11 +127,10 @@ class NcclLogReader {
   NcclLog log_;
   std::map<std::string, std::uint32_t, std::less<>> processes_;
   std::set<std::string, std::less<>> hosts_;
-  std::map<std::string, std::size_t, std::less<>> failures_;  // what each is about -> its place in log_
-  NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
-  std::string stamp_;                                         // of the line, taken off by plain_line()
-  std::uint64_t counted_ = 0;                                 // the last line that counts as NCCL's
-  std::uint64_t framework_line_ = 0;                          // of a framework's last words on NCCL
+  NcclLog::Facts warned_;                  // threads whose last message is a harmless WARN
+  std::string stamp_;                      // of the line, taken off by plain_line()
+  std::uint64_t counted_ = 0;              // the last line that counts as NCCL's
+  std::uint64_t framework_line_ = 0;       // of a framework's last words on NCCL
   std::optional<std::string> last_error_;  // what stands before "Last error:" of the line before
 };
 
