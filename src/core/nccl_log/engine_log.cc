@@ -2,7 +2,6 @@
 #include "nccl_env/core/nccl_log/engine_log.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "nccl_env/core/nccl_log/log_mark.h"
 #include "nccl_env/core/nccl_log/log_text.h"
@@ -177,18 +176,6 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
 
 bool names_device(std::string_view entry, std::string_view device) {
   return entry == device || (entry.find(':') == entry.npos && entry == device.substr(0, device.find(':')));
-}
-
-nlohmann::ordered_json to_json(const EngineLog& log) {
-  const auto names = [](const EngineLog::Lines& lines) {
-    nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const auto& [what, line] : lines) all.push_back(what);
-    return all;
-  };
-  return {{"lines", log.lines},
-          {"versions", names(log.versions)},
-          {"devices", names(log.devices)},
-          {"lacking", names(log.lacking)}};
 }
 
 }  // namespace nccl_env

@@ -28,10 +28,6 @@ bool is_older(const NcclLog& log, NcclVersion than) {
   });
 }
 
-std::string versions_in(const NcclLog& log) {
-  return join(log.versions, ", ", [](const auto& each) -> const std::string& { return each.first; });
-}
-
 std::string interface_context(const NcclFailure& failure, const NcclLog& log) {
   const auto own = log.interfaces.find(address_of_peer(failure.peer));
   if (!failure.peer.empty() && own != log.interfaces.end() && is_inside_host(own->second))
@@ -45,11 +41,10 @@ std::string interface_context(const NcclFailure& failure, const NcclLog& log) {
 }
 
 std::string connection_context(const NcclFailure& failure) {
-  if (failure.error_text.find("refused") != std::string::npos ||
-      failure.text.find("refused") != std::string::npos)
+  if (has(failure.error_text, "refused") || has(failure.text, "refused"))
     return "Refused: the host answers, and nobody listens there (a rank that ended, or an address of another "
            "machine).";
-  if (failure.error_text.find("timed out") != std::string::npos)
+  if (has(failure.error_text, "timed out"))
     return "Timed out: nothing answers. NCCL takes random ports, so a firewall has to let all of them "
            "through between the nodes.";
   return {};
@@ -77,13 +72,11 @@ std::string route_context(const NcclFailure& failure) {
 // Row 0 on RoCE is mostly RoCE v1 or link-local. NCCL takes it before 2.21, where no index is set.
 std::string index_context(const NcclLog& log) {
   const bool roce = log.links.contains("RoCE") && !log.links.contains("InfiniBand");
-  const auto read = log.values.find(variable::kIbGidIndex);
-  if (!roce || (read == log.values.end() ? !is_older(log, {2, 21, 0}) : !read->second.contains("0")))
-    return {};
-  return (read == log.values.end()
-              ? "NCCL " + versions_in(log) +
-                    " takes GID index 0 on RoCE where no NCCL_IB_GID_INDEX is read, as here"
-              : std::string("NCCL takes GID index 0 on RoCE, as NCCL_IB_GID_INDEX says")) +
+  const NcclLog::Facts& read = log.read(variable::kIbGidIndex);
+  if (!roce || (read.empty() ? !is_older(log, {2, 21, 0}) : !read.contains("0"))) return {};
+  return (read.empty() ? "NCCL " + names_in(log.versions) +
+                             " takes GID index 0 on RoCE where no NCCL_IB_GID_INDEX is read, as here"
+                       : "NCCL takes GID index 0 on RoCE, as NCCL_IB_GID_INDEX says") +
          ": mostly RoCE v1 or a link-local row. Name the row of RoCE v2 with the address (show_gids).";
 }
 
@@ -119,10 +112,10 @@ std::optional<NcclVersion> logged_version(std::string_view text) {
 }
 
 std::string value_read(const NcclLog& log, string_view name) {
-  const auto found = log.values.find(name);
-  if (found == log.values.end()) return {};
-  return std::string(name) + "=\"" + found->second.begin()->first + "\" (line " +
-         std::to_string(found->second.begin()->second.line) + ")";
+  const NcclLog::Facts& read = log.read(name);
+  if (read.empty()) return {};
+  const auto& [value, fact] = *read.begin();
+  return std::string(name) + "=\"" + value + "\" (line " + std::to_string(fact.line) + ")";
 }
 
 std::string bridges_text(const NcclLog& log) {
@@ -138,7 +131,7 @@ std::string bridges_text(const NcclLog& log) {
 
 std::string hosts_with(std::string_view peer, const NcclLog& log) {
   // Each host has such an address.
-  if (begins_with_any(peer, {"127.", "169.254.", "fe80:", "FE80:", "[fe80:"})) return {};
+  if (is_of_this_host(peer)) return {};
   const auto own = log.addresses.find(address_of_peer(peer));
   if (own == log.addresses.end()) return {};
   const std::set<std::string> hosts = log.hosts_of(own->second.processes);
@@ -151,11 +144,9 @@ std::string_view version_number(std::string_view version) {
 
 NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
   // All found an interface: then the address that another one sent has no family for another reason.
-  std::set<std::uint32_t> found;
-  for (const auto& [interface, fact] : log.bootstrap)
-    found.insert(fact.processes.begin(), fact.processes.end());
-  if (failure.code == Code::NoInterface && !found.empty() && found.size() == log.processes &&
-      failure.text.find("is neither AF_INET") != std::string::npos)
+  const std::size_t found = processes_in(log.bootstrap).size();
+  if (failure.code == Code::NoInterface && found > 0 && found == log.processes &&
+      has(failure.text, "is neither AF_INET"))
     failure.code = Code::UnknownWarning;
   const bool connects = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
   if (!connects || failure.peer.empty()) return failure;
@@ -172,6 +163,7 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
 }
 
 std::string context_of(const NcclFailure& failure, const NcclLog& log) {
+  const std::string bridges = bridges_text(log);
   switch (failure.code) {
     case Code::UnreachableInterface:
       return interface_context(failure, log);
@@ -186,8 +178,7 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log) {
     case Code::ConnectFailed:
       return mtu_context(log);
     case Code::TimedOut:
-      if (const std::string bridges = bridges_text(log); !bridges.empty()) return bridges + ".";
-      return {};
+      return bridges.empty() ? bridges : bridges + ".";
     default:
       return {};
   }

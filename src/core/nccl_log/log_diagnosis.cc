@@ -16,25 +16,24 @@
 namespace nccl_env {
 namespace {
 
+// "NoAnswer in line 80".
+std::string code_in_line(const NcclFailure& failure) {
+  return std::string(to_string(failure.code)) + " in line " + std::to_string(failure.line);
+}
+
 // "It led to NoAnswer in line 80, on the same device.": the errors that belong to the event.
 std::string bonds_text(const NcclFailure& event, const LogVerification& verification, const NcclLog& log) {
   std::string text;
   for (const VerifiedFailure& other : verification.failures) {
     const NcclFailure& error = other.failure;
-    const std::string of = std::string(to_string(error.code)) + " in line " + std::to_string(error.line);
-    switch (bond_of(event, error, log)) {
-      case Bond::Port:
-        text += " It led to " + of + ", on the same device.";
-        break;
-      case Bond::Process:
-        text += " It led to " + of + ", in the same process.";
-        break;
-      case Bond::Peer:
-        text += " It led to " + of + ", whose peer " + error.peer + " had it.";
-        break;
-      case Bond::None:
-        if (is_of_another_port(event, error))
-          text += " " + of + " is of another device, " + error.device + ".";
+    const Bond bond = bond_of(event, error, log);
+    if (bond != Bond::None) {
+      text += " It led to " + code_in_line(error) +
+              (bond == Bond::Port      ? ", on the same device."
+               : bond == Bond::Process ? ", in the same process."
+                                       : ", whose peer " + error.peer + " had it.");
+    } else if (is_of_another_port(event, error)) {
+      text += " " + code_in_line(error) + " is of another device, " + error.device + ".";
     }
   }
   return text;
@@ -74,8 +73,7 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
     if (may_follow && other.failure.may_follow_end() && other.failure.code != failure.code &&
         !other.failure.retried && bond_of(failure, other.failure, log) == Bond::None &&
         !is_of_another_port(failure, other.failure))
-      others.push_back(std::string(to_string(other.failure.code)) + " in line " +
-                       std::to_string(other.failure.line));
+      others.push_back(code_in_line(other.failure));
   }
   return others.empty() ? text : text + " It may have led to " + join_some(others, 3) + ".";
 }
@@ -83,10 +81,9 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
 // "UCX uses mlx5_0:1": a log of other engines alone.
 std::string engines_sentence(const NcclLog& log) {
   std::vector<std::string> uses;
-  for (const auto& [reader, engine] : {std::pair("UCX", &log.ucx), std::pair("NVSHMEM", &log.nvshmem)}) {
+  for (const EngineLog* engine : log.engines()) {
     if (!engine->devices.empty())
-      uses.push_back(std::string(reader) + " uses " +
-                     join(engine->devices, ", ", [](const auto& each) { return each.first; }));
+      uses.push_back(std::string(engine->name) + " uses " + names_in(engine->devices));
   }
   return (uses.empty() ? "The log does not tell which devices are used" : join(uses, "; ")) +
          ". No line here speaks of a failure of the network.";
@@ -104,11 +101,7 @@ std::string networks_text(const NcclLog& log) {
 std::string no_failure_text(const LogVerification& verification) {
   if (verification.failures.empty()) return "tells no failure";
   return "tells no failure that ended it (" +
-         join_some(verification.failures, 3,
-                   [](const VerifiedFailure& each) {
-                     return std::string(to_string(each.failure.code)) + " in line " +
-                            std::to_string(each.failure.line);
-                   }) +
+         join_some(verification.failures, 3, [](const auto& each) { return code_in_line(each.failure); }) +
          ")";
 }
 
@@ -170,10 +163,9 @@ std::string elsewhere_text(const NcclLog& log) {
 std::string diagnosis_of(const LogVerification& verification, const NcclLog& log, std::string_view beside) {
   if (verification.cause) return failure_sentence(verification, log, beside);
   const std::vector<Finding>& findings = verification.findings;
-  if (verification.fell_back)
-    return "FellBack: " + verification.notes.front() +
-           " The job runs over TCP, many times slower than over the fabric. " +
-           std::string(remedy_of(*std::ranges::find(findings, Code::FellBack, &Finding::code)));
+  if (const auto fell = std::ranges::find(findings, Code::FellBack, &Finding::code); fell != findings.end())
+    return "FellBack: " + fell->sentence +
+           " The job runs over TCP, many times slower than over the fabric. " + std::string(remedy_of(*fell));
   const auto first = std::ranges::find_if(findings, [](const Finding& each) {
     return each.severity != Severity::Info && (each.subject.kind == "Log" || each.code == Code::PartlyUsed);
   });

@@ -2,13 +2,14 @@
 #include "nccl_log/log_facts.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -18,7 +19,7 @@ bool is_not_zero(std::string_view value) {
 }
 
 bool is_no_ib(std::string_view value) {
-  return value.size() < 2 || (value[0] != 'I' && value[0] != 'i') || (value[1] != 'B' && value[1] != 'b');
+  return !lower_case(value).starts_with("ib");
 }
 
 // "IB on gpu-1; Socket on gpu-2": the first fact, and one of hosts that have not the first; "" if there is
@@ -61,13 +62,12 @@ std::optional<NcclFailure> mixed_networks(const NcclLog& log) {
 }
 
 std::optional<NcclFailure> missing_plugin(const NcclLog& log) {
-  constexpr std::string_view kOwn = "NCCL's own plugin";
-  const auto asked = log.values.find("NCCL_NET_PLUGIN");
-  if (asked == log.values.end() || !uses_sockets(log) || turned_off(log) || log.is_of_one_node() ||
-      log.plugins.size() != 1 || !log.plugins.contains(kOwn))
+  const NcclLog::Facts& asked = log.read("NCCL_NET_PLUGIN");
+  if (asked.empty() || !uses_sockets(log) || turned_off(log) || log.is_of_one_node() ||
+      log.plugins.size() != 1 || !log.plugins.contains(kOwnPlugin))
     return std::nullopt;
-  const auto& [plugin, fact] = *asked->second.begin();
-  if (plugin.starts_with("none") || plugin.starts_with("internal")) return std::nullopt;
+  const std::string& plugin = asked.begin()->first;
+  if (begins_with_any(plugin, {"none", "internal"})) return std::nullopt;
   NcclFailure failure = failure_of(
       Code::NetworkNotFound,
       "NCCL_NET_PLUGIN=" + plugin + " was not found, so NCCL took its own plugin and came to sockets");
@@ -75,8 +75,10 @@ std::optional<NcclFailure> missing_plugin(const NcclLog& log) {
   return failure;
 }
 
-std::string names_in(const NcclLog::Facts& facts) {
-  return join(facts, ", ", [](const auto& fact) -> const std::string& { return fact.first; });
+std::set<std::uint32_t> processes_in(const NcclLog::Facts& facts) {
+  std::set<std::uint32_t> processes;
+  for (const auto& [what, fact] : facts) processes.insert(fact.processes.begin(), fact.processes.end());
+  return processes;
 }
 
 std::string by_processes(const LogFact& fact, const NcclLog& log) {
@@ -86,9 +88,7 @@ std::string by_processes(const LogFact& fact, const NcclLog& log) {
 }
 
 bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view)) {
-  const auto found = log.values.find(name);
-  return found != log.values.end() &&
-         std::ranges::any_of(found->second, [&](const auto& each) { return matches(each.first); });
+  return std::ranges::any_of(std::views::keys(log.read(name)), matches);
 }
 
 std::string_view variable_of_sockets(const NcclLog& log) {
@@ -103,9 +103,8 @@ bool turned_off(const NcclLog& log) {
 }
 
 bool uses_other_network(const NcclLog& log) {
-  constexpr std::array<std::string_view, 4> kOwn{"Socket", "IB", "IB-CAST", "IB-ROCM"};
-  return std::ranges::any_of(
-      log.networks, [&](const auto& each) { return std::ranges::find(kOwn, each.first) == kOwn.end(); });
+  const std::set<std::string_view> own{"Socket", "IB", "IB-CAST", "IB-ROCM"};
+  return !std::ranges::includes(own, std::views::keys(log.networks));
 }
 
 bool uses_sockets(const NcclLog& log) {
@@ -114,9 +113,8 @@ bool uses_sockets(const NcclLog& log) {
 }
 
 std::uint64_t first_line(const NcclLog::Facts& facts) {
-  std::uint64_t first = 0;
-  for (const auto& [what, fact] : facts) first = first == 0 ? fact.line : std::min(first, fact.line);
-  return first;
+  const auto first = std::ranges::min_element(facts, {}, [](const auto& each) { return each.second.line; });
+  return first == facts.end() ? 0 : first->second.line;
 }
 
 std::string missing_ranks(const std::set<int>& told, int all) {

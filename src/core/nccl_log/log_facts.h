@@ -4,18 +4,24 @@
 
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "nccl_env/core/nccl_log/nccl_log.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 
 inline constexpr int kMostListed = 32;  // of a list of devices, as NCCL reads it
 
-std::string names_in(const NcclLog::Facts& facts);      // "mlx5_0:1, mlx5_1:1"
-std::uint64_t first_line(const NcclLog::Facts& facts);  // 0 where there are none
+// "mlx5_0:1, mlx5_1:1", of facts or an engine's lines.
+std::string names_in(const auto& facts, std::string_view between = ", ") {
+  return join(std::views::keys(facts), between);
+}
+std::set<std::uint32_t> processes_in(const NcclLog::Facts& facts);  // of all of them
+std::uint64_t first_line(const NcclLog::Facts& facts);              // 0 where there are none
 std::string by_processes(const LogFact& fact,
                          const NcclLog& log);  // " (2 of 8 processes)"; "" where one tells all
 // "rank 3 of 4", "ranks 3, 5 of 8": those of all that are not told; "" where none is missing, or too many are

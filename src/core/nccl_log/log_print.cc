@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -26,20 +27,26 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::size_t kMostWarnings = 5;
 constexpr std::size_t kMostFailures = 8;
 
-OrderedJson names_of(const NcclLog::Facts& facts) {
+OrderedJson names_of(const auto& facts) {
   OrderedJson names = OrderedJson::array();
-  for (const auto& [what, fact] : facts) names.push_back(what);
+  for (const auto& [what, where] : facts) names.push_back(what);
   return names;
 }
 
-// "; 9 are UCX's, 4 NVSHMEM's"; "" where there are none.
+OrderedJson json_of(const EngineLog& log) {
+  return {{"lines", log.lines},
+          {"versions", names_of(log.versions)},
+          {"devices", names_of(log.devices)},
+          {"lacking", names_of(log.lacking)}};
+}
+
+// "; 9 lines of UCX's, 4 lines of NVSHMEM's"; "" where there are none.
 std::string engine_lines(const NcclLog& log) {
   std::string text;
-  for (const auto& [reader, engine] :
-       {std::pair<std::string_view, const EngineLog*>{"UCX", &log.ucx}, {"NVSHMEM", &log.nvshmem}}) {
+  for (const EngineLog* engine : log.engines()) {
     if (engine->lines > 0)
-      text += (text.empty() ? "; " : ", ") + count_of(engine->lines, "line") + " of " + std::string(reader) +
-              "'s";
+      text += (text.empty() ? "; " : ", ") + count_of(engine->lines, "line") + " of " +
+              std::string(engine->name) + "'s";
   }
   return text;
 }
@@ -55,25 +62,20 @@ std::string facts_text(const NcclLog& log) {
   add("GID index", log.gid_indexes);
   add("transport", log.transports);
   add("bootstrap", log.bootstrap);
-  const auto add_engine = [&](std::string_view reader, const EngineLog& engine) {
+  for (const EngineLog* engine : log.engines()) {
     const auto add_lines = [&](std::string_view what, const EngineLog::Lines& lines) {
-      if (lines.empty()) return;
-      columns.add({std::string(reader) + std::string(what),
-                   join_some(lines, kMostWarnings, [](const auto& each) { return each.first; })});
+      if (!lines.empty())
+        columns.add(
+            {std::string(engine->name).append(what), join_some(std::views::keys(lines), kMostWarnings)});
     };
-    add_lines(" version", engine.versions);
-    add_lines(" devices", engine.devices);
-    add_lines(" lacks", engine.lacking);
-  };
-  add_engine("UCX", log.ucx);
-  add_engine("NVSHMEM", log.nvshmem);
+    add_lines(" version", engine->versions);
+    add_lines(" devices", engine->devices);
+    add_lines(" lacks", engine->lacking);
+  }
   std::map<std::uint64_t, std::string_view> warnings;
   for (const auto& [warning, fact] : log.warnings) warnings.emplace(fact.line, warning);
-  std::size_t count = 0;
-  for (const auto& [line, warning] : warnings) {
-    if (++count > kMostWarnings) break;
+  for (const auto& [line, warning] : warnings | std::views::take(kMostWarnings))
     columns.add({"harmless", line_text(line) + std::string(warning)});
-  }
   return columns.render();
 }
 
@@ -108,9 +110,8 @@ std::string values_text(const LogVerification& verification) {
   TextColumns columns(2);
   for (const VerifiedValue& value : verification.values) {
     const std::string name = containers.size() > 1 ? value.container + "/" + value.name : value.name;
-    const std::string where = value.line > 0 ? "line " + std::to_string(value.line) + ": " : "";
     columns.add({std::string(to_string(value.verdict)), name + "=\"" + *value.value + "\""});
-    columns.add({"", where + value.evidence});
+    columns.add({"", line_text(value.line) + value.evidence});
   }
   return columns.render();
 }
@@ -168,8 +169,8 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
                  {"gidIndexes", names_of(log.gid_indexes)},
                  {"transports", names_of(log.transports)},
                  {"bootstrap", names_of(log.bootstrap)},
-                 {"ucx", to_json(log.ucx)},
-                 {"nvshmem", to_json(log.nvshmem)}};
+                 {"ucx", json_of(log.ucx)},
+                 {"nvshmem", json_of(log.nvshmem)}};
   return json;
 }
 

@@ -27,7 +27,6 @@ struct FactLine {
   NcclLog::Facts NcclLog::*facts;
   std::string_view what = {};
 };
-constexpr std::string_view kOwnPlugin = "NCCL's own plugin";
 constexpr FactLine kFactLines[] = {
     {"NET/IB : No device found", &NcclLog::no_device, "NET/IB : No device found."},
     {"Using network ", &NcclLog::networks},  // a plugin's name may hold blanks: "AWS Libfabric"
@@ -76,11 +75,16 @@ std::set<std::uint32_t> NcclLog::processes_of(std::string_view peer) const {
   peer = address_of_peer(peer);
   if (const auto found = addresses.find(peer); found != addresses.end()) return found->second.processes;
   std::set<std::uint32_t> of_host;
-  for (std::size_t i = 0; i < process_names.size(); ++i) {
-    const std::string_view name = process_names[i];
-    if (name.substr(0, name.rfind(':')) == peer) of_host.insert(static_cast<std::uint32_t>(i));
+  for (std::uint32_t i = 0; i < process_names.size(); ++i) {
+    if (host_of(process_names[i]) == peer) of_host.insert(i);
   }
   return of_host;
+}
+
+const NcclLog::Facts& NcclLog::read(std::string_view variable) const {
+  static const Facts kNone;
+  const auto found = values.find(variable);
+  return found == values.end() ? kNone : found->second;
 }
 
 bool NcclLog::is_of_one_node() const {
@@ -91,9 +95,7 @@ bool NcclLog::is_of_one_node() const {
 std::set<std::string> NcclLog::hosts_of(const std::set<std::uint32_t>& of) const {
   std::set<std::string> names;
   for (const std::uint32_t process : of) {
-    if (process >= process_names.size()) continue;
-    const std::string& name = process_names[process];
-    names.insert(name.substr(0, name.rfind(':')));
+    if (process < process_names.size()) names.emplace(host_of(process_names[process]));
   }
   return names;
 }
@@ -136,7 +138,7 @@ std::optional<std::uint32_t> NcclLogReader::process_of(std::string_view process)
   const auto number = static_cast<std::uint32_t>(processes_.size());
   processes_.emplace(process, number);
   log_.process_names.emplace_back(process.substr(0, kLongestProcess));
-  hosts_.emplace(process.substr(0, process.rfind(':')));
+  hosts_.emplace(host_of(process));
   return number;
 }
 
@@ -335,7 +337,7 @@ void NcclLogReader::read_initialisation(const Message& message) {
   // A group that was split off numbers its ranks by keys of its own.
   if (ranks == log_.ranks && rank < ranks && !has(text, "Split") && log_.own_ranks.size() < kMostFacts)
     log_.own_ranks.insert(rank);
-  const std::string of = std::string(message.thread.substr(0, message.thread.rfind(':'))) + " " +
+  const std::string of = std::string(host_of(message.thread)) + " " +
                          std::string(word_behind(text, "comm ")) + " " + std::to_string(rank) + " of " +
                          std::to_string(ranks);
   log_.ended = log_.ended || has(text, "Destroy COMPLETE");

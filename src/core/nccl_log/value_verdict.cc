@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <ranges>
 #include <utility>
 
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_log/log_facts.h"
@@ -39,6 +42,15 @@ bool is_same(const Value& given, std::string_view logged) {
   return *given.value == logged || (given.name == variable::kIbHca && names_same_ports(given, logged));
 }
 
+bool selects_device(const NcclNameList& list, std::string_view device) {
+  const std::string_view name = device.substr(0, device.find(':'));
+  const int port = int_behind(device, ":").value_or(-1);
+  // Data direct's twin of a device (2.27 and later).
+  constexpr std::string_view kDirect = "_dma";
+  return list.selects(name, port) ||
+         (name.ends_with(kDirect) && list.selects(name.substr(0, name.size() - kDirect.size()), port));
+}
+
 }  // namespace
 
 std::string partly_used(const NcclLog& log, std::string_view list, bool exact,
@@ -46,12 +58,11 @@ std::string partly_used(const NcclLog& log, std::string_view list, bool exact,
   const NcclNameList names = parse_nccl_name_list(list, kNewestNccl, kMostListed);
   if (names.exclude || devices.empty() || log.device_line_cut || list.ends_with("...")) return {};
   std::vector<std::string> missing;
-  for (const auto& entry : names.entries) {
-    const auto is_it = [&](const std::string& device) {
-      const std::string name = device.substr(0, device.find(':'));
-      return names.exact || exact ? name == entry.name || name == entry.name + "_dma"
-                                  : name.starts_with(entry.name);
-    };
+  for (const NcclNameList::Entry& entry : names.entries) {
+    NcclNameList one;
+    one.exact = names.exact || exact;
+    one.entries = {{.name = entry.name}};
+    const auto is_it = [&](const std::string& device) { return selects_device(one, device); };
     if (std::ranges::none_of(devices, is_it)) missing.push_back(entry.name);
   }
   if (missing.empty()) return {};
@@ -71,66 +82,74 @@ std::vector<std::string> devices_of(const NcclLog& log, const std::set<std::uint
 
 namespace {
 
+// What NCCL does by a value, and the words for it.
+struct Deed {
+  std::string_view variable;
+  NcclLog::Facts NcclLog::*shown;
+  std::string_view otherwise,
+      used;                      // before what is shown: where the value does not fit it, and where it does
+  std::string_view behind = {};  // what is shown and does not fit
+};
+constexpr Deed kDeeds[] = {
+    {variable::kIbHca, &NcclLog::devices, "NCCL uses ", "NCCL uses ", ", which the list does not name"},
+    {variable::kIbGidIndex, &NcclLog::gid_indexes, "a queue pair has GID index ",
+     "queue pairs have GID index "},
+    {variable::kSocketIfname, &NcclLog::bootstrap, "NCCL bootstraps over ", "NCCL bootstraps over "},
+};
+
+// True if the value allows what the log shows. A negative GID index leaves the choice to NCCL.
+bool allows(const Value& given, std::string_view shown) {
+  if (given.name == variable::kIbGidIndex)
+    return !is_index(*given.value) || nccl_integer(shown) == nccl_integer(*given.value);
+  const NcclNameList list = parse_nccl_name_list(*given.value, kNewestNccl, kMostListed);
+  return given.name == variable::kIbHca ? selects_device(list, shown) : list.selects(shown, -1);
+}
+
 class Judge {
  public:
-  Judge(const NcclLog& log, const Value& given) : log_(log), judged_{given, LogVerdict::NotSeen, {}, 0} {}
+  Judge(const NcclLog& log, const Value& given) : log_(log), judged_{given, LogVerdict::NotSeen, {}, 0} {
+    const auto deed = std::ranges::find(kDeeds, given.name, &Deed::variable);
+    if (deed != std::end(kDeeds)) deed_ = &*deed;
+  }
 
   VerifiedValue judge() && {
-    if (engine()) return std::move(*this).judge_of_engine();
-    if (!refused() && !read_otherwise() && !contradicted()) {
-      seen();
-      if (judged_.verdict == LogVerdict::NotSeen) judged_.evidence = why_not_seen();
+    for (const EngineLog* engine : log_.engines()) {
+      if (judged_.name.starts_with(std::string(engine->name) + "_")) {
+        judge_of_engine(*engine);
+        return std::move(judged_);
+      }
     }
+    if (!refused() && !read_otherwise() && !contradicted() && !seen()) judged_.evidence = why_not_seen();
     return std::move(judged_);
   }
 
  private:
-  // The log of the other engine whose variable this is; null: NCCL's, or nobody's.
-  [[nodiscard]] const EngineLog* engine() const {
-    if (judged_.name.starts_with("UCX_")) return &log_.ucx;
-    return judged_.name.starts_with("NVSHMEM_") ? &log_.nvshmem : nullptr;
-  }
-
-  VerifiedValue judge_of_engine() && {
-    const EngineLog& log = *engine();
-    const std::string reader = &log == &log_.ucx ? "UCX" : "NVSHMEM";
-    judged_.evidence = "no line of it; needs " +
-                       (reader == "UCX" ? std::string("UCX_LOG_LEVEL=info") : "NVSHMEM_DEBUG=INFO");
-    if (is("UCX_NET_DEVICES") || is("NVSHMEM_HCA_LIST")) judge_devices(log, reader);
-    return std::move(judged_);
-  }
-
   // The devices of another engine's list: those that it uses, and those that it lacks.
-  void judge_devices(const EngineLog& log, const std::string& reader) {
-    if (judged_.value->starts_with('^')) return;
-    std::vector<std::string> entries;
-    for (std::size_t begin = 0; begin < judged_.value->size() && entries.size() < kMostListed;) {
-      const std::size_t comma = std::min(judged_.value->find(',', begin), judged_.value->size());
-      entries.push_back(judged_.value->substr(begin, comma - begin));
-      begin = comma + 1;
-    }
+  bool judge_of_engine(const EngineLog& log) {
+    const std::string reader(log.name);
+    judged_.evidence =
+        "no line of it; needs " + reader + (&log == &log_.ucx ? "_LOG_LEVEL=info" : "_DEBUG=INFO");
+    std::string_view left = *judged_.value;
+    if (!(is("UCX_NET_DEVICES") || is("NVSHMEM_HCA_LIST")) || left.starts_with('^')) return false;
+    std::vector<std::string_view> entries;
+    while (!left.empty() && entries.size() < kMostListed) entries.push_back(take_word(left, ","));
     const auto listed = [&](std::string_view device) {
-      return std::ranges::any_of(entries, [&](const std::string& each) {
+      return std::ranges::any_of(entries, [&](std::string_view each) {
         return each == "all" || names_device(each, device) || names_device(device, each);
       });
     };
     std::vector<std::string> lacking;
-    for (const auto& [name, line] : log.lacking) {
-      if (listed(name)) lacking.push_back(name);
-    }
-    if (!lacking.empty()) {
-      end(LogVerdict::PartlyUsed, log.lacking.at(lacking.front()),
-          reader + " does not have " + join(lacking));
-      return;
-    }
+    std::ranges::copy_if(std::views::keys(log.lacking), std::back_inserter(lacking), listed);
+    if (!lacking.empty())
+      return end(LogVerdict::PartlyUsed, log.lacking.at(lacking.front()),
+                 reader + " does not have " + join(lacking));
     for (const auto& [device, line] : log.devices) {
-      if (listed(device)) continue;
-      end(LogVerdict::Contradicted, line, reader + " uses " + device + ", which the list does not name");
-      return;
+      if (!listed(device))
+        return end(LogVerdict::Contradicted, line,
+                   reader + " uses " + device + ", which the list does not name");
     }
-    const auto name = [](const auto& each) -> const std::string& { return each.first; };
-    if (!log.devices.empty())
-      end(LogVerdict::Used, log.devices.begin()->second, reader + " uses " + join(log.devices, ", ", name));
+    return !log.devices.empty() &&
+           end(LogVerdict::Used, log.devices.begin()->second, reader + " uses " + names_in(log.devices));
   }
 
   bool end(LogVerdict verdict, std::uint64_t line, std::string evidence) {
@@ -140,94 +159,54 @@ class Judge {
     return true;
   }
   [[nodiscard]] bool is(std::string_view name) const { return judged_.name == name; }
-  [[nodiscard]] NcclNameList list() const {
-    return parse_nccl_name_list(*judged_.value, kNewestNccl, kMostListed);
-  }
 
   bool refused() {
     const auto found = log_.refused.find(judged_.name);
-    if (found == log_.refused.end()) return false;
-    return end(LogVerdict::Contradicted, first_line(found->second),
+    return found != log_.refused.end() &&
+           end(LogVerdict::Contradicted, first_line(found->second),
                "NCCL refuses " + names_in(found->second) + " and takes its default");
   }
 
   bool read_otherwise() {
-    const auto found = log_.values.find(judged_.name);
-    if (found == log_.values.end()) return false;
-    for (const auto& [value, fact] : found->second) {
-      if (is_same(judged_, value)) continue;
-      return end(LogVerdict::Overridden, fact.line,
-                 "NCCL reads " + value + by_processes(fact, log_) +
-                     ": an entrypoint, launcher or shell set it anew");
+    for (const auto& [value, fact] : log_.read(judged_.name)) {
+      if (!is_same(judged_, value))
+        return end(LogVerdict::Overridden, fact.line,
+                   "NCCL reads " + value + by_processes(fact, log_) +
+                       ": an entrypoint, launcher or shell set it anew");
     }
     return false;
   }
 
   // Looks for an action of NCCL that contradicts the value.
   bool contradicted() {
-    if (is(variable::kIbHca)) return hca_contradicted();
-    // A negative index leaves the choice to NCCL.
-    if (is(variable::kIbGidIndex) && nccl_integer(*judged_.value).value_or(-1) >= 0) {
-      for (const auto& [index, fact] : log_.gid_indexes) {
-        if (nccl_integer(index) == nccl_integer(*judged_.value)) continue;
-        return end(LogVerdict::Contradicted, fact.line,
-                   "a queue pair has GID index " + index + by_processes(fact, log_));
-      }
-    }
-    if (is(variable::kSocketIfname)) {
-      for (const auto& [interface, fact] : log_.bootstrap) {
-        if (list().selects(interface, -1)) continue;
-        return end(LogVerdict::Contradicted, fact.line,
-                   "NCCL bootstraps over " + interface + by_processes(fact, log_));
-      }
-    }
-    return false;
-  }
-
-  bool hca_contradicted() {
-    if (!log_.no_device.empty() && !turned_off(log_))
+    if (!deed_) return false;
+    if (is(variable::kIbHca) && !log_.no_device.empty() && !turned_off(log_))
       return end(LogVerdict::Contradicted, first_line(log_.no_device),
                  "NCCL finds none of these devices: NET/IB : No device found");
-    for (const auto& [device, fact] : log_.devices) {
-      if (selected(device)) continue;
-      return end(LogVerdict::Contradicted, fact.line,
-                 "NCCL uses " + device + by_processes(fact, log_) + ", which the list does not name");
+    for (const auto& [shown, fact] : log_.*deed_->shown) {
+      if (!allows(judged_, shown))
+        return end(
+            LogVerdict::Contradicted, fact.line,
+            std::string(deed_->otherwise) + shown + by_processes(fact, log_) + std::string(deed_->behind));
     }
     return false;
   }
 
-  [[nodiscard]] bool selected(const std::string& device) const {
-    const std::size_t colon = device.find(':');
-    std::string name = device.substr(0, colon);
-    const int port = static_cast<int>(nccl_integer(device.substr(colon + 1)).value_or(-1));
-    // Data direct's twin of a device (2.27 and later).
-    constexpr std::string_view kDirect = "_dma";
-    const bool twin = name.ends_with(kDirect);
-    return list().selects(name, port) ||
-           (twin && list().selects(name.substr(0, name.size() - kDirect.size()), port));
-  }
-
-  void seen() {
-    if (const auto found = log_.values.find(judged_.name); found != log_.values.end()) {
-      const auto& [value, fact] = *found->second.begin();
-      end(LogVerdict::Used, first_line(found->second), "NCCL reads " + value + by_processes(fact, log_));
-      if (is(variable::kIbHca) && !log_.devices.empty()) uses_devices(judged_.evidence + "; ");
-    } else if (is(variable::kIbHca) && !log_.devices.empty()) {
-      uses_devices("NCCL ");
-    } else if (is(variable::kIbGidIndex) && !log_.gid_indexes.empty()) {
-      end(LogVerdict::Used, first_line(log_.gid_indexes),
-          "queue pairs have GID index " + names_in(log_.gid_indexes));
-    } else if (is(variable::kSocketIfname) && !log_.bootstrap.empty()) {
-      end(LogVerdict::Used, first_line(log_.bootstrap), "NCCL bootstraps over " + names_in(log_.bootstrap));
-    }
-  }
-
-  void uses_devices(const std::string& before) {
+  bool seen() {
+    const NcclLog::Facts& read = log_.read(judged_.name);
+    const bool shown = deed_ && !(log_.*deed_->shown).empty();
+    if (read.empty() && !shown) return false;
+    const std::string reads =
+        read.empty() ? "" : "NCCL reads " + read.begin()->first + by_processes(read.begin()->second, log_);
+    const std::uint64_t line = first_line(read.empty() ? log_.*deed_->shown : read);
+    if (!is(variable::kIbHca) || !shown)
+      return end(LogVerdict::Used, line,
+                 read.empty() ? std::string(deed_->used) + names_in(log_.*deed_->shown) : reads);
     const bool ours = judged_.is_from(Source::Node);  // then a plain list is exact, too
     const std::string part = partly_used(log_, *judged_.value, ours, devices_of(log_, {}));
-    end(part.empty() ? LogVerdict::Used : LogVerdict::PartlyUsed,
-        judged_.line > 0 ? judged_.line : first_line(log_.devices),
-        before + "uses " + names_in(log_.devices) + (part.empty() ? "" : ", " + part));
+    return end(part.empty() ? LogVerdict::Used : LogVerdict::PartlyUsed, line,
+               (read.empty() ? "NCCL" : reads + ";") + " uses " + names_in(log_.devices) +
+                   (part.empty() ? "" : ", " + part));
   }
 
   [[nodiscard]] std::string why_not_seen() const {
@@ -245,9 +224,11 @@ class Judge {
 
   const NcclLog& log_;
   VerifiedValue judged_;
+  const Deed* deed_ = nullptr;  // null: no line tells what NCCL does by it
 };
 
 }  // namespace
+
 std::string_view to_string(LogVerdict verdict) {
   constexpr std::array<std::string_view, 6> kNames{"used",         "overridden", "not seen",
                                                    "contradicted", "failed",     "partly used"};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ranges>
 #include <set>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/nccl_log/failure_context.h"
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/value_verdict.h"
 
@@ -24,12 +26,12 @@ bool ran_on_one_host(const NcclLog& log) {
 
 using Failures = std::vector<NcclFailure>;
 
-bool has(const Failures& all, Code code) {
+bool tells(const Failures& all, Code code) {
   return std::ranges::find(all, code, &NcclFailure::code) != all.end();
 }
 
 bool has_failed_connection(const Failures& all) {
-  return has(all, Code::NoConnection) || std::ranges::any_of(all, [](const NcclFailure& failure) {
+  return tells(all, Code::NoConnection) || std::ranges::any_of(all, [](const NcclFailure& failure) {
            return failure.code == Code::UnreachableInterface && !failure.peer.empty();
          });
 }
@@ -54,7 +56,7 @@ bool came_back(const NcclFailure& failure, const NcclLog& log) {
 bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures& all) {
   if (!log.ended) return false;
   // UCX asks each adapter at its start, also one that nothing needs.
-  if (failure.code == Code::MemoryLock) return failure.text.find("ulimit -l") != std::string::npos;
+  if (failure.code == Code::MemoryLock) return has(failure.text, "ulimit -l");
   // NCCL tells of the ports that it uses, and of each that comes back.
   return failure.code == Code::LinkDown && came_back(failure, log) &&
          std::ranges::none_of(all, &NcclFailure::is_of_transfer);
@@ -124,9 +126,7 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
     value.evidence = describe(failure) + ": " + std::string(words_of(failure).meaning);
   }
   if (verified.of_pod) return verified;
-  const auto read = log.values.find(blamed);
-  if (read == log.values.end()) return verified;
-  for (const auto& [value, fact] : read->second) {
+  for (const std::string& value : std::views::keys(log.read(blamed))) {
     if (!may_cause(failure, value)) continue;
     verified.variable = blamed;
     verified.value = value;

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,11 +19,12 @@ struct EngineLog {
   using Lines =
       std::map<std::string, std::uint64_t, std::less<>>;  // what was said -> its first line; at most 256
 
+  std::string_view name;  // "UCX"
   std::uint64_t lines = 0;
-  Lines versions;                    // "1.19.0"
-  Lines devices;                     // in use: "mlx5_0:1"
-  Lines lacking;                     // named by a list, and not there: "mlx5_9:1", "mlx5_9"
-  std::map<int, std::string> names;  // of NVSHMEM: its device's number -> name; at most 256
+  Lines versions{};                    // "1.19.0"
+  Lines devices{};                     // in use: "mlx5_0:1"
+  Lines lacking{};                     // named by a list, and not there: "mlx5_9:1", "mlx5_9"
+  std::map<int, std::string> names{};  // of NVSHMEM: its device's number -> name; at most 256
 };
 
 struct EngineLine {
@@ -38,7 +38,5 @@ std::optional<EngineLine> read_nvshmem_line(std::string_view text, std::uint64_t
 
 // True if an entry of a list of devices, "mlx5_0" or "mlx5_0:1", names the device.
 bool names_device(std::string_view entry, std::string_view device);
-
-nlohmann::ordered_json to_json(const EngineLog& log);
 
 }  // namespace nccl_env

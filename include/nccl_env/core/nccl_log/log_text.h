@@ -92,6 +92,11 @@ inline std::string_view trimmed_text(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \r\n") - begin + 1);
 }
 
+// "gpu-1" of the process "gpu-1:984"; the process of the thread "gpu-1:984:1357".
+inline std::string_view host_of(std::string_view process) {
+  return process.substr(0, process.rfind(':'));
+}
+
 // "10.0.0.2" of "10.0.0.2<4711>"; of a link-local address without its interface.
 inline std::string_view address_of_peer(std::string_view peer) {
   return peer.substr(0, peer.find_first_of("%<"));

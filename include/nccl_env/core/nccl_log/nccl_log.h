@@ -3,6 +3,7 @@
 // its source). Any text may come: nothing in it is trusted, and memory is bounded.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -23,6 +24,7 @@ struct LogFact {
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
 };
 inline constexpr std::size_t kMaxProcesses = 4096;
+inline constexpr std::string_view kOwnPlugin = "NCCL's own plugin";
 // Lines behind an error that ended its program: the other ranks print some. Behind more the program went on.
 inline constexpr std::uint64_t kMostBehindEnd = 20;
 
@@ -31,7 +33,7 @@ struct NcclLog {
 
   std::uint64_t lines = 0;
   std::uint64_t nccl_lines = 0;
-  EngineLog ucx, nvshmem;
+  EngineLog ucx{.name = "UCX"}, nvshmem{.name = "NVSHMEM"};
   std::size_t processes = 0;
   std::vector<std::string> process_names;             // "gpu-1:984", by their numbers
   std::size_t hosts = 0;                              // on which those processes ran
@@ -42,7 +44,7 @@ struct NcclLog {
   bool device_line_cut = false;                       // such a line may name fewer devices than there are
   Facts links;                                        // "InfiniBand", "RoCE" of such a line
   Facts networks;                                     // "IB", "Socket", "AWS Libfabric", of "Using network"
-  Facts plugins;                                      // "NCCL's own plugin", "libnccl-net.so"
+  Facts plugins;                                      // kOwnPlugin, "libnccl-net.so"
   Facts transports;                                   // "NET/IB", "NET/Socket", of channels
   Facts local_transports;                             // "P2P", "SHM"
   Facts mtus;                                         // of ports, as queue pairs tell: "5", ibv_mtu's number
@@ -67,6 +69,9 @@ struct NcclLog {
 
   // False of a log without a line that is known here.
   [[nodiscard]] bool speaks() const { return nccl_lines + ucx.lines + nvshmem.lines > 0 || ended; }
+  [[nodiscard]] std::array<const EngineLog*, 2> engines() const { return {&ucx, &nvshmem}; }
+  // The values of the variable as they were read; none where the log does not tell.
+  [[nodiscard]] const Facts& read(std::string_view variable) const;
   // Whether all ranks of the job are on one node. False where the log does not tell.
   [[nodiscard]] bool is_of_one_node() const;
   // Whether the log has channels, all of them inside a node, and tells of no second one.
