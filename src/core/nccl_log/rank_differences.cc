@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -23,7 +24,7 @@ constexpr std::string_view kSockets = "Socket";
 // "2.21.5": PyTorch tells it without the build, which NCCL's own line has.
 std::string version_numbers(const NcclLog& log) {
   std::set<std::string_view> numbers;
-  for (const auto& [version, fact] : log.versions) numbers.insert(version_number(version));
+  for (const std::string& version : std::views::keys(log.versions)) numbers.insert(version_number(version));
   return join(numbers, ",");
 }
 
@@ -76,7 +77,7 @@ class Comparison {
  public:
   explicit Comparison(const std::vector<RankLog>& ranks) : ranks_(ranks), met_(have_met(ranks)) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (speaks(ranks[rank])) speaking_.push_back(rank);
+      if (ranks[rank].speaks()) speaking_.push_back(rank);
     }
   }
 
@@ -131,9 +132,8 @@ class Comparison {
   void compare_devices() {
     if (std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.device_line_cut; })) return;
     const auto devices_of = [this](std::size_t rank) {
-      Names names;
-      for (const auto& [device, fact] : log(rank).devices) names.insert(device);
-      return names.empty() ? std::nullopt : std::optional(names);
+      const auto names = std::views::keys(log(rank).devices);
+      return names.empty() ? std::nullopt : std::optional(Names(names.begin(), names.end()));
     };
     const Shares<Names> shares = shares_of(speaking_, devices_of);
     for (Odd<Names>& odd : odd_ones(shares, shares.most(&Names::size))) {
@@ -167,9 +167,9 @@ class Comparison {
       if (!known || (known->ranks != Ranks::Equal && known->ranks != Ranks::Fabric)) continue;
       std::map<std::string, std::string> spellings;  // the first one of each meaning
       const auto value_of = [&](std::size_t rank) {
-        const auto read = log(rank).values.find(name);
-        if (read == log(rank).values.end()) return Text();
-        const std::string value = listed(read->second);
+        const NcclLog::Facts& read = log(rank).read(name);
+        if (read.empty()) return Text();
+        const std::string value = listed(read);
         return Text(spellings.emplace(nccl_meaning(*known, value), value).first->second);
       };
       compare(Code::ValuesDiffer, known->ranks == Ranks::Equal ? Severity::Error : Severity::Warning,
@@ -224,12 +224,8 @@ class Comparison {
 
 }  // namespace
 
-bool speaks(const RankLog& rank) {
-  return rank.problem.empty() && rank.log.speaks();
-}
-
 std::string listed(const NcclLog::Facts& facts) {
-  return facts.empty() ? "-" : join(facts, ",", [](const auto& fact) { return fact.first; });
+  return facts.empty() ? "-" : names_in(facts, ",");
 }
 
 bool have_met(const std::vector<RankLog>& ranks) {

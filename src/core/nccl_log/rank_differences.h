@@ -7,12 +7,10 @@
 
 #include "nccl_env/core/cohort/cohort.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
-#include "nccl_env/core/nccl_log/rank_log.h"
+#include "nccl_env/core/nccl_log/rank_logs.h"
 
 namespace nccl_env {
 
-// True if the log was read and has a line that is known here.
-bool speaks(const RankLog& rank);
 // "IB,Socket"; "-" where there is none.
 std::string listed(const NcclLog::Facts& facts);
 // True if a rank came through its initialisation, for which all had to take part.

@@ -7,9 +7,21 @@
 #include <vector>
 
 #include "nccl_env/core/findings/finding.h"
-#include "nccl_env/core/nccl_log/rank_log.h"
+#include "nccl_env/core/nccl_log/log_verification.h"
+#include "nccl_env/core/nccl_log/nccl_log.h"
 
 namespace nccl_env {
+
+struct RankLog {
+  std::string name;     // of the pod or file
+  std::string problem;  // why its log could not be read; then the rest is empty
+  NcclLog log;
+  LogVerification verification;
+  bool by_hand = false;  // a file that was named, so that NCCL's lines are expected in it
+
+  // True if the log was read and has a line that is known here.
+  [[nodiscard]] bool speaks() const { return problem.empty() && log.speaks(); }
+};
 
 struct RanksVerification {
   std::vector<std::size_t> order;        // of the ranks: the odd ones first
