@@ -151,10 +151,9 @@ program::Failure read_log(const std::string& file, std::istream& in, NcclLogRead
   if (!read_stream(standard ? in : stream, reader, empty))
     return {program::kNotSeen, name + ": " + (errno ? std::strerror(errno) : "cannot be read")};
   if (!empty) return {};
-  return {program::kNothing,
-          name +
-              ": is empty: the job wrote nothing there. Give the output of one of its ranks (kubectl logs "
-              "POD, or the file that NCCL_DEBUG_FILE names)"};
+  return {program::kNothing, name +
+                                 ": is empty: the job wrote nothing there. Give the output of one of its "
+                                 "ranks (kubectl logs POD, or the file that NCCL_DEBUG_FILE names)"};
 }
 
 using Values = std::vector<Value>;
@@ -317,8 +316,7 @@ std::string misuse(const VerifyArguments& arguments) {
 
 constexpr const char* kNeeds =
     "the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere. Without a restart, from NCCL 2.24 "
-    "on: "
-    "ncclras -v in a pod of the job";
+    "on: ncclras -v in a pod of the job";
 
 // A program that ended before NCCL began has no line of its own there.
 std::string needs_of(const NcclLog& log) {
@@ -375,20 +373,15 @@ void add_verify(CommandLine& line, CLI::App& parent) {
       parent,
       {"verify",
        "Tell from the log of NCCL, UCX or NVSHMEM what failed in the network, what it means and which value "
-       "caused it, and of each value that the "
-       "pod was given whether it is used (the log needs NCCL_DEBUG=INFO). Of a "
-       "job or several logs: all ranks "
-       "side by side, the odd one first. The first line is the diagnosis. Exit 1 "
-       "if something failed, if NCCL fell "
-       "back to sockets, or if a value is not used or not the pod's own; 3 if "
-       "there is nothing to look at; 4 if "
-       "pod or log cannot be read.",
+       "caused it, and of each value that the pod was given whether it is used (the log needs "
+       "NCCL_DEBUG=INFO). Of a job or several logs: all ranks side by side, the odd one first. The first "
+       "line is the diagnosis. Exit 1 if something failed, if NCCL fell back to sockets, or if a value is "
+       "not used or not the pod's own; 3 if there is nothing to look at; 4 if pod or log cannot be read.",
        "nccl-env verify pod/train-0 -n ml"},
       verify_nccl_log);
-  app.add_option(
-         "LOG", to.logs,
-         "The log: a file, - for the standard input, pod/NAME or job/NAME for those of the cluster; several "
-         "files are the ranks of a job")
+  app.add_option("LOG", to.logs,
+                 "The log: a file, - for the standard input, pod/NAME or job/NAME for those of the cluster; "
+                 "several files are the ranks of a job")
       ->required()
       ->type_name("");
   app.add_option("-f,--filename", to.pod, "The pod, as kubectl get pod -o json or -o yaml prints it")

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "nccl_env/core/nccl_log/log_mark.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_log/log_line.h"
 
 namespace nccl_env {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "nccl_env/core/findings/print.h"
-#include "nccl_env/core/nccl_log/failure_context.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/value_verdict.h"
@@ -147,10 +146,9 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
   return std::string(begins ? "NCCL found " : "NCCL runs over ") + networks_text(log) + ", and its log " +
          no_failure + (begins ? ", nor that the initialisation ended." : ".") +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
-         (log.ended
-              ? verification.failures.empty() ? " Nothing to do." : ""
-              : " It does not tell that the job went on: if the job hangs, or the log was cut, the other "
-                "ranks' logs may tell more (`nccl-env verify job/NAME`).");
+         (log.ended ? verification.failures.empty() ? " Nothing to do." : ""
+                    : " It does not tell that the job went on: if the job hangs, or the log was cut, the "
+                      "other ranks' logs may tell more (`nccl-env verify job/NAME`).");
 }
 
 std::string elsewhere_text(const NcclLog& log) {

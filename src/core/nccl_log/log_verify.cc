@@ -13,10 +13,10 @@
 #include "nccl_env/core/cohort/cohort.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/nccl_log/failure_context.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_log/log_diagnosis.h"
 #include "nccl_log/log_facts.h"
+#include "nccl_log/log_line.h"
 #include "nccl_log/value_verdict.h"
 #include "nccl_log/verified_failure.h"
 

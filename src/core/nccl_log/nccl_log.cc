@@ -5,13 +5,10 @@
 #include <tuple>
 
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/nccl_log/framework_failure.h"
-#include "nccl_env/core/nccl_log/log_mark.h"
+#include "nccl_env/core/nccl_log/failure_line.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/strict.h"
-#include "nccl_log/ended_elsewhere.h"
-#include "nccl_log/log_version.h"
-#include "nccl_log/wrapped_line.h"
+#include "nccl_log/log_line.h"
 
 namespace nccl_env {
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A failure of a log beside the others: whether it counts, which value caused it, which is nearest to the
-// cause.
+// A failure in the light of its whole log: other lines may say what it really is, whether it counts, which
+// value caused it, which one is nearest to the cause, and what else they show. What they do not prove stands
+// as a question.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nccl_env/core/nccl_log/log_verification.h"
@@ -15,6 +17,24 @@
 #include "nccl_env/core/nccl_log/nccl_log.h"
 
 namespace nccl_env {
+
+// Returns the failure with the code that the log's other lines give it.
+NcclFailure seen_in(const NcclLog& log, NcclFailure failure);
+// Returns a sentence or two on what the log shows beside the failure's own line; "" if nothing.
+std::string context_of(const NcclFailure& failure, const NcclLog& log);
+// Says that sockets of a job on several nodes also take interfaces inside a host, which hangs it; "" if not.
+std::string bridges_text(const NcclLog& log);
+// "NCCL_PROTO="LL" (line 4)", as NCCL reads it; "" where the log does not tell that.
+std::string value_read(const NcclLog& log, std::string_view name);
+// Bridges of containers and virtual machines with the same address on each host, and their ends. Those of a
+// cluster's network (cni0, flannel.1) have a subnet of their own on each node, and are routed.
+bool is_inside_host(std::string_view interface);
+// "gpu-1, gpu-2": the hosts whose processes tell the failure; "" where none is known.
+std::string hosts_of(const NcclFailure& failure, const NcclLog& log);
+// "gpu-1, gpu-2": the hosts that have this address of their own; "" unless there are several.
+std::string hosts_with(std::string_view peer, const NcclLog& log);
+// "4096" of "5", ibv_mtu's number.
+std::string bytes_of_mtu(std::string_view number);
 
 // From 2.31 on NCCL reads its rows again when a port's GID table changes, unless an index is forced upon it.
 bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A failure in the light of its whole log, and facts that the lines of one tell together.
-#include "nccl_env/core/nccl_log/failure_context.h"
-
 #include <string>
 
 #include "core/nccl_log/verify_lines.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/nccl_log/verify_lines.h"
-#include "nccl_env/core/nccl_log/framework_failure.h"
+#include "nccl_env/core/nccl_log/failure_line.h"
 #include "nccl_env/core/nccl_log/log_print.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "support/golden.h"

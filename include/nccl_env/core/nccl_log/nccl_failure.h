@@ -62,18 +62,6 @@ struct NcclFailure {
 // A failure of which the line tells nothing but its code; its text is cut.
 NcclFailure failure_of(Code code, std::string_view text);
 
-// Returns what the message says; nothing if it tells no failure. `warning`: NCCL WARN, which tells one unless
-// it is on the short list of harmless ones.
-std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning);
-// The last error of ncclResult_t; 7 is "in progress".
-inline constexpr int kLastResult = 6;
-// Returns the failure of a call that ended with this ncclResult_t, up to kLastResult; 0: it is not told.
-NcclFailure failure_of_result(int result, std::string_view text);
-// Returns the failure of an interface that reaches no other host ("lo", "docker0", a tunnel's link-local
-// address); nothing if it may reach one. `address` may be "": then only the name counts.
-std::optional<NcclFailure> read_unreachable(std::string_view interface, std::string_view address,
-                                            std::string_view text);
-
 struct FailureWords {
   std::string_view meaning, remedy;
 };

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a message of NCCL's begins and ends in a line, and what loggers put before it.
+// A line of a log: how loggers, launchers and terminals wrap it (Docker's JSON, containerd's CRI form, time
+// stamps, the prefixes of Slurm and Compose, colours), where a message of NCCL's begins and ends in it, and
+// the version that a library tells.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "nccl_env/core/engines/nccl/version.h"
+
 namespace nccl_env {
+
+struct PlainLine {
+  std::string text;   // as the program wrote it; JSON may hold several lines of it
+  std::string stamp;  // taken off, and may tell the time of the day; "" if nothing does
+};
+PlainLine plain_line(std::string_view line);
 
 // The words "NCCL INFO" or "NCCL WARN" of a line.
 struct LogMark {
@@ -34,5 +45,15 @@ std::string_view behind_rank(std::string_view text);
 // post excerpts, and PyTorch prints the last error alone.
 bool begins_like_info(std::string_view text);
 bool begins_like_warning(std::string_view text);
+
+// "NCCL version 2.21.5+cuda12.4", also in PyTorch's "NCCL error in: …, NCCL version 2.18.6"; "RCCL version :
+// 2.22.3-HEAD:6bfc0dd", before 6.2 without the colon and with more behind.
+std::string version_in(std::string_view line);
+
+// "2.21.5" of "2.21.5+cuda12.4": what two logs have in common where one tells no build.
+std::string_view version_number(std::string_view version);
+// Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
+// 2.22.3-HEAD:6bfc0dd".
+std::optional<NcclVersion> logged_version(std::string_view text);
 
 }  // namespace nccl_env
