@@ -48,8 +48,6 @@ bool names(const VerifyArguments& arguments, std::string_view kind) {
 // A log of any length, in pieces: only one line stays in memory, and no more of it than the reader takes.
 class LogLines {
  public:
-  explicit LogLines(NcclLogReader& reader) : reader_(reader) {}
-
   // Progress bars part a line by carriage returns: its parts keep its number.
   void feed(std::string_view part) {
     constexpr std::string_view kEnds = "\r\n";
@@ -62,8 +60,9 @@ class LogLines {
     }
     add(part);
   }
-  void finish() {
+  const NcclLog& finish() {
     if (!line_.empty()) read(true);  // without its end it may be cut
+    return reader_.log();
   }
 
  private:
@@ -87,7 +86,7 @@ class LogLines {
     }
   }
 
-  NcclLogReader& reader_;
+  NcclLogReader reader_;
   std::string line_;
   bool cut_ = false;
   bool begun_ = false;  // a part of the line was read
@@ -123,8 +122,8 @@ class TextBytes {
   std::string bytes_;
 };
 
-bool read_stream(std::istream& in, NcclLogReader& reader, bool& empty) {
-  LogLines lines(reader);
+bool read_stream(std::istream& in, NcclLog& into, bool& empty) {
+  LogLines lines;
   TextBytes text;
   char block[64 << 10];
   while (in.read(block, sizeof block) || in.gcount() > 0) {
@@ -132,11 +131,11 @@ bool read_stream(std::istream& in, NcclLogReader& reader, bool& empty) {
     empty = empty && part.empty();
     lines.feed(part);
   }
-  lines.finish();
+  into = lines.finish();
   return !in.bad();
 }
 
-program::Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reader) {
+program::Failure read_log(const std::string& file, std::istream& in, NcclLog& into) {
   const bool standard = file == "-";
   const std::string name = standard ? "standard input" : file;
   errno = 0;
@@ -148,7 +147,7 @@ program::Failure read_log(const std::string& file, std::istream& in, NcclLogRead
                                    (may_be_pod ? "; of the cluster: pod/" + file + " or job/" + file : "")};
   }
   bool empty = true;
-  if (!read_stream(standard ? in : stream, reader, empty))
+  if (!read_stream(standard ? in : stream, into, empty))
     return {program::kNotSeen, name + ": " + (errno ? std::strerror(errno) : "cannot be read")};
   if (!empty) return {};
   return {program::kNothing, name +
@@ -157,6 +156,14 @@ program::Failure read_log(const std::string& file, std::istream& in, NcclLogRead
 }
 
 using Values = std::vector<Value>;
+
+// A log, and what its pod was given.
+struct GivenLog {
+  std::string name;  // of the pod or file
+  NcclLog log{};
+  Values values{};
+  program::Failure failure{};  // why it could not be read
+};
 
 // The values that the pod was given, and its users' own; of one container, if it is named. None of a pod that
 // was given nothing, which `remarks` is told.
@@ -197,98 +204,85 @@ program::Failure read_pod_file(const VerifyArguments& arguments, const Console& 
 
 // The container whose log is asked for: the one that is named, that was given values, or the only one.
 program::Failure choose_container(const Pod& pod, const Values& values, std::string& into) {
-  std::vector<std::string> found;
+  if (!into.empty()) return {};
+  std::vector<std::string> found, main;
   for (const Value& value : values) {
     const bool known = !found.empty() && found.back() == value.container;
     if (value.state != State::Users && !known) found.push_back(value.container);
   }
-  const bool given = !found.empty();
   for (const Container& container : pod.containers) {
-    if (!given && container.kind == ContainerKind::Main) found.emplace_back(container.name);
+    if (container.kind == ContainerKind::Main) main.emplace_back(container.name);
   }
-  if (found.size() == 1) {
-    into = found.front();
-    return {};
-  }
+  if (found.empty()) found = main;
   if (found.empty()) return {program::kNothing, "the pod has no containers"};
-  return {program::kUsage, "several containers; choose with --container: " + join(found)};
+  if (found.size() > 1)
+    return {program::kUsage, "several containers; choose with --container: " + join(found)};
+  into = found.front();
+  return {};
 }
 
 // Reads the log of one container of the pod, and the values that it was given.
 program::Failure read_pod_and_log(kube::ApiServer& client, const VerifyArguments& arguments,
                                   const nlohmann::json& object, const PodName& name, const Console& terminal,
-                                  NcclLogReader& reader, Values& into) {
+                                  GivenLog& into) {
   ReviewParser parser;
   const Result<Pod> pod = parser.parse_pod(dump_json(object));
   if (!pod) return {program::kNotSeen, name.text() + ": " + pod.error().message};
   std::string container = arguments.container;
   std::ostream* const remarks = names(arguments, kPodPrefix) ? &terminal.err : nullptr;
-  if (program::Failure failure = read_values(*pod, name.text(), container, object, remarks, into))
-    return failure;
-  if (container.empty()) {
-    if (program::Failure failure = choose_container(*pod, into, container)) return failure;
-  }
-  LogLines lines(reader);
+  program::Failure failure = read_values(*pod, name.text(), container, object, remarks, into.values);
+  if (!failure) failure = choose_container(*pod, into.values, container);
+  if (failure) return failure;
+  LogLines lines;
   const auto cut = read_pod_log(client, name, container, arguments.of_log,
                                 [&](std::string_view part) { lines.feed(part); });
   if (!cut) return {program::kNotSeen, cut.error().message};
-  lines.finish();
+  into.log = lines.finish();
   if (*cut)
     terminal.err << "nccl-env: " << printable(name.text()) << ": only " << arguments.of_log.limit_mib
                  << " MiB of the log were read; --limit reads more, --tail another part\n";
   return {};
 }
 
+// The pod, or all pods of the job, each with its log.
 program::Failure read_cluster(const VerifyArguments& arguments, const Console& terminal,
-                              NcclLogReader& reader, Values& into) {
+                              std::vector<GivenLog>& into) {
   const auto cluster = connect_namespace(arguments.cluster);
   if (!cluster) return {program::kNotSeen, cluster.error().message};
-  const PodName name{cluster->name_space, arguments.logs.front().substr(kPodPrefix.size())};
-  const LookUp pod = look_up(*cluster->client, ask_pod(name.name_space, name.name));
-  if (pod.outcome != LookUp::Outcome::Found) return {program::kNotSeen, pod.problem};
-  return read_pod_and_log(*cluster->client, arguments, pod.object, name, terminal, reader, into);
-}
-
-RankLog rank_of(std::string name, const program::Failure& failure, const NcclLogReader& reader,
-                const Values& values) {
-  if (failure) return {std::move(name), failure.message, {}, {}};
-  return {std::move(name), {}, reader.log(), verify_log(reader.log(), values)};
-}
-
-// All pods of the job, each with its log.
-program::Failure read_job(const VerifyArguments& arguments, const Console& terminal,
-                          std::vector<RankLog>& into) {
-  const auto cluster = connect_namespace(arguments.cluster);
-  if (!cluster) return {program::kNotSeen, cluster.error().message};
-  const auto job =
-      list_job_pods(*cluster->client, cluster->name_space, arguments.logs.front().substr(kJobPrefix.size()));
-  if (!job) return {program::kNotSeen, job.error().message};
-  for (const nlohmann::json& object : job->pods) {
-    const PodName name{cluster->name_space, text_at(member(object, "metadata"), "name")};
-    NcclLogReader reader;
-    Values values;
-    const program::Failure failure =
-        read_pod_and_log(*cluster->client, arguments, object, name, terminal, reader, values);
-    into.push_back(rank_of(name.name, failure, reader, values));
+  const std::string& name_space = cluster->name_space;
+  const std::string name = arguments.logs.front().substr(kPodPrefix.size());
+  const bool of_job = names(arguments, kJobPrefix);
+  std::vector<nlohmann::json> pods;
+  if (of_job) {
+    auto found = list_job_pods(*cluster->client, name_space, name);
+    if (!found) return {program::kNotSeen, found.error().message};
+    pods = std::move(found->pods);
+  } else {
+    LookUp pod = look_up(*cluster->client, ask_pod(name_space, name));
+    if (pod.outcome != LookUp::Outcome::Found) return {program::kNotSeen, pod.problem};
+    pods.push_back(std::move(pod.object));
+  }
+  for (const nlohmann::json& object : pods) {
+    const PodName pod{name_space, of_job ? text_at(member(object, "metadata"), "name") : name};
+    into.push_back({.name = pod.name});
+    into.back().failure = read_pod_and_log(*cluster->client, arguments, object, pod, terminal, into.back());
   }
   return {};
 }
 
-program::Failure read_rank_files(const VerifyArguments& arguments, const Console& terminal,
-                                 std::vector<RankLog>& into) {
-  program::Failure nothing;
-  bool any = false;
+program::Failure read_files(const VerifyArguments& arguments, const Console& terminal,
+                            std::vector<GivenLog>& into) {
   for (const std::string& file : arguments.logs) {
-    NcclLogReader reader;
-    program::Failure failure = read_log(file, terminal.in, reader);
+    into.push_back({.name = file});
+    GivenLog& log = into.back();
+    if (!arguments.pod.empty()) log.failure = read_pod_file(arguments, terminal, log.values);
+    if (log.failure) return log.failure;
+    log.failure = read_log(file, terminal.in, log.log);
     // A rank that wrote nothing stands beside the others as one that is silent.
-    if (failure && failure.code != program::kNothing) return failure;
-    if (failure && !nothing) nothing = failure;
-    any = any || !failure;
-    into.push_back(rank_of(file, {}, reader, {}));
-    into.back().by_hand = true;
+    if (log.failure && log.failure.code != program::kNothing) return log.failure;
   }
-  return any ? program::Failure() : nothing;
+  const bool any = std::ranges::any_of(into, [](const GivenLog& log) { return !log.failure; });
+  return any ? program::Failure() : into.front().failure;
 }
 
 // Returns what is wrong with the command line; "" if nothing is.
@@ -325,11 +319,13 @@ std::string needs_of(const NcclLog& log) {
                         : kNeeds;
 }
 
-int verify_ranks_of(const VerifyArguments& arguments, const Console& terminal) {
+int verify_job(std::vector<GivenLog> logs, bool by_hand, const Console& terminal) {
   std::vector<RankLog> ranks;
-  const program::Failure failure = names(arguments, kJobPrefix) ? read_job(arguments, terminal, ranks)
-                                                                : read_rank_files(arguments, terminal, ranks);
-  if (failure) return stop(terminal, failure);
+  for (auto& [name, log, values, failure] : logs) {
+    const bool unread = failure && !by_hand;
+    LogVerification verification = unread ? LogVerification() : verify_log(log, values);
+    ranks.push_back({name, unread ? failure.message : "", std::move(log), std::move(verification), by_hand});
+  }
   if (std::ranges::none_of(ranks, [](const RankLog& rank) { return rank.log.speaks(); })) {
     const auto unread =
         std::ranges::find_if(ranks, [](const RankLog& rank) { return !rank.problem.empty(); });
@@ -345,23 +341,19 @@ int verify_ranks_of(const VerifyArguments& arguments, const Console& terminal) {
 int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
   if (const std::string wrong = misuse(arguments); !wrong.empty())
     return stop(terminal, program::kUsage, wrong);
-  if (arguments.logs.size() > 1 || names(arguments, kJobPrefix)) return verify_ranks_of(arguments, terminal);
-  NcclLogReader reader;
-  Values values;
-  program::Failure failure;
-  if (names(arguments, kPodPrefix)) {
-    failure = read_cluster(arguments, terminal, reader, values);
-  } else {
-    if (!arguments.pod.empty()) failure = read_pod_file(arguments, terminal, values);
-    if (!failure) failure = read_log(arguments.logs.front(), terminal.in, reader);
-  }
+  const bool of_job = names(arguments, kJobPrefix), of_cluster = of_job || names(arguments, kPodPrefix);
+  std::vector<GivenLog> logs;
+  program::Failure failure =
+      of_cluster ? read_cluster(arguments, terminal, logs) : read_files(arguments, terminal, logs);
   if (failure) return stop(terminal, failure);
-  const NcclLog& log = reader.log();
+  if (of_job || logs.size() > 1) return verify_job(std::move(logs), !of_cluster, terminal);
+  if (logs.front().failure) return stop(terminal, logs.front().failure);
+  const NcclLog& log = logs.front().log;
   if (!log.speaks())
     return stop(terminal, program::kNothing,
                 arguments.logs.front() + ": none of " + count_of(log.lines, "line") + " is known here; " +
                     needs_of(log));
-  const LogVerification verification = verify_log(log, values);
+  const LogVerification verification = verify_log(log, logs.front().values);
   print_answer(terminal, verification, log);
   return program::code_of(verification.findings);
 }

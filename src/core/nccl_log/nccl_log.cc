@@ -124,9 +124,6 @@ struct NcclLogReader::Message {
   }
 };
 
-NcclLogReader::NcclLogReader() = default;
-NcclLogReader::~NcclLogReader() = default;
-
 // The number of "gpu-1:984"; nothing once there are too many.
 std::optional<std::uint32_t> NcclLogReader::process_of(std::string_view process) {
   const auto known = processes_.find(process);

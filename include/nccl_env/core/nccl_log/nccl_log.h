@@ -97,8 +97,6 @@ class NcclLogReader {
  public:
   static constexpr std::size_t kMaxLine = 64u << 10;  // the caller has to cut a longer line
 
-  NcclLogReader();
-  ~NcclLogReader();
   // Reads one line, without its line feed. `cut`: the line was longer.
   void read_line(std::string_view text, bool cut = false);
   // Reads more of the same line.
