@@ -92,19 +92,12 @@ std::optional<Code> code_of_warning(string_view text) {
   return row == std::end(kWords) ? std::nullopt : std::optional(row->code);
 }
 
-constexpr string_view kForms[] = {"ut of memory",
-                                  "OutOfMemory",
-                                  "OOMKilled",
-                                  "Killed process",
-                                  "Segmentation fault",
-                                  "core dumped",
-                                  "Caught signal ",
-                                  "Cuda failure",
-                                  "CUDA error: ",
-                                  "illegal memory access",
-                                  "device-side assert triggered",
-                                  "NVRM: Xid",
-                                  "undefined symbol: "};
+// clang-format off
+constexpr string_view kForms[] = {
+    "ut of memory", "OutOfMemory", "OOMKilled", "Killed process", "Segmentation fault", "core dumped",
+    "Caught signal ", "Cuda failure", "CUDA error: ", "illegal memory access", "device-side assert triggered",
+    "NVRM: Xid", "undefined symbol: "};
+// clang-format on
 
 // Mark a line that tells another process's end, a person's wish, or NCCL's own error.
 constexpr string_view kEchoes[] = {

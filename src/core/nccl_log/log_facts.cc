@@ -75,6 +75,10 @@ std::optional<NcclFailure> missing_plugin(const NcclLog& log) {
   return failure;
 }
 
+bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right) {
+  return std::ranges::any_of(left, [&](std::uint32_t process) { return right.contains(process); });
+}
+
 std::set<std::uint32_t> processes_in(const NcclLog::Facts& facts) {
   std::set<std::uint32_t> processes;
   for (const auto& [what, fact] : facts) processes.insert(fact.processes.begin(), fact.processes.end());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/nccl_log/log_text.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
@@ -19,11 +20,9 @@ bool unwrap_json(PlainLine& line) {
   const string_view text = trimmed_text(line.text);
   if (!text.starts_with('{') || !text.ends_with('}') || text.find("\"log\"") == text.npos) return false;
   const Json object = Json::parse(text, nullptr, false);
-  if (!object.is_object()) return false;
-  const auto inner = object.find("log"), time = object.find("time");
-  if (inner == object.end() || !inner->is_string()) return false;
-  if (time != object.end() && time->is_string()) line.stamp = time->get<std::string>();
-  line.text = inner->get<std::string>();
+  if (!member(object, "log").is_string()) return false;
+  if (member(object, "time").is_string()) line.stamp = text_at(object, "time");
+  line.text = text_at(object, "log");
   return true;
 }
 
@@ -47,30 +46,27 @@ void drop_escapes(std::string& text) {
   text = std::move(out);
 }
 
-// Takes "2026-11-27T10:00:00.123456789Z " off the text; its size, 0 where none begins it.
+// True if the text begins with the form: a digit for each '0', else the same characters.
+bool begins_in_form(string_view text, string_view form) {
+  const auto fits = [](char c, char of_form) { return of_form == '0' ? is_digit(c) : c == of_form; };
+  return std::ranges::equal(text.substr(0, form.size()), form, fits);
+}
+
+// The size of "2026-11-27T10:00:00.123456789Z "; 0 where none begins the text.
 std::size_t size_of_time(string_view text) {
-  constexpr string_view kForm = "0000-00-00T00:00:00";
-  if (text.size() <= kForm.size()) return 0;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    if (kForm[i] == '0' ? !is_digit(text[i]) : text[i] != kForm[i]) return 0;
-  }
-  const std::size_t blank = text.find(' ');
   constexpr std::size_t kLongestTime = 40;
-  return blank == text.npos || blank > kLongestTime ? 0 : blank + 1;
+  const std::size_t blank = text.find(' ');
+  return begins_in_form(text, "0000-00-00T00:00:00") && blank <= kLongestTime ? blank + 1 : 0;
 }
 
 // srun --label's "12: "; "worker-1  | " of Compose; "[pod/worker-1/main] " of kubectl logs --prefix.
 std::size_t size_of_label(string_view text) {
-  if (text.starts_with("[pod/")) {
-    const std::size_t close = text.find("] ");
-    return close == text.npos ? 0 : close + 2;
-  }
-  const std::size_t end = text.find_first_of(" :");
-  if (end == text.npos || end == 0) return 0;
-  if (text[end] == ':')
-    return is_digits(text.substr(0, end)) && text.substr(end).starts_with(": ") ? end + 2 : 0;
-  const std::size_t bar = text.find_first_not_of(' ', end);
-  return bar != text.npos && text.substr(bar).starts_with("| ") ? bar + 2 : 0;
+  if (text.starts_with("[pod/")) return has(text, "] ") ? text.find("] ") + 2 : 0;
+  const string_view label = text.substr(0, text.find_first_of(" :")), rest = text.substr(label.size());
+  if (label.empty()) return 0;
+  if (rest.starts_with(": ")) return is_digits(label) ? label.size() + 2 : 0;
+  const std::size_t bar = text.find_first_not_of(' ', label.size());
+  return rest.starts_with(' ') && bar != text.npos && text.substr(bar).starts_with("| ") ? bar + 2 : 0;
 }
 
 // The size of the prefix: a time with the stream's mark behind it, as containerd writes both ("stderr F ").
@@ -81,30 +77,23 @@ std::size_t size_of_prefix(string_view text) {
   return size;
 }
 
-constexpr std::string_view kMarks[] = {" NCCL INFO ", " NCCL WARN "};
+constexpr string_view kMarks[] = {" NCCL INFO ", " NCCL WARN "};
 
-constexpr std::string_view kBareInfo[] = {
-    "NET/IB : ",          "NET/IB: ",          "NET/Socket : ",  "NET/OFI ",
-    "Bootstrap : Using ", "Bootstrap: Using ", "Using network ", "socketPollConnect: connect to "};
-constexpr std::string_view kBareWarnings[] = {"Call to ibv_",
-                                              "Call to connect to ",
-                                              "Call to recv from ",
-                                              "socketStartConnect: Connect to ",
-                                              "socketPollConnect: connect to ",
-                                              "Net : Connect to ",
-                                              "Error while attaching to shared memory segment ",
-                                              "Error while creating shared memory segment ",
-                                              "Error: failed to extend /dev/shm/",
-                                              "NET/IB : Got ",
-                                              "NET/IB: Got ",
-                                              "Got completion ",
-                                              "Bootstrap : no socket interface found",
-                                              "Bootstrap: no socket interface found",
-                                              "No socket interface found"};
+// clang-format off
+constexpr string_view kBareInfo[] = {
+    "NET/IB : ", "NET/IB: ", "NET/Socket : ", "NET/OFI ", "Bootstrap : Using ", "Bootstrap: Using ",
+    "Using network ", "socketPollConnect: connect to "};
+constexpr string_view kBareWarnings[] = {
+    "Call to ibv_", "Call to connect to ", "Call to recv from ", "socketStartConnect: Connect to ",
+    "socketPollConnect: connect to ", "Net : Connect to ", "Error while attaching to shared memory segment ",
+    "Error while creating shared memory segment ", "Error: failed to extend /dev/shm/", "NET/IB : Got ",
+    "NET/IB: Got ", "Got completion ", "Bootstrap : no socket interface found",
+    "Bootstrap: no socket interface found", "No socket interface found"};
+// clang-format on
 
 // "gpu-1:984:990" of "[1,0]<stdout>:gpu-1:984:990": a launcher's mark is no part of the host's name. `host`:
 // the size of what stands before the process.
-std::string_view without_mark(std::string_view word, std::size_t host) {
+string_view without_mark(string_view word, std::size_t host) {
   const auto is_of_name = [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
   std::size_t begin = host;
   while (begin > 0 && is_of_name(word[begin - 1])) --begin;
@@ -112,7 +101,7 @@ std::string_view without_mark(std::string_view word, std::size_t host) {
 }
 
 // "2.21.5" of "2.21.5, and", "2.21.5+cuda12.4", "2.22.3-HEAD:6bfc0dd": what the text begins with.
-std::string_view version_at(std::string_view text) {
+string_view version_at(string_view text) {
   std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
   if (end < text.size() && (text[end] == '+' || text[end] == '-')) {
     const auto is_of_build = [](char c) { return is_alphanumeric(c) || c == '.' || c == ':' || c == '_'; };
@@ -125,17 +114,17 @@ std::string_view version_at(std::string_view text) {
 
 // True where a library tells its version: alone in its line, behind a launcher's mark or NCCL's own. A
 // sentence about versions goes on, or begins before.
-bool is_told_alone(std::string_view before, std::string_view behind) {
+bool is_told_alone(string_view before, string_view behind) {
   before = trimmed_text(before);
   behind = trimmed_text(behind);
   const bool ends = behind.empty() || begins_with_any(behind, {"[repeated ", "compiled with "});
   return ends && (before.empty() || is_digit(before.back()) || before.ends_with("INFO") ||
-                  std::string_view(":>|])Z").find(before.back()) != std::string_view::npos);
+                  string_view(":>|])Z").find(before.back()) != string_view::npos);
 }
 
 }  // namespace
 
-PlainLine plain_line(std::string_view line) {
+PlainLine plain_line(string_view line) {
   constexpr int kNested = 3;  // a collector's prefix around a runtime's around a launcher's
   PlainLine plain{std::string(line), {}};
   drop_escapes(plain.text);
@@ -153,9 +142,9 @@ PlainLine plain_line(std::string_view line) {
   return plain;
 }
 
-LogMark find_mark(std::string_view text, std::size_t from) {
+LogMark find_mark(string_view text, std::size_t from) {
   // At the beginning of a line where what stood before it was left out.
-  for (const std::string_view mark : kMarks) {
+  for (const string_view mark : kMarks) {
     if (from == 0 && text.starts_with(mark.substr(1))) return {0, mark == kMarks[1], mark.size() - 1};
   }
   const std::size_t info = text.find(kMarks[0], from);
@@ -164,11 +153,11 @@ LogMark find_mark(std::string_view text, std::size_t from) {
   return {at, warn < info, at == text.npos ? 0 : at + kMarks[0].size()};
 }
 
-std::string_view prefix_of(std::string_view before) {
+string_view prefix_of(string_view before) {
   // "[0]", "file.cc:12" and "(function" are all the words that stand between.
   for (int words = 0; words < 6 && !before.empty(); ++words) {
     const std::size_t blank = before.find_last_of(" \t");
-    const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
+    const string_view word = blank == before.npos ? before : before.substr(blank + 1);
     const std::size_t last = word.rfind(':');
     const std::size_t middle = last == word.npos || last == 0 ? word.npos : word.rfind(':', last - 1);
     if (middle != word.npos && middle > 0 && is_digits(word.substr(last + 1)) &&
@@ -180,56 +169,55 @@ std::string_view prefix_of(std::string_view before) {
   return {};
 }
 
-std::string_view behind_rank(std::string_view text) {
+string_view behind_rank(string_view text) {
   if (const std::size_t close = text.find(") "); text.starts_with('(') && close != text.npos) {
     if (text.substr(0, close).find("pid=") != text.npos) text = trimmed_text(text.substr(close + 2));
   }
   for (int marks = 0; marks < 2 && text.starts_with('['); ++marks) {
     const std::size_t close = text.find(']');
     if (close == text.npos) return text;
-    std::string_view rest = text.substr(close + 1);
+    string_view rest = text.substr(close + 1);
     if (rest.starts_with('<')) rest = rest.substr(std::min(rest.find('>'), rest.size() - 1) + 1);
     text = trimmed_text(rest.substr(rest.starts_with(':') ? 1 : 0));
   }
   return text;
 }
 
-std::size_t end_of_message(std::string_view text, std::size_t begin) {
+std::size_t end_of_message(string_view text, std::size_t begin) {
   const LogMark next = find_mark(text, begin);
   if (next.at == text.npos) return text.size();
-  const std::string_view prefix = prefix_of(text.substr(begin, next.at - begin));
+  const string_view prefix = prefix_of(text.substr(begin, next.at - begin));
   return prefix.empty() ? next.at : static_cast<std::size_t>(prefix.data() - text.data());
 }
 
-std::string clock_in(std::string_view text) {
-  constexpr std::string_view kForm = "00:00:00";
+std::string clock_in(string_view text) {
+  constexpr string_view kForm = "00:00:00";
   const auto joins = [](char c) { return is_alphanumeric(c) || c == ':'; };
   for (std::size_t at = 0; at + kForm.size() <= text.size(); ++at) {
     if (at > 0 && text[at - 1] != 'T' && joins(text[at - 1])) continue;
-    std::size_t i = 0;
-    while (i < kForm.size() && (kForm[i] == ':' ? text[at + i] == ':' : is_digit(text[at + i]))) ++i;
-    if (i < kForm.size()) continue;
-    const std::size_t end = at + i;
-    if (end == text.size() || text[end] == 'Z' || !joins(text[end])) return std::string(text.substr(at, i));
+    if (!begins_in_form(text.substr(at), kForm)) continue;
+    const std::size_t end = at + kForm.size();
+    if (end == text.size() || text[end] == 'Z' || !joins(text[end]))
+      return std::string(text.substr(at, kForm.size()));
   }
   return {};
 }
 
-bool begins_like_info(std::string_view text) {
+bool begins_like_info(string_view text) {
   return begins_with_any(text, kBareInfo);
 }
 
-bool begins_like_warning(std::string_view text) {
+bool begins_like_warning(string_view text) {
   return begins_with_any(text, kBareWarnings);
 }
 
-std::string version_in(std::string_view line) {
-  for (const std::string_view mark : {std::string_view("NCCL version "), std::string_view("RCCL version : "),
-                                      std::string_view("RCCL version ")}) {
+std::string version_in(string_view line) {
+  for (const string_view mark :
+       {string_view("NCCL version "), string_view("RCCL version : "), string_view("RCCL version ")}) {
     const std::size_t at = line.find(mark);
     if (at == line.npos) continue;
-    const std::string_view rest = line.substr(at + mark.size());
-    const std::string_view version = version_at(rest);
+    const string_view rest = line.substr(at + mark.size());
+    const string_view version = version_at(rest);
     const bool amd = mark.front() == 'R';
     if (!version.starts_with("2.")) continue;
     if (!amd && line.find("NCCL error") == line.npos &&
@@ -240,14 +228,14 @@ std::string version_in(std::string_view line) {
   return {};
 }
 
-std::optional<NcclVersion> logged_version(std::string_view text) {
+std::optional<NcclVersion> logged_version(string_view text) {
   constexpr string_view kRccl = "RCCL ";
   if (text.starts_with(kRccl)) text.remove_prefix(kRccl.size());
   const auto known = parse_nccl_version(text.substr(0, text.find_first_of("+-")));
   return known ? std::optional(*known) : std::nullopt;
 }
 
-std::string_view version_number(std::string_view version) {
+string_view version_number(string_view version) {
   return version.substr(0, version.find_first_of("+-"));
 }
 

@@ -73,8 +73,7 @@ std::string partly_used(const NcclLog& log, std::string_view list, bool exact,
 std::vector<std::string> devices_of(const NcclLog& log, const std::set<std::uint32_t>& processes) {
   std::vector<std::string> devices;
   for (const auto& [device, fact] : log.devices) {
-    if (processes.empty() || fact.processes.empty() ||
-        std::ranges::any_of(fact.processes, [&](std::uint32_t each) { return processes.contains(each); }))
+    if (processes.empty() || fact.processes.empty() || meet(fact.processes, processes))
       devices.push_back(device);
   }
   return devices;

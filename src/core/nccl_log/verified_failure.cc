@@ -30,16 +30,20 @@ bool is_older(const NcclLog& log, NcclVersion than) {
   });
 }
 
+// The interface of this host that has the peer's address and reaches no other host; "" if there is none.
+std::string bridge_with(string_view peer, const NcclLog& log) {
+  const auto own = log.interfaces.find(address_of_peer(peer));
+  return own != log.interfaces.end() && is_inside_host(own->second) ? own->second : std::string();
+}
+
 std::string interface_context(const NcclFailure& failure, const NcclLog& log) {
-  const auto own = log.interfaces.find(address_of_peer(failure.peer));
-  if (!failure.peer.empty() && own != log.interfaces.end() && is_inside_host(own->second))
-    return own->first + " is on this host, too, on " + own->second +
+  const std::string address(address_of_peer(failure.peer));
+  if (const std::string bridge = bridge_with(failure.peer, log); !bridge.empty())
+    return address + " is on this host, too, on " + bridge +
            ": such a bridge has the same address on each host.";
   if (const std::string hosts = hosts_with(failure.peer, log); !hosts.empty())
-    return std::string(address_of_peer(failure.peer)) + " is the address of " + hosts + ".";
-  if (failure.peer.starts_with("172."))
-    return "Docker gives " + std::string(address_of_peer(failure.peer)) + " to its bridge on each host.";
-  return {};
+    return address + " is the address of " + hosts + ".";
+  return address.starts_with("172.") ? "Docker gives " + address + " to its bridge on each host." : "";
 }
 
 std::string connection_context(const NcclFailure& failure) {
@@ -81,6 +85,12 @@ std::string index_context(const NcclLog& log) {
          ": mostly RoCE v1 or a link-local row. Name the row of RoCE v2 with the address (show_gids).";
 }
 
+// "4096" of "5", ibv_mtu's number.
+std::string bytes_of_mtu(string_view number) {
+  const int value = static_cast<int>(nccl_integer(number).value_or(0));
+  return value >= 1 && value <= 5 ? std::to_string(128 << value) : std::string(number);
+}
+
 std::string mtu_context(const NcclLog& log) {
   if (log.mtus.size() < 2) return {};
   return "The ports differ in MTU: " +
@@ -101,14 +111,10 @@ bool ran_on_one_host(const NcclLog& log) {
 
 using Failures = std::vector<NcclFailure>;
 
-bool tells(const Failures& all, Code code) {
-  return std::ranges::find(all, code, &NcclFailure::code) != all.end();
-}
-
 bool has_failed_connection(const Failures& all) {
-  return tells(all, Code::NoConnection) || std::ranges::any_of(all, [](const NcclFailure& failure) {
-           return failure.code == Code::UnreachableInterface && !failure.peer.empty();
-         });
+  return std::ranges::any_of(all, [](const NcclFailure& each) {
+    return each.code == Code::NoConnection || (each.code == Code::UnreachableInterface && !each.peer.empty());
+  });
 }
 
 // Ranks that met over an interface reach each other by it. One beside the first is the lead where no
@@ -164,11 +170,6 @@ bool may_cause(const NcclFailure& failure, std::string_view value) {
 
 }  // namespace
 
-std::string bytes_of_mtu(string_view number) {
-  const int value = static_cast<int>(nccl_integer(number).value_or(0));
-  return value >= 1 && value <= 5 ? std::to_string(128 << value) : std::string(number);
-}
-
 bool is_inside_host(string_view interface) {
   return interface == "lo" ||
          begins_with_any(interface, {"br-", "docker", "virbr", "veth", "lxc", "lxdbr", "podman"});
@@ -209,10 +210,9 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
     failure.code = Code::UnknownWarning;
   const bool connects = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
   if (!connects || failure.peer.empty()) return failure;
-  const auto own = log.interfaces.find(address_of_peer(failure.peer));
-  if (own != log.interfaces.end() && is_inside_host(own->second)) {
+  if (const std::string bridge = bridge_with(failure.peer, log); !bridge.empty()) {
     failure.code = Code::UnreachableInterface;
-    failure.device = own->second;
+    failure.device = bridge;
   } else if (!hosts_with(failure.peer, log).empty()) {
     failure.code = Code::UnreachableInterface;
   } else if (failure.peer.starts_with("172.") && failure.code == Code::UnreachableInterface) {
@@ -222,33 +222,18 @@ NcclFailure seen_in(const NcclLog& log, NcclFailure failure) {
 }
 
 std::string context_of(const NcclFailure& failure, const NcclLog& log) {
-  const std::string bridges = bridges_text(log);
-  switch (failure.code) {
-    case Code::UnreachableInterface:
-      return interface_context(failure, log);
-    case Code::NoConnection:
-      return connection_context(failure);
-    case Code::NoRoute:
-      return route_context(failure);
-    case Code::NoAnswer:
-      return mtu_context(log) + index_context(log);
-    case Code::RemoteAccess:
-    case Code::TransferFailed:
-    case Code::ConnectFailed:
-      return mtu_context(log);
-    case Code::TimedOut:
-      return bridges.empty() ? bridges : bridges + ".";
-    default:
-      return {};
-  }
+  const auto is = [&](Code code) { return failure.code == code; };
+  if (is(Code::UnreachableInterface)) return interface_context(failure, log);
+  if (is(Code::NoConnection)) return connection_context(failure);
+  if (is(Code::NoRoute)) return route_context(failure);
+  if (is(Code::NoAnswer)) return mtu_context(log) + index_context(log);
+  if (is(Code::RemoteAccess) || is(Code::TransferFailed) || is(Code::ConnectFailed)) return mtu_context(log);
+  const std::string bridges = is(Code::TimedOut) ? bridges_text(log) : "";
+  return bridges.empty() ? bridges : bridges + ".";
 }
 
 std::string hosts_of(const NcclFailure& failure, const NcclLog& log) {
   return join_some(log.hosts_of(failure.processes), kMostHosts);
-}
-
-bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right) {
-  return std::ranges::any_of(left, [&](std::uint32_t process) { return right.contains(process); });
 }
 
 bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) {

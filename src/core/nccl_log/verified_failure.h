@@ -33,8 +33,6 @@ bool is_inside_host(std::string_view interface);
 std::string hosts_of(const NcclFailure& failure, const NcclLog& log);
 // "gpu-1, gpu-2": the hosts that have this address of their own; "" unless there are several.
 std::string hosts_with(std::string_view peer, const NcclLog& log);
-// "4096" of "5", ibv_mtu's number.
-std::string bytes_of_mtu(std::string_view number);
 
 // From 2.31 on NCCL reads its rows again when a port's GID table changes, unless an index is forced upon it.
 bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values);
@@ -46,8 +44,6 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
 // transfer's error belongs to.
 std::optional<std::size_t> find_cause(const std::vector<VerifiedFailure>& failures, const NcclLog& log);
 
-// True if a process is in both.
-bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right);
 // How a transfer's error belongs to a port's event that came before it.
 enum class Bond { None, Port, Process, Peer };
 Bond bond_of(const NcclFailure& event, const NcclFailure& error, const NcclLog& log);
