@@ -330,9 +330,8 @@ std::optional<NcclFailure> read_no_connection(string_view text) {
 // "socketPollConnect: connect to 169.254.170.23<4711> returned Connection refused, retrying (13/34) after
 // sleep …": an attempt is no failure, but many at an address inside a host never come to another.
 std::optional<NcclFailure> read_attempt(string_view text) {
-  constexpr std::uint64_t kMany = 10;
-  const auto times = number_behind(text, "retrying (");
-  if (times.value_or(0) < kMany) return std::nullopt;
+  constexpr int kMany = 10;
+  if (int_behind(text, "retrying (").value_or(0) < kMany) return std::nullopt;
   auto failure = read_no_connection(text);
   return failure && failure->code == Code::UnreachableInterface ? failure : std::nullopt;
 }
@@ -366,7 +365,7 @@ std::optional<NcclFailure> read_warning(string_view text) {
 // "rank 2: " of "[rank2]: …" and "… [Rank 2] …"; "" where the line names none.
 std::string rank_of(string_view line) {
   for (const string_view mark : {"[rank", "[Rank ", " Rank "}) {
-    if (const auto rank = number_behind(line, mark)) return "rank " + std::to_string(*rank) + ": ";
+    if (const auto rank = int_behind(line, mark)) return "rank " + std::to_string(*rank) + ": ";
   }
   return {};
 }
@@ -389,12 +388,12 @@ NcclFailure told_from(string_view words, string_view line) {
 std::optional<NcclFailure> read_watchdog(string_view line) {
   if (!has(line, "Watchdog caught collective operation timeout")) return std::nullopt;
   NcclFailure failure = failure_of(Code::TimedOut, line);
-  const auto sequence = number_behind(line, "SeqNum=");
+  const string_view sequence = word_behind(line, "SeqNum=");
   const string_view word = word_behind(line, "OpType=", ",)");
   const bool whole = std::ranges::all_of(word, [](char c) { return is_alphanumeric(c) || c == '_'; });
-  if (word.empty() || !whole || !sequence) return failure;
-  failure.summary = rank_of(line) + std::string(word) + ", SeqNum " + std::to_string(*sequence);
-  if (const auto after = number_behind(line, "ran for "))
+  if (word.empty() || !whole || !is_digits(sequence)) return failure;
+  failure.summary = rank_of(line) + std::string(word) + ", SeqNum " + std::string(sequence);
+  if (const auto after = int_behind(line, "ran for "))
     failure.summary += ", after " + std::to_string(*after / 1000) + " s";
   return failure;
 }

@@ -23,28 +23,24 @@
 namespace nccl_env {
 namespace {
 
+// Tells why sockets are no fault, or that NCCL fell back to them.
 void note_sockets(const NcclLog& log, LogVerification& into) {
-  if (turned_off(log)) {
-    into.notes.emplace_back(
-        "NCCL uses sockets: the container turns InfiniBand and RoCE off, or names another network.");
-  } else if (log.is_of_one_node()) {
-    into.notes.emplace_back(
-        "NCCL has sockets as its network, and all ranks are on one node: nothing goes over it.");
-  } else if (log.is_inside_node()) {
-    into.notes.emplace_back(
+  const auto note = [&](std::string text) { into.notes.push_back(std::move(text)); };
+  if (turned_off(log))
+    return note("NCCL uses sockets: the container turns InfiniBand and RoCE off, or names another network.");
+  if (log.is_of_one_node())
+    return note("NCCL has sockets as its network, and all ranks are on one node: nothing goes over it.");
+  if (log.is_inside_node())
+    return note(
         "NCCL has sockets as its network, and each channel of the log is inside a node: nothing goes over "
         "it.");
-  } else if (may_be_one_host(log) && into.values.empty()) {
-    into.one_host = true;
-  } else {
-    const std::uint64_t line =
-        first_line(log.no_device.empty() ? (log.networks.contains("Socket") ? log.networks : log.transports)
-                                         : log.no_device);
-    into.fell_back = true;
-    into.notes.push_back(
-        "NCCL fell back to sockets (line " + std::to_string(line) +
-        "): " + (log.no_device.empty() ? "its log says network Socket, not IB." : "it found no device."));
-  }
+  into.one_host = may_be_one_host(log) && into.values.empty();
+  into.fell_back = !into.one_host;
+  if (into.one_host) return;
+  const bool found = log.no_device.empty();
+  const NcclLog::Facts& shown = log.networks.contains("Socket") ? log.networks : log.transports;
+  note("NCCL fell back to sockets (line " + std::to_string(first_line(found ? shown : log.no_device)) +
+       "): " + (found ? "its log says network Socket, not IB." : "it found no device."));
 }
 
 // Failures as the rest of the log shows them, and those that only the whole of it tells.

@@ -2,6 +2,7 @@
 #include "nccl_env/core/nccl_log/nccl_log.h"
 
 #include <algorithm>
+#include <ranges>
 #include <tuple>
 
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -136,23 +137,6 @@ std::optional<std::uint32_t> NcclLogReader::process_of(std::string_view process)
   return number;
 }
 
-NcclLogReader::Message NcclLogReader::message_of(std::string_view text, std::size_t mark, std::size_t begin,
-                                                 std::size_t end) {
-  Message message;
-  message.line = log_.lines;
-  message.before = text.substr(0, mark);
-  message.thread = prefix_of(message.before).substr(0, kLongestFact);
-  const std::size_t colon = message.thread.rfind(':');
-  if (colon != message.thread.npos) {
-    message.process = process_of(message.thread.substr(0, colon));
-  }
-  message.text = trimmed_text(text.substr(begin, end - begin));
-  // NCCL up to 2.28 cuts its lines, prefix included, at 1023 bytes.
-  constexpr std::size_t kNcclLine = 1023;
-  message.cut = end - begin + message.thread.size() + 20 >= kNcclLine || end != text.size();
-  return message;
-}
-
 void NcclLogReader::read_line(std::string_view text, bool cut) {
   ++log_.lines;
   read_rest(text, cut);
@@ -183,10 +167,15 @@ void NcclLogReader::read_plain(std::string_view text, bool cut) {
   LogMark mark = find_mark(text, 0);
   if (mark.at != text.npos && is_quoted(text.substr(0, mark.at))) mark = {};
   for (; mark.at != text.npos && messages < 16; ++messages) {
-    const std::size_t end = end_of_message(text, mark.begin);
-    message = message_of(text, mark.at, mark.begin, end);
+    const std::size_t end = end_of_message(text, mark.begin), size = end - mark.begin;
+    message.text = trimmed_text(text.substr(mark.begin, size));
+    message.before = text.substr(0, mark.at);
+    message.thread = prefix_of(message.before).substr(0, kLongestFact);
+    message.process.reset();
+    if (has(message.thread, ":")) message.process = process_of(host_of(message.thread));
     message.warning = mark.warning;
-    message.cut = message.cut || (cut && end == text.size());
+    // NCCL up to 2.28 cuts its lines, prefix included, at 1023 bytes.
+    message.cut = size + message.thread.size() + 20 >= 1023 || end != text.size() || cut;
     read_message(message);
     ours = true;
     mark = find_mark(text, mark.begin);
@@ -231,12 +220,13 @@ void NcclLogReader::note_end(const Message& message) {
 
 // PyTorch tells "2.14.3" of the library that tells "2.14.3+cuda11.7".
 void NcclLogReader::note_version(const Message& message, std::string_view version) {
-  const std::string with_cuda = std::string(version.substr(0, version.find('+'))) + "+";
-  const bool bare = version.find('+') == version.npos;
-  if (bare &&
-      std::ranges::any_of(log_.versions, [&](const auto& each) { return each.first.starts_with(with_cuda); }))
+  const std::string number(version.substr(0, version.find('+')));
+  const auto is_built = [&](const std::string& known) { return known.starts_with(number + "+"); };
+  if (number != version) {
+    log_.versions.erase(number);
+  } else if (std::ranges::any_of(std::views::keys(log_.versions), is_built)) {
     return;
-  if (!bare) log_.versions.erase(with_cuda.substr(0, with_cuda.size() - 1));
+  }
   message.note(log_.versions, version);
 }
 

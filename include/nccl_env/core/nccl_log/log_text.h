@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -73,12 +72,6 @@ inline std::string_view text_between(std::string_view text, std::string_view mar
 // The number behind it; nothing if none begins there.
 inline std::optional<int> int_behind(std::string_view text, std::string_view mark) {
   return leading_number(text_behind(text, mark).value_or(""));
-}
-inline std::optional<std::uint64_t> number_behind(std::string_view text, std::string_view mark) {
-  const std::string_view rest = text_behind(text, mark).value_or("");
-  std::uint64_t number = 0;
-  const bool read = std::from_chars(rest.data(), rest.data() + rest.size(), number).ec == std::errc();
-  return read ? std::optional(number) : std::nullopt;
 }
 
 inline bool is_digits(std::string_view text) {

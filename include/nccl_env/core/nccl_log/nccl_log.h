@@ -107,7 +107,6 @@ class NcclLogReader {
   struct Message;
   struct NamedAddress;
   void read_plain(std::string_view text, bool cut);
-  Message message_of(std::string_view text, std::size_t mark, std::size_t begin, std::size_t end);
   void read_message(const Message& message);
   std::optional<std::uint32_t> process_of(std::string_view process);
   bool read_engine(const Message& message);
