@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -92,44 +91,33 @@ class LogLines {
   bool begun_ = false;  // a part of the line was read
 };
 
-// UTF-16 with its mark in front, as PowerShell's `>` writes it, in bytes: of other characters than ASCII a
-// '?' is enough. Without a mark the text as it is.
-class TextBytes {
- public:
-  std::string_view read(std::string_view part) {
-    if (at_ == 0 && part.starts_with("\xff\xfe")) low_ = 0;
-    if (at_ == 0 && part.starts_with("\xfe\xff")) low_ = 1;
-    if (!low_) {
-      constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
-      if (at_ == 0 && part.starts_with(kUtf8)) part.remove_prefix(kUtf8.size());
-      at_ += part.size();
-      return part;
-    }
-    bytes_.clear();
-    for (const char byte : part) {
-      if (at_ % 2 == 0) first_ = byte;
-      const char low = *low_ == 0 ? first_ : byte, high = *low_ == 0 ? byte : first_;
-      if (at_ > 1 && at_ % 2 == 1) bytes_ += high == 0 && static_cast<unsigned char>(low) < 128 ? low : '?';
-      ++at_;
-    }
-    return bytes_;
+// UTF-16 in bytes: of other characters than ASCII a '?' is enough. `low`: which byte of a unit is its low
+// one.
+std::string bytes_of(std::string_view units, std::size_t low) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < units.size(); i += 2) {
+    const char c = units[i + low];
+    bytes += units[i + 1 - low] == 0 && static_cast<unsigned char>(c) < 128 ? c : '?';
   }
-
- private:
-  std::optional<std::uint64_t> low_;  // which byte of a unit is its low one; nothing: these are bytes
-  std::uint64_t at_ = 0;
-  char first_ = 0;
-  std::string bytes_;
-};
+  return bytes;
+}
 
 bool read_stream(std::istream& in, NcclLog& into, bool& empty) {
   LogLines lines;
-  TextBytes text;
-  char block[64 << 10];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    const std::string_view part = text.read({block, static_cast<std::size_t>(in.gcount())});
+  std::optional<std::size_t> low;  // of UTF-16, which PowerShell's `>` writes with its mark in front
+  char block[64 << 10];            // whole units
+  for (bool first = true; in.read(block, sizeof block) || in.gcount() > 0; first = false) {
+    std::string_view part(block, static_cast<std::size_t>(in.gcount()));
+    constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
+    if (first && part.starts_with("\xff\xfe")) low = 0;
+    if (first && part.starts_with("\xfe\xff")) low = 1;
+    if (first && (low || part.starts_with(kUtf8))) part.remove_prefix(low ? 2 : kUtf8.size());
     empty = empty && part.empty();
-    lines.feed(part);
+    if (low) {
+      lines.feed(bytes_of(part, *low));
+    } else {
+      lines.feed(part);
+    }
   }
   into = lines.finish();
   return !in.bad();
