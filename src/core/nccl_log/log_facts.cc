@@ -92,7 +92,7 @@ std::string by_processes(const LogFact& fact, const NcclLog& log) {
 }
 
 bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view)) {
-  return std::ranges::any_of(std::views::keys(log.read(name)), matches);
+  return std::ranges::any_of(keys_of(log.read(name)), matches);
 }
 
 std::string_view variable_of_sockets(const NcclLog& log) {
@@ -108,7 +108,7 @@ bool turned_off(const NcclLog& log) {
 
 bool uses_other_network(const NcclLog& log) {
   const std::set<std::string_view> own{"Socket", "IB", "IB-CAST", "IB-ROCM"};
-  return !std::ranges::includes(own, std::views::keys(log.networks));
+  return !std::ranges::includes(own, keys_of(log.networks));
 }
 
 bool uses_sockets(const NcclLog& log) {

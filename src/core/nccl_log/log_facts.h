@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
 #include "nccl_env/core/text/join.h"
 
@@ -18,7 +18,7 @@ inline constexpr int kMostListed = 32;  // of a list of devices, as NCCL reads i
 
 // "mlx5_0:1, mlx5_1:1", of facts or an engine's lines.
 std::string names_in(const auto& facts, std::string_view between = ", ") {
-  return join(std::views::keys(facts), between);
+  return join(keys_of(facts), between);
 }
 // True if a process is in both.
 bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right);

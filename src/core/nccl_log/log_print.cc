@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
@@ -65,8 +65,7 @@ std::string facts_text(const NcclLog& log) {
   for (const EngineLog* engine : log.engines()) {
     const auto add_lines = [&](std::string_view what, const EngineLog::Lines& lines) {
       if (!lines.empty())
-        columns.add(
-            {std::string(engine->name).append(what), join_some(std::views::keys(lines), kMostWarnings)});
+        columns.add({std::string(engine->name).append(what), join_some(keys_of(lines), kMostWarnings)});
     };
     add_lines(" version", engine->versions);
     add_lines(" devices", engine->devices);
@@ -74,8 +73,10 @@ std::string facts_text(const NcclLog& log) {
   }
   std::map<std::uint64_t, std::string_view> warnings;
   for (const auto& [warning, fact] : log.warnings) warnings.emplace(fact.line, warning);
-  for (const auto& [line, warning] : warnings | std::views::take(kMostWarnings))
-    columns.add({"harmless", line_text(line) + std::string(warning)});
+  std::size_t count = 0;
+  for (const auto& [line, warning] : warnings) {
+    if (++count <= kMostWarnings) columns.add({"harmless", line_text(line) + std::string(warning)});
+  }
   return columns.render();
 }
 

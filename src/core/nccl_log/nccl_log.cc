@@ -2,7 +2,6 @@
 #include "nccl_env/core/nccl_log/nccl_log.h"
 
 #include <algorithm>
-#include <ranges>
 #include <tuple>
 
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -224,7 +223,7 @@ void NcclLogReader::note_version(const Message& message, std::string_view versio
   const auto is_built = [&](const std::string& known) { return known.starts_with(number + "+"); };
   if (number != version) {
     log_.versions.erase(number);
-  } else if (std::ranges::any_of(std::views::keys(log_.versions), is_built)) {
+  } else if (std::ranges::any_of(keys_of(log_.versions), is_built)) {
     return;
   }
   message.note(log_.versions, version);

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -48,7 +47,7 @@ bool have_met(const std::vector<RankLog>& ranks) {
 // "2.21.5": PyTorch tells it without the build, which NCCL's own line has.
 std::string version_numbers(const NcclLog& log) {
   std::set<std::string_view> numbers;
-  for (const std::string& version : std::views::keys(log.versions)) numbers.insert(version_number(version));
+  for (const auto& [version, fact] : log.versions) numbers.insert(version_number(version));
   return join(numbers, ",");
 }
 
@@ -158,7 +157,7 @@ class Comparison {
   void compare_devices() {
     if (std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.device_line_cut; })) return;
     const auto devices_of = [this](std::size_t rank) {
-      const auto names = std::views::keys(log(rank).devices);
+      const auto names = keys_of(log(rank).devices);
       return names.empty() ? std::nullopt : std::optional(Names(names.begin(), names.end()));
     };
     const Shares<Names> shares = shares_of(speaking_, devices_of);
@@ -369,7 +368,7 @@ class RankJudge {
     std::map<std::string, std::set<std::size_t>, std::less<>> by_address;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       const NcclLog& log = logs_[rank].log;
-      for (const std::string& address : std::views::keys(log.addresses)) by_address[address].insert(rank);
+      for (const std::string& address : keys_of(log.addresses)) by_address[address].insert(rank);
       for (const std::string& process : log.process_names)
         by_address[std::string(host_of(process))].insert(rank);
     }

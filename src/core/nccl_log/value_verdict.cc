@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <ranges>
 #include <utility>
 
 #include "nccl_env/core/engines/nccl/name_list.h"
@@ -138,7 +137,7 @@ class Judge {
       });
     };
     std::vector<std::string> lacking;
-    std::ranges::copy_if(std::views::keys(log.lacking), std::back_inserter(lacking), listed);
+    std::ranges::copy_if(keys_of(log.lacking), std::back_inserter(lacking), listed);
     if (!lacking.empty())
       return end(LogVerdict::PartlyUsed, log.lacking.at(lacking.front()),
                  reader + " does not have " + join(lacking));

@@ -2,7 +2,6 @@
 #include "nccl_log/verified_failure.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -269,7 +268,7 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
     value.evidence = describe(failure) + ": " + std::string(words_of(failure).meaning);
   }
   if (verified.of_pod) return verified;
-  for (const std::string& value : std::views::keys(log.read(blamed))) {
+  for (const std::string& value : keys_of(log.read(blamed))) {
     if (!may_cause(failure, value)) continue;
     verified.variable = blamed;
     verified.value = value;

@@ -6,7 +6,9 @@
 #include <charconv>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "nccl_env/core/text/strict.h"
 
@@ -72,6 +74,13 @@ inline std::string_view text_between(std::string_view text, std::string_view mar
 // The number behind it; nothing if none begins there.
 inline std::optional<int> int_behind(std::string_view text, std::string_view mark) {
   return leading_number(text_behind(text, mark).value_or(""));
+}
+
+// The names of a map; clang 14 does not compile std::views::keys of libstdc++.
+std::vector<std::string> keys_of(const auto& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map) keys.push_back(key);
+  return keys;
 }
 
 inline bool is_digits(std::string_view text) {
