@@ -85,7 +85,7 @@ def check_answers(cluster, said):
     expect_in("nccl-env nodes, doctor", said["nccl-env doctor"], "mlx5_1-8", "healthy")
     first = cluster.bound("training", "first")
     expect("NCCL_IB_HCA of the first pod", env_of(first).get("NCCL_IB_HCA"), hca_list(RAILS))
-    expect("NCCL_IB_GID_INDEX of the first pod", env_of(first).get("NCCL_IB_GID_INDEX"), "3")
+    expect("NCCL_IB_GID_INDEX of the first pod, which NCCL finds", env_of(first).get("NCCL_IB_GID_INDEX"), None)
     expect_in("the answer why", said["explain pod/first"], '"nccl-env.io/status"', "generic-rdma",
               first["spec"]["nodeName"], "NCCL_IB_HCA ")
 
