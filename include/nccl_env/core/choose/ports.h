@@ -43,8 +43,8 @@ struct PortChoice {
   // `ports`, and the ports of the fabric that are only down or lack a usable row; empty if the fabric cannot
   // be told.
   std::vector<const Port*> fabric;
-  // Those that serve where the fabric has the policy's number of ports, and some of them are only down or lack a
-  // row (TooFewPorts): fewer are better than none where nothing holds the pod back.
+  // Those that serve where the fabric has the policy's number of ports, and some of them are only down or
+  // lack a row (TooFewPorts): fewer are better than none where nothing holds the pod back.
   std::vector<const Port*> few;
   std::optional<Reason> reason;          // why there is no list
   std::string detail;                    // one sentence that goes with the reason
