@@ -74,7 +74,7 @@ struct Block {
     if (port() && verbose && has_speed && port()->rows.empty()) port()->no_gid = true;
   }
 
-  // What its end lacks; "": nothing.
+  // Says what its end lacks; "": nothing.
   [[nodiscard]] std::string missing() const {
     if (verbose && !has_speed) return "the last lines of its port (active_speed)";
     if (!transport) return "transport";

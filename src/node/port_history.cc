@@ -22,9 +22,10 @@ bool is_followed(const GidRow& row) {
   return row.type == GidType::RoCEv2 && !row.gid.is_zero() && !row.gid.is_link_local();
 }
 
-// Returns what stays true of a port while a pod holds its device.
+// Returns what stays true of a port while a pod holds its device; without a name if no pod can.
 Port hardware_of(const Port& port) {
   Port kept;
+  if (port.unavailable == Unavailable::NoVerbs) return kept;
   kept.hca = port.hca;
   kept.number = port.number;
   kept.unavailable = Unavailable::OtherNamespace;
@@ -94,9 +95,9 @@ void PortHistory::keep_away(NodeFabric& table, std::map<std::pair<std::string, i
   for (const auto& [key, record] : records_) {
     const Port& gone = record.hardware;
     const bool renamed = std::any_of(table.ports.begin(), table.ports.end(), [&](const Port& port) {
-      return port.pci_address && port.pci_address == gone.pci_address;
+      return !port.unavailable && port.pci_address && port.pci_address == gone.pci_address;
     });
-    if (noted.contains(key) || renamed || !gone.pf_pci_address.value_or("").empty() ||
+    if (noted.contains(key) || gone.hca.empty() || renamed || !gone.pf_pci_address.value_or("").empty() ||
         is_soft_device(gone.hca, gone.driver.value_or("")) || table.ports.size() >= kMaxTablePorts)
       continue;
     noted.emplace(key, record);

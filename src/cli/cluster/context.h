@@ -50,7 +50,7 @@ class ContextReader {
   std::map<std::pair<std::string, std::string>, PodSurroundings> policies_;  // by namespace and status
   std::map<std::string, NodeTable> nodes_;
   int event_reads_ = 0;
-  // Of all other nodes: they have none, as all were listed, or why no further table is asked for.
+  // Answer for all other nodes: they have none, as all were listed, or why no further table is asked for.
   std::optional<NodeTable> others_;
   std::shared_ptr<const NcclPolicy> policy_;
   program::Tables tables_;

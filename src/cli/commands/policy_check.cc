@@ -127,7 +127,8 @@ class Checker {
         finding.severity = Severity::Error;
       add_at(place, std::move(finding));
     }
-    if (reading.policy && reading.policy->names(LinkLayer::Ethernet) && !reading.policy->min_nccl)
+    if (reading.policy && reading.policy->names(LinkLayer::Ethernet) && !reading.policy->min_nccl &&
+        reading.policy->gid_index.kind == GidIndexRule::Kind::Auto)
       add_at(place, {Code::PolicyField,
                      Severity::Info,
                      {.kind = "NcclPolicy", .name = policy, .path = "spec.nccl.minVersion"},

@@ -22,8 +22,13 @@ bool NodeInterface::carries(const Port& port) const {
   const auto is_own = [&](std::string_view name) { return name == own || name == below; };
   const auto netdevs = netdevs_of(port);
   return std::any_of(netdevs.begin(), netdevs.end(), [&](std::string_view netdev) {
-    const Interface* interface = interfaces_.find(netdev);
-    return is_own(netdev) || (interface && is_own(interface->master.value_or("")));
+    constexpr int kMostMasters = 4;  // a bridge's port is a bond, whose member is the port's
+    for (int i = 0; i < kMostMasters && !netdev.empty(); ++i) {
+      if (is_own(netdev)) return true;
+      const Interface* interface = interfaces_.find(netdev);
+      netdev = interface && interface->master ? std::string_view(*interface->master) : std::string_view();
+    }
+    return false;
   });
 }
 

@@ -239,7 +239,7 @@ class PortFilter {
   // Drops ports that are of no use now: the one step that looks at the state of the fabric's ports.
   void drop_idle() {
     drop([this](const Port& port) -> std::string {
-      if (is_away(port)) return "in another network namespace: a pod holds it";
+      if (is_away(port)) return "gone from this network namespace: a pod may hold it";
       if (is_down(port)) return std::string(to_string(*port.state)) + ", " + when(port.state_since);
       if (rule_.min_rate_gbps && rate_of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps)
         return "slower than the policy's minimum rate";
@@ -471,11 +471,21 @@ PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposur
   return PortFilter(table, rule, exposure, now).run();
 }
 
+void settle_for_few(PortChoice& choice, const NcclPolicy& policy) {
+  if (choice.few.empty() || policy.on_unresolved != OnUnresolved::Allow) return;
+  choice.ports = choice.few;
+  choice.reason.reset();
+}
+
 PortChoice choose_policy_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure,
                                Timestamp now) {
   const NodeFabricRule found = fabric_rule(policy, table);
-  if (found.rule) return choose_ports(table, *found.rule, exposure, now);
   PortChoice choice;
+  if (found.rule) {
+    choice = choose_ports(table, *found.rule, exposure, now);
+    settle_for_few(choice, policy);
+    return choice;
+  }
   choice.reason = Reason::ConditionUnknown;
   choice.detail = table.name + ": " + found.why + ".";
   for (const Port& port : table.ports)

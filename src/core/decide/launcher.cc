@@ -118,17 +118,30 @@ bool serves_ranks(const Pod& pod, const Container& container) {
 }
 
 bool copies_env(const Container& container) {
-  constexpr std::array<string_view, 6> kLaunchers{
-      "mpiexec.hydra", "mpirun_rsh", "deepspeed", "horovodrun", "deepspeed.launcher.runner",
-      "horovod.runner"};
-  const std::vector<string_view> words = words_of(container);
-  string_view before;
-  return std::any_of(words.begin(), words.end(), [&](string_view word) {
+  constexpr std::array<string_view, 7> kLaunchers{
+      "mpiexec.hydra",  "mpirun_rsh", "deepspeed", "horovodrun", "deepspeed.launcher.runner",
+      "horovod.runner", "ray"};
+  constexpr std::array<string_view, 9> kBefore{"-c",   "-lc",   "-ec",  "-m", "exec",
+                                               "sudo", "nohup", "then", "do"};
+  std::string line;  // the command as a shell would read it
+  for (const string_view argument : container.arguments)
+    line.append(line.empty() ? "" : " ")
+        .append(argument.substr(0, kMaxBytes - std::min(kMaxBytes, line.size())));
+  std::replace(line.begin(), line.end(), '\n', ';');
+  bool at_command = true;  // a program's name stands here
+  for (string_view left = line; !left.empty();) {
+    const string_view word = left.substr(0, left.find_first_of(" \t;&|()"));
     const string_view name = word.substr(word.rfind('/') + 1);
-    const bool ray = before == "ray" && name == "start";
-    before = name;
-    return ray || std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
-  });
+    left.remove_prefix(word.size());
+    const bool launches = std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
+    if (at_command && launches && (name != "ray" || left.starts_with(" start"))) return true;
+    const bool sets = at_command && word.find('=') != word.npos;  // NAME=VALUE before the program
+    if (!word.empty()) at_command = sets || std::find(kBefore.begin(), kBefore.end(), word) != kBefore.end();
+    if (left.empty()) break;
+    at_command = at_command || left.front() != ' ';
+    left.remove_prefix(1);
+  }
+  return false;
 }
 
 std::string launcher_warning(const Pod& pod, const NcclPolicy& policy) {

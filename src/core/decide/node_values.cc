@@ -86,12 +86,9 @@ class ValueFinder {
     PortChoice choice =
         wants_hca() ? choose_ports(*table_, policy_.fabric, exposure_, context_.now) : ports_of_nccl();
     limit(choice.valid_until);
-    if (!choice.few.empty() && policy_.on_unresolved == OnUnresolved::Allow) {
-      values_.notes.push_back(choice.detail);
-      choice.ports = std::move(choice.few);
-    } else if (choice.reason) {
-      return omit_port_values(*choice.reason, choice.detail);
-    }
+    settle_for_few(choice, policy_);
+    if (choice.reason) return omit_port_values(*choice.reason, choice.detail);
+    if (!choice.few.empty()) values_.notes.push_back(choice.detail);
     if (wants_hca()) {
       values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
       if (policy_.deliver_env_file) values_.plain_hcas = plain_hca_list(*table_, choice.ports);
@@ -108,7 +105,7 @@ class ValueFinder {
     PortChoice choice;
     std::set<LinkLayer> layers;
     for (const Port& port : table_->ports) {
-      if (port.state.value_or(PortState::Active) != PortState::Active) continue;
+      if (port.unavailable || port.state.value_or(PortState::Active) != PortState::Active) continue;
       if (link_layer_of(port) == LinkLayer::Unspecified || !list.selects(port.hca, port.number)) continue;
       choice.ports.push_back(&port);
       if (const auto layer = link_layer_of(port)) layers.insert(*layer);

@@ -54,7 +54,8 @@ void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& inp
     return node.table->name + " " + port_name(node, port);
   };
   for (std::size_t i = 0; i < owners.size(); ++i) {
-    const auto& [pool, at] = owners[i];
+    const auto* const pool = owners[i].pool;
+    const FabricPort* const at = owners[i].at;
     for (const Gid& gid : reached_by(*at)) {
       const Members& same = shares.members_with.at(gid);
       if (same.size() < 2) continue;

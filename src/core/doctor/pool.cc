@@ -70,6 +70,7 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
   for (const NcclPolicy* policy : policies) {
     PortChoice choice = choose_policy_ports(*view.table, *policy, Exposure::Host, input.now);
     add_ports(choice.ports, view.on_host);
+    view.few = view.few || !choice.few.empty();
     if (choice.reason && !view.host_reason) view.host_reason = choice.reason;
     // A port without an address still belongs to the fabric: a check reports it, and hosts of pods with
     // sub-interfaces need no address.
@@ -285,7 +286,7 @@ bool has_address(const NodeView& node, const Port& port) {
 
 // The policy wants more ports than are up, or names the port by more than a glob that takes all.
 bool is_wanted(const NodeView& node, const Port& port) {
-  if (node.reason == Reason::TooFewPorts) return true;
+  if (node.reason == Reason::TooFewPorts || node.few) return true;
   const FabricRule* rule = fabric_rule(*node.policy, *node.table).rule;
   return rule && std::ranges::any_of(rule->hcas, [&](const std::string& glob) {
            return glob.find_first_of("*?") == glob.npos && glob_matches(glob, port.hca);

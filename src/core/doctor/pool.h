@@ -44,6 +44,7 @@ struct NodeView {
   std::vector<const Port*> served;     // of the fabric, with a usable row
   std::optional<int> served_index;     // one that serves all of them
   bool uniform = true;                 // false: there is none
+  bool few = false;                    // fewer serve than a policy expects
   Shape shape;
   std::vector<PortJudgement> judged;  // as the table's ports
 };

@@ -144,7 +144,7 @@ class Writer {
  private:
   using Found = std::vector<const Finding*>;  // the most urgent come first
 
-  // That of the first, or of the first that is about the port.
+  // Returns the severity of the first, or of the first that is about the port.
   [[nodiscard]] static std::optional<Severity> severity_of(const Found& findings,
                                                            std::string_view port = {}) {
     for (const Finding* finding : findings) {

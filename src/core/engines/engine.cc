@@ -46,7 +46,8 @@ const EngineGroup* group_of(const Engine& engine, std::string_view variable) {
 std::vector<const Port*> usable_ports(const NodeFabric& table) {
   std::vector<const Port*> ports;
   for (const Port& port : table.ports) {
-    if (port.state.value_or(PortState::Active) == PortState::Active) ports.push_back(&port);
+    if (!port.unavailable && port.state.value_or(PortState::Active) == PortState::Active)
+      ports.push_back(&port);
   }
   return ports;
 }

@@ -79,7 +79,7 @@ class Comparison {
   }
 
  private:
-  // What the node gives today for a variable that the policy wants.
+  // Returns the value that the node gives today for a variable that the policy wants.
   [[nodiscard]] Value held(const Value& wish) const {
     Value held{.name = wish.name};
     if (wish.state == State::LeftOut) {

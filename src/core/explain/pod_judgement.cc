@@ -228,8 +228,8 @@ class Judge {
     return by_policy ? kFabricRemedy : remedy(reason);
   }
 
-  // Why a container has no list: without a reason and a text where it has one, chose so, or another finding
-  // tells it. A reason of another version is the text.
+  // Returns why a container has no list: without a reason and a text where it has one, chose so, or another
+  // finding tells it. A reason of another version is the text.
   [[nodiscard]] Value why_no_list(const GivenContainer& container) const {
     const Value* list = container.find(variable::kIbHca);
     const std::string missing = list ? record_.reason_missing(*list) : std::string();
@@ -253,7 +253,8 @@ class Judge {
     return binding_ && !around_.exists ? &*binding_ : nullptr;
   }
 
-  // Why the node gives no list to the sub-interfaces of what a template makes; null where it gives one.
+  // Returns why the node gives no list to the sub-interfaces of what a template makes; null where it gives
+  // one.
   [[nodiscard]] const Value* omission_today() const {
     if (!coming() || exposure_ != Exposure::SubInterface) return nullptr;
     return binding_->sub_interface.omission(variable::kIbHca);

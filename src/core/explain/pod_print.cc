@@ -95,7 +95,7 @@ OrderedJson to_json(const std::vector<Value>& values) {
   return json;
 }
 
-// Why a value is left out, for a reason or not.
+// Says why a value is left out, for a reason or not.
 std::string why_text(const Value& value) {
   return value.detail.empty() && value.reason ? std::string(meaning(*value.reason)) : value.detail;
 }
@@ -113,7 +113,7 @@ OrderedJson omitted_json(const std::vector<Value>& omitted) {
   return json;
 }
 
-// Where the file stands, by GivenContainer::names_file.
+// Returns the place of the file, by GivenContainer::names_file.
 std::string conf_path(bool named) {
   return std::string(named ? conf_file::kNamedPath : conf_file::kPath);
 }

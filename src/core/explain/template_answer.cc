@@ -132,8 +132,8 @@ void copy_value(const NodeValues& node, Value& into) {
   into.state = known ? State::Given : State::LeftOut;
 }
 
-// What the plan knows of files, and its sentences on what it leaves out: the status has neither. `node`: null
-// where it is not known.
+// Fills in what the plan knows of files, and its sentences on what it leaves out: the status has neither.
+// `node`: null where it is not known.
 void fill_container(const Plan& plan, const ContainerPlan& planned, const NodeValues* node,
                     GivenContainer& into) {
   for (Value& value : into.values) {

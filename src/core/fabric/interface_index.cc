@@ -15,9 +15,11 @@ InterfaceIndex::InterfaceIndex(const NodeFabric& table) {
     if (!interface.addresses) continue;
     Entry& into = found->second;
     for (const auto& [address, prefix] : *interface.addresses) {
-      const bool alone = prefix == (address.is_v4() ? 32 : 128);
+      // IPv6 has single addresses of DHCP beside those of the subnet, which are no less the host's.
+      const bool alone = address.is_v4() && prefix == 32;
       into.addresses.emplace_back(address, alone);
-      into.has_subnet[address.is_v4()] |= !alone && !Gid{address.bytes}.is_link_local();
+      into.has_subnet =
+          into.has_subnet || (address.is_v4() && !alone && !Gid{address.bytes}.is_v4_link_local());
     }
     std::sort(into.addresses.begin(), into.addresses.end());
   }
@@ -38,7 +40,7 @@ bool InterfaceIndex::carries(const Interface& interface, const IpAddress& addres
 
 bool InterfaceIndex::is_beside(const Interface& interface, const IpAddress& address) const {
   const auto found = by_name_.find(interface.name);
-  if (found == by_name_.end() || !found->second.has_subnet[address.is_v4()]) return false;
+  if (found == by_name_.end() || !found->second.has_subnet) return false;
   return std::binary_search(found->second.addresses.begin(), found->second.addresses.end(),
                             std::pair(address, true));
 }

@@ -62,11 +62,12 @@ constexpr auto kRows = [] {
        "The GID index of the fabric's address differs inside a node or between nodes.",
        "Make the netdevs' addresses the same in number and order (one IPv4 address, the same IPv6 setting, "
        "no leftover VLAN), then restart the netdev; until then let nothing but the node's own value set "
-       "NCCL_IB_GID_INDEX, or say nccl.minVersion 2.21.5 or later in the policy, if the images have it."},
+       "NCCL_IB_GID_INDEX, or leave gidIndex at Auto in the policy, if the images have NCCL 2.21.5 or "
+       "later."},
       {GidIndexMoved, "GidIndexMoved", PodAnew,
        "An address left its GID index while the node was up; pods hold the index they were bound with.",
        "Create the named pods anew. Find what takes the address away (link, DHCP lease, network manager) and "
-       "keep it; for a day no index of that address is pinned; nccl.minVersion 2.21.5 or later pins fewer."},
+       "keep it; for a day no index of that address is pinned; gidIndex: Auto pins fewer than Pin."},
       {SubnetDiffers, "SubnetDiffers", Node,
        "A rail's address is in another subnet than the same rail of its pool.",
        "Check for swapped cables and for the netdev's address and prefix."},
@@ -162,6 +163,12 @@ constexpr auto kRows = [] {
        "nccl.conf, an entrypoint or envFrom gives it, the same one on every node.",
        "Take NCCL_IB_GID_INDEX out of the image or entrypoint: NCCL 2.21.5 and later find the row "
        "themselves. Until then env NCCL_IB_GID_INDEX=-1 in the pod overrides an image's ENV."},
+      {NcclTooOld, "NcclTooOld", Policy,
+       "The image's NCCL does not search for a GID index, and the policy counts on that: it takes row 0 of "
+       "each port, "
+       "mostly RoCE v1 or link-local.",
+       "Write gidIndex: Pin in the policy and create the pod anew, or take an image with NCCL 2.21.5 or "
+       "later."},
       {FellBack, "FellBack", PodAnew, "NCCL or UCX runs over sockets, though nobody turned the fabric off.",
        "Look for /dev/infiniband in the pod, its RDMA resource, the memory lock limit, and the ports' "
        "state."},

@@ -159,8 +159,9 @@ std::string elsewhere_text(const NcclLog& log) {
 }  // namespace
 
 std::string diagnosis_of(const LogVerification& verification, const NcclLog& log, std::string_view beside) {
-  if (verification.cause) return failure_sentence(verification, log, beside);
   const std::vector<Finding>& findings = verification.findings;
+  const bool too_old = !findings.empty() && findings.front().code == Code::NcclTooOld;
+  if (verification.cause && !too_old) return failure_sentence(verification, log, beside);
   if (const auto fell = std::ranges::find(findings, Code::FellBack, &Finding::code); fell != findings.end())
     return "FellBack: " + fell->sentence +
            " The job runs over TCP, many times slower than over the fabric. " + std::string(remedy_of(*fell));

@@ -100,6 +100,17 @@ void add_of_image(const NcclLog& log, const std::vector<Value>& spec, LogVerific
   }
 }
 
+// A policy that pins no index counts on NCCL's own search. Comes first: what fails then fails by it.
+void add_row_zero(const NcclLog& log, const std::vector<Value>& spec, std::vector<Finding>& into) {
+  const Value* list = find_named(spec, variable::kIbHca);
+  if (!list || list->state == State::Users || find_named(spec, variable::kIbGidIndex) || !takes_row_zero(log))
+    return;
+  into.insert(into.begin(), of_log(Code::NcclTooOld, Severity::Error,
+                                   "NCCL " + names_in(log.versions) +
+                                       " takes GID index 0 on RoCE, and the pod was given none",
+                                   variable::kIbGidIndex));
+}
+
 // Says what to do where NCCL fell back and reads a list of which it found no device; "" where it found one.
 std::string remedy_of_list(const NcclLog& log) {
   const std::string list = value_read(log, variable::kIbHca);
@@ -172,6 +183,7 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
   }
   add_list(log, verification.values, findings);
   add_of_image(log, spec, verification, findings);
+  add_row_zero(log, spec, findings);
   add_unequal(log, findings);
   if (log.versions.size() > 1 &&
       std::ranges::find(findings, Code::NcclVersionsDiffer, &Finding::code) == findings.end())

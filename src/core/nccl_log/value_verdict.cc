@@ -80,7 +80,7 @@ std::vector<std::string> devices_of(const NcclLog& log, const std::set<std::uint
 
 namespace {
 
-// What NCCL does by a value, and the words for it.
+// An action of NCCL by a value, and the words for it.
 struct Deed {
   std::string_view variable;
   NcclLog::Facts NcclLog::*shown;

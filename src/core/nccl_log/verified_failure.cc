@@ -73,14 +73,13 @@ std::string route_context(const NcclFailure& failure) {
          ".* are two rails that are not connected with each other, NCCL_CROSS_NIC=0 keeps each to its own.";
 }
 
-// Row 0 on RoCE is mostly RoCE v1 or link-local. NCCL takes it before 2.21, where no index is set.
+// Row 0 on RoCE is mostly RoCE v1 or link-local.
 std::string index_context(const NcclLog& log) {
-  const bool roce = log.links.contains("RoCE") && !log.links.contains("InfiniBand");
-  const NcclLog::Facts& read = log.read(variable::kIbGidIndex);
-  if (!roce || (read.empty() ? !is_older(log, {2, 21, 0}) : !read.contains("0"))) return {};
-  return (read.empty() ? "NCCL " + names_in(log.versions) +
-                             " takes GID index 0 on RoCE where no NCCL_IB_GID_INDEX is read, as here"
-                       : "NCCL takes GID index 0 on RoCE, as NCCL_IB_GID_INDEX says") +
+  const bool by_value = log.is_of_roce() && log.read(variable::kIbGidIndex).contains("0");
+  if (!by_value && !takes_row_zero(log)) return {};
+  return (by_value ? std::string("NCCL takes GID index 0 on RoCE, as NCCL_IB_GID_INDEX says")
+                   : "NCCL " + names_in(log.versions) +
+                         " takes GID index 0 on RoCE where no NCCL_IB_GID_INDEX is read, as here") +
          ": mostly RoCE v1 or a link-local row. Name the row of RoCE v2 with the address (show_gids).";
 }
 
@@ -233,6 +232,11 @@ std::string context_of(const NcclFailure& failure, const NcclLog& log) {
 
 std::string hosts_of(const NcclFailure& failure, const NcclLog& log) {
   return join_some(log.hosts_of(failure.processes), kMostHosts);
+}
+
+bool takes_row_zero(const NcclLog& log) {
+  return log.is_of_roce() && log.read(variable::kIbGidIndex).empty() &&
+         is_older(log, nccl_since::kDynamicGid);
 }
 
 bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) {

@@ -34,6 +34,8 @@ std::string hosts_of(const NcclFailure& failure, const NcclLog& log);
 // "gpu-1, gpu-2": the hosts that have this address of their own; "" unless there are several.
 std::string hosts_with(std::string_view peer, const NcclLog& log);
 
+// True if an NCCL that does not search runs over RoCE without an index: it takes row 0 of each port.
+bool takes_row_zero(const NcclLog& log);
 // From 2.31 on NCCL reads its rows again when a port's GID table changes, unless an index is forced upon it.
 bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values);
 // `all`: the log's; `follows`: follows_gids(). A value that caused it has failed.

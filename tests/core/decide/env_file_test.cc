@@ -160,8 +160,12 @@ TEST(EnvFile, ACommandThatHandsItsEnvToOtherNodesGetsTheFile) {
            {{"mpiexec.hydra", "-n", "16", "train"}, "EnvCopied"},
            {{"python", "-m", "deepspeed.launcher.runner", "train.py"}, "EnvCopied"},
            {{"horovodrun", "-np", "4", "train"}, "EnvCopied"},
+           {{"sh", "-c", "NCCL_DEBUG=INFO deepspeed train.py"}, "EnvCopied"},
            {{"torchrun", "train.py", "--ray", "start"}, ""},
            {{"python", "deepspeed_train.py"}, ""},
+           {{"bash", "-c", "pip install deepspeed && torchrun train.py"}, ""},
+           {{"bash", "-c", "cd /workspace/deepspeed; torchrun train.py"}, ""},
+           {{"bash", "-c", "pip install x\ncd /src && deepspeed train.py"}, "EnvCopied"},
        }) {
     Json main = container("c");
     main["command"] = command;

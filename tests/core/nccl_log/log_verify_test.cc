@@ -207,6 +207,25 @@ TEST(PartlyUsed, IsTheListThatThePodWasGivenOrThatNcclReads) {
   EXPECT_EQ(reads("=mlx5_1:1"), "");
 }
 
+TEST(NcclTooOld, IsTheFirstAnswerWhereAPodHasOurListAndNoIndex) {
+  const std::string uses =
+      kInfo + "NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n" + kWarn +
+      "Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_1:1, curr state INIT, "
+      "next state RTR, local GID index 0, local GID fe80::1, remote GID fe80::2\n";
+  const Value list{.name = "NCCL_IB_HCA", .value = "=mlx5_1", .source = Source::Node, .container = "c"};
+  const Value index{.name = "NCCL_IB_GID_INDEX", .value = "3", .source = Source::Node, .container = "c"};
+  const auto first = [&](const std::string& version, const std::vector<Value>& spec) {
+    return std::string(
+        to_string(verify_lines("NCCL version " + version + "\n" + uses, spec).findings.front().code));
+  };
+  EXPECT_EQ(first("2.19.3+cuda12.3", {list}), "NcclTooOld");
+  const std::string text = "NCCL version 2.19.3+cuda12.3\n" + uses;
+  EXPECT_THAT(verify_lines(text, {list}).sentence, ::testing::HasSubstr("gidIndex: Pin"));
+  EXPECT_EQ(first("2.21.5+cuda12.4", {list}), "LinkLocalGid");
+  EXPECT_EQ(first("2.19.3+cuda12.3", {list, index}), "LinkLocalGid");
+  EXPECT_EQ(first("2.19.3+cuda12.3", {}), "LinkLocalGid") << "nobody counts on a search";
+}
+
 // Nobody but the log knows what an image sets.
 TEST(ImageIndex, IsAnIndexThatThePodsSpecDoesNotSetBesideOurList) {
   const std::string reads = kInfo + "NCCL_IB_GID_INDEX set by environment to 3.\n" + kInfo +

@@ -57,8 +57,11 @@ struct PortChoice {
 // rows. PodOwned: the rows of the one pod that made the table; a port on which the pod has no address is not
 // its own, and does not count.
 PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now);
-// Does the same by the rule that the policy has for this node; gives ConditionUnknown where that rule is not
-// known.
+// Puts the few ports that serve in the place of TooFewPorts, where the policy holds no pod back for them.
+// `detail` stays.
+void settle_for_few(PortChoice& choice, const NcclPolicy& policy);
+// Does the same by the rule that the policy has for this node, and settles for few; gives ConditionUnknown
+// where that rule is not known.
 PortChoice choose_policy_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure,
                                Timestamp now);
 

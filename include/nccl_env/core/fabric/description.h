@@ -149,8 +149,7 @@ inline constexpr auto fields_of<Port> = std::tuple{
     Field{
         "unavailable", &Port::unavailable, Word<Unavailable>{},
         "Why no program of the node can open the device: it has no uverbs device (NoVerbs), as a subnet "
-        "manager's smi1; or, in exclusive mode, it left for another network namespace since the node booted "
-        "(OtherNamespace).",
+        "manager's smi1; or a pod holds it, in exclusive mode (OtherNamespace).",
         "nothing speaks against it"},
     Field{"linkLayer", &Port::link_layer, Word<LinkLayer>{}, "Link layer of the port."},
     Field{"transport", &Port::transport, Word<Transport>{}, "Transport of the port."},

@@ -21,7 +21,7 @@ class InterfaceIndex {
   [[nodiscard]] const Interface* find(std::string_view name) const;
   // Whether the interface, one of the table's, is known to carry the address.
   [[nodiscard]] bool carries(const Interface& interface, const IpAddress& address) const;
-  // Whether the address is a /32 or /128 beside one of a subnet, as the VIP of keepalived or an egress IP is:
+  // Whether the address is a /32 beside one of a subnet, as the VIP of keepalived or an egress IP is:
   // it may leave for another host.
   [[nodiscard]] bool is_beside(const Interface& interface, const IpAddress& address) const;
 
@@ -29,7 +29,7 @@ class InterfaceIndex {
   struct Entry {
     const Interface* interface = nullptr;
     std::vector<std::pair<IpAddress, bool>> addresses;  // sorted; whether it is alone in its prefix
-    bool has_subnet[2] = {false, false};                // of IPv6, of IPv4
+    bool has_subnet = false;                            // of IPv4
   };
   std::unordered_map<std::string_view, Entry> by_name_;
 };

@@ -20,7 +20,7 @@ enum class Code {
   NoList, NoRail, UserListShort, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
   NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers, ChangedSinceBound, ImageConfHidden,
   // values in NCCL's log
-  ValueOverridden, ValueContradicted, ImageIndex, FellBack,
+  ValueOverridden, ValueContradicted, ImageIndex, NcclTooOld, FellBack,
   // a queue pair that cannot be connected: ibv_modify_qp
   EmptyGid,       // 22, 19 or 61, and the local GID is zero
   GidVanished,    // 61, and the local GID is not zero

@@ -44,7 +44,7 @@ struct Finding {
   Subject subject{};
   std::string sentence{};  // what was seen, and what it was compared with
   std::string remedy{};    // "": the code's
-  // That its cause says in its place ("; so …"); "": only what the table of causes says.
+  // Clause for its cause's sentence ("; so …"); "": only what the table of causes says.
   std::string clause{};
 };
 

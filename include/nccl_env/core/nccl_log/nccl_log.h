@@ -78,6 +78,7 @@ struct NcclLog {
   [[nodiscard]] bool is_inside_node() const {
     return !local_transports.empty() && transports.empty() && nodes < 2 && hosts < 2;
   }
+  [[nodiscard]] bool is_of_roce() const { return links.contains("RoCE") && !links.contains("InfiniBand"); }
   // Whether the log ends with an error that is not the network's.
   [[nodiscard]] bool ends_elsewhere() const { return last_error && went_on <= kMostBehindEnd; }
   // Whether a line tells that the initialisation ended, or what comes only behind it.
