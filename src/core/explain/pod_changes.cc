@@ -9,6 +9,8 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/fabric/interface_index.h"
+#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
@@ -70,7 +72,8 @@ class Comparison {
     };
     for (const Value& wish : wishes_) {
       const Value* given = container.find(wish.name);
-      if (is_comparable(wish, given, container)) add(wish.name, given, held(wish));
+      if (is_comparable(wish, given, container) && !serves_today(wish, given))
+        add(wish.name, given, held(wish));
     }
     for (const Value* given : container.effective()) {
       if (!find_named(wishes_, given->name) && is_comparable(*given))
@@ -79,6 +82,27 @@ class Comparison {
   }
 
  private:
+  // An index that the node pins no more, since NCCL finds the row by itself, while it is right on all listed
+  // ports.
+  [[nodiscard]] bool serves_today(const Value& wish, const Value* given) const {
+    if (wish.name != variable::kIbGidIndex || wish.state == State::LeftOut || !node_ || !table_ || !given ||
+        !given->value)
+      return false;
+    const Value* omission = node_->omission(wish.name);
+    const auto index = nccl_integer(*given->value);
+    if (!omission || omission->reason != Reason::OmittedByPolicy || node_->ports.empty()) return false;
+    const InterfaceIndex interfaces(*table_);
+    return std::ranges::all_of(node_->ports, [&](const EnginePort& listed) {
+      return std::ranges::any_of(table_->ports, [&](const Port& port) {
+        const auto serves = [&](const GidRow& row) {
+          return row.index == index && judge_row(interfaces, port, row, {}).usable;
+        };
+        return port.hca == listed.hca && port.number == listed.number && port.gids &&
+               std::ranges::any_of(*port.gids, serves);
+      });
+    });
+  }
+
   // Returns the value that the node gives today for a variable that the policy wants.
   [[nodiscard]] Value held(const Value& wish) const {
     Value held{.name = wish.name};

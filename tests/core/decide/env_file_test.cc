@@ -164,7 +164,7 @@ TEST(EnvFile, ACommandThatHandsItsEnvToOtherNodesGetsTheFile) {
            {{"torchrun", "train.py", "--ray", "start"}, ""},
            {{"python", "deepspeed_train.py"}, ""},
            {{"bash", "-c", "pip install deepspeed && torchrun train.py"}, ""},
-           {{"bash", "-c", "cd /workspace/deepspeed; torchrun train.py"}, ""},
+           {{"bash", "-c", "cd /src/deepspeed; torchrun train.py"}, ""},
            {{"bash", "-c", "pip install x\ncd /src && deepspeed train.py"}, "EnvCopied"},
        }) {
     Json main = container("c");

@@ -211,6 +211,16 @@ TEST(PodAnswer, AnInterfaceThatThePodsNetworksDidNotBringIsTheVerdict) {
   EXPECT_THAT(found(""), IsEmpty()) << "not known";
 }
 
+TEST(PodAnswer, AnIndexThatIsPinnedNoMoreAndStillRightIsNoChange) {
+  NcclPolicy searching = rdma_policy();
+  searching.gid_index.kind = GidIndexRule::Kind::Auto;
+  const Json pod = bound(admitted(rdma_policy()), rdma_policy(), &kTwoRails);
+  EXPECT_THAT(found_in(ask(pod, all_readable(searching, kTwoRails))), IsEmpty());
+  NodeFabric moved = kTwoRails;
+  for (GidRow& row : *moved.ports[1].gids) row.index += 4;
+  EXPECT_THAT(found_in(ask(pod, all_readable(searching, moved))), ElementsAre("GidIndexMoved"));
+}
+
 TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {
   NcclPolicy policy = rdma_policy();
   policy.fabric.expect_ports = 2;

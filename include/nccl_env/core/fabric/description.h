@@ -146,11 +146,10 @@ template <>
 inline constexpr auto fields_of<Port> = std::tuple{
     Field{"hca", &Port::hca, table::kHca, "Name of the RDMA device."},
     Field{"port", &Port::number, Int{1, 255}, "Number of the port."},
-    Field{
-        "unavailable", &Port::unavailable, Word<Unavailable>{},
-        "Why no program of the node can open the device: it has no uverbs device (NoVerbs), as a subnet "
-        "manager's smi1; or a pod holds it, in exclusive mode (OtherNamespace).",
-        "nothing speaks against it"},
+    Field{"unavailable", &Port::unavailable, Word<Unavailable>{},
+          "Why no program of the node can open the device: it has no uverbs device (NoVerbs), as a subnet "
+          "manager's smi1; or a pod holds it, in exclusive mode (OtherNamespace).",
+          "nothing speaks against it"},
     Field{"linkLayer", &Port::link_layer, Word<LinkLayer>{}, "Link layer of the port."},
     Field{"transport", &Port::transport, Word<Transport>{}, "Transport of the port."},
     Field{"state", &Port::state, Word<PortState>{}, "State of the port."},
