@@ -24,7 +24,7 @@ CONF = "/etc/nccl.conf"
 POLICIES = {
     "all": {},
     "nothing": {"fabric": {"hcas": ["nothing_*"]}},
-    "newer": {"nccl": {"minVersion": "2.23.4"}},
+    "newer": {"nccl": {"minVersion": "2.23.4"}, "gidIndex": "Auto"},
     "look": {},
     "engines": {"engines": ["NCCL", "UCX", "NVSHMEM", "Gloo"], "env": {"NCCL_IB_TC": "96", "NCCL_IB_SL": "3"}},
 }
