@@ -233,7 +233,7 @@ def check_explain(cluster):
     sentence = next(fact["detail"] for fact in map(json.loads, message.splitlines())
                     if fact.get("omitted") == "NCCL_IB_HCA")
     expect("why the list was not found", omitted["NCCL_IB_HCA"], sentence)
-    found = "".join(json.dumps(line) + "\n" for line in (
+    found = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (
         {"v": 1}, {"set": "NCCL_IB_GID_INDEX", "to": "5"}, {"set": "NCCL_IB_HCA", "to": hca_list(["mlx5_3"])}))
     for number in (1, 2):
         tell(cluster, f"rank-{number}", terminated=terminated(found))
