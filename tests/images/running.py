@@ -13,7 +13,7 @@ from contents import SOURCE, container
 
 LAUNCHER = pathlib.Path(__file__).with_name("container.py")
 POLICY = {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p"},
-          "spec": {"match": {"resources": [{"name": "rdma/hca"}]}, "delivery": ["File"],
+          "spec": {"match": {"resources": [{"name": "rdma/hca"}]}, "gidIndex": "Pin", "delivery": ["File"],
                    "env": {"NCCL_IB_TIMEOUT": "22"}}}
 SECONDS = 120  # after which a program hangs, on however slow a machine
 

@@ -15,7 +15,7 @@ NODE = "lab"
 
 def policy(spec):
     return {"apiVersion": f"{GROUP}/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "lab"},
-            "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": "Host"}]}, **spec}}
+            "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": "Host"}]}, "gidIndex": "Pin", **spec}}
 
 
 def moment(text):

@@ -18,7 +18,8 @@ MEMORY_MIB = 15
 # first and the last are three times what was measured.
 FIRST_READINGS, IDLE_READINGS, RESOLVE_READINGS = 3.0, 0.05, 4.0
 POLICY = json.dumps({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "lab"},
-                     "spec": {"match": {"resources": [{"name": "rdma/hca"}]}, "fabric": {"hcas": ["rxe*"]}}})
+                     "spec": {"match": {"resources": [{"name": "rdma/hca"}]}, "gidIndex": "Pin",
+                              "fabric": {"hcas": ["rxe*"]}}})
 
 
 def reading_until(over):

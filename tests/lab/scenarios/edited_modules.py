@@ -14,7 +14,8 @@ COMMANDS = {"remove rxe1": "rdma link del rxe1",
             "remove both": "rdma link del rxe1 && rdma link del rxe0"}
 HCAS = ({"rxe0", "ib0"}, {"rxe0", "rxe1", "ib0"}, {"ib0"})  # after each
 POLICY = {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "lab"},
-          "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": "Host"}]}, "fabric": {"hcas": ["rxe*"]}}}
+          "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": "Host"}]}, "gidIndex": "Pin",
+                   "fabric": {"hcas": ["rxe*"]}}}
 
 # A policy's partition, and what a pod on the node reads: variable and value, or the reason why not.
 PARTITIONS = (({"hcas": ["ib*"]}, {"partitionKey": "0x8001"}, ("NCCL_IB_PKEY", "2")),

@@ -27,7 +27,8 @@ PODS = {
 def policy(pod):
     hcas = sorted({hca for hca, *_ in PODS[pod]})
     return {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "lab"},
-            "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": "SubInterface"}]}, "fabric": {"hcas": hcas}}}
+            "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": "SubInterface"}]}, "gidIndex": "Pin",
+                     "fabric": {"hcas": hcas}}}
 
 
 def guest():
