@@ -55,7 +55,7 @@ program::Failure read_server(const SourceArguments& arguments, Fabric& into) {
 }
 
 program::Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
-  const auto failure = take(program::read_any_tables(arguments.files, in), into.tables);
+  auto failure = take(program::read_any_tables(arguments.files, in), into.tables);
   if (failure || arguments.policy.file.empty()) return failure;
   return take(program::read_policies(arguments.policy, in), into.policies);
 }
@@ -73,18 +73,16 @@ program::Failure read_store(const SourceArguments& arguments, Fabric& into) {
 program::Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& into) {
   if (!arguments.files.empty() && !arguments.store.empty())
     return {program::kUsage, "FILEs and --store: only one of them"};
-  const auto failure =
-      arguments.files.empty() ? read_store(arguments, into) : read_files(arguments, in, into);
+  auto failure = arguments.files.empty() ? read_store(arguments, into) : read_files(arguments, in, into);
   if (failure || arguments.policy.name.empty()) return failure;
   std::shared_ptr<const NcclPolicy> chosen;
-  const auto unknown =
-      take(program::choose_policy(into.policies, arguments.policy.name), chosen, program::kUsage);
+  auto unknown = take(program::choose_policy(into.policies, arguments.policy.name), chosen, program::kUsage);
   into.policies = {chosen};
   return unknown;
 }
 
 Result<std::chrono::seconds> read_age(const std::string& text) {
-  const auto age = program::parse_duration(text);
+  auto age = program::parse_duration(text);
   if (age && age->count() > 0) return age;
   return Error{"--max-table-age " + text + ": " + (age ? "must be above 0" : age.error().message)};
 }

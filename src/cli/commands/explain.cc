@@ -309,6 +309,7 @@ int explain_target(const ExplainArguments& arguments, const Console& terminal) {
                      *found, pods, terminal);
   }
   std::vector<ToldPod> told;
+  told.reserve(pods.size());
   for (const AnsweredPod& pod : pods)
     told.push_back({"pod " + object_name(pod.record.name_space, pod.record.name), pod});
   return print_pods(told, arguments, terminal);

@@ -37,6 +37,7 @@ void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
 // Does not return if the command starts.
 int start(const std::vector<std::string>& command, const Console& terminal) {
   std::vector<char*> words;  // to which nothing writes
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   terminal.out.flush();

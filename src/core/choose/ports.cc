@@ -410,8 +410,11 @@ class PortFilter {
     const bool few = problem && problem->reason == Reason::TooFewPorts;
     if (!problem || few) limit_validity(ports);
     if (idle_only || !problem) choice_.fabric = idle_only ? fabric : ports;
-    if (!problem) choice_.ports = std::move(ports);
-    if (few && idle_only) choice_.few = std::move(ports);
+    if (!problem) {
+      choice_.ports = std::move(ports);
+    } else if (few && idle_only) {
+      choice_.few = std::move(ports);
+    }
   }
 
   [[nodiscard]] std::string names_of_those(const std::vector<const Port*>& ports,

@@ -352,6 +352,7 @@ std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp n
     if (!node.parts.empty()) by_shape[node.shape].push_back(&node);
   }
   std::vector<Group> groups;
+  groups.reserve(by_shape.size());
   for (auto& [shape, group] : by_shape) groups.push_back(std::move(group));
   std::ranges::stable_sort(groups, std::greater(), [](const Group& group) {
     return std::pair(group.size(), group.front()->parts.size());

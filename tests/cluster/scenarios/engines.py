@@ -7,7 +7,6 @@ import pathlib
 import yaml
 from node import NAME as NODE
 from process import eventually
-from scenarios.full import Filling, why_unwritten
 from session import expect, pod
 
 NAME = "engines: UCX, NVSHMEM and Gloo in public pairs of prefill and decode, without us and with us"
@@ -211,19 +210,6 @@ def bound(session, namespace, template, variable, wanted):
 bound.made = 0
 
 
-def unwritten(session, pods, before):
-    """The init container can write no file: the pod starts, with constants and nothing empty."""
-    with Filling(session.state / NODE / "kubelet/pods"):
-        process = started(session, "engines", {"unwritten": pods["vllm-nixl-prefill"]})["unwritten"]
-    expect("not written", process.variables(PREFIXES), {**FOLDER, **CONSTANTS, **before["vllm-nixl-prefill"]})
-    expect("not written: ucx.conf", process.file("/nccl-env/ucx.conf") or {}, {})
-    found, told = explained(session, "unwritten")
-    why, code = why_unwritten(session, "engines", "unwritten")
-    expect("not written: explain", why in told["sentence"], True)
-    if code == 0:
-        expect("not written: choices with us", [told["ncclWithUs"], *(one["withUs"] for one in found.values())], [None] * 4)
-
-
 def run(session):
     session.load_image(IMAGE, files={"/bin/vllm": SERVES, "/bin/python3": SERVES, "/bin/bash": b'#!/bin/sh\nexec sh "$@"\n'})
     pods = dict(templates())
@@ -234,5 +220,4 @@ def run(session):
         by_env_file(session, pods, before, given)
         by_file(session, pods, before, given)
         without_table(session, pods, before)
-    unwritten(session, pods, before)
     session.clear("engines", "engines-plain", "engines-file", "engines-bare")

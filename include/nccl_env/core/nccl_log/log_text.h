@@ -79,6 +79,7 @@ inline std::optional<int> int_behind(std::string_view text, std::string_view mar
 // The names of a map; clang 14 does not compile std::views::keys of libstdc++.
 std::vector<std::string> keys_of(const auto& map) {
   std::vector<std::string> keys;
+  keys.reserve(map.size());
   for (const auto& [key, value] : map) keys.push_back(key);
   return keys;
 }
