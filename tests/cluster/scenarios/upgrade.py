@@ -108,7 +108,8 @@ def run(session):
     session.kubectl("apply", "-k", overlay)
     session.rolled_out(*WORKLOADS)
     for namespace, (exposure, spec) in KINDS.items():
-        session.opt_in(namespace, exposure, **spec)
+        # By which both states pin an index.
+        session.opt_in(namespace, exposure, gidIndex="Auto", nccl={"minVersion": "2.20.5"}, **spec)
     eventually("the node has a table", lambda: session.ports_of())
     images = {some["spec"]["containers"][0]["image"] for program in ("webhook", "agent") for some in session.pods_of(program)}
     expect("images", images, {f"nccl-env-{program}:{FORMER}" for program in ("webhook", "agent")})
