@@ -314,11 +314,13 @@ def check_hostile(browser, report, folder):
     """Every text of the data is replaced by one that would do harm as HTML."""
     def spoil(html):
         data = json.loads(html[2])
-        words = {"Active", "Down", "Init", "index", "portDown", "noUsableRow", *data["codes"]}  # the program's own
-        data["strings"] = [one if one in words else one + HOSTILE for one in data["strings"]]
+        words = {"Active", "Down", "Init", "index", "portDown", "noUsableRow"}  # the program's own, as are codes
+
+        def is_own(one):
+            return one in words or re.fullmatch(r"[A-Z]+[a-z]+([A-Z][A-Za-z]*)+", one)
+        data["strings"] = [one if is_own(one) else one + HOSTILE for one in data["strings"]]
         data["policies"] = [HOSTILE]
         data["version"] = data["time"] = data["title"] = HOSTILE
-        data["codes"] = {name: HOSTILE for name in data["codes"]}
         return html[1] + json.dumps(data).replace("<", "\\u003c") + html[3]
 
     file = folder / "hostile.html"
