@@ -138,7 +138,7 @@ bool copies_env(const Container& container) {
     const bool sets = at_command && word.find('=') != word.npos;  // NAME=VALUE before the program
     if (!word.empty()) at_command = sets || std::find(kBefore.begin(), kBefore.end(), word) != kBefore.end();
     if (left.empty()) break;
-    at_command = at_command || left.front() != ' ';
+    at_command = at_command || (left.front() != ' ' && left.front() != '\t');
     left.remove_prefix(1);
   }
   return false;

@@ -421,7 +421,7 @@ class RankChecks {
     const bool all =
         std::ranges::all_of(shares.members_with, is_held, &std::pair<const Names, Members>::first);
     if (all && (ours.known == 0 || of_node)) return whole;
-    // Of a manifest nothing else tells of unlike nodes.
+    // Tells of unlike nodes, which nothing else does for a manifest.
     const auto of_nodes = ours.majority();
     return of_nodes || ours.known == 0 || view_.manifest.empty() ? of_nodes : longest(ours);
   }

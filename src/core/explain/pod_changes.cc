@@ -125,12 +125,12 @@ class Comparison {
     if (!given && wish.name == variable::kNvshmemHcaList) return false;  // it did not ask for it
     // A variable that the user sets, or that was left to the user, does not change.
     if (given ? given->state == State::Users : is_left_to_user(container, wish.name)) return false;
-    // What comes by EnvFile may be empty, whatever the node gives.
+    // A value by EnvFile may be empty, whatever the node gives.
     const bool unread = record_.bound && !record_.bound->env_file.empty();
     if (given && (given->state == State::Later || (given->by_file_key && unread))) return false;
     if (!at_start_ || wish.in_env) return true;
     if (wish.state == State::LeftOut) return given && given->is_from(Source::Policy);
-    // Of a file that the container does not read, or that could not be written, nothing is known.
+    // Nothing is known of a file that the container does not read, or that could not be written.
     return record_.file && record_.file->state == GivenFile::State::Known && !record_.file->cut &&
            container.reads_file && wish.name != variable::kSocketIfname;
   }

@@ -503,7 +503,7 @@ class Judge {
     return !looked || (!fell_back && finding.code != Code::NoSuchDevice);
   }
 
-  // Who gave the variable mends it; where there is none, who should have.
+  // Names who gave the variable and so mends it; where there is none, who should have.
   [[nodiscard]] Finding by_giver(Finding finding, const GivenContainer& container, const Value& why) const {
     const std::string& name = finding.subject.path;
     const Value* value = container.find(name);

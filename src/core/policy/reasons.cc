@@ -107,8 +107,7 @@ constexpr std::array kEntries{
           "Nothing to do.", Impact::None},
     Entry{Reason::EnvCopied, kVariable, "EnvCopied",
           "The pod's command hands its environment to other nodes, so its values go by nccl.conf, which each "
-          "node "
-          "has of its own.",
+          "node has of its own.",
           "Nothing to do.", Impact::None},
     Entry{Reason::ReferenceDropped, kVariable, "ReferenceDropped",
           "Another admission webhook dropped fileKeyRef from the pod, so its values go by nccl.conf.",

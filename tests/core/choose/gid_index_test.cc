@@ -166,7 +166,9 @@ TEST(GidIndex, ASingleAddressBesideASubnetsIsAVip) {
   table.interfaces = {{interface("eth1", "25.11.1.2", 24)}};
   table.interfaces->front().addresses->push_back({*parse_ip("25.11.1.99"), 32});
   EXPECT_EQ(choose(table).index, 3);
-  table.interfaces->front().addresses->front().prefix = 32;
+  table.interfaces->front().addresses->front() = {*parse_ip("169.254.3.4"), 16};
+  EXPECT_EQ(choose(table).index, 2) << "beside a link-local address it is the node's own";
+  table.interfaces->front().addresses->front() = {*parse_ip("25.11.1.2"), 32};
   EXPECT_EQ(choose(table).reason, Reason::AmbiguousAddress)
       << "of two single ones none is the VIP for certain";
 }

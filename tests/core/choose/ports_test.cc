@@ -71,6 +71,12 @@ TEST(Ports, AToldInterfaceProvesNothingUnlessItLiesAboveNoPort) {
   EXPECT_EQ(list(table.on("eno1")), all) << "a name that only hardware gets";
   table.interfaces = {interface("br-ex", "10.0.60.9", 24), interface("eth0", "10.0.60.3", 24)};
   EXPECT_EQ(list(table.on("br-ex")), all);
+  table.interfaces = {interface("eth0", "10.0.60.3", 24, true, "bond0"),
+                      interface("bond0", "10.0.60.5", 24, true, "br0"), interface("br0", "10.0.60.9", 24)};
+  table.ports.front().gids = usual_rows("10.0.60.3", "eth0");
+  EXPECT_EQ(list(table.on("br0")), kEightRails) << "a bridge over a bond";
+  table.interfaces = {interface("br-ex", "10.0.60.9", 24), interface("eth0", "10.0.60.3", 24)};
+  table.on("br-ex");
   table.interfaces->back().master = "ovs-system";
   EXPECT_EQ(list(table), kAmbiguous) << "a datapath does not tell which bridge has which port";
 }

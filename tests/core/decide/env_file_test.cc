@@ -161,6 +161,7 @@ TEST(EnvFile, ACommandThatHandsItsEnvToOtherNodesGetsTheFile) {
            {{"python", "-m", "deepspeed.launcher.runner", "train.py"}, "EnvCopied"},
            {{"horovodrun", "-np", "4", "train"}, "EnvCopied"},
            {{"sh", "-c", "NCCL_DEBUG=INFO deepspeed train.py"}, "EnvCopied"},
+           {{"sh", "-c", "pip\tinstall\tdeepspeed; torchrun train.py"}, ""},
            {{"torchrun", "train.py", "--ray", "start"}, ""},
            {{"python", "deepspeed_train.py"}, ""},
            {{"bash", "-c", "pip install deepspeed && torchrun train.py"}, ""},

@@ -142,8 +142,7 @@ inline constexpr auto fields_of<FabricRule> = std::tuple{
     Field{"minRateGbps", &FabricRule::min_rate_gbps, Above{0}, "Only ports at least this fast, in Gb/s."},
     Field{"expectPorts", &FabricRule::expect_ports, Int{1, 32},
           "Fabric ports of a node; one with fewer in its table, or under Deny also of those that serve, gets "
-          "no "
-          "list (TooFewPorts), and so does a RoCE pod that "
+          "no list (TooFewPorts), and so does a RoCE pod that "
           "shares them by fewer networks (PodRailsUnknown)."}};
 static_assert(is_described_once<FabricRule>());
 
