@@ -52,8 +52,8 @@ test-debian-13: ## programs and the tests of core, base and cli with Debian 13's
 	  for layer in $(DEBIAN_13_TESTS); do build/debian-13/bin/$${layer}_tests --gtest_brief=1; \
 	    echo "debian-13: $${layer}_tests passed"; done'
 
-demo: build ## run the webhook on this machine and show what it does to real pods
-	scripts/demo
+demo: build ## run the webhook on this machine and show what it does to real pods (ALL=1: all of them)
+	scripts/demo $(if $(ALL),--all)
 
 test: deps ## build and run all tests
 	scripts/run-tests release

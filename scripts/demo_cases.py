@@ -53,8 +53,6 @@ class Case:
     pod: str = ""  # what the pod shows inside, where an init container looks there
     file: dict = dataclasses.field(default_factory=dict)  # what that container writes
     warnings: tuple = ()  # words of what its creator is told
-    workload: str = ""
-    role: str = ""
 
 
 def found(hcas):
@@ -91,64 +89,61 @@ def recorded_cases():
     nodename = creation("plain", "baidu", host_network=True)
     nodename["request"]["object"]["spec"]["nodeName"] = "baidu-node"
     return [
-        Case("Host network: the node's devices and GID rows are the pod's", *baidu,
+        Case("host network", *baidu,
              creation("plain", "baidu", host_network=True),
              {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **BAIDU}),
-        Case("Container network: the index is the pod's own, and an init container finds it there", *baidu,
+        Case("a network of its own: an init container finds the index", *baidu,
              creation("deployment", "baidu"), BAIDU, binding="binding-deployment", pod=SUB_NICS, file=found(RAILS)),
-        Case("The same without init container: names hold, the index is left to NCCL", *baidu,
+        Case("the same without that init container", *baidu,
              creation("deployment", "baidu", labels={"nccl-env.io/resolve": "Binding"}),
              {"NCCL_IB_HCA": "=" + RAILS, **BAIDU}, {"NCCL_IB_GID_INDEX": "PodGidUnknown"}, binding="binding-deployment"),
-        Case("Created with spec.nodeName: the node's values come at once", *baidu, nodename,
+        Case("created with spec.nodeName", *baidu, nodename,
              {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **BAIDU}, binding=""),
-        Case("InfiniBand, bound through the legacy bindings endpoint", "azure", "ib-node",
+        Case("InfiniBand, bound through the older bindings endpoint", "azure", "ib-node",
              creation("statefulset", "azure", "rdma/ib", host_network=True),
              {"NCCL_IB_HCA": "mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3,mlx5_ib4,mlx5_ib5,mlx5_ib6,mlx5_ib7",
               **AZURE},
              {"NCCL_IB_GID_INDEX": "InfiniBand"}, binding="binding-legacy-bindings-endpoint"),
-        Case("The user sets the GID index: it stays", *baidu,
+        Case("its user sets the GID index", *baidu,
              creation("plain", "baidu", env=[("NCCL_IB_GID_INDEX", "5")], host_network=True),
              {"NCCL_IB_GID_INDEX": "5", "NCCL_IB_HCA": RAILS, **BAIDU},
              {"NCCL_IB_GID_INDEX": "UserSet", "NCCL_IB_ADDR_FAMILY": "UserSetGroup"}),
-        Case("The user sets the HCAs: no index for ports that we did not choose", *baidu,
+        Case("its user sets the HCAs, with which goes no index of ours", *baidu,
              creation("plain", "baidu", env=[("NCCL_IB_HCA", "mlx5_1")], host_network=True),
              {"NCCL_IB_HCA": "mlx5_1", **BAIDU},
              {"NCCL_IB_HCA": "UserSet", "NCCL_IB_GID_INDEX": "UserSetGroup", "NCCL_IB_ADDR_FAMILY": "UserSetGroup"}),
-        Case("The user sets a constant, and other variables", *baidu,
+        Case("its user sets one of the policy's constants", *baidu,
              creation("statefulset", "baidu", host_network=True,
                       env=[("TRIES", "20"), ("NCCL_IB_TIMEOUT", "$(TRIES)"), ("NCCL_DEBUG", "INFO")]),
              {"TRIES": "20", "NCCL_DEBUG": "INFO", "NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3",
               **BAIDU, "NCCL_IB_TIMEOUT": "20"},
              {"NCCL_IB_TIMEOUT": "UserSet"}),
-        Case("The user turns InfiniBand and RoCE off", *baidu,
+        Case("its user turns RDMA off", *baidu,
              creation("plain", "baidu", env=[("NCCL_IB_DISABLE", "1")], host_network=True),
              {"NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "eth0"},
              dict.fromkeys(("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_TIMEOUT",
                             "NCCL_IB_QPS_PER_CONNECTION"), "DisabledByUser")),
-        Case("Opted out by a label", *baidu, creation("job-indexed", "baidu", labels={"nccl-env.io/inject": "false"}),
+        Case("opted out by a label", *baidu, creation("job-indexed", "baidu", labels={"nccl-env.io/inject": "false"}),
              {"JOB_COMPLETION_INDEX": "0"}, skip="OptedOut", binding="binding-job-indexed"),
-        Case("No RDMA requested", *baidu, creation("daemonset", "baidu", "", env=[("NCCL_DEBUG", "INFO")]),
+        Case("asks for no RDMA", *baidu, creation("daemonset", "baidu", "", env=[("NCCL_DEBUG", "INFO")]),
              {"NCCL_DEBUG": "INFO"}, skip="NotRdma", binding="binding-daemonset"),
-        Case("A namespace that did not opt in", "elsewhere", "baidu-node", creation("plain", "elsewhere"), {},
+        Case("in a namespace that did not opt in", "elsewhere", "baidu-node", creation("plain", "elsewhere"), {},
              skip="NamespaceNotOptedIn"),
     ]
-
-
-OF_THE_NODE = ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY")
 
 
 def carrier_cases():
     """The first pod under each delivery."""
     values = {"EnvFile": {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3"},
               "File": {"NCCL_IB_HCA": "=" + RAILS, "NCCL_IB_GID_INDEX": "3"}}
-    return [Case(f"By {carrier}", f"by-{carrier.lower()}", "baidu-node",
-                 creation("plain", f"by-{carrier.lower()}", host_network=True), values[carrier] | BAIDU,
-                 role=carrier) for carrier in CARRIERS]
+    return [Case(f"host network, delivered by {carrier}", f"by-{carrier.lower()}", "baidu-node",
+                 creation("plain", f"by-{carrier.lower()}", host_network=True), values[carrier] | BAIDU)
+            for carrier in CARRIERS]
 
 
 def copied_case(first, pod):
     """Bound to a node without a table, so that nothing of the old node can be overwritten by chance."""
-    return Case("A copy of the first pod, with its node's annotations, on a node without a table", "baidu", "new-node",
+    return Case("a copy of the first one, on a node without a table", "baidu", "new-node",
                 copied(first, pod), BAIDU,
                 node_omits={"NCCL_IB_HCA": "NoTable", "NCCL_IB_GID_INDEX": "NoTable"})
 
@@ -171,7 +166,8 @@ def workload(name, namespace, node, expected, **changes):
         metadata["annotations"] = metadata.get("annotations", {}) | changes.get("annotations", {})
         review["request"]["object"] = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata,
                                        "spec": template["spec"] | changes.get("spec", {})}
-        cases.append(Case(f"{name}.yaml, {role}", namespace, node, review, workload=name, role=role, **expected[role]))
+        host = " on the host network" if changes.get("spec") else ""
+        cases.append(Case(f"{name}: {role}{host}, {NAMESPACES[namespace]}", namespace, node, review, **expected[role]))
     return cases
 
 
