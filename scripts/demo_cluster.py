@@ -86,6 +86,11 @@ def volume_text(pod, volume, path, written=None):
     return (written or {}).get(path, "")
 
 
+def lines_of(text):
+    """The variables that NCCL takes from a text of nccl.conf."""
+    return dict(line.split("=", 1) for line in text.splitlines() if not line.startswith("#"))
+
+
 def file_of(pod, container):
     """The lines of the container's nccl.conf, as a Binding brought them: name -> value."""
     if not any(mount["mountPath"] == "/etc/nccl.conf" for mount in container.get("volumeMounts", [])):
@@ -93,7 +98,7 @@ def file_of(pod, container):
     for volume in pod["spec"].get("volumes", []):
         if volume["name"] == "nccl-env-conf" and "downwardAPI" in volume:
             text = volume_text(pod, volume, volume["downwardAPI"]["items"][0]["path"])
-            return dict(line.split("=", 1) for line in text.splitlines())
+            return lines_of(text)
     return {}
 
 

@@ -196,8 +196,8 @@ class AgentCommandLine {
                    "Also write NAME='VALUE' lines here, which fileKeyRef reads (EnvFile); written likewise")
         ->type_name("FILE");
     app.add_option("--given", to.given,
-                   "Look at no device: these variables' values are in the environment, and NCCL_ENV_CONF has "
-                   "nccl.conf; an empty one is not written")
+                   "Look at no device: take these variables' values from the text of nccl.conf in "
+                   "NCCL_ENV_CONF")
         ->delimiter(',')
         ->type_name("NAME[,NAME...]");
     app.add_option("--table", to.table,

@@ -14,7 +14,6 @@
 
 #include "nccl_env/base/descriptor.h"
 #include "nccl_env/base/file.h"
-#include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
@@ -85,16 +84,6 @@ std::string text_in(const Environment& environment, std::string_view name) {
   return value ? value : "";
 }
 
-// An empty variable means that the node has no such value.
-ConstantMap given_texts(const NcclPolicy& policy, const Environment& environment) {
-  ConstantMap given;
-  for (const std::string_view name : texts_of_node(policy)) {
-    std::string value = text_in(environment, name);
-    if (!value.empty()) given.emplace(name, std::move(value));
-  }
-  return given;
-}
-
 using Files = std::map<std::string, std::string, std::less<>>;
 
 // The files that the pod's containers read: nccl.conf, EnvFile's, and those of engines.
@@ -123,15 +112,15 @@ void write_values(const ResolveArguments& arguments, const std::string& conf, Re
 
 // Writes what the Binding gave; touches no device.
 Resolution write_given(const ResolveArguments& arguments, const Environment& environment) {
-  ConstantMap texts;
-  for (const std::string& name : arguments.given) texts.emplace(name, text_in(environment, name));
-  Resolution resolution = resolve_given(texts, text_in(environment, init_variable::kNode));
+  const std::string conf = text_in(environment, init_variable::kConf);
+  Resolution resolution =
+      resolve_given(arguments.given, read_conf(conf), text_in(environment, init_variable::kNode));
   for (const Engine* engine : other_engines()) {
     if (!engine->file.empty())
       resolution.files.emplace(engine->file,
                                text_in(environment, std::string(init_variable::kFile).append(engine->file)));
   }
-  write_values(arguments, text_in(environment, init_variable::kConf), resolution);
+  write_values(arguments, conf, resolution);
   return resolution;
 }
 
@@ -152,8 +141,7 @@ Result<Resolution> write_found(const ResolveArguments& arguments, const Environm
     resolution.problems.push_back("PolicyInvalid: " + policy.error().message);
   } else if (read) {
     resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *program::read_moment(""),
-                                given_texts(*policy, environment),
-                                text_in(environment, init_variable::kEngines) == init_variable::kNvshmem);
+                                read_conf(text_in(environment, init_variable::kConf)));
     resolution.unread = std::move(read->problems);
   } else {
     resolution.problems.emplace_back("the devices could not be read in time; the file stays empty");

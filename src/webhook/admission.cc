@@ -337,7 +337,7 @@ store::Attempt<std::string> Admission::Decision::answer_without_policy(PolicyLoo
   if (may_postpone()) return store::Postponed{};
   const Result<Pod> pod = read_pod();
   if (!pod) record_.detail += " Whether the pod waits for values is not known: " + pod.error().message;
-  const bool waits = pod.ok() && waits_for_binding(*pod);
+  const bool waits = pod.ok() && !texts_read(*pod).empty();
   const bool promised = waits && found.policy && promised_policy(*pod) == found.policy->name;
   if (waits && !promised) return annotate(plan_empty_binding(record_.subject.node, *record_.reason, *pod));
   if (!found.policy) return finish_binding(nullptr, response);

@@ -210,14 +210,14 @@ TEST_F(Agent, ResolveTakesTheConstantsOfItsNodeFromItsEnvironment) {
                     "env": {"NCCL_IB_TC": "41", )")
                .c_str(),
            1);
-  ::setenv("NCCL_IB_TC", "96", 1);
+  ::setenv("NCCL_ENV_CONF", "NCCL_IB_TC=96\n", 1);
   resolve({});
   EXPECT_THAT(text("nccl.conf"), HasSubstr("NCCL_IB_TC=96\n"));
   EXPECT_EQ(text("message"), "absent") << "only the kubelet makes it";
-  ::setenv("NCCL_IB_TC", "", 1);  // the node has none
+  ::setenv("NCCL_ENV_CONF", "NCCL_IB_SL=1\n", 1);  // the node has none
   resolve({});
   EXPECT_THAT(text("nccl.conf"), Not(HasSubstr("NCCL_IB_TC")));
-  ::unsetenv("NCCL_IB_TC");
+  ::unsetenv("NCCL_ENV_CONF");
 }
 
 // Fabric and interface of the node's kind come the same way; without a word of them there is no list.
@@ -228,10 +228,10 @@ TEST_F(Agent, ResolveTakesTheRulesOfItsNodeFromItsEnvironment) {
                     "env": {)")
                .c_str(),
            1);
-  ::setenv("NCCL_ENV_SPEC", R"({"fabric":{"hcas":["mlx5_2"]}})", 1);
+  ::setenv("NCCL_ENV_CONF", "#NCCL_ENV_SPEC {\"fabric\":{\"hcas\":[\"mlx5_2\"]}}\n", 1);
   resolve({});
   EXPECT_EQ(text("nccl.conf"), "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_2\nNCCL_IB_TIMEOUT=22\n");
-  ::unsetenv("NCCL_ENV_SPEC");
+  ::unsetenv("NCCL_ENV_CONF");
   write("message", "old");
   EXPECT_EQ(resolve({"--strict"}).code, 1);
   EXPECT_EQ(text("nccl.conf"), "NCCL_IB_TIMEOUT=22\n");
@@ -290,9 +290,8 @@ TEST_F(Agent, ResolveWritesTheFileOfAnEngineBeside) {
 
 // As on a full disk, which takes a file and not its content.
 TEST_F(Agent, ResolveLeavesAllFilesEmptyWhereTheDiskIsFull) {
-  ::setenv("NCCL_ENV_CONF", "NCCL_IB_TIMEOUT=22\n", 1);
+  ::setenv("NCCL_ENV_CONF", "NCCL_IB_HCA==mlx5_1\n", 1);
   ::setenv("NCCL_ENV_NODE", "{}", 1);
-  ::setenv("NCCL_IB_HCA", "mlx5_1", 1);
   ::setenv("NCCL_ENV_FILE_ucx.conf", "UCX_NET_DEVICES=mlx5_1:1,eth0\n", 1);
   struct rlimit before {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -303,8 +302,7 @@ TEST_F(Agent, ResolveLeavesAllFilesEmptyWhereTheDiskIsFull) {
                                 path("env"), "--engine-files", path("")});
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, ignored);
-  for (const char* name : {"NCCL_ENV_CONF", "NCCL_ENV_NODE", "NCCL_IB_HCA", "NCCL_ENV_FILE_ucx.conf"})
-    ::unsetenv(name);
+  for (const char* name : {"NCCL_ENV_CONF", "NCCL_ENV_NODE", "NCCL_ENV_FILE_ucx.conf"}) ::unsetenv(name);
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("nccl.conf: can't write: File too large; the file stays empty"));
   EXPECT_EQ(text("nccl.conf"), "");

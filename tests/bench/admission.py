@@ -18,7 +18,7 @@ import inputs
 import servers
 
 sys.path.insert(0, str(inputs.ROOT / "scripts"))
-from demo_cluster import apply_patch, resolve_env  # noqa: E402
+from demo_cluster import apply_patch, lines_of, resolve_env  # noqa: E402
 
 PODS = ("plain", "deployment", "job-indexed", "statefulset", "daemonset")
 BINDINGS = ("plain", "deployment", "job-indexed", "daemonset", "legacy-bindings-endpoint")
@@ -163,8 +163,8 @@ class Review:
             env = resolve_env(result, result["spec"]["containers"][0])
             sound = CONSTANTS[version].items() <= env.items()
         else:
-            text = result["metadata"]["annotations"]["host.nccl-env.io/nccl.conf"]
-            values = dict(line.split("=", 1) for line in text.splitlines())
+            text = result["metadata"]["annotations"]["hostnetwork.nccl-env.io/nccl.conf"]
+            values = lines_of(text)
             sound = (values.get("NCCL_IB_GID_INDEX"), values.get("NCCL_IB_HCA", "").count("mlx5")) == \
                 (GID_INDEX[version], HCAS[version])
         if not sound:

@@ -102,8 +102,10 @@ inline std::map<std::string, std::string> nccl_environment(const Json& pod, std:
     const std::string path = volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"];
     std::istringstream text(
         pod["metadata"].value("annotations", Json::object()).value(path.substr(22, path.size() - 24), ""));
-    for (std::string line; std::getline(text, line);)
-      env.emplace(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
+    for (std::string line; std::getline(text, line);) {
+      if (!line.starts_with('#'))
+        env.emplace(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
+    }
   }
   return env;
 }

@@ -9,7 +9,7 @@ from agents import Agent
 from api import Refused
 from balancer import Balancer
 from control_plane import ControlPlane
-from objects import ours, pod, policy
+from objects import given, ours, pod, policy
 from process import Failed, eventually
 from webhooks import Webhooks
 
@@ -117,11 +117,11 @@ class Cluster:
         hook = self.api.get("MutatingWebhookConfiguration", None, "nccl-env")["webhooks"][0]
         return base64.b64decode(hook["clientConfig"]["caBundle"]).decode()
 
-    def follows(self, namespace, node, key, value):
+    def follows(self, namespace, node, name, value):
         """Waits until every replica gives Bindings of this namespace to this node `value`, None for no value."""
         for replica in self.webhooks.replicas.values():
-            eventually(f"{replica.name} gives Bindings to {node} {key}={value}", lambda: value == (
-                replica.binding_annotations(namespace, node, self.authority()).get(key) or None), pause=0.01)
+            eventually(f"{replica.name} gives Bindings to {node} {name}={value}", lambda: value == given(
+                replica.binding_annotations(namespace, node, self.authority()), name), pause=0.01)
 
     def held(self, manifest):
         """Creates a pod that `onUnresolved: Deny` holds back; returns the event that says so. A pod that the webhook

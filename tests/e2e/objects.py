@@ -5,12 +5,13 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-from demo_cluster import expand, file_of, resolve_env  # noqa: E402  # pylint: disable=wrong-import-position
+from demo_cluster import expand, file_of, lines_of, resolve_env  # noqa: E402  # pylint: disable=wrong-import-position
 
 from process import Failed
 
-HCA, CONF = "host.nccl-env.io/NCCL_IB_HCA", "host.nccl-env.io/nccl.conf"
-OURS = ("host.nccl-env.io/", "subinterface.nccl-env.io/", "constant.nccl-env.io/", "nccl-env.io/")
+HCA, CONF = "NCCL_IB_HCA", "hostnetwork.nccl-env.io/nccl.conf"  # the text that Bindings bring under every policy
+OURS = ("hostnetwork.nccl-env.io/", "host.nccl-env.io/", "subinterface.nccl-env.io/", "podowned.nccl-env.io/",
+        "nccl-env.io/")
 
 
 def timestamp(seconds_ago=0):
@@ -90,6 +91,11 @@ def arguments(container, **known):
 
 def annotations_of(some):
     return some["metadata"].get("annotations", {})
+
+
+def given(annotations, name=HCA):
+    """The variable's value in the text of a Binding; None where it has none."""
+    return lines_of(annotations.get(CONF, "")).get(name)
 
 
 def ours(some):

@@ -95,7 +95,8 @@ def values(pod):
     annotations = pod["metadata"]["annotations"]
     file = [volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"].split("'")[1]
             for volume in pod["spec"].get("volumes", []) if volume["name"] == "nccl-env-conf"]
-    lines = dict(line.split("=", 1) for key in file for line in annotations.get(key, "").splitlines())
+    lines = dict(line.split("=", 1) for key in file for line in annotations.get(key, "").splitlines()
+                 if not line.startswith("#"))
     read = lines | {entry["name"]: annotations.get(entry["valueFrom"]["fieldRef"]["fieldPath"].split("'")[1], "")
             if "valueFrom" in entry else entry["value"] for entry in pod["spec"]["containers"][0].get("env", [])}
     return {name: value for name, value in read.items() if value}

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-from demo_cluster import Webhook, bind, resolve_env, volume_text  # noqa: E402  # pylint: disable=wrong-import-position
+from demo_cluster import Webhook, bind, lines_of, resolve_env, volume_text  # noqa: E402  # pylint: disable=wrong-import-position
 
 import devices
 
@@ -187,7 +187,7 @@ class Cluster:
     def once(self, carrier, state_name, pod_env):
         """The values of File as references: empty where there is none, the list with its =."""
         by_file = self.with_us("File", state_name, Image())
-        lines = dict(line.split("=", 1) for text in by_file.files.values() for line in text.splitlines())
+        lines = {name: value for text in by_file.files.values() for name, value in lines_of(text).items()}
         own = dict(pod_env)
         env = {name: value for name, value in by_file.env.items() if name != "NCCL_CONF_FILE"}
         absent = {"NCCL_IB_GID_INDEX": "-1"} if carrier == ONCE[1] and STATES[state_name].bound else {}
@@ -201,7 +201,7 @@ def contradictions(processes):
     for (carrier, state, image), process in processes.items():
         if not carrier.endswith("File"):
             continue
-        lines = dict(line.split("=", 1) for text in process.files.values() for line in text.splitlines())
+        lines = {name: value for text in process.files.values() for name, value in lines_of(text).items()}
         empty = [name for name, value in process.env.items() if name.startswith("NCCL_") and not value]
         if empty:
             told.append(f"{carrier} | {state} | {image}: empty: {' '.join(empty)}")

@@ -96,8 +96,7 @@ class AdmissionTest : public ::testing::Test {
   // NCCL_IB_HCA as a Binding's answer has it.
   std::string bound_hcas(PodLookup lookup = PodLookup::Read) {
     const Json review = binding_review();
-    return patched(review, answer(review, lookup))["metadata"]["annotations"].value(
-        "host.nccl-env.io/NCCL_IB_HCA", "");
+    return bound_list(patched(review, answer(review, lookup))["metadata"]["annotations"]);
   }
   // Each Binding reads its table; known is one of two rails. Leaves it such that it cannot be read.
   void expect_single_reads() {
@@ -214,7 +213,7 @@ TEST_F(AdmissionTest, WhatIsPromisedIsKeptThoughThePolicyNowSaysDryRun) {
   create(pod_review());
   policy.mode = PolicyMode::DryRun;
   set(policy);
-  EXPECT_EQ(bound_annotations()["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
+  EXPECT_EQ(bound_list(bound_annotations()), "=mlx5_1,mlx5_2");
   EXPECT_EQ(record_.reason, std::nullopt);
   EXPECT_THAT(record_.detail, HasSubstr("The pod was created by it"));
   policy.on_unresolved = OnUnresolved::Deny;
@@ -234,7 +233,7 @@ TEST_F(AdmissionTest, APromiseOfAPolicyThatTheLabelDoesNotNameNowIsNotKept) {
   const std::pair<const char*, const char*> cases[] = {{"gone", "PolicyMissing"}, {"dry", "DryRun"}};
   for (const auto& [label, reason] : cases) {
     set_label(label);
-    EXPECT_EQ(bound_annotations()["host.nccl-env.io/NCCL_IB_HCA"], "") << label;
+    EXPECT_EQ(bound_list(bound_annotations()), "") << label;
     EXPECT_EQ(bind("node-b"), "annotate " + std::string(reason)) << "and nothing is held back";
   }
 }
@@ -254,16 +253,12 @@ TEST_F(AdmissionTest, AForgedPromiseBringsNothing) {
   pod_ = pod_review()["request"]["object"];
   pod_["metadata"]["uid"] = "pod-uid";
   pod_["spec"]["volumes"] = Json::parse(R"([{"name": "nccl-env-conf", "downwardAPI": {"items": [
-      {"path": "nccl.conf", "fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/nccl.conf']"}}]}}])");
-  pod_["spec"]["containers"][0]["env"].push_back(
-      Json::parse(R"({"name": "NCCL_IB_HCA", "valueFrom": {"fieldRef":
-      {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}})"));
+      {"path": "nccl.conf", "fieldRef":
+       {"fieldPath": "metadata.annotations['hostnetwork.nccl-env.io/nccl.conf']"}}]}}])");
   const auto forge = [&](const std::string& policy, const std::string& inject) {
     pod_["metadata"]["annotations"]["nccl-env.io/status"] = R"({"v":1,"policy":")" + policy + "\"}";
     pod_["metadata"]["labels"]["nccl-env.io/inject"] = inject;
-    const Json annotations = bound_annotations();
-    return annotations.value("host.nccl-env.io/NCCL_IB_HCA", "") +
-           annotations.value("host.nccl-env.io/nccl.conf", "");
+    return bound_annotations().value("hostnetwork.nccl-env.io/nccl.conf", "");
   };
   EXPECT_EQ(forge("other-team", "true"), "");
   EXPECT_EQ(forge("other-team", "false"), "");
@@ -340,7 +335,7 @@ TEST_F(AdmissionTest, WithoutItsPolicyAWaitingPodIsToldWhy) {
   const Json annotations = bound_annotations();
   EXPECT_EQ(record_.reason, Reason::PolicyMissing);
   EXPECT_EQ(annotations["nccl-env.io/node"], R"({"v":1,"node":"node-a","reason":"PolicyMissing"})");
-  EXPECT_EQ(annotations["host.nccl-env.io/NCCL_IB_HCA"], "");
+  EXPECT_EQ(annotations["hostnetwork.nccl-env.io/nccl.conf"], "");
 }
 
 TEST_F(AdmissionTest, WithoutAPolicyOtherPodsBindingsAreLeftAlone) {

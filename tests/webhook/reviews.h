@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "nccl_env/core/engines/nccl/conf.h"
+
 namespace nccl_env::tests {
 
 using Json = nlohmann::json;
@@ -19,6 +21,14 @@ inline Json pod_review(const std::string& name_space = "ml") {
         {"name": "c", "image": "example.com/x", "resources": {"limits": {"rdma/hca": "1"}}}]}}}})");
   review["request"]["namespace"] = review["request"]["object"]["metadata"]["namespace"] = name_space;
   return review;
+}
+
+// NCCL_IB_HCA in the text that a Binding brings to hostNetwork pods; "" where it brings none.
+inline std::string bound_list(const Json& annotations) {
+  if (!annotations.is_object()) return {};
+  const ConfText text = read_conf(annotations.value("hostnetwork.nccl-env.io/nccl.conf", ""));
+  const auto list = text.values.find("NCCL_IB_HCA");
+  return list == text.values.end() ? std::string() : list->second;
 }
 
 inline Json binding_review(const std::string& node = "node-a", const std::string& uid = "pod-uid") {

@@ -60,9 +60,9 @@ class WebhookInCluster : public WebhookTest {
 
 TEST_F(WebhookInCluster, FollowsTablesAndPolicies) {
   start_filled();
-  EXPECT_EQ(annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
+  EXPECT_EQ(bound_list(annotations("node-a")), "=mlx5_1");
   api_.put(kTables, "node-a", object_of(table_yaml("node-a", "mlx5_7")));
-  EXPECT_TRUE(eventually([&] { return annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"] == "=mlx5_7"; }));
+  EXPECT_TRUE(eventually([&] { return bound_list(annotations("node-a")) == "=mlx5_7"; }));
   api_.put(kNamespaces, "ml", object_of(namespace_yaml("other")));
   EXPECT_TRUE(eventually([&] { return annotations("node-a").empty(); }));
   EXPECT_EQ(metric(R"(nccl_env_watch_synced{kind="NodeFabric"})"), 1);
@@ -151,8 +151,7 @@ TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {
     bound = post("/admit", binding_review().dump());
     return bound.status == 200;
   })) << bound.body;
-  EXPECT_EQ(patched(binding_review(),
-                    bound.json()["response"])["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"],
+  EXPECT_EQ(bound_list(patched(binding_review(), bound.json()["response"])["metadata"]["annotations"]),
             "=mlx5_1");
   EXPECT_EQ(metric(R"(nccl_env_table_reads_total{outcome="found"})"), 1);
   api_.delay(std::chrono::seconds(1));
@@ -165,7 +164,7 @@ TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {
   EXPECT_GE(metric(R"(nccl_env_table_reads_total{outcome="failed"})"), 1);
   api_.hold("");
   EXPECT_TRUE(eventually([&] { return ready(); }));
-  EXPECT_EQ(annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
+  EXPECT_EQ(bound_list(annotations("node-a")), "=mlx5_1");
   EXPECT_EQ(post("/admit", binding_review("node-b").dump()).status, 200) << "not there, and nothing is read";
 }
 

@@ -52,7 +52,9 @@ TEST_F(WebhookAnswers, TheRecordedReviewsOfBothBindingEndpoints) {
   for (const auto& [name, text] : recorded("binding-")) {
     Json review = Json::parse(text);
     review["request"]["object"]["target"]["name"] = "node-a";
-    EXPECT_EQ(bound_annotations(review)["subinterface.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1") << name;
+    EXPECT_EQ(bound_annotations(review)["subinterface.nccl-env.io/nccl.conf"],
+              "NCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\n#NCCL_IB_HCA mlx5_1\n")
+        << name;
   }
 }
 
@@ -242,7 +244,8 @@ TEST_F(WebhookAnswers, ADenyHoldsAPodOfOursOnANodeWithoutATableUntilThatExists) 
 
   store("node-b.yaml", table_yaml("node-b", "mlx5_7"));
   EXPECT_TRUE(eventually([&] { return admit(binding_review("node-b"))["allowed"] == true; }));
-  EXPECT_EQ(bound_annotations(binding_review("node-b"))["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_7");
+  EXPECT_THAT(bound_annotations(binding_review("node-b"))["hostnetwork.nccl-env.io/nccl.conf"].dump(),
+              HasSubstr("NCCL_IB_HCA==mlx5_7\\n"));
 }
 
 }  // namespace

@@ -46,10 +46,8 @@ bool is_related(std::string_view name) {
   return has_known_prefix(name) || name.starts_with("VLLM_") || name.starts_with("MC_");
 }
 
-void add_entry(std::string_view entry, Json& into) {
-  const std::size_t equals = entry.find('=');
-  if (equals == entry.npos || equals == 0 || !is_related(entry.substr(0, equals))) return;
-  into.push_back({{"name", entry.substr(0, equals)}, {"value", entry.substr(equals + 1)}});
+void add_entry(std::string_view name, std::string_view value, Json& into) {
+  if (is_related(name)) into.push_back({{"name", name}, {"value", value}});
 }
 
 // The entries that the user has set.
@@ -62,15 +60,11 @@ struct UsersEntries {
 void add_conf(const std::string& path, UsersEntries& into) {
   const auto text = nccl_env::read_file(path, kMaxConf);
   if (!text) return;
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    const std::string_view name = line.substr(0, line.find('='));
-    const auto is_set = [&](const Json& entry) { return entry["name"] == name; };
-    if (line.starts_with('#') || std::ranges::any_of(into.entries, is_set)) continue;
+  for (const auto& [name, value] : read_conf(*text).values) {
+    const auto is_set = [&name = name](const Json& entry) { return entry["name"] == name; };
+    if (std::ranges::any_of(into.entries, is_set)) continue;
     const std::size_t before = into.entries.size();
-    add_entry(line, into.entries);
+    add_entry(name, value, into.entries);
     if (into.entries.size() > before) into.files.emplace(name, path);
   }
 }
@@ -83,7 +77,11 @@ std::string own_value(std::string_view name) {
 // Returns the variables that the user has set: this environment, then the files in the order of NCCL.
 UsersEntries users_entries() {
   UsersEntries entries;
-  for (char** entry = environ; entry && *entry; ++entry) add_entry(*entry, entries.entries);
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals != text.npos) add_entry(text.substr(0, equals), text.substr(equals + 1), entries.entries);
+  }
   const std::string named = own_value(variable::kConfFile), home = own_value("HOME");
   if (!named.empty()) {
     add_conf(named, entries);
@@ -254,7 +252,7 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
         continue;
       Value& added = given.try_emplace(value->name, *value).first->second;
       if (value->source == Source::Node || value->source == Source::File)
-        added.value = std::string(values.env_text(value->name));
+        added.value = values.env_text(value->name);
     }
     for (const Value& value : omitted_values(told.answer, told.record, container)) {
       const bool unasked = !by_policy && value.reason == Reason::OmittedByPolicy;

@@ -12,14 +12,12 @@
 namespace nccl_env {
 namespace {
 
-// Bytes that Binding may add later for the node's values; the texts that hold these values may take as many
-// again.
-constexpr std::size_t kBindingReserve = 8u << 10;
+// Bytes of the node annotation, and as many of each text for what a node gives: two lists, some short lines.
+constexpr std::size_t kBindingReserve = 4u << 10;
 
-// Returns the bytes of the longest fabric as JSON, and of the longest interface, which stands in that JSON,
-// in its own annotation and in the texts.
+// Returns the bytes of the longest rules as JSON, which stand in one text.
 std::size_t longest_spec(const NcclPolicy& policy) {
-  std::size_t longest = 0;
+  std::size_t longest = 0, interface = policy.socket_interface.literal.size();
   const auto measure = [&](const FabricRule& rule) {
     std::size_t bytes = 256 + 48 * rule.subnets.size();
     for (const auto* globs : {&rule.hcas, &rule.netdevs, &rule.exclude_hcas}) {
@@ -27,7 +25,6 @@ std::size_t longest_spec(const NcclPolicy& policy) {
     }
     longest = std::max(longest, bytes);
   };
-  std::size_t interface = policy.socket_interface.literal.size();
   if (policy.varies_fabric()) measure(policy.fabric);
   for (const PolicyVariant& variant : policy.variants) {
     if (variant.fabric) measure(*variant.fabric);
@@ -36,28 +33,22 @@ std::size_t longest_spec(const NcclPolicy& policy) {
   return longest + (policy.varies_socket_interface() ? 256 + 8 * interface : 0);
 }
 
-// Counts the annotations of the varying constants. Each of the seven texts holds these constants and the
-// others; six of the texts also hold what the node gives.
+// Each text holds the constants, and a policy's engines have theirs as notes or in files of their own.
 std::size_t binding_reserve(const NcclPolicy& policy) {
-  std::size_t varying = 0;
+  std::size_t text = kBindingReserve;
+  for (const auto& [name, value] : policy_constants(policy, false)) text += name.size() + value.size() + 2;
   for (const std::string_view name : policy.varying()) {
-    std::size_t longest = 0;
-    const auto measure = [&](const ConstantMap& env) {
-      if (const auto found = env.find(name); found != env.end())
+    const auto usual = policy.env.find(name);
+    std::size_t longest = usual == policy.env.end() ? 0 : usual->second.size();
+    for (const PolicyVariant& variant : policy.variants) {
+      if (const auto found = variant.env.find(name); found != variant.env.end())
         longest = std::max(longest, found->second.size());
-    };
-    measure(policy.env);
-    for (const PolicyVariant& variant : policy.variants) measure(variant.env);
-    varying += key::kConstantPrefix.size() + name.size() + longest + 2;
+    }
+    text += name.size() + longest + 2;
   }
-  varying += longest_spec(policy);
-  // Six texts of a file with up to two long lines, and some short variables in two rows.
   for (const Engine* engine : policy.engines)
-    varying += engine->variables.empty() ? 0 : 2048 + 6 * 2 * engine->longest_line;
-  std::size_t constants = varying;
-  for (const auto& [name, value] : policy_constants(policy, false))
-    constants += name.size() + value.size() + 2;
-  return 3 * kBindingReserve + varying + 7 * constants;
+    text += engine->variables.empty() ? 0 : 2048 + 2 * engine->longest_line;
+  return kBindingReserve + pod_shapes().size() * text + longest_spec(policy);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "decide/conf_delivery.h"
 #include "decide/container_env.h"
 #include "decide/engine_values.h"
+#include "decide/match.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/node_values.h"
@@ -28,91 +29,36 @@ nlohmann::ordered_json omitted_json(const NodeValues& values, std::string_view o
   return json;
 }
 
-void add_values(const NodeKeys& keys, const NodeValues& values, BindingPlan& into) {
-  // EnvFile alone reads one, by its init container, which sets none where it is empty.
-  const bool index = into.policy && into.policy->deliver_env_file;
-  const auto add = [&](std::string_view name, std::string_view text) {
-    if (name != variable::kIbGidIndex || index)
-      into.annotations.emplace(std::string(keys.prefix).append(name), text);
-  };
-  for (const auto& [name, file_text] : values.set) {
-    if (name == variable::kSocketIfname || !into.pod_owned.set.contains(name))
-      add(name, values.env_text(name));
+// "" where a line cannot stand in the file: all lines or none, since an index without its list could be
+// another port's. The notes are for pods that do not mount it: what their env alone is to have, and, where
+// they look for themselves, the rules that hold on this node.
+std::string conf_text(const BindingPlan& plan, const PodShape& shape, const NodeValues& values,
+                      const std::string& spec) {
+  ConfValues lines = policy_constants(*plan.policy, shape.host_network), notes;
+  lines.insert(values.set.begin(), values.set.end());
+  if (values.plain_hcas) notes.emplace(variable::kIbHca, *values.plain_hcas);
+  for (const auto& value : values.engines) {
+    if (!file_engine_of(value.first)) notes.insert(value);
   }
-  for (const auto& [name, text] : values.engines) {
-    if (!file_engine_of(name)) add(name, text);
-  }
-  // The readers take each of these variables for unset if it is empty.
-  for (const std::string_view name : keys.variables) add(name, {});
-  if (!into.policy) return;
-  // So does the init container, which reads these.
-  for (const Engine* engine : into.policy->engines) {
-    if (has_file(*engine)) continue;
-    for (const EngineVariable& variable : engine->variables)
-      if (variable.render) add(variable.row.name, {});
-  }
-}
-
-// Adds an empty text where the node has none, so that a text that was there before is not read in its place.
-void add_constants(BindingPlan& plan, const std::string& spec) {
-  if (!plan.policy) return;
-  const auto add = [&](std::string_view name, const std::string& text) {
-    plan.annotations.emplace(std::string(key::kConstantPrefix).append(name), text);
-  };
-  std::vector<std::string_view> names = texts_of_node(*plan.policy);
-  if (plan.policy->varies_socket_interface()) names.push_back(variable::kSocketIfname);
-  for (const std::string_view name : names) {
-    const auto value = plan.pod_owned.set.find(name);
-    add(name, name == kSpecVariable               ? spec
-              : value == plan.pod_owned.set.end() ? std::string()
-                                                  : value->second);
-  }
-}
-
-// "" where there is no policy, and where there is nothing to write. `nvshmem`: with
-// NVSHMEM's list of devices, which NCCL puts into the process's environment as it does its own lines. Values
-// of other engines would come late that way, and in a place that they are not to have.
-std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_network, bool nvshmem) {
-  if (!plan.policy) return {};
-  const NcclPolicy& policy = *plan.policy;
-  ConfValues values = policy_constants(policy, host_network);
-  for (const auto& [name, value] : values_of(plan, exposure).set) {
-    if (name != variable::kSocketIfname) values.emplace(name, value);
-  }
-  const auto& engines = values_of(plan, exposure).engines;
-  const auto list = engines.find(variable::kNvshmemHcaList);
-  if (nvshmem && list != engines.end()) values.insert(*list);
-  const NodeValues& network = host_network ? plan.host : plan.pod_owned;
-  const auto interface = network.set.find(variable::kSocketIfname);
-  if (interface != network.set.end()) values.insert(*interface);
-  // All lines or none: an index without its list could be another port's.
-  const auto text = render_conf(values);
+  if (shape.exposure == Exposure::PodOwned && !spec.empty()) notes.emplace(kSpecVariable, spec);
+  const auto text = render_conf(lines, notes);
   return text ? *text : std::string();
 }
 
-void add_engine_files(const NodeKeys& keys, BindingPlan& plan) {
-  for (const Engine* engine : plan.policy->engines) {
-    if (!has_file(*engine)) continue;
-    const NodeValues values = values_for(plan, keys.exposure, keys.host_network);
-    plan.annotations.emplace(std::string(keys.prefix).append(engine->file),
-                             engine_file(*engine, *plan.policy, values, keys.host_network));
-  }
+// A pod with devices of its own gets constants alone, and reads no text where there are none.
+bool has_texts(const NcclPolicy& policy, const PodShape& shape) {
+  return can_have(policy, shape) && (shape.exposure != Exposure::PodOwned || !policy.variants.empty() ||
+                                     !policy_constants(policy, false).empty());
 }
 
-// Adds keys to a plan that has its values.
-void add_keys(BindingPlan& plan, std::string node, const std::string& spec = {}) {
-  for (const NodeKeys& keys : node_keys()) {
-    if (!keys.variables.empty()) add_values(keys, values_of(plan, keys.exposure), plan);
-    const auto add_text = [&](std::string_view name, bool nvshmem) {
-      plan.annotations.emplace(std::string(keys.prefix).append(name),
-                               text_of(plan, keys.exposure, keys.host_network, nvshmem));
-    };
-    if (keys.has_text) add_text(conf_file::kName, false);
-    if (keys.has_text && keys.has_list()) add_text(conf_file::kNvshmemText, true);
-    if (keys.has_text && plan.policy) add_engine_files(keys, plan);
+void add_texts(BindingPlan& plan, const PodShape& shape, const std::string& spec) {
+  const NodeValues values = values_for(plan, shape.exposure, shape.host_network);
+  plan.annotations.emplace(text_key(shape, conf_file::kName), conf_text(plan, shape, values, spec));
+  for (const Engine* engine : plan.policy->engines) {
+    if (has_file(*engine))
+      plan.annotations.emplace(text_key(shape, engine->file),
+                               engine_file(*engine, *plan.policy, values, shape.host_network));
   }
-  add_constants(plan, spec);
-  plan.annotations.emplace(key::kNode, std::move(node));
 }
 
 std::string dump(const nlohmann::ordered_json& json) {
@@ -126,7 +72,8 @@ std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
   json["generation"] = plan.policy->generation;
   auto omitted = nlohmann::ordered_json::object();
   if (!plan.host.omitted.empty()) omitted["host"] = omitted_json(plan.host);
-  if (!plan.sub_interface.omitted.empty()) omitted["subinterface"] = omitted_json(plan.sub_interface);
+  if (!plan.sub_interface.omitted.empty() && can_have(*plan.policy, shape_of(Exposure::SubInterface, false)))
+    omitted["subinterface"] = omitted_json(plan.sub_interface);
   // Why pods with a network of their own get no socket interface, where that differs from node to node.
   if (auto own = omitted_json(plan.pod_owned, variable::kSocketIfname); !own.empty())
     omitted["ownNetwork"] = std::move(own);
@@ -172,25 +119,37 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
     plan.pod_owned = std::move(settled.constants);
   }
   plan.no_env_file = problem_of_env_file(*plan.policy, table);
-  add_keys(plan, render_node(plan, table), spec);
+  plan.annotations.emplace(key::kNode, render_node(plan, table));
+  for (const PodShape& shape : pod_shapes()) {
+    if (has_texts(*plan.policy, shape)) add_texts(plan, shape, spec);
+  }
   return plan;
 }
 
 BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& pod) {
   BindingPlan plan;
   plan.host.node = plan.sub_interface.node = node;
-  add_keys(plan, dump({{"v", 1}, {"node", node}, {"reason", to_string(reason)}}));
-  // The policy that named the constants is gone, so their names come from the pod.
-  for (const VolumeItem& item : pod.own_volume ? pod.own_volume->items : std::vector<VolumeItem>()) {
-    if (is_node_key(annotation_of(item.field_path)))
-      plan.annotations.emplace(annotation_of(item.field_path), std::string());
+  plan.annotations.emplace(key::kNode, dump({{"v", 1}, {"node", node}, {"reason", to_string(reason)}}));
+  for (const auto& annotation : pod.annotations) {
+    if (shape_with(annotation.first)) plan.annotations.emplace(annotation.first, std::string());
+  }
+  for (const std::string_view key : texts_read(pod)) plan.annotations.emplace(key, std::string());
+  return plan;
+}
+
+std::vector<std::string_view> texts_read(const Pod& pod) {
+  std::vector<std::string_view> keys;
+  const auto add = [&](std::string_view field_path) {
+    const std::string_view key = annotation_of(field_path);
+    if (shape_with(key)) keys.push_back(key);
+  };
+  if (pod.own_volume) {
+    for (const VolumeItem& item : pod.own_volume->items) add(item.field_path);
   }
   for (const Container& container : pod.containers) {
-    for (const EnvEntry& entry : container.env) {
-      if (is_own_field(entry)) plan.annotations.emplace(annotation_of(entry.field_path), std::string());
-    }
+    for (const EnvEntry& entry : container.env) add(entry.field_path);
   }
-  return plan;
+  return keys;
 }
 
 bool within_budget(const Binding& binding, const BindingPlan& plan) {
@@ -199,13 +158,6 @@ bool within_budget(const Binding& binding, const BindingPlan& plan) {
   for (const auto& [name, value] : binding.annotations) bytes += name.size() + value.size();
   for (const auto& [name, value] : plan.annotations) bytes += name.size() + value.size();
   return bytes <= kMaxAnnotationBytes;
-}
-
-bool waits_for_binding(const Pod& pod) {
-  if (exposure_of_file(pod)) return true;
-  return std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
-    return std::any_of(container.env.begin(), container.env.end(), is_own_field);
-  });
 }
 
 bool reads_env_file(const Pod& pod) {
@@ -217,12 +169,10 @@ bool reads_env_file(const Pod& pod) {
 }
 
 std::optional<Exposure> consumed_exposure(const Pod& pod) {
-  std::optional<Exposure> consumed = exposure_of_file(pod);
-  const auto consume = [&](Exposure exposure) { consumed = std::min(consumed.value_or(exposure), exposure); };
-  for (const Container& container : pod.containers) {
-    for (const EnvEntry& entry : container.env) {
-      if (is_own_field(entry)) consume(keys_with(annotation_of(entry.field_path))->exposure);
-    }
+  std::optional<Exposure> consumed;
+  for (const std::string_view key : texts_read(pod)) {
+    const Exposure exposure = shape_with(key)->exposure;
+    consumed = std::min(consumed.value_or(exposure), exposure);
   }
   return consumed;
 }

@@ -136,14 +136,6 @@ ListChange plan_volume(const Pod& pod, ConfVolume wanted, const FileKeys& files)
   return {Kind::Replace, index, volume_json(wanted, files)};
 }
 
-std::optional<Exposure> exposure_of_file(const Pod& pod) {
-  if (!pod.own_volume) return std::nullopt;
-  for (const VolumeItem& item : pod.own_volume->items) {
-    if (const NodeKeys* keys = keys_of_text(annotation_of(item.field_path))) return keys->exposure;
-  }
-  return std::nullopt;
-}
-
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {
   ConfValues values;
   for (const auto& [name, value] : policy.env) {

@@ -37,12 +37,6 @@ ListChange plan_volume(const Pod& pod, ConfVolume wanted, const FileKeys& files)
 // Where an engine's file is mounted.
 std::string place_of(const Engine& engine);
 
-// Returns the exposure whose values a volume of ours brings (PodOwned: constants alone); nothing where there
-// is none.
-std::optional<Exposure> exposure_of_file(const Pod& pod);
-
-using ConfValues = std::map<std::string, std::string, std::less<>>;
-
 // Returns the policy's own lines for all nodes: its constants and literals. The socket interface is among
 // them on a pod network; on the node's network, it depends on the node.
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network);

@@ -5,7 +5,6 @@
 
 #include "decide/conf_delivery.h"
 #include "decide/wanted.h"
-#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"
@@ -28,17 +27,6 @@ bool is_known(const EnvEntry* entry) {
 
 bool is_own_reference(const EnvEntry& entry) {
   return !entry.file_key.empty() && entry.file_key == entry.name;
-}
-
-bool is_own_field(const EnvEntry& entry) {
-  const std::string_view key = annotation_of(entry.field_path);
-  const NodeKeys* keys = keys_with(key);
-  return keys && keys->has_variables() && key.substr(keys->prefix.size()) == entry.name;
-}
-
-bool decides_nvshmem(std::string_view variable) {
-  static const EngineGroup& group = *group_of(variable::kNvshmemHcaList);
-  return is_member(group, variable, std::nullopt);
 }
 
 std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<const EnvEntry*>& entries,

@@ -35,13 +35,8 @@ class OwnEntries {
   StatusNames listed_;
 };
 
-// True for a fieldRef of our init container, which reads our key for the variable that it writes.
-bool is_own_field(const EnvEntry& entry);
 // True for a fileKeyRef to our file.
 bool is_own_reference(const EnvEntry& entry);
-
-// True for a variable by which a user decides NVSHMEM's devices.
-bool decides_nvshmem(std::string_view variable);
 
 // A variable of the container's env, or a part of its command, by which somebody has decided about a group.
 struct Rival {

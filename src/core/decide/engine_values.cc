@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decide/engine_values.h"
 
+#include <algorithm>
+
 #include "nccl_env/core/engines/nccl/variables.h"
 
 namespace nccl_env {
@@ -36,11 +38,6 @@ EngineChoice choice_of(const NcclPolicy& policy, const NodeValues& values, bool 
   return choice;
 }
 
-// A constant of the policy's own takes the place of ours.
-bool is_ours(const NcclPolicy& policy, const EngineVariable& variable) {
-  return variable.render && !policy.sets_constant(variable.row.name);
-}
-
 void find_value(const EngineVariable& variable, const EngineChoice& choice, NodeValues& values) {
   EngineValue value = variable.render(choice);
   if (!value.text.empty()) {
@@ -55,6 +52,18 @@ void find_value(const EngineVariable& variable, const EngineChoice& choice, Node
 
 bool has_file(const Engine& engine) {
   return !engine.file.empty();
+}
+
+bool is_ours(const NcclPolicy& policy, const EngineVariable& variable) {
+  if (!variable.render || policy.sets_constant(variable.row.name)) return false;
+  const EngineGroup* group = group_of(variable.row.name);
+  if (!group) return true;
+  const std::vector<std::string_view> varying = policy.varying();
+  return std::none_of(varying.begin(), varying.end(),
+                      [&](std::string_view name) { return is_member(*group, name, std::nullopt); }) &&
+         std::none_of(policy.env.begin(), policy.env.end(), [&](const auto& constant) {
+           return is_member(*group, constant.first, constant.second);
+         });
 }
 
 const Engine* file_engine_of(std::string_view variable) {

@@ -13,6 +13,9 @@ namespace nccl_env {
 
 // True for an engine that reads a file by itself: its values go there, and into no env.
 bool has_file(const Engine& engine);
+// False for a variable that is never written, and beside a constant of the policy's own that takes its place,
+// or decides with it.
+bool is_ours(const NcclPolicy& policy, const EngineVariable& variable);
 // The engine whose file carries the variable; null where none does.
 const Engine* file_engine_of(std::string_view variable);
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "nccl_env/core/engines/catalogue.h"
-#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 
 namespace nccl_env {
@@ -17,50 +15,41 @@ constexpr std::string_view kClosePath = "']";
 constexpr std::array kNodeVariables{variable::kIbHca,         variable::kIbGidIndex, variable::kIbAddrFamily,
                                     variable::kIbAddrRange,   variable::kIbPkey,     variable::kSocketIfname,
                                     variable::kNvshmemHcaList};
-constexpr std::array kSubInterfaceVariables{variable::kIbHca, variable::kIbPkey, variable::kNvshmemHcaList};
 
 // manifests/base/bound-pods.yaml names the same prefixes; a test compares the two.
-constexpr std::array kNodeKeys{
-    NodeKeys{"hostnetwork.nccl-env.io/", Exposure::Host, true, {}},
-    NodeKeys{"host.nccl-env.io/", Exposure::Host, false, kNodeVariables},
-    NodeKeys{"subinterface.nccl-env.io/", Exposure::SubInterface, false, kSubInterfaceVariables},
-    NodeKeys{"podowned.nccl-env.io/", Exposure::PodOwned, false, {}},
-    NodeKeys{key::kConstantPrefix, Exposure::PodOwned, false, {}, false}};
+constexpr std::array kShapes{PodShape{"hostnetwork.nccl-env.io/", Exposure::Host, true},
+                             PodShape{"host.nccl-env.io/", Exposure::Host, false},
+                             PodShape{"subinterface.nccl-env.io/", Exposure::SubInterface, false},
+                             PodShape{"podowned.nccl-env.io/", Exposure::PodOwned, false}};
 
 }  // namespace
 
 std::span<const std::string_view> node_variables() {
   return kNodeVariables;
 }
-std::span<const NodeKeys> node_keys() {
-  return kNodeKeys;
+std::span<const PodShape> pod_shapes() {
+  return kShapes;
 }
 
-const NodeKeys& keys_of(Exposure exposure, bool host_network) {
-  return *std::find_if(kNodeKeys.begin(), kNodeKeys.end(), [&](const NodeKeys& keys) {
-    return keys.exposure == exposure && (exposure != Exposure::Host || keys.host_network == host_network);
+const PodShape& shape_of(Exposure exposure, bool host_network) {
+  return *std::find_if(kShapes.begin(), kShapes.end(), [&](const PodShape& shape) {
+    return shape.exposure == exposure && (exposure != Exposure::Host || shape.host_network == host_network);
   });
 }
 
-const NodeKeys* keys_with(std::string_view annotation_key) {
-  const auto found = std::find_if(kNodeKeys.begin(), kNodeKeys.end(), [&](const NodeKeys& keys) {
-    return annotation_key.starts_with(keys.prefix);
+const PodShape* shape_with(std::string_view annotation_key) {
+  const auto found = std::find_if(kShapes.begin(), kShapes.end(), [&](const PodShape& shape) {
+    return annotation_key.starts_with(shape.prefix);
   });
-  return found == kNodeKeys.end() ? nullptr : &*found;
+  return found == kShapes.end() ? nullptr : &*found;
 }
 
-const NodeKeys* keys_of_text(std::string_view annotation_key) {
-  const NodeKeys* keys = keys_with(annotation_key);
-  if (!keys || !keys->has_text) return nullptr;
-  const std::string_view name = annotation_key.substr(keys->prefix.size());
-  const bool nccls = name == conf_file::kName || (keys->has_list() && name == conf_file::kNvshmemText);
-  const auto is_file = [&](const Engine* engine) { return !name.empty() && engine->file == name; };
-  const auto engines = other_engines();
-  return nccls || std::any_of(engines.begin(), engines.end(), is_file) ? keys : nullptr;
+std::string text_key(const PodShape& shape, std::string_view file) {
+  return std::string(shape.prefix).append(file);
 }
 
 bool is_node_key(std::string_view annotation_key) {
-  return annotation_key == key::kNode || keys_with(annotation_key);
+  return annotation_key == key::kNode || shape_with(annotation_key);
 }
 
 bool is_own_key(std::string_view annotation_key) {

@@ -194,4 +194,17 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* po
   return match;
 }
 
+// On the node's network every exposure is Host, and a pod that asks for nothing may say inject: "true".
+bool can_have(const NcclPolicy& policy, const PodShape& shape) {
+  if (shape.host_network || shape.exposure == Exposure::PodOwned) return true;
+  const auto brings = [&](const ResourceMatch& entry) {
+    if (entry.exposure) return entry.exposure == shape.exposure;
+    const bool many = entry.name.find_first_of("*?[\\") != entry.name.npos;  // some may be known as shared
+    return many ? shape.exposure != Exposure::Host : known_exposure(entry.name) == shape.exposure;
+  };
+  return std::any_of(policy.resources.begin(), policy.resources.end(), brings) ||
+         std::any_of(policy.networks.begin(), policy.networks.end(),
+                     [&](const NetworkRule& rule) { return rule.exposure == shape.exposure; });
+}
+
 }  // namespace nccl_env

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
@@ -40,5 +41,7 @@ bool is_mirror(const Pod& pod);
 
 // `claims`: the pod's claims as far as they are known; null if none is known.
 PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
+// True if a pod that the policy matches can have this shape.
+bool can_have(const NcclPolicy& policy, const PodShape& shape);
 
 }  // namespace nccl_env

@@ -231,12 +231,6 @@ SettledPolicy settle_policy(const NcclPolicy& policy, std::string_view node, con
   return Settler(policy, node).settle(table, context);
 }
 
-std::vector<std::string_view> texts_of_node(const NcclPolicy& policy) {
-  std::vector<std::string_view> names = policy.varying();
-  if (policy.varies_fabric() || policy.varies_socket_interface()) names.push_back(kSpecVariable);
-  return names;
-}
-
 std::string spec_text(const NcclPolicy& policy, const SettledPolicy& settled) {
   nlohmann::json spec;
   if (policy.varies_fabric() && settled.fabric_unknown.empty())
@@ -249,19 +243,19 @@ std::string spec_text(const NcclPolicy& policy, const SettledPolicy& settled) {
   return spec.is_null() ? std::string() : spec.dump();
 }
 
-SettledPolicy settle_by_texts(const NcclPolicy& policy, const ConstantMap& texts) {
+SettledPolicy settle_by_text(const NcclPolicy& policy, const ConfText& given) {
   SettledPolicy settled{without_variants(policy)};
   const bool fabric_varies = policy.varies_fabric(), interface_varies = policy.varies_socket_interface();
   nlohmann::json object = to_json(settled.policy);
-  for (const auto& [name, text] : texts) {
-    if (policy.varies(name)) settled.policy.env.emplace(name, text);
+  for (const auto& value : given.values) {
+    if (policy.varies(value.first)) settled.policy.env.insert(value);
   }
   if (!fabric_varies && !interface_varies) return settled;
-  const auto text = texts.find(kSpecVariable);
-  const nlohmann::json given = parse_json(text == texts.end() ? std::string_view() : text->second);
+  const auto text = given.notes.find(kSpecVariable);
+  const nlohmann::json rules = parse_json(text == given.notes.end() ? std::string_view() : text->second);
   const auto take = [&](const char* field) {
-    const bool known = given.is_object() && given.contains(field);
-    if (known) object["spec"][field] = given[field];
+    const bool known = rules.is_object() && rules.contains(field);
+    if (known) object["spec"][field] = rules[field];
     return known;
   };
   const bool fabric = fabric_varies && take("fabric");

@@ -91,7 +91,7 @@ class ValueFinder {
     if (!choice.few.empty()) values_.notes.push_back(choice.detail);
     if (wants_hca()) {
       values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
-      if (policy_.deliver_env_file) values_.plain_hcas = plain_hca_list(*table_, choice.ports);
+      values_.plain_hcas = plain_hca_list(*table_, choice.ports);
       for (const Port* port : choice.ports) values_.ports.push_back({port->hca, port->number});
     }
     if (wants_gid()) find_gid(choice.ports);

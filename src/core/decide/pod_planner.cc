@@ -58,8 +58,13 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
 
 PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::optional<Resolver>& resolver,
                        const PodMatch& match, Plan& plan)
-    : pod_(pod), policy_(policy), match_(match), own_(pod), plan_(plan) {
-  look_for_nvshmem();
+    : pod_(pod),
+      policy_(policy),
+      match_(match),
+      // The texts for pods that share the node's devices hold the node's list.
+      shape_(shape_of(match.rails_unknown.empty() ? match.exposure : Exposure::PodOwned, pod.host_network)),
+      own_(pod),
+      plan_(plan) {
   prepare(resolver);
   literals_.reserve(wishes_.size() + 2);
   for (const Value& wish : wishes_) {
@@ -83,39 +88,8 @@ void PodPlanner::run() {
   plan_carriers();
 }
 
-// All containers of a pod read one nccl.conf, so that its line for NVSHMEM has to suit each of them.
-void PodPlanner::look_for_nvshmem() {
-  const auto any_in_scope = [&](const auto& holds) {
-    for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
-      if (match_.in_scope[i] && !is_resolver(i) && holds(pod_.containers[i])) return true;
-    }
-    return false;
-  };
-  static const Engine& nvshmem = *engine_of_variable(variable::kNvshmemHcaList);
-  if (!policy_.serves(nvshmem)) return;
-  const std::vector<std::string_view> varying = policy_.varying();
-  nvshmem_ = std::none_of(varying.begin(), varying.end(), decides_nvshmem) &&
-             std::none_of(policy_.env.begin(), policy_.env.end(),
-                          [](const auto& constant) { return decides_nvshmem(constant.first); });
-  nvshmem_in_file_ =
-      nvshmem_ && !any_in_scope([&](const Container& container) {
-        return std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
-          return decides_nvshmem(entry.name) && !own_.owns(container, entry, {});
-        });
-      });
-}
-
-std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails, bool by_env_file) const {
-  std::vector<Value> wishes =
-      make_wishes(policy_, match_.exposure, pod_.host_network, finder, rails, nvshmem_);
-  for (Value& wish : wishes) {
-    if (wish.name != variable::kNvshmemHcaList || nvshmem_in_file_ || wish.state == State::LeftOut) continue;
-    wish.in_file = false;
-    if (finder == Finder::Pod || (!wish.in_env && !by_env_file))
-      wish = left_out(wish.name, Reason::UserSetGroup,
-                      "Another container, which reads the same nccl.conf, decides the devices of NVSHMEM.");
-  }
-  return wishes;
+std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails) const {
+  return make_wishes(policy_, match_.exposure, pod_.host_network, finder, rails);
 }
 
 // Decides whether the pod takes what a node gives to all pods of its exposure, or looks for its values
@@ -147,22 +121,10 @@ void PodPlanner::leave_out_engines() {
 // The files of engines, and the annotations that hold their texts.
 FileKeys PodPlanner::engine_keys() const {
   FileKeys keys;
-  const Exposure exposure = match_.rails_unknown.empty() ? match_.exposure : Exposure::PodOwned;
   for (const Engine* engine : policy_.engines) {
-    if (has_file(*engine))
-      keys.emplace_back(engine->file,
-                        std::string(keys_of(exposure, pod_.host_network).prefix).append(engine->file));
+    if (has_file(*engine)) keys.emplace_back(engine->file, text_key(shape_, engine->file));
   }
   return keys;
-}
-
-// Takes the text for PodOwned if rails are unknown: the texts for pods that share the node's devices hold the
-// node's list.
-std::string PodPlanner::file_key(const std::vector<Value>& wishes) const {
-  const Exposure exposure = match_.rails_unknown.empty() ? match_.exposure : Exposure::PodOwned;
-  const Value* nvshmem = find_named(wishes, variable::kNvshmemHcaList);
-  return std::string(keys_of(exposure, pod_.host_network).prefix)
-      .append(nvshmem && nvshmem->in_file ? conf_file::kNvshmemText : conf_file::kName);
 }
 
 // The first main container that gets values, else the first init container that does.
@@ -199,12 +161,9 @@ std::optional<Reason> PodPlanner::reason_for_file() const {
   return std::nullopt;
 }
 
-// Returns the annotation of a value that the Binding brings.
-std::string PodPlanner::key_of(const Value& wish) const {
-  const bool constant =
-      policy_.varies(wish.name) || (wish.name == variable::kSocketIfname && !pod_.host_network);
-  const std::string_view prefix = constant ? key::kConstantPrefix : keys_of(match_.exposure, false).prefix;
-  return std::string(prefix).append(wish.name);
+// Returns the annotation of what a node gives to a pod that looks for itself; "" where nothing depends on it.
+std::string PodPlanner::own_text() const {
+  return policy_.variants.empty() ? "" : text_key(shape_of(Exposure::PodOwned, false), conf_file::kName);
 }
 
 // Plans for the init container, which writes what the Binding gives or the pod itself shows. Where it cannot
@@ -212,17 +171,12 @@ std::string PodPlanner::key_of(const Value& wish) const {
 void PodPlanner::prepare_env_file(const Resolver& resolver) {
   const bool looks = pod_knows_more(policy_, match_.exposure);
   const Finder finder = looks ? Finder::Pod : Finder::Node;
-  std::vector<Value> wishes = wishes_for(finder, looks ? Rails{} : rails_of(match_), true);
-  InitWork work{.env_file = true,
-                .looks = looks,
-                .given = {},
-                .conf_key = looks ? std::string() : file_key(wishes),
-                .nvshmem = nvshmem_in_file_,
-                .files = engine_keys()};
+  std::vector<Value> wishes = wishes_for(finder, looks ? Rails{} : rails_of(match_));
+  InitWork work{.env_file = true, .conf_key = looks ? own_text() : text_key(shape_, conf_file::kName)};
+  work.files = engine_keys();
   for (Value& wish : wishes) {
-    if (wish.state == State::LeftOut || wish.source == Source::Policy) continue;
-    if (wish.in_engine_file) continue;
-    if (!looks) work.given.emplace_back(wish.name, key_of(wish));
+    if (wish.state == State::LeftOut || wish.source == Source::Policy || wish.in_engine_file) continue;
+    if (!looks) work.given.append(work.given.empty() ? "" : ",").append(wish.name);
     if (looks) wish.source = Source::Pod;
     wish.in_env = wish.by_file_key = true;
   }
@@ -240,7 +194,7 @@ void PodPlanner::prepare_start(const Resolver& resolver) {
   const auto from_pod = [](const Value& wish) { return wish.source == Source::Pod; };
   if (std::none_of(wishes_.begin(), wishes_.end(), from_pod) || !may_add_resolver()) return;
   start_ = ResolverContainer::make(pod_, policy_, resolver, served(),
-                                   {.nvshmem = nvshmem_in_file_, .files = engine_keys()});
+                                   {.conf_key = own_text(), .files = engine_keys()});
   if (!start_) return warn(NoResolver::PolicyTooLong);
   looks_ = true;
   unresolved_ = wishes_for(Finder::Node, rails_of(match_));
@@ -302,7 +256,7 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
   std::optional<Value> disabled;
   bool carries = false;
   for (const Value& wish : wishes_) {
-    if (!wish.in_file || wish.name == variable::kNvshmemHcaList) continue;
+    if (!wish.in_file) continue;
     auto objection = user.objection(wish.name, is_policys(wish));
     if (!objection || UserEnv::leaves_room_for_file(*objection->reason)) {
       carries = carries || wish.source != Source::Policy;
@@ -495,7 +449,7 @@ void PodPlanner::plan_carriers() {
     plan_.volume = plan_volume(pod_, ConfVolume::Empty, {});
   } else if (first_consumer_ || first_engine_consumer_) {
     FileKeys files;
-    if (first_consumer_) files.emplace_back(conf_file::kName, file_key(wishes_));
+    if (first_consumer_) files.emplace_back(conf_file::kName, text_key(shape_, conf_file::kName));
     if (first_engine_consumer_) {
       for (auto& file : engine_keys()) files.push_back(std::move(file));
     }

@@ -15,6 +15,7 @@
 #include "decide/resolver_container.h"
 #include "decide/wanted.h"
 #include "decide/warnings.h"
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/engine.h"
 
@@ -32,14 +33,12 @@ class PodPlanner {
   void run();
 
  private:
-  void look_for_nvshmem();
-  [[nodiscard]] std::vector<Value> wishes_for(Finder finder, const Rails& rails,
-                                              bool by_env_file = false) const;
+  [[nodiscard]] std::vector<Value> wishes_for(Finder finder, const Rails& rails) const;
   void prepare(const std::optional<Resolver>& resolver);
   void prepare_start(const Resolver& resolver);
   [[nodiscard]] std::optional<Reason> reason_for_file() const;
   void prepare_env_file(const Resolver& resolver);
-  [[nodiscard]] std::string key_of(const Value& wish) const;
+  [[nodiscard]] std::string own_text() const;
   [[nodiscard]] bool may_add_resolver();
   [[nodiscard]] const Container& served() const;
   [[nodiscard]] bool is_resolver(std::size_t position) const;
@@ -57,7 +56,6 @@ class PodPlanner {
                                                ContainerPlan& plan);
   void add_to_engine_file(const Value& wish, const UserEnv& user, const WithoutFile& without,
                           ContainerPlan& plan) const;
-  [[nodiscard]] std::string file_key(const std::vector<Value>& wishes) const;
   void list_file();
   [[nodiscard]] std::optional<Value> objection_to_file(const Container& container, const UserEnv& user) const;
   [[nodiscard]] bool may_name_conf(const Container& container, const UserEnv& user) const;
@@ -75,17 +73,16 @@ class PodPlanner {
   const Pod& pod_;
   const NcclPolicy& policy_;
   const PodMatch& match_;
+  const PodShape& shape_;  // whose texts it reads
   const OwnEntries own_;
   OwnEntries::Literals literals_;  // the values that this plan would set as literals
   Plan& plan_;
   std::vector<Value> wishes_;
-  std::optional<ResolverContainer> start_;  // finds the values inside the pod; absent: nothing does
-  std::vector<Value> unresolved_;           // the wishes of containers that start before it
-  bool wants_resolver_ = false;             // a container could read a file that start_ writes
-  bool looks_ = false;                      // start_ looks at the pod's own devices
-  bool env_file_ = false;                   // what a node gives comes by fileKeyRef
-  bool nvshmem_ = false;                    // a container asks for NVSHMEM, and the policy leaves it to us
-  bool nvshmem_in_file_ = false;            // and no container that shares the file decides about it itself
+  std::optional<ResolverContainer> start_;            // finds the values inside the pod; absent: nothing does
+  std::vector<Value> unresolved_;                     // the wishes of containers that start before it
+  bool wants_resolver_ = false;                       // a container could read a file that start_ writes
+  bool looks_ = false;                                // start_ looks at the pod's own devices
+  bool env_file_ = false;                             // what a node gives comes by fileKeyRef
   std::optional<std::size_t> first_consumer_;         // of nccl.conf
   std::optional<std::size_t> first_engine_consumer_;  // of an engine's file
 };

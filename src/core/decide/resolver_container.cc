@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/policy/writer.h"
@@ -107,31 +106,19 @@ std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const N
   }
   if (!work.files.empty())
     made.args_.insert(made.args_.end(), {"--engine-files", std::string(conf_file::kFolder)});
-  if (work.looks) {
+  if (!work.conf_key.empty()) made.texts_.emplace_back(init_variable::kConf, field_path(work.conf_key));
+  if (work.given.empty()) {
     const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     if (text.size() > kMaxPolicyText) return std::nullopt;
-    made.literals_.emplace_back(init_variable::kPolicy, without_expansion(text));
-    if (work.nvshmem) made.literals_.emplace_back(init_variable::kEngines, init_variable::kNvshmem);
-    for (const std::string_view name : texts_of_node(policy))
-      made.texts_.emplace_back(name, field_path(std::string(key::kConstantPrefix).append(name)));
+    made.policy_ = without_expansion(text);
   } else {
-    made.give(work);
+    made.args_.insert(made.args_.end(), {"--given", work.given});
+    for (const auto& [file, key] : work.files)
+      made.texts_.emplace_back(std::string(init_variable::kFile).append(file), field_path(key));
   }
   made.always_pull_ = all_pull(pod);
   made.set_user_ = pod.runs_as_root;
   return made;
-}
-
-void ResolverContainer::give(const InitWork& work) {
-  std::string names;
-  for (const auto& [name, annotation] : work.given) {
-    names += (names.empty() ? "" : ",") + name;
-    texts_.emplace_back(name, field_path(annotation));
-  }
-  args_.insert(args_.end(), {"--given", names});
-  texts_.emplace_back(init_variable::kConf, field_path(work.conf_key));
-  for (const auto& [file, key] : work.files)
-    texts_.emplace_back(std::string(init_variable::kFile).append(file), field_path(key));
 }
 
 std::string ResolverContainer::render() const {
@@ -150,12 +137,11 @@ std::string ResolverContainer::render() const {
     before = ',';
   }
   out += "],\"env\":[";
-  for (const auto& [name, value] : literals_) {
-    if (out.back() != '[') out += ',';
+  if (!policy_.empty()) {
     out += "{\"name\":";
-    append_string(out, name);
+    append_string(out, init_variable::kPolicy);
     out += ",\"value\":";
-    append_string(out, value);
+    append_string(out, policy_);
     out += '}';
   }
   for (const auto& [name, path] : texts_) {
@@ -180,10 +166,8 @@ std::string ResolverContainer::render() const {
 
 bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) const {
   const Container& container = pod.containers[standing.position];
-  const auto brings_literal = [&](const auto& literal) {
-    return std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
-      return entry.name == literal.first && !entry.has_source && entry.value == literal.second;
-    });
+  const auto is_policy = [&](const EnvEntry& entry) {
+    return entry.name == init_variable::kPolicy && !entry.has_source && entry.value == policy_;
   };
   const auto brings = [&](const auto& text) {
     return std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
@@ -198,7 +182,7 @@ bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) co
   const bool sized = container.has_compute == compute_ || pod.has_resources;
   return sized && standing.image == image_ &&
          std::equal(standing.args.begin(), standing.args.end(), args_.begin(), args_.end()) &&
-         std::all_of(literals_.begin(), literals_.end(), brings_literal) &&
+         (policy_.empty() || std::any_of(container.env.begin(), container.env.end(), is_policy)) &&
          std::all_of(texts_.begin(), texts_.end(), brings) &&
          std::any_of(container.mounts.begin(), container.mounts.end(), holds_file);
 }

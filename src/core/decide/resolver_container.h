@@ -19,12 +19,9 @@ namespace nccl_env {
 // Work of the init container: it looks at the pod's own devices and decides by the policy, or writes what the
 // Binding brings and touches no device.
 struct InitWork {
-  bool env_file = false;  // writes the file of EnvFile beside nccl.conf
-  bool looks = true;
-  std::vector<std::pair<std::string, std::string>> given =
-      {};                     // variable -> annotation; where it does not look
-  std::string conf_key = {};  // the annotation of nccl.conf's text, likewise
-  bool nvshmem = false;       // where it looks: finds NVSHMEM's list, too
+  bool env_file = false;      // writes the file of EnvFile beside nccl.conf
+  std::string given = {};     // the variables that it takes from the Binding's text; "": it looks
+  std::string conf_key = {};  // the annotation of that text; "": it reads none
   FileKeys files = {};        // of engines, which it writes, too, and the annotations of their texts
 };
 
@@ -44,14 +41,12 @@ class ResolverContainer {
 
  private:
   ResolverContainer() = default;
-  void give(const InitWork& work);
 
   std::string image_;
   Compute requests_;
   Compute limits_;
   std::vector<std::string> args_;
-  // Literals of its env: the policy, and the engines that are asked for; none where it does not look.
-  std::vector<std::pair<std::string_view, std::string>> literals_;
+  std::string policy_;  // the literal in its env; "" where it does not look
   // Names in its env, and the fieldPaths that they read.
   std::vector<std::pair<std::string, std::string>> texts_;
   bool compute_ = false;      // asks for cpu and memory

@@ -15,7 +15,7 @@
 
 namespace nccl_env {
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
-                          const ConstantMap& given, bool nvshmem) {
+                          const ConfText& given) {
   Resolution resolution;
   if (policy.mode == PolicyMode::DryRun) {
     for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
@@ -24,7 +24,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
     }
     return resolution;
   }
-  SettledPolicy settled = settle_by_texts(policy, given);
+  SettledPolicy settled = settle_by_text(policy, given);
   NcclPolicy& asked = settled.policy;
   // expectPorts counts the ports of a node; a pod may have asked for fewer.
   if (!host_network) asked.fabric.expect_ports.reset();
@@ -37,8 +37,6 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   const Exposure exposure = host_network ? Exposure::Host : Exposure::PodOwned;
   const NodeValues found = node_values(settled, table.name, &table, exposure, context);
   resolution.values = found.set;
-  const auto list = found.engines.find(variable::kNvshmemHcaList);
-  if (nvshmem && list != found.engines.end()) resolution.values.insert(*list);
   resolution.omitted.insert(resolution.omitted.begin(), found.omitted.begin(), found.omitted.end());
   resolution.complete = std::none_of(found.omitted.begin(), found.omitted.end(), [](const Value& omission) {
     return scope_of(*omission.reason) == ReasonScope::Node;
@@ -49,8 +47,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   if (policy.deliver_env_file) {
     resolution.env = resolution.values;
     for (const auto& value : found.engines) {
-      if (value.first != variable::kNvshmemHcaList && !file_engine_of(value.first))
-        resolution.env.insert(value);
+      if (!file_engine_of(value.first)) resolution.env.insert(value);
     }
     if (found.plain_hcas) resolution.env[std::string(variable::kIbHca)] = *found.plain_hcas;
   }
@@ -61,11 +58,13 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   return resolution;
 }
 
-Resolution resolve_given(const ConstantMap& texts, std::string_view node) {
+Resolution resolve_given(const std::vector<std::string>& names, const ConfText& given,
+                         std::string_view node) {
   Resolution resolution;
-  for (const auto& [name, text] : texts) {
-    if (!text.empty()) {
-      resolution.env.emplace(name, text);
+  for (const std::string& name : names) {
+    const bool noted = given.notes.contains(name);
+    if (noted || given.values.contains(name)) {
+      resolution.env.emplace(name, (noted ? given.notes : given.values).find(name)->second);
     } else if (node.empty()) {
       resolution.omitted.push_back(left_out(name, Reason::NotBound, meaning(Reason::NotBound)));
       resolution.complete = false;

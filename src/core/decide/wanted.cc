@@ -21,10 +21,9 @@ class WishList {
         at_start_(finder == Finder::Pod),
         rails_(rails) {}
 
-  std::vector<Value> make(bool nvshmem) {
+  std::vector<Value> make() {
     wishes_.reserve(7 + policy_.env.size());
     add_hca(variable::kIbHca);
-    if (nvshmem) add_hca(variable::kNvshmemHcaList);
     add_gid();
     if (policy_.partition_key && !policy_.names_partition_by_value()) add_partition();
     add_socket_interface();
@@ -44,10 +43,8 @@ class WishList {
     wish.in_file = true;
   }
 
-  // True but for NVSHMEM's list, which goes the ways of NCCL's values: NCCL puts it into the environment.
   [[nodiscard]] bool is_of_engine(std::string_view name) const {
-    return policy_.engines.size() > 1 && name != variable::kNvshmemHcaList && !policy_.sets_constant(name) &&
-           engine_of_variable(name);
+    return policy_.engines.size() > 1 && !policy_.sets_constant(name) && engine_of_variable(name);
   }
 
   // An engine with a file has all its values there. For others a constant stands in env; what a node gives
@@ -62,9 +59,7 @@ class WishList {
   void add_engines() {
     for (const Engine* engine : policy_.engines) {
       for (const EngineVariable& variable : engine->variables) {
-        const std::string_view name = variable.row.name;
-        if (variable.render && name != variable::kNvshmemHcaList && !policy_.sets_constant(name))
-          add_engine_value(name, variable.follows);
+        if (is_ours(policy_, variable)) add_engine_value(variable.row.name, variable.follows);
       }
     }
   }
@@ -219,8 +214,8 @@ class WishList {
 }  // namespace
 
 std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
-                               const Rails& rails, bool nvshmem) {
-  return WishList(policy, exposure, host_network, finder, rails).make(nvshmem);
+                               const Rails& rails) {
+  return WishList(policy, exposure, host_network, finder, rails).make();
 }
 
 bool in_gid_group(std::string_view name) {

@@ -20,9 +20,9 @@ struct Rails {
 };
 
 // In the order in which the variables are written: HCA, GID group, partition, socket interface, constants by
-// name. What the policy leaves out here is LeftOut. `nvshmem`: NVSHMEM's list follows that of the HCAs.
+// name. What the policy leaves out here is LeftOut.
 std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
-                               const Rails& rails = {}, bool nvshmem = false);
+                               const Rails& rails = {});
 
 // Why a pod with a network of its own does not get the node's socket interface.
 inline constexpr std::string_view kForHostNetwork =

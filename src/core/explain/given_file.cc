@@ -45,14 +45,6 @@ bool is_name(std::string_view text) {
   return text.size() <= kMaxName && has_known_prefix(text) && is_variable_name(text);
 }
 
-// NAME=VALUE; false for any other line.
-bool add_line(std::string_view line, GivenFile& into) {
-  const std::size_t equals = line.find('=');
-  if (equals == line.npos || !is_name(line.substr(0, equals)) || !is_printable_ascii(line)) return false;
-  into.lines.insert_or_assign(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
-  return true;
-}
-
 bool add_omission(std::string_view name, std::string_view reason, std::string_view detail, GivenFile& into) {
   if (!is_name(name) || !parse_reason(reason) || !is_printable_ascii(detail)) return false;
   into.reasons.insert_or_assign(std::string(name), std::string(reason));
@@ -79,9 +71,12 @@ void read_lines(std::string_view text, std::size_t most, Take take, GivenFile& i
 }
 
 void read_annotation(std::string_view text, GivenFile& into) {
-  read_lines(
-      text, kMaxText, [&](std::string_view line) { return add_line(line, into); }, into);
-  if (into.cut) set_foreign(into);
+  ConfText read = read_conf(prefix_of(text, kMaxText));
+  const bool ours = std::ranges::all_of(
+      read.values, [](const auto& line) { return is_name(line.first) && is_printable_ascii(line.second); });
+  if (!ours || !read.is_ours || text.size() > kMaxText || !text.ends_with('\n')) return set_foreign(into);
+  into.state = GivenFile::State::Known;
+  into.lines = std::move(read.values);
 }
 
 // A line of render_message (core/decide/start.h); false for one that it never writes.
@@ -89,7 +84,10 @@ bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
   const Json fact = parse_json(line);
   if (!fact.is_object() || !is_printable_ascii(line)) return false;
   const std::string name = text_at(fact, "set");
-  if (!name.empty()) return add_line(name + "=" + text_at(fact, "to"), into);
+  if (const std::string to = text_at(fact, "to"); !name.empty()) {
+    into.lines.insert_or_assign(name, to);
+    return is_name(name) && is_printable_ascii(to);
+  }
   if (const Json& limit = member(fact, "memoryLock"); limit.is_number_integer())
     into.memory_lock = limit.get<std::int64_t>();
   const std::string found = text_at(fact, "problem");
@@ -204,7 +202,7 @@ std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
   }
   const VolumeItem* item = pod.own_volume->item_at(conf_file::kName);
   const std::string_view key = item ? annotation_of(item->field_path) : std::string_view();
-  if (!keys_of_text(key)) return std::nullopt;
+  if (!shape_with(key)) return std::nullopt;
   if (const auto text = pod.annotation(key); text && !text->empty()) read_annotation(*text, file);
   return file;
 }

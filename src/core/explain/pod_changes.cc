@@ -56,13 +56,8 @@ class Comparison {
       return omission.reason == Reason::NoTable || omission.reason == Reason::StaleTable;
     };
     if (today && std::ranges::none_of(today->omitted, is_unseen)) node_ = &*today;
-    // A record does not tell which container asks for NVSHMEM, but which has its list of us.
-    const bool nvshmem = std::ranges::any_of(record.containers, [](const GivenContainer& container) {
-      const Value* list = container.find(variable::kNvshmemHcaList);
-      return list && list->state != State::Users;
-    });
-    wishes_ = make_wishes(*around.policy, exposure_, record.host_network,
-                          at_start_ ? Finder::Pod : Finder::Node, {}, nvshmem);
+    wishes_ =
+        make_wishes(*around.policy, exposure_, record.host_network, at_start_ ? Finder::Pod : Finder::Node);
   }
 
   void compare(const GivenContainer& container, std::vector<Change>& into) const {
@@ -122,7 +117,6 @@ class Comparison {
                                    const GivenContainer& container) const {
     if (wish.source == Source::Pod || (wish.source == Source::Node && !node_)) return false;
     if (std::ranges::find(container.lost, wish.name) != container.lost.end()) return false;
-    if (!given && wish.name == variable::kNvshmemHcaList) return false;  // it did not ask for it
     // A variable that the user sets, or that was left to the user, does not change.
     if (given ? given->state == State::Users : is_left_to_user(container, wish.name)) return false;
     // A value by EnvFile may be empty, whatever the node gives.

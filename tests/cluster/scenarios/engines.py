@@ -176,12 +176,10 @@ def by_file(session, pods, before, given):
         expect_full(name, has)
         expect(f"{name} by File: ucx.conf", process.file("/nccl-env/ucx.conf"), given.ucx(host))
         lines = process.conf() or {}  # none where the user has decided about all of it
-        others = [line for line in lines if not line.startswith("NCCL_") and line != "NVSHMEM_HCA_LIST"]
+        others = [line for line in lines if not line.startswith("NCCL_")]
         expect(f"{name}: lines of other engines in nccl.conf", others, [])
-        expect(f"{name}: NVSHMEM's list in nccl.conf", lines.get("NVSHMEM_HCA_LIST"),
-               None if "NVSHMEM_HCA_LIST" in left else given.ports)
         told = reasons(session, "engines-file", name)
-        wanted = {**(of_host if host else {}), **left}
+        wanted = {"NVSHMEM_HCA_LIST": "EnginesUnavailable", **(of_host if host else {}), **left}
         expect(f"{name} by File: reasons", {variable: told.get(variable) for variable in wanted}, wanted)
 
 

@@ -12,6 +12,7 @@
 namespace nccl_env::tests::binding_test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsSubsetOf;
 
 void add_key(const Json& object, std::vector<std::string>& keys) {
@@ -42,7 +43,11 @@ std::vector<std::string> keys_of(const BindingPlan& plan) {
   return keys;
 }
 
-// For each shipped policy, exposure, network and carrier.
+bool waits_for_binding(const Pod& pod) {
+  return !texts_read(pod).empty();
+}
+
+// For each shipped policy, exposure, network and carrier; also of a pod that only says inject: "true".
 TEST(BindingPlan, HasEveryKeyThatAPodReads) {
   NcclPolicy rules = file_policy(Exposure::Host);
   rules.partition_key = 0x8001;
@@ -62,11 +67,14 @@ TEST(BindingPlan, HasEveryKeyThatAPodReads) {
         policy.deliver_env_file = policy.says_delivery = env_file;
         const BindingPlan plan = binding_of(policy, nullptr);
         for (const bool host_network : {true, false}) {
-          const Json before = running_sshd(pod({container("c")}, host_network));
-          for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
-            const Json made = admit(before, policy, nullptr, options).pod;
-            EXPECT_THAT(keys_read(made), IsSubsetOf(keys_of(plan))) << policy.name;
-            read_keys += keys_read(made).size();
+          for (const char* resource : {"rdma/hca", ""}) {
+            Json before = running_sshd(pod({container("c", {}, resource)}, host_network));
+            if (!*resource) before["metadata"]["labels"] = {{"nccl-env.io/inject", "true"}};
+            for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
+              const Json made = admit(before, policy, nullptr, options).pod;
+              EXPECT_THAT(keys_read(made), IsSubsetOf(keys_of(plan))) << policy.name;
+              read_keys += keys_read(made).size();
+            }
           }
         }
       }
@@ -75,29 +83,87 @@ TEST(BindingPlan, HasEveryKeyThatAPodReads) {
   }
 }
 
-TEST(BindingPlan, WithoutAPolicyItHasTheKeysOfOneThatGivesNothing) {
-  NcclPolicy nothing = policy_for("rdma/*");
-  nothing.hca.kind = HcaRule::Kind::Omit;
-  nothing.gid_index.kind = GidIndexRule::Kind::Omit;
-  const BindingPlan without = plan_empty_binding("node-a", Reason::PolicyMissing);
-  EXPECT_EQ(keys_of(without), keys_of(binding_of(nothing, nullptr)));
-  EXPECT_EQ(without.annotations.at("nccl-env.io/node"),
-            R"({"v":1,"node":"node-a","reason":"PolicyMissing"})");
-  for (const auto& [key, value] : without.annotations)
-    EXPECT_EQ(value.empty(), key != "nccl-env.io/node") << key;
+// A pod that asks for nothing may say inject: "true", and then has the node's network or devices of its own.
+TEST(BindingPlan, HasTheTextsOfShapesThatThePolicyCanMatch) {
+  const auto shapes = [](NcclPolicy policy) {
+    std::string found;
+    policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+    for (const auto& [key, text] : binding_of(policy, nullptr).annotations)
+      found += key.ends_with("/nccl.conf") ? key.substr(0, key.find('.')) + " " : "";
+    return found;
+  };
+  NcclPolicy none = policy_for("rdma/hca", Exposure::PodOwned), networks = none;
+  networks.networks = {{"ml/rail-*", Exposure::SubInterface}};
+  EXPECT_EQ(shapes(none), "hostnetwork podowned ");
+  EXPECT_EQ(shapes(networks), "hostnetwork podowned subinterface ");
+  for (const auto& [resource, exposure, shape] : {
+           std::tuple("rdma/hca", std::optional(Exposure::Host), "host hostnetwork podowned "),
+           std::tuple("rdma/x", std::optional(Exposure::SubInterface), "hostnetwork podowned subinterface "),
+           std::tuple("rdma/*", std::optional<Exposure>(), "hostnetwork podowned subinterface "),
+           std::tuple("rdma/hca", std::optional<Exposure>(), "hostnetwork podowned subinterface "),
+           std::tuple("rdma/roce_gdr", std::optional<Exposure>(), "hostnetwork podowned "),
+       })
+    EXPECT_EQ(shapes(policy_for(resource, exposure)), shape) << resource;
 }
 
-// Names of constants that differ from node to node are the policy's own.
-TEST(BindingPlan, WithoutAPolicyItEmptiesTheConstantsThatThePodReads) {
-  NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
-  policy.deliver_env_file = policy.says_delivery = true;
-  policy.variants.emplace_back().env["NCCL_IB_TC"] = "106";
-  const Json waiting = admit(pod({container("c")}), policy, nullptr, with_resolver()).pod;
-  const BindingPlan plan = of_parsed(
-      waiting, [](const Pod& read) { return plan_empty_binding("n", Reason::PolicyMissing, read); });
-  EXPECT_THAT(keys_read(waiting), ::testing::Contains("constant.nccl-env.io/NCCL_IB_TC"));
-  EXPECT_THAT(keys_read(waiting), IsSubsetOf(keys_of(plan)));
-  EXPECT_EQ(plan.annotations.at("constant.nccl-env.io/NCCL_IB_TC"), "");
+// Both the names and the values stand in etcd for each pod.
+TEST(BindingPlan, IsSmallUnderEveryShippedPolicy) {
+  NodeFabric roce = rails(8), infiniband;
+  for (int i = 1; i <= 8; ++i) infiniband.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+  for (NodeFabric* table : {&roce, &infiniband}) {
+    table->name = "gpu-0042.example.internal";
+    table->time = kNow;
+    table->node_interface = "bond0";
+  }
+  for (const NcclPolicy& policy : shipped_policies()) {
+    for (const NodeFabric* table : {&roce, &infiniband, static_cast<NodeFabric*>(nullptr)}) {
+      const auto annotations = binding_of(policy, table).annotations;
+      std::size_t bytes = 0;
+      for (const auto& [key, text] : annotations) bytes += key.size() + text.size();
+      const bool baidu = policy.name == "baidu-roce";
+      EXPECT_LE(annotations.size(), baidu ? 5U : 6U) << policy.name;
+      EXPECT_LE(bytes, baidu ? 900U : 1400U) << policy.name;
+    }
+  }
+}
+
+// Its policy is edited, or the webhook is started anew, between its creation and its Binding.
+TEST(BindingPlan, ServesAPodWhicheverCarrierItWasCreatedFor) {
+  const NodeFabric table = rails(4);
+  for (const bool host_network : {true, false}) {
+    std::map<std::string, std::string> held[2];
+    for (const bool created : {false, true}) {
+      for (const bool bound : {false, true}) {
+        NcclPolicy then = file_policy(Exposure::Host), now = then;
+        then.deliver_env_file = then.says_delivery = created;
+        now.deliver_env_file = now.says_delivery = bound;
+        const Json made = admit(pod({container("c")}, host_network), then, nullptr, with_resolver()).pod;
+        const Json given = bind_to_node(made, binding_of(now, &table));
+        auto values = created ? resolved_by(given, {}).env : ConfValues();
+        if (!created) values.merge(nccl_environment(given, 0));
+        EXPECT_EQ(values["NCCL_IB_HCA"],
+                  created ? "mlx5_1,mlx5_2,mlx5_3,mlx5_4" : "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+        EXPECT_EQ(values["NCCL_IB_GID_INDEX"], "3") << created << bound;
+      }
+    }
+  }
+}
+
+TEST(BindingPlan, WithoutAPolicyTheTextsThatThePodReadsOrHasAreEmpty) {
+  for (const bool env_file : {false, true}) {
+    NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
+    policy.deliver_env_file = policy.says_delivery = env_file;
+    Json waiting = admit(pod({container("c")}), policy, nullptr, with_resolver()).pod;
+    waiting["metadata"]["annotations"]["subinterface.nccl-env.io/nccl.conf"] = "NCCL_IB_HCA==mlx5_9\n";
+    const BindingPlan plan = of_parsed(
+        waiting, [](const Pod& read) { return plan_empty_binding("n", Reason::PolicyMissing, read); });
+    EXPECT_THAT(keys_of(plan), ElementsAre("hostnetwork.nccl-env.io/nccl.conf", "nccl-env.io/node",
+                                           "subinterface.nccl-env.io/nccl.conf"));
+    EXPECT_THAT(keys_read(waiting), IsSubsetOf(keys_of(plan)));
+    EXPECT_EQ(plan.annotations.at("nccl-env.io/node"), R"({"v":1,"node":"n","reason":"PolicyMissing"})");
+    for (const auto& [key, value] : plan.annotations)
+      EXPECT_EQ(value.empty(), key != "nccl-env.io/node") << key;
+  }
 }
 
 // A deny holds a pod for its own exposure, if it waits: by its file, its init container or both.

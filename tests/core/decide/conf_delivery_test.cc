@@ -31,8 +31,9 @@ TEST(FileDelivery, HostNetworkPodsReadTheTextOfTheirNode) {
   const NcclPolicy policy = file_policy(Exposure::SubInterface);
   const Admitted admitted = admit(pod({container("c")}), policy);
   const NodeFabric table = rails(2);
-  EXPECT_EQ(file_of(bind_to_node(admitted.pod, binding_of(policy, &table))),
-            "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n");
+  EXPECT_EQ(
+      file_of(bind_to_node(admitted.pod, binding_of(policy, &table))),
+      "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n#NCCL_IB_HCA mlx5_1,mlx5_2\n");
   EXPECT_EQ(admitted.plan.form, Form::Binding);
   const Json& container = admitted.pod["spec"]["containers"][0];
   EXPECT_EQ(container["volumeMounts"], kConfMounts);
@@ -316,7 +317,8 @@ TEST(FileDelivery, APodCreatedOnANodeHasTheTextAtOnce) {
   const NodeFabric table = rails(1);
   const BindingPlan plan = binding_of(policy, &table);
   const Admitted admitted = admit(before, policy, &plan);
-  EXPECT_EQ(file_of(admitted.pod), "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\n");
+  EXPECT_EQ(file_of(admitted.pod),
+            "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\n#NCCL_IB_HCA mlx5_1\n");
   EXPECT_EQ(admit(admitted.pod, policy, &plan).patch, "");
 }
 

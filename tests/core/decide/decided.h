@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -61,21 +62,28 @@ inline std::string reason_of(const NodeValues& values, std::string_view name) {
   return omission ? std::string(to_string(*omission->reason)) : "";
 }
 
-// Returns the file that the pod's own init container writes from its env, where it sees this.
-inline std::map<std::string, std::string> written_by(const Json& pod, const NodeFabric& seen) {
-  ConstantMap texts;
-  Result<NcclPolicy> policy = Error{"none"};
+// What the pod's own init container decides by its args and its env, where it sees this.
+inline Resolution resolved_by(const Json& pod, const NodeFabric& seen) {
   const Json resolver = resolver_of(pod);
-  for (const Json& entry : resolver["env"]) {
-    if (entry["name"] == "NCCL_ENV_POLICY") {
-      policy = parse_policy(Json::parse(entry["value"].get<std::string>()), {true});
-    } else if (const std::string text = field_of(pod, entry["valueFrom"]); !text.empty()) {
-      texts.emplace(entry["name"].get<std::string>(), text);
-    }
-  }
-  const Json& args = resolver["args"];
-  const bool host_network = std::find(args.begin(), args.end(), "--host-network") != args.end();
-  const auto values = resolve_in_pod(policy.value(), seen, host_network, kNow, texts).values;
+  std::map<std::string, std::string> env;
+  for (const Json& entry : resolver["env"])
+    env[entry["name"]] =
+        entry.contains("value") ? entry["value"].get<std::string>() : field_of(pod, entry["valueFrom"]);
+  const ConfText text = read_conf(env["NCCL_ENV_CONF"]);
+  const std::vector<std::string> args = resolver["args"];
+  const auto given = std::find(args.begin(), args.end(), "--given");
+  if (given == args.end())
+    return resolve_in_pod(parse_policy(Json::parse(env["NCCL_ENV_POLICY"]), {true}).value(), seen, false,
+                          kNow, text);
+  std::vector<std::string> names;
+  std::istringstream listed(*(given + 1));
+  for (std::string name; std::getline(listed, name, ',');) names.push_back(name);
+  return resolve_given(names, text, env["NCCL_ENV_NODE"]);
+}
+
+// Returns the lines of the file that it writes.
+inline std::map<std::string, std::string> written_by(const Json& pod, const NodeFabric& seen) {
+  const ConfValues values = resolved_by(pod, seen).values;
   return {values.begin(), values.end()};
 }
 

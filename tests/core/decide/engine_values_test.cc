@@ -49,9 +49,8 @@ TEST(EngineValues, UcxReadsAFileOfItsOwn) {
   ASSERT_EQ(items.size(), 2u);
   EXPECT_EQ(items[1]["path"], "ucx.conf");
   EXPECT_EQ(items[1]["fieldRef"]["fieldPath"], "metadata.annotations['hostnetwork.nccl-env.io/ucx.conf']");
-  for (const char* name : {"GLOO_SOCKET_IFNAME", "NVSHMEM_HCA_PREFIX"})
+  for (const char* name : {"GLOO_SOCKET_IFNAME", "NVSHMEM_HCA_LIST"})
     EXPECT_EQ(told(admitted.pod, "c", name), "EnginesUnavailable") << "without EnvFile: " << name;
-  EXPECT_EQ(told(admitted.pod, "c", "NVSHMEM_HCA_LIST"), "File") << "NCCL puts it into the environment";
 }
 
 TEST(EngineValues, AreThoseOfTheNodeInTheirOwnWords) {
@@ -62,25 +61,21 @@ TEST(EngineValues, AreThoseOfTheNodeInTheirOwnWords) {
   EXPECT_EQ(annotation(plan, "host.nccl-env.io/ucx.conf"),
             "UCX_NET_DEVICES=mlx5_1:1,mlx5_2:1,eth0\nUCX_IB_TRAFFIC_CLASS=106\n");
   EXPECT_EQ(annotation(plan, "podowned.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
-  EXPECT_EQ(annotation(plan, "host.nccl-env.io/GLOO_SOCKET_IFNAME"), "bond0");
-  EXPECT_EQ(annotation(plan, "host.nccl-env.io/UCX_NET_DEVICES"), "absent") << "by its file alone";
   const BindingPlan none = binding_of(all_engines(Exposure::Host, true), nullptr);
   EXPECT_EQ(annotation(none, "host.nccl-env.io/ucx.conf"), "UCX_IB_TRAFFIC_CLASS=106\n");
-  EXPECT_EQ(annotation(none, "host.nccl-env.io/GLOO_SOCKET_IFNAME"), "");
   EXPECT_EQ(reason_of(none.host, "GLOO_SOCKET_IFNAME"), "NoTable");
 }
 
-// NCCL puts each line of its file into the environment, where a value of UCX is not to be.
-TEST(EngineValues, NcclsFileHasNvshmemsListAlone) {
+// NCCL puts each line of its file into the environment, where these would come late.
+TEST(EngineValues, NcclsFileHasThoseOfOthersAsNotesForEnv) {
   const NodeFabric table = two_rails();
-  const BindingPlan plan = binding_of(all_engines(), &table);
-  for (const char* key :
-       {"host.nccl-env.io/nvshmem-nccl.conf", "hostnetwork.nccl-env.io/nvshmem-nccl.conf"}) {
-    const std::string text = annotation(plan, key);
-    EXPECT_THAT(text, HasSubstr("\nNVSHMEM_HCA_LIST=mlx5_1:1,mlx5_2:1\n"));
-    for (const char* other : {"GLOO_", "TP_", "MC_", "UCX_", "NVSHMEM_BOOTSTRAP", "NVSHMEM_IB"})
-      EXPECT_THAT(text, Not(HasSubstr(other)));
-  }
+  const ConfText text =
+      read_conf(annotation(binding_of(all_engines(), &table), "hostnetwork.nccl-env.io/nccl.conf"));
+  EXPECT_TRUE(text.is_ours);
+  EXPECT_EQ(text.notes.at("NVSHMEM_HCA_LIST"), "mlx5_1:1,mlx5_2:1");
+  EXPECT_EQ(text.notes.at("GLOO_SOCKET_IFNAME"), "bond0");
+  EXPECT_FALSE(text.notes.contains("UCX_NET_DEVICES")) << "by its file alone";
+  for (const auto& line : text.values) EXPECT_TRUE(line.first.starts_with("NCCL_")) << line.first;
 }
 
 // Those of a policy's own go their own ways, whatever engine reads them.
@@ -154,7 +149,7 @@ TEST(EngineValues, InsideThePodTheyFollowWhatThePodShows) {
   NodeFabric seen = rails(2);
   seen.name = "pod";
   NcclPolicy policy = all_engines(Exposure::PodOwned, true);
-  const Resolution found = resolve_in_pod(policy, seen, false, kNow, {}, true);
+  const Resolution found = resolve_in_pod(policy, seen, false, kNow);
   EXPECT_EQ(found.files.at("ucx.conf"), "UCX_NET_DEVICES=mlx5_1:1,mlx5_2:1,eth0\nUCX_IB_TRAFFIC_CLASS=106\n");
   EXPECT_EQ(found.env.count("UCX_NET_DEVICES"), 0u);
   EXPECT_EQ(found.values.count("NVSHMEM_IB_TRAFFIC_CLASS"), 0u) << "nccl.conf is NCCL's";
@@ -175,100 +170,69 @@ TEST(EngineValues, AConstantThatDiffersFromNodeToNodeIsNoLineOfUcxConf) {
   }
 }
 
-// NVSHMEM's list of HCAs goes the ways of NCCL's.
+// NVSHMEM's list, by EnvFile.
 const std::string kList = "NVSHMEM_HCA_LIST";
 
 NcclPolicy with_nvshmem(Exposure exposure = Exposure::Host) {
   NcclPolicy policy = file_policy(exposure);
   policy.engines.push_back(find_engine("NVSHMEM"));
+  policy.deliver_env_file = policy.says_delivery = true;
   return policy;
 }
 
-// Returns the list that a container has, by its env or by the file; "none" where it has none.
-std::string list_of(const Json& pod, std::size_t container = 0) {
-  const auto env = nccl_environment(pod, container);
+// What the init container writes for it; "none" where it writes nothing.
+std::string list_of(const NcclPolicy& policy, const NodeFabric* table) {
+  const Json made = settled(pod({container("c")}), policy, with_resolver()).pod;
+  const ConfValues env = resolved_by(bind_to_node(made, binding_of(policy, table)), {}).env;
   const auto found = env.find(kList);
   return found == env.end() ? "none" : found->second;
 }
 
-Json by_file(const std::vector<Json>& containers, const NcclPolicy& policy, const NodeFabric* table) {
-  return bind_to_node(settled(pod(containers), policy).pod, binding_of(policy, table));
-}
-
-TEST(Nvshmem, TheFileHasTheSamePortsByTheirNumbers) {
+TEST(Nvshmem, HasTheSamePortsByTheirNumbers) {
   NodeFabric table = rails(2);
   table.ports[1].number = 2;
-  const Json pod = by_file({container("c"), container("d")}, with_nvshmem(), &table);
-  EXPECT_EQ(list_of(pod), "mlx5_1:1,mlx5_2:2");
-  EXPECT_EQ(nccl_environment(pod, 0).at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2:2");
-  EXPECT_EQ(told(pod, "c", kList), "File");
-  EXPECT_EQ(environment(pod, 0).count(kList), 0u) << "never empty";
-  const Json asks = container("c", {env_literal("TORCH_SYMMMEM", "NVSHMEM")});
-  EXPECT_EQ(list_of(by_file({asks}, file_policy(Exposure::Host), &table)), "none") << "nobody else has it";
+  EXPECT_EQ(list_of(with_nvshmem(), &table), "mlx5_1:1,mlx5_2:2");
+  NcclPolicy other = with_nvshmem();
+  other.engines.pop_back();
+  EXPECT_EQ(list_of(other, &table), "none") << "nobody else has it";
 }
 
 TEST(Nvshmem, WithoutANodesValueItIsLeftOutForTheReasonOfTheList) {
   NcclPolicy policy = with_nvshmem();
-  EXPECT_EQ(list_of(by_file({container("c")}, policy, nullptr)), "none");
+  EXPECT_EQ(list_of(policy, nullptr), "none");
   EXPECT_EQ(reason_of(binding_of(policy, nullptr).host, kList), "NoTable");
-  EXPECT_EQ(binding_of(policy, nullptr).host.find(kList), nullptr);
   policy.fabric.hcas = {"mlx5_*"};
   const NodeFabric most = rails(16), more = rails(17);
-  EXPECT_NE(list_of(by_file({container("c")}, policy, &most)), "none");
-  EXPECT_EQ(list_of(by_file({container("c")}, policy, &more)), "none");
+  EXPECT_NE(list_of(policy, &most), "none");
+  EXPECT_EQ(list_of(policy, &more), "none");
   EXPECT_EQ(reason_of(binding_of(policy, &more).host, kList), "EngineCannotSay");
   EXPECT_FALSE(binding_of(policy, &more).host.deny) << "no reason to hold a pod";
 }
 
-// All containers read one file, so one's choice for the group is all of theirs.
-TEST(Nvshmem, StandsNeverBesideTheUsersOwnChoice) {
-  const NodeFabric table = rails(2);
+TEST(Nvshmem, StandsNeverBesideAnyonesOwnChoice) {
   for (const char* own :
        {"NVSHMEM_HCA_LIST", "NVSHMEM_HCA_PE_MAPPING", "NVSHMEM_ENABLE_NIC_PE_MAPPING", "NCCL_IB_HCA"}) {
-    const Json pod = by_file({container("c", {env_literal(own, "1")})}, with_nvshmem(), &table);
-    EXPECT_EQ(list_of(pod), own == kList ? "1" : "none") << own;
-    EXPECT_EQ(told(pod, "c", kList), own == kList ? "UserSet" : "UserSetGroup") << own;
+    const Json chooses = container("c", {env_literal(own, "1")});
+    const Json made = settled(pod({chooses, container("d")}), with_nvshmem(), with_resolver()).pod;
+    EXPECT_EQ(told(made, "c", kList), own == kList ? "UserSet" : "UserSetGroup") << own;
+    EXPECT_EQ(told(made, "d", kList), "EnvFile") << "each container has an env of its own";
   }
-  const Json maps = container("maps", {env_literal("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:8")});
-  const Json pod = by_file({container("asks"), maps}, with_nvshmem(), &table);
-  EXPECT_EQ(list_of(pod, 0), "none");
-  EXPECT_EQ(list_of(pod, 1), "none");
-  EXPECT_EQ(told(pod, "asks", kList), "UserSetGroup");
-  EXPECT_EQ(told(pod, "asks", "NCCL_IB_HCA"), "File") << "the rest of the file holds";
-}
-
-// A policy's list in the grammar of NCCL is not copied.
-TEST(Nvshmem, StandsNeverBesideThePolicysOwnChoice) {
   const NodeFabric table = rails(1);
   NcclPolicy mapping = with_nvshmem(), literal = with_nvshmem();
   mapping.env.emplace("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1");
-  EXPECT_EQ(list_of(by_file({container("c")}, mapping, &table)), "none");
-  literal.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
-  const Json pod = by_file({container("c")}, literal, &table);
-  EXPECT_EQ(list_of(pod), "none");
-  EXPECT_EQ(told(pod, "c", kList), "OmittedByPolicy");
-}
-
-TEST(Nvshmem, ByEnvFileTheInitContainerReadsItAtItsBinding) {
-  NcclPolicy policy = with_nvshmem();
-  policy.deliver_env_file = true;
-  const Json made = settled(pod({container("c"), container("d")}), policy, with_resolver()).pod;
-  EXPECT_THAT(resolver_of(made)["args"].back().dump(),
-              ::testing::HasSubstr("NCCL_IB_HCA,NVSHMEM_HCA_LIST,NCCL_IB_GID_INDEX,NCCL_IB_ADDR_FAMILY"));
-  EXPECT_EQ(told(made, "c", kList), "EnvFile");
-  EXPECT_EQ(told(made, "d", kList), "EnvFile");
+  EXPECT_EQ(list_of(mapping, &table), "none");
+  literal.hca = {HcaRule::Kind::Literal, "=mlx5_1"};  // in the grammar of NCCL
+  const Json made = settled(pod({container("c")}), literal, with_resolver()).pod;
+  EXPECT_EQ(told(made, "c", kList), "OmittedByPolicy");
 }
 
 TEST(Nvshmem, APodThatLooksItselfFindsItThere) {
-  const NcclPolicy policy = with_nvshmem(Exposure::PodOwned), plain = file_policy(Exposure::PodOwned);
+  const NcclPolicy policy = with_nvshmem(Exposure::PodOwned);
   const Json asking = settled(pod({container("c")}, false), policy, with_resolver()).pod;
-  EXPECT_EQ(resolver_of(asking)["env"][1], env_literal("NCCL_ENV_ENGINES", "NVSHMEM"));
-  EXPECT_EQ(told(asking, "c", kList), "Pod");
-  const NodeFabric seen = rails(2);
-  EXPECT_EQ(resolve_in_pod(policy, seen, false, kNow, {}, true).values.at(kList), "mlx5_1:1,mlx5_2:1");
-  EXPECT_EQ(resolve_in_pod(policy, seen, false, kNow).values.count(kList), 0u);
-  const Json without = settled(pod({container("c")}, false), plain, with_resolver()).pod;
-  EXPECT_EQ(names(resolver_of(without)["env"]), std::vector<std::string>{"NCCL_ENV_POLICY"});
+  EXPECT_EQ(told(asking, "c", kList), "EnvFile");
+  const Resolution found = resolved_by(asking, rails(2));
+  EXPECT_EQ(found.env.at(kList), "mlx5_1:1,mlx5_2:1");
+  EXPECT_EQ(found.values.count(kList), 0u) << "nccl.conf is NCCL's";
 }
 
 }  // namespace

@@ -90,13 +90,9 @@ TEST(EnvFile, ForHostTheInitContainerTakesTheBindingsValuesAndNoPolicy) {
                                 "--given", "NCCL_IB_HCA,NCCL_IB_GID_INDEX,NCCL_IB_ADDR_FAMILY"}));
   std::map<std::string, std::string> paths;
   for (const Json& entry : made["env"]) paths[entry["name"]] = entry["valueFrom"]["fieldRef"]["fieldPath"];
-  EXPECT_EQ(paths,
-            (std::map<std::string, std::string>{
-                {"NCCL_ENV_NODE", "metadata.annotations['nccl-env.io/node']"},
-                {"NCCL_ENV_CONF", "metadata.annotations['hostnetwork.nccl-env.io/nccl.conf']"},
-                {"NCCL_IB_HCA", "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"},
-                {"NCCL_IB_GID_INDEX", "metadata.annotations['host.nccl-env.io/NCCL_IB_GID_INDEX']"},
-                {"NCCL_IB_ADDR_FAMILY", "metadata.annotations['host.nccl-env.io/NCCL_IB_ADDR_FAMILY']"}}));
+  EXPECT_EQ(paths, (std::map<std::string, std::string>{
+                       {"NCCL_ENV_NODE", "metadata.annotations['nccl-env.io/node']"},
+                       {"NCCL_ENV_CONF", "metadata.annotations['hostnetwork.nccl-env.io/nccl.conf']"}}));
 }
 
 TEST(EnvFile, TheInitContainerComesFirstAndWhatAHookPutsInFrontHasNoReference) {
@@ -257,13 +253,15 @@ TEST(OtherReaders, NoIndexIsPinnedBesidePortRecovery) {
 
 // What the init container writes.
 
-TEST(InitGivenValues, AreWrittenAsTheyCameAndNothingIsEmpty) {
-  const Resolution given =
-      resolve_given({{"NCCL_IB_HCA", "mlx5_0,mlx5_1"}, {"NCCL_IB_GID_INDEX", ""}}, R"({"v":1,"node":"n1"})");
-  EXPECT_EQ(render_env_file(given.env), "NCCL_IB_HCA='mlx5_0,mlx5_1'\n");
+TEST(InitGivenValues, AreThoseOfTheTextAndNothingIsEmpty) {
+  const std::vector<std::string> names{"NCCL_IB_HCA", "NCCL_IB_GID_INDEX"};
+  const ConfText text = read_conf("NCCL_IB_HCA==mlx5_0,mlx5_1\nNCCL_IB_TC=106\n#NCCL_IB_HCA mlx5_0,mlx5_1\n");
+  const Resolution given = resolve_given(names, text, R"({"v":1,"node":"n1"})");
+  EXPECT_EQ(render_env_file(given.env), "NCCL_IB_HCA='mlx5_0,mlx5_1'\n")
+      << "the note's form, and no other name";
   EXPECT_THAT(given.omitted, IsEmpty()) << "the node annotation says why";
   EXPECT_TRUE(given.complete);
-  const Resolution none = resolve_given({{"NCCL_IB_GID_INDEX", ""}}, "");  // no webhook answered
+  const Resolution none = resolve_given({"NCCL_IB_GID_INDEX"}, {}, "");  // no webhook answered
   EXPECT_EQ(render_env_file(none.env), "");
   ASSERT_EQ(none.omitted.size(), 1u);
   EXPECT_EQ(none.omitted[0].name, "NCCL_IB_GID_INDEX");

@@ -259,10 +259,9 @@ TEST(NodeConstants, AUsersOwnValueWins) {
 TEST(NodeConstants, ABindingWritesWhatItHasNoValueFor) {
   const NodeFabric table = infiniband();
   const auto written = binding_of(by_layer(), &table).annotations;
-  EXPECT_EQ(written.at("constant.nccl-env.io/NCCL_IB_TC"), "");
-  EXPECT_EQ(written.at("constant.nccl-env.io/NCCL_IB_QPS_PER_CONNECTION"), "4");
+  EXPECT_EQ(written.at("podowned.nccl-env.io/nccl.conf"), "NCCL_IB_QPS_PER_CONNECTION=4\n");
   EXPECT_THAT(written.at("nccl-env.io/node"), HasSubstr(R"("NCCL_IB_TC":"ConditionNotMet")"));
-  EXPECT_FALSE(written.contains("host.nccl-env.io/NCCL_IB_QPS_PER_CONNECTION"));
+  EXPECT_EQ(binding_of(by_layer(), nullptr).annotations.at("podowned.nccl-env.io/nccl.conf"), "");
 }
 
 // By file, and by the file that the pod writes itself.
@@ -272,7 +271,7 @@ TEST(NodeConstants, AreTheSameInEveryFile) {
   for (const NodeFabric& table : {rails(4), infiniband()}) {
     const BindingPlan plan = binding_of(policy, &table);
     const std::string line = std::string(kQps) + "=" + (table.name == "node-i" ? "4" : "8") + "\n";
-    for (const char* way : {"host", "hostnetwork", "subinterface", "podowned"})
+    for (const char* way : {"hostnetwork", "subinterface", "podowned"})
       EXPECT_THAT(plan.annotations.at(std::string(way) + ".nccl-env.io/nccl.conf"), HasSubstr(line)) << way;
 
     // The pod sees two functions of another board, and does not ask itself what it is.

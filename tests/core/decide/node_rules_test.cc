@@ -180,7 +180,7 @@ TEST(NodeRules, APodThatIsNotToldGuessesNothing) {
   for (const std::string text : {"", "[]", "{", "{\"fabric\": 7}", "{\"fabric\": {\"hcas\": [\"[\"]}}",
                                  "{\"socketInterface\": \"ens1 \"}"}) {
     const Resolution resolution =
-        resolve_in_pod(policy, table, false, kNow, {{std::string(kSpecVariable), text}});
+        resolve_in_pod(policy, table, false, kNow, {{}, {{std::string(kSpecVariable), text}}, true});
     EXPECT_THAT(resolution.values, IsEmpty()) << text;
     EXPECT_FALSE(resolution.complete);
     ASSERT_EQ(resolution.omitted.size(), 3u) << text;
@@ -188,7 +188,7 @@ TEST(NodeRules, APodThatIsNotToldGuessesNothing) {
   }
   const Resolution without =
       resolve_in_pod(policy, table, false, kNow,
-                     {{std::string(kSpecVariable), R"({"fabric":{},"socketInterface":"Omit"})"}});
+                     {{}, {{std::string(kSpecVariable), R"({"fabric":{},"socketInterface":"Omit"})"}}, true});
   EXPECT_TRUE(without.complete);
   EXPECT_EQ(without.values.at(kHca), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
   EXPECT_FALSE(without.values.contains(kInterface));

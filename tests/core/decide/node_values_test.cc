@@ -181,37 +181,25 @@ TEST(NodeValues, AnHcaListOfThePolicyDecidesWhichRowsCount) {
 TEST(Binding, WritesTheValuesOfBothExposures) {
   const NodeFabric table = rails(2);
   const BindingPlan plan = binding_of(policy_for("rdma/*"), &table);
-  EXPECT_THAT(
-      plan.annotations,
-      UnorderedElementsAre(
-          Pair("host.nccl-env.io/NCCL_IB_HCA", "=mlx5_1,mlx5_2"),
-          Pair("host.nccl-env.io/NCCL_IB_ADDR_FAMILY", ""), Pair("host.nccl-env.io/NCCL_IB_ADDR_RANGE", ""),
-          Pair("host.nccl-env.io/NCCL_IB_PKEY", ""), Pair("subinterface.nccl-env.io/NCCL_IB_PKEY", ""),
-          Pair("host.nccl-env.io/NCCL_SOCKET_IFNAME", ""),
-          Pair("host.nccl-env.io/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"),
-          Pair("hostnetwork.nccl-env.io/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"),
-          Pair("podowned.nccl-env.io/nccl.conf", ""),
-          Pair("subinterface.nccl-env.io/nccl.conf", "NCCL_IB_HCA==mlx5_1,mlx5_2\n"),
-          Pair("subinterface.nccl-env.io/NCCL_IB_HCA", "=mlx5_1,mlx5_2"),
-          Pair("host.nccl-env.io/NVSHMEM_HCA_LIST", ""),
-          Pair("subinterface.nccl-env.io/NVSHMEM_HCA_LIST", ""),
-          Pair("host.nccl-env.io/nvshmem-nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"),
-          Pair("hostnetwork.nccl-env.io/nvshmem-nccl.conf",
-               "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"),
-          Pair("subinterface.nccl-env.io/nvshmem-nccl.conf", "NCCL_IB_HCA==mlx5_1,mlx5_2\n"),
-          Pair("nccl-env.io/node", R"({"v":1,"node":"node-a","policy":"p","generation":1})")));
+  EXPECT_THAT(plan.annotations,
+              UnorderedElementsAre(
+                  Pair("hostnetwork.nccl-env.io/nccl.conf",
+                       "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n#NCCL_IB_HCA mlx5_1,mlx5_2\n"),
+                  Pair("subinterface.nccl-env.io/nccl.conf",
+                       "NCCL_IB_HCA==mlx5_1,mlx5_2\n#NCCL_IB_HCA mlx5_1,mlx5_2\n"),
+                  Pair("nccl-env.io/node", R"({"v":1,"node":"node-a","policy":"p","generation":1})")));
 }
 
 TEST(Binding, StaysUnderEightKiB) {
   NodeFabric table = rails(0);
   for (int i = 0; i < 32; ++i) {
-    const std::string name = std::string(60, 'x') + "_" + std::to_string(i);
+    const std::string name = std::string(20, 'x') + "_" + std::to_string(i);
     table.ports.push_back(ib_port(name));
   }
   const BindingPlan plan = binding_of(policy_for("rdma/*"), &table);
   std::size_t bytes = 0;
   for (const auto& [key, value] : plan.annotations) bytes += key.size() + value.size();
-  EXPECT_GT(bytes, 4000u);
+  EXPECT_GT(bytes, 3000u);
   EXPECT_LT(bytes, 8u << 10);
 }
 
@@ -219,8 +207,8 @@ TEST(Binding, PatchFormsForAbsentAndPresentAnnotations) {
   const NodeFabric table = rails(1);
   const BindingPlan plan = binding_of(policy_for("rdma/*"), &table);
   const Json others = {{"a/b~c", "d"},
-                       {"host.nccl-env.io/NCCL_IB_HCA", "=old"},
-                       {"host.nccl-env.io/NCCL_IB_ADDR_FAMILY", "AF_INET6"}};
+                       {"hostnetwork.nccl-env.io/nccl.conf", "NCCL_IB_HCA==old\n"},
+                       {"host.nccl-env.io/nccl.conf", "NCCL_IB_HCA==older\n"}};
   for (const Json& metadata : {Json::object(), Json{{"annotations", nullptr}},
                                Json{{"annotations", Json::object()}}, Json{{"annotations", others}}}) {
     Json review = Json::parse(
@@ -234,8 +222,9 @@ TEST(Binding, PatchFormsForAbsentAndPresentAnnotations) {
     const Json after =
         review["request"]["object"].patch(Json::parse(render_binding_patch(parsed->binding, plan).text));
     const Json& annotations = after["metadata"]["annotations"];
-    EXPECT_EQ(annotations["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
-    EXPECT_EQ(annotations["host.nccl-env.io/NCCL_IB_ADDR_FAMILY"], "");
+    EXPECT_EQ(annotations["hostnetwork.nccl-env.io/nccl.conf"],
+              "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\n#NCCL_IB_HCA mlx5_1\n");
+    EXPECT_FALSE(annotations.contains("host.nccl-env.io/nccl.conf")) << "no pod of the policy reads it";
     EXPECT_EQ(annotations.size(), plan.annotations.size() + annotations.contains("a/b~c"));
   }
 }

@@ -2,6 +2,7 @@
 // explain pod/NAME of pods with /etc/nccl.conf, by annotation or written inside the pod, and by EnvFile.
 #include "core/asked.h"
 #include "core/conf_pods.h"
+#include "core/decide/decided.h"
 
 namespace nccl_env::injected_conf_test {
 namespace {
@@ -194,18 +195,9 @@ NcclPolicy env_file() {
   return policy;
 }
 
-// What the init container of a pod on this node says, by its own fieldRefs.
+// What the init container of a pod on this node says.
 Json init_state(const Json& object) {
-  const Json annotations = object["metadata"].value("annotations", Json::object());
-  ConstantMap texts;
-  std::string node;
-  for (const Json& entry : object["spec"]["initContainers"][0]["env"]) {
-    const std::string path = entry["valueFrom"]["fieldRef"]["fieldPath"];
-    const std::string text = annotations.value(path.substr(22, path.size() - 24), "");
-    if (entry["name"] == init_variable::kNode) node = text;
-    if (entry["name"].get<std::string>().starts_with("NCCL_IB")) texts.emplace(entry["name"], text);
-  }
-  return said(render_message(resolve_given(texts, node)));
+  return said(render_message(resolved_by(object, {})));
 }
 
 Json created() {
@@ -277,8 +269,8 @@ TEST(PodEnvFile, TheMemlockLimitThatWasSeenDecides) {
   Json object = equipped(bound(created(), env_file(), &table));
   for (Json& container : object["spec"]["containers"]) container.erase("securityContext");
   const auto with = [&](std::optional<std::int64_t> limit) {
-    Resolution resolution =
-        resolve_given({{"NCCL_IB_HCA", "mlx5_1,mlx5_2"}, {"NCCL_IB_GID_INDEX", "3"}}, "x");
+    Resolution resolution = resolve_given({"NCCL_IB_HCA", "NCCL_IB_GID_INDEX"},
+                                          read_conf("NCCL_IB_HCA=mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n"), "x");
     resolution.memory_lock = limit;
     return ask_as_it_is(with_init(object, said(render_message(resolution))), all_readable(env_file(), table));
   };

@@ -285,7 +285,7 @@ TEST(PodAnswer, WhyABindingBroughtNothingIsTold) {
   missed("the policy is not there", around);
   Json by_env = admitted(rdma_policy());
   by_env["spec"]["nodeName"] = "gpu-1";
-  const Answered told = ask(bind_to_node(by_env, plan_empty_binding("gpu-1", Reason::PolicyMissing)));
+  const Answered told = ask(bind_to_node(by_env, plan_empty_binding("gpu-1", Reason::PolicyMissing, {})));
   expect_told("the Binding's annotation has a reason", told, PodState::MissedAtBinding, true);
   EXPECT_EQ(told.answer.reason, Reason::PolicyMissing);
 }

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import urllib.parse
 
-from objects import expect, expect_in, hca_list, pod, policy, table
+from objects import HCA, expect, expect_in, hca_list, pod, policy, table
 from process import PATIENCE, Failed, eventually
 
 NAME = "14 beforehand: check --namespace, and verify with a pod's log, as a tenant"
@@ -158,7 +158,7 @@ def check_verify(cluster, ask, nobody):
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.server.server_port}}}}, "status")
         cluster.api.apply(table("node-k", RAILS))
-        cluster.follows("asked", "node-k", "host.nccl-env.io/NCCL_IB_HCA", hca_list(RAILS))
+        cluster.follows("asked", "node-k", HCA, hca_list(RAILS))
         cluster.kubectl("label", "namespace", "asked", "pod-security.kubernetes.io/enforce-")
         cluster.api.create(pod("asked", "train", nodeName="node-k"))
         code, text = ask("verify", "pod/train", "-n", "asked", "--previous")

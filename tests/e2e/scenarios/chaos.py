@@ -20,7 +20,7 @@ import time
 from api import Refused
 from balancer import Balancer
 from cluster import SOURCE
-from objects import HCA, expect, hca_list, pod, policy, table
+from objects import expect, given, hca_list, pod, policy, table
 from process import PATIENCE, Failed, eventually
 from scenarios.losses import without_bundle
 from scenarios.restart import for_each
@@ -128,8 +128,8 @@ class World:
             self.mark()
             wanted = hca_list([f"m{self.marks}"])
         # A replica that does not follow its tables reads some singly, and may know the others as they were.
-        self.everywhere(f"marker {wanted}", lambda replica: wanted == replica.binding_annotations(
-            NAMESPACE, MARKER).get(HCA) and replica.metric("nccl_env_tables_followed") == 1)
+        self.everywhere(f"marker {wanted}", lambda replica: wanted == given(replica.binding_annotations(
+            NAMESPACE, MARKER)) and replica.metric("nccl_env_tables_followed") == 1)
         for history, states in settled:
             if len(history.states) == states:
                 history.settle()

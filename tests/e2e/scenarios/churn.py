@@ -11,7 +11,7 @@ import threading
 import time
 
 from api import Refused
-from objects import HCA, annotations_of, expect, expect_in, hca_list, pod, policy, table
+from objects import HCA, annotations_of, expect, expect_in, given, hca_list, pod, policy, table
 from pki import Pki
 from process import Failed, eventually
 from webhooks import SECRET
@@ -160,7 +160,7 @@ def check_pods(cluster, changes, creations, bound_before, killed):
     for name, (begin, _) in creations.times.items():
         some = cluster.bound("churn", name)
         node = some["spec"]["nodeName"]
-        found = annotations_of(some).get(HCA)
+        found = given(annotations_of(some))
         if found in changes.written[node]:
             continue
         if found is not None:
@@ -216,7 +216,7 @@ def restart_api_server(cluster, changes):
     failed = 0
     for begin, end, name, failure in steady.outcomes:
         if not failure:
-            found = annotations_of(cluster.bound("churn", name)).get(HCA)
+            found = given(annotations_of(cluster.bound("churn", name)))
             if found not in changes.written[node_name(1)]:
                 raise Failed(f"{name} has {found}; {cluster.why('churn', name)}")
             continue

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 
 from asker import Asker
-from objects import (annotations_of, containers, env_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, reads_conf,
+from objects import (HCA, annotations_of, containers, env_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, reads_conf,
                      resolve_env, table)
 from process import PATIENCE, Failed, eventually
 from scenarios.delivery import make
@@ -91,7 +91,7 @@ def check_deployment(cluster):
 def check_copy(cluster, original):
     """A pod made of a running one's manifest, as `kubectl get -o yaml | kubectl apply` makes it."""
     metadata = {"namespace": "start", "name": "copied", "annotations": {**annotations_of(original),
-                "subinterface.nccl-env.io/NCCL_IB_HCA": "=another-node"}}
+                "subinterface.nccl-env.io/nccl.conf": "NCCL_IB_HCA==another-node\n"}}
     spec = {key: value for key, value in original["spec"].items() if key != "nodeName"}
     copied = cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     check_pod(copied)
@@ -179,7 +179,7 @@ def check_rails(cluster):
     whole = hca_list(["mlx5_1", "mlx5_2"])
     cluster.put_policy(policy("start-rails", match=match, fabric={"expectPorts": 2}))
     cluster.opt_in("start-rails", "start-rails")
-    cluster.follows("start-rails", "node-a", "subinterface.nccl-env.io/NCCL_IB_HCA", whole)
+    cluster.follows("start-rails", "node-a", HCA, whole)
     expect("a pod on no network", listed("start-rails", "none")[:2], ("File", whole))
     expect("a pod on both rails", listed("start-rails", "both", **NETWORKS)[:2], ("File", whole))
     one = {"k8s.v1.cni.cncf.io/networks": "rdma/rail0"}

@@ -3,7 +3,7 @@
 import json
 
 from asker import Asker
-from objects import (annotations_of, containers, env_of, expect, expect_in, file_of, hca_list, pod, pod_spec, policy, reads_conf,
+from objects import (HCA, annotations_of, containers, env_of, expect, expect_in, file_of, hca_list, pod, pod_spec, policy, reads_conf,
                      table)
 from process import Failed
 from scenarios.asking import without_webhooks
@@ -180,7 +180,7 @@ def run(cluster):
     cluster.put_policy(policy("files", delivery=["File"], socketInterface="eth0"))
     cluster.opt_in("files", "files")
     for node, (hcas, _) in RAILS.items():
-        cluster.follows("files", node, "host.nccl-env.io/NCCL_IB_HCA", hca_list(hcas))
+        cluster.follows("files", node, HCA, hca_list(hcas))
     check_mpijob(cluster)
     check_own_values(cluster)
     check_own_files(cluster)

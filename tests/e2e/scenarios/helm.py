@@ -14,7 +14,7 @@ import yaml
 from api import Refused
 from asker import Asker
 from cluster import SOURCE
-from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
+from objects import HCA, annotations_of, env_of, expect, expect_in, given, hca_list, ours, pod, policy, table
 from process import Failed, eventually
 from scenarios.removal import play_kubelet, shell
 
@@ -122,7 +122,7 @@ def check_changes(cluster, helm):
         for replica in draining:  # nobody asks them any more
             replica.end(signal.SIGKILL)
     expect("failed creates", creates.failures, [])
-    lost = [name for name in creates.made if annotations_of(cluster.bound("chart", name)).get(HCA) != hca_list(RAILS)]
+    lost = [name for name in creates.made if given(annotations_of(cluster.bound("chart", name))) != hca_list(RAILS)]
     expect("pods without values", lost, [])
     return f"{len(creates.made)} pods created in {creates.seconds:.0f} s meanwhile, none without values"
 
@@ -140,7 +140,7 @@ def check_break_glass(cluster, helm):
     helm(re.search(r"helm upgrade .*\n", blocks("Upgrade")[-1])[0])
     eventually("caBundle is back", cluster.has_ca_bundles)
     api.create(pod("chart", "again", node="node-a"))
-    expect("HCA list after the upgrade", annotations_of(cluster.bound("chart", "again")).get(HCA), hca_list(RAILS))
+    expect("HCA list after the upgrade", given(annotations_of(cluster.bound("chart", "again"))), hca_list(RAILS))
 
 
 def check_installation(ask):

@@ -8,12 +8,6 @@ from process import Failed, eventually
 NAME = "5 identity: an agent writes its own node's table; a bound pod's values stay"
 
 
-def lines(hcas, index):
-    """The text of nccl.conf that a Binding brings."""
-    first = "" if index is None else f"NCCL_IB_GID_INDEX={index}\n"
-    return f"{first}NCCL_IB_HCA={hca_list(hcas)}\nNCCL_IB_TIMEOUT=22\n"
-
-
 def refused(what, code, call, *parts):
     try:
         call()
@@ -49,7 +43,7 @@ def check_programs(cluster, pods):
                [("Node", api.get("Node", None, "node-a")["metadata"]["uid"])])
         expect_in("kubectl get nf", cluster.kubectl("get", "nf", "node-a"), "=mlx5_1,mlx5_2")
         rails = ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"]
-        cluster.follows("fixed", "node-a", CONF, lines(rails[:2], 3))
+        cluster.follows("fixed", "node-a", "NCCL_IB_GID_INDEX", "3")
         write_sys(sys, rails, 3)
         cluster.follows("fixed", "node-a", HCA, hca_list(rails))
         cluster.plane.apiserver.end(limit=2)
@@ -58,7 +52,7 @@ def check_programs(cluster, pods):
         cluster.plane.apiserver.start()
         cluster.plane.wait_ready()
         # An address that moves to another index is not trusted for a day.
-        cluster.follows("fixed", "node-a", CONF, lines(rails, None))
+        cluster.follows("fixed", "node-a", "NCCL_IB_GID_INDEX", None)
         replica = next(iter(cluster.webhooks.replicas.values()))
         given = replica.binding_annotations("fixed", "node-a", cluster.authority())
         expect_in("why there is no index", given["nccl-env.io/node"], '"NCCL_IB_GID_INDEX":"GidUnstable"')
@@ -132,13 +126,13 @@ def check_refusals(cluster, kubelet):
 
     def patch(annotations, subresource=None, who=api):
         return lambda: who.merge("Pod", "fixed", "train", {"metadata": {"annotations": annotations}}, subresource)
-    refused("another value", 403, patch({HCA: "=mlx5_9"}), "hold the values of node node-a", "delete the pod")
-    refused("a value removed", 403, patch({HCA: None}), "cannot be changed")
-    refused("a value added", 403, patch({"host.nccl-env.io/NCCL_IB_TC": "1"}), "cannot be changed")
+    refused("another value", 403, patch({CONF: "NCCL_IB_HCA==mlx5_9\n"}), "hold the values of node node-a", "delete the pod")
+    refused("a value removed", 403, patch({CONF: None}), "cannot be changed")
+    refused("a value added", 403, patch({"host.nccl-env.io/ucx.conf": "UCX_IB_SL=1\n"}), "cannot be changed")
     refused("the status changed", 403, patch({"nccl-env.io/status": "{}"}), "cannot be changed")
     refused("the node changed", 403, patch({"nccl-env.io/node": "{}"}), "cannot be changed")
-    refused("another value with the status", 403, patch({HCA: "=mlx5_9"}, "status"), "cannot be changed")
-    refused("another value by the kubelet", 403, patch({HCA: "=mlx5_9"}, "status", kubelet), "cannot be changed")
+    refused("another value with the status", 403, patch({CONF: "NCCL_IB_HCA==mlx5_9\n"}, "status"), "cannot be changed")
+    refused("another value by the kubelet", 403, patch({CONF: "NCCL_IB_HCA==mlx5_9\n"}, "status", kubelet), "cannot be changed")
 
 
 def check_many_annotations(cluster, kubelet):
@@ -147,10 +141,10 @@ def check_many_annotations(cluster, kubelet):
     api.create(pod("fixed", "many", schedulerName="none"))
     api.merge("Pod", "fixed", "many", {"metadata": {"annotations": {f"x{number}": "" for number in range(30000)}}})
     api.bind("fixed", "many", "node-a")
-    expect_in("its annotations", annotations_of(api.get("Pod", "fixed", "many")), HCA)
-    for value in ("=mlx5_9", None):
+    expect_in("its annotations", annotations_of(api.get("Pod", "fixed", "many")), CONF)
+    for value in ("NCCL_IB_HCA==mlx5_9\n", None):
         refused(f"{value} among many annotations", 403, lambda: api.merge(
-            "Pod", "fixed", "many", {"metadata": {"annotations": {HCA: value}}}), "cannot be changed")
+            "Pod", "fixed", "many", {"metadata": {"annotations": {CONF: value}}}), "cannot be changed")
     kubelet.merge("Pod", "fixed", "many", {"status": {"phase": "Running"}}, "status")
 
 
@@ -172,7 +166,7 @@ def check_allowed(cluster, kubelet):
     # A pod that is not bound yet may change, but for what its Binding will write.
     api.create(pod("fixed", "waiting", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
     refused("a value on a pending pod", 403, lambda: api.merge("Pod", "fixed", "waiting", {
-        "metadata": {"annotations": {HCA: "=mlx5_9"}}}), "written by the webhook when the pod is bound")
+        "metadata": {"annotations": {CONF: "NCCL_IB_HCA==mlx5_9\n"}}}), "written by the webhook when the pod is bound")
     refused("the status of a pending pod removed", 403, lambda: api.merge("Pod", "fixed", "waiting", {
         "metadata": {"annotations": {"nccl-env.io/status": None}}}), "cannot be changed")
     api.merge("Pod", "fixed", "waiting", {"metadata": {"annotations": {"team": "a"}}, "spec": {"schedulingGates": []}})
@@ -190,7 +184,7 @@ def check_collection(cluster):
 
     def owned():
         return [some for some in api.list("Pod", "fixed", "?labelSelector=app%3Downed")]
-    eventually("the Deployment's pods are bound", lambda: [p for p in owned() if HCA in annotations_of(p)][1:])
+    eventually("the Deployment's pods are bound", lambda: [p for p in owned() if CONF in annotations_of(p)][1:])
     api.delete("Deployment", "fixed", "owner")
     eventually("its pods are being deleted", lambda: all("deletionTimestamp" in p["metadata"] for p in owned()))
 

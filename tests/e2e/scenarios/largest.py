@@ -6,7 +6,7 @@ import pathlib
 import statistics
 import time
 
-from objects import HCA, annotations_of, env_of, expect, hca_list, pod, policy, table
+from objects import HCA, annotations_of, env_of, expect, given, hca_list, pod, policy, table
 from process import Failed
 
 NAME = "23 largest: the pod with the longest patch is created, bound and changed afterwards"
@@ -50,7 +50,7 @@ def judged(cluster, name):
     cluster.api.merge("Pod", WITH, name, {"metadata": {"labels": {"changed": "afterwards"}}})
     cluster.api.merge("Pod", WITH, name, {"status": {"phase": "Running"}}, "status")
     found = cluster.api.get("Pod", WITH, name)
-    expect("its value", annotations_of(found).get(HCA), hca_list(RAILS))
+    expect("its value", given(annotations_of(found)), hca_list(RAILS))
     expect("its phase", found["status"]["phase"], "Running")
     for number, container in enumerate(found["spec"]["containers"]):
         env = env_of(found, number)

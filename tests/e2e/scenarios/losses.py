@@ -6,7 +6,7 @@ import time
 from agents import write_sys
 from api import Refused
 from cluster import SOURCE
-from objects import HCA, annotations_of, expect, hca_list, ours, pod, policy
+from objects import HCA, annotations_of, expect, given, hca_list, ours, pod, policy
 from process import eventually
 from scenarios.identity import agents
 
@@ -100,7 +100,7 @@ def run(cluster):
             lose(cluster)
             figures.append(trusted_again(cluster, what))
         cluster.api.create(pod("losses", "train", node="node-a"))
-        expect("values", annotations_of(cluster.bound("losses", "train")).get(HCA), hca_list(RAILS))
+        expect("values", given(annotations_of(cluster.bound("losses", "train"))), hca_list(RAILS))
     finally:
         agent.end()
     cluster.clear("losses")

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from cluster import SOURCE
-from objects import annotations_of, arguments, env_of, expect, expect_in, hca_list, pod, table
+from objects import HCA, annotations_of, arguments, env_of, expect, expect_in, hca_list, pod, table
 from process import PATIENCE, Failed, eventually
 
 sys.path.insert(0, str(SOURCE / "tests/docs"))
@@ -19,7 +19,6 @@ from blocks import blocks  # noqa: E402  # pylint: disable=wrong-import-position
 NAME = "20 quickstart: the page's commands, from the install to the answer why"
 NODES = ("node-a", "node-b", "node-c")
 RAILS = [f"mlx5_{number}" for number in range(1, 9)]
-HCA_KEY = "host.nccl-env.io/NCCL_IB_HCA"
 
 
 def put_tables(cluster):
@@ -105,7 +104,7 @@ def quickstart(cluster, reader):
     for block in steps:
         said[block.text] = reader.type(block)
         if "kubectl label namespace" in block.text:
-            cluster.follows("training", "node-a", HCA_KEY, hca_list(RAILS))
+            cluster.follows("training", "node-a", HCA, hca_list(RAILS))
         if "kubectl apply -f pod.yaml" in block.text:
             cluster.bound("training", "first")
     check_images(cluster)
@@ -126,10 +125,10 @@ def kind(cluster, reader):
     cluster.api.delete("NodeFabric", None, NODES[0])  # kind's node has none
     expect_in("nccl-env nodes", reader.type(pretend), NODES[0], "mlx5_1-8")
     reader.type(opt_in)
-    cluster.follows("team-a", NODES[0], HCA_KEY, hca_list(RAILS))
+    cluster.follows("team-a", NODES[0], HCA, hca_list(RAILS))
     expect_in("the first pod of kind", reader.type(first), "mlx5_1,mlx5_2", "NCCL_SOCKET_IFNAME          File    eth0")
     reader.type(lose)
-    cluster.follows("team-a", NODES[0], HCA_KEY, None)
+    cluster.follows("team-a", NODES[0], HCA, None)
     expect_in("the second pod of kind", reader.type(second), "TooFewPorts", "7 fabric ports")
     for other in NODES[1:]:
         cluster.api.merge("Node", None, other, {"spec": {"unschedulable": None}})
@@ -143,7 +142,7 @@ def install(cluster, reader):
     reader.type(opt_in)
     eventually("the pod is admitted", lambda: "nccl-env.io/status" in annotations_of(
         cluster.would_be(pod("ml", "probe", hostNetwork=True))))
-    cluster.follows("ml", "node-a", HCA_KEY, hca_list(RAILS))
+    cluster.follows("ml", "node-a", HCA, hca_list(RAILS))
     cluster.api.create(pod("ml", "first", hostNetwork=True))
     cluster.bound("ml", "first")
     expect_in("the pod's annotations", reader.type(check, check.text.replace("POD", "first")),

@@ -9,7 +9,7 @@ import threading
 import time
 
 from fleet import ROCE, node_table
-from objects import HCA, annotations_of, hca_list, pod, policy, table
+from objects import HCA, annotations_of, given, hca_list, pod, policy, table
 from process import Failed, eventually
 
 LONG = bool(os.environ.get("E2E_LONG"))
@@ -98,7 +98,7 @@ def check_pods(cluster, creates, ready):
     missed, without = [], 0
     for some in (cluster.bound("restart", name) for name in creates.begins):
         name, number = some["metadata"]["name"], int(some["metadata"]["name"][4:])
-        found = annotations_of(some).get(HCA)
+        found = given(annotations_of(some))
         if found == hca_list(hcas_of(number % NODES)):
             continue
         if found is not None:
@@ -130,7 +130,7 @@ def beside_blind(cluster):
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
             list(clients.map(lambda name: cluster.api.create(pod("restart", name, node=node_name(0))), names))
         without = [name for name in names
-                   if annotations_of(cluster.bound("restart", name)).get(HCA) != hca_list(hcas_of(0))]
+                   if given(annotations_of(cluster.bound("restart", name))) != hca_list(hcas_of(0))]
         unanswered = blind.metric("nccl_env_responses_total", **{"class": "5xx"})
     finally:
         cluster.install()

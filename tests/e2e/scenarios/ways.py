@@ -22,7 +22,8 @@ HOLD = [{"name": "e2e.nccl-env.io/hold"}]
 def check_bindings(cluster):
     api = cluster.api
     for name, how in {"legacy": {"legacy": True}, "volcano": {"annotations": {
-            "example.com/keep": "1", HCA: "=stale", "host.nccl-env.io/NCCL_IB_ADDR_RANGE": "9.9.9.0/24"}}}.items():
+            "example.com/keep": "1", "host.nccl-env.io/nccl.conf": "NCCL_IB_HCA==stale\n",
+            "subinterface.nccl-env.io/nccl.conf": "NCCL_IB_ADDR_RANGE=9.9.9.0/24\n"}}}.items():
         api.create(pod("ways", name, schedulerName="none"))
         api.bind("ways", name, "node-a", **how)
         bound = api.get("Pod", "ways", name)
@@ -99,7 +100,7 @@ def check_dry_run(cluster):
 
 def check_node_name(cluster):
     """A pod that names its node is never bound: the values come at CREATE."""
-    made = cluster.api.create(pod("ways", "placed", nodeName="node-a", annotations={HCA: "=another-node"}))
+    made = cluster.api.create(pod("ways", "placed", nodeName="node-a", annotations={"host.nccl-env.io/nccl.conf": "NCCL_IB_HCA==another-node\n"}))
     expect("HCA list of a placed pod", env_of(made)["NCCL_IB_HCA"], hca_list(RAILS))
 
 

@@ -2,7 +2,8 @@
 """Every kind of workload over two nodes with different tables."""
 from api import Refused, Watch
 from fleet import infiniband_node
-from objects import (HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table)
+from objects import (CONF, HCA, annotations_of, env_of, expect, expect_in, hca_list, lines_of, ours, pod, pod_spec, policy,
+                     table)
 from process import Failed, eventually
 
 NAME = "1 workloads: every pod carries its own node's values, in the write that binds it"
@@ -38,7 +39,7 @@ def check_writes(events):
         if kind == "DELETED" or name in nodes:
             continue
         if node is None:
-            if HCA in annotations_of(seen):
+            if CONF in annotations_of(seen):
                 raise Failed(f"{name} has node values and no node")
             continue
         nodes[name] = node
@@ -104,14 +105,14 @@ def check_fabrics(cluster):
     cluster.put_policy(wanted)
     cluster.opt_in("fabrics", "fabrics")
     for node, env in FABRICS.items():
-        cluster.follows("fabrics", node, "constant.nccl-env.io/NCCL_IB_TC", env.get("NCCL_IB_TC"))
+        cluster.follows("fabrics", node, "NCCL_IB_TC", env.get("NCCL_IB_TC"))
         api.create(pod("fabrics", node, node=node))
     for node, env in FABRICS.items():
         bound = cluster.bound("fabrics", node)
         seen = {key: value for key, value in env_of(bound).items() if key != "NCCL_IB_HCA"}
         expect(f"constants of the pod on {node}", seen, env)
         file = annotations_of(bound)["host.nccl-env.io/nccl.conf"]
-        lines = dict(line.split("=", 1) for line in file.splitlines() if not line.startswith("NCCL_IB_HCA="))
+        lines = {name: value for name, value in lines_of(file).items() if name != HCA}
         expect(f"lines of the pod's file on {node}", lines, env)
     edited = {**wanted, "spec": {**wanted["spec"], "variants": VARIANTS[1:]}}
     try:
@@ -121,7 +122,7 @@ def check_fabrics(cluster):
         expect_in("the refusal", str(refusal), "variants with variables that must be equal on all ranks")
     try:
         api.merge("Pod", "fabrics", "fabric-ib",
-                  {"metadata": {"annotations": {"constant.nccl-env.io/NCCL_IB_TC": "106"}}})
+                  {"metadata": {"annotations": {CONF: "NCCL_IB_TC=106\n"}}})
         raise Failed("a constant of a bound pod was changed")
     except Refused as refusal:
         expect_in("the refusal", str(refusal), "fabric-ib")

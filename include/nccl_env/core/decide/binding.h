@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/pod/review.h"
@@ -15,8 +16,9 @@
 
 namespace nccl_env {
 
-// Annotations that a Binding to `node` gets, or a pod that is created with spec.nodeName: every key that a
-// reference of ours can name, so that no older value stays on the pod.
+// Annotations that a Binding to `node` gets, or a pod that is created with spec.nodeName: that of the node,
+// and the texts of each shape that the policy's pods can have, so that no older one stays on the pod. A text
+// serves every carrier, whichever was chosen when the pod was created.
 struct BindingPlan {
   std::shared_ptr<const NcclPolicy> policy;  // null: no policy gives values
   NodeValues host;
@@ -30,10 +32,13 @@ struct BindingPlan {
 };
 BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
                          const NodeFabric* table, const NodeContext& context);
-// Returns the plan for a pod that waits for values which no policy gives, because of `reason`. The keys of
-// values get empty texts: the keys that a Binding has under every policy, and further keys that `pod` reads.
-// The node annotation gets the reason.
-BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& pod = {});
+// Returns the plan for a pod that waits for values which no policy gives, because of `reason`: the texts that
+// it reads, or has, become empty. The node annotation gets the reason.
+BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& pod);
+
+// The annotations of texts that the pod reads: by its file, or by its init container. They refer to the pod.
+// Only a pod that reads one waits for its Binding.
+std::vector<std::string_view> texts_read(const Pod& pod);
 
 // Returns false if our annotations would not fit beside those that the Binding carries. Kubernetes does not
 // check a Binding's annotations, and a pod with more than 256 KiB of them can never be updated again.
@@ -41,8 +46,8 @@ bool within_budget(const Binding& binding, const BindingPlan& plan);
 
 // True if a variable of the pod comes by EnvFile.
 bool reads_env_file(const Pod& pod);
-// Returns the exposure whose node values a pod consumes, by fieldRefs or by file (PodOwned: constants alone);
-// nothing if it consumes none. Needed only before a Deny.
+// Returns the exposure whose node values a pod consumes (PodOwned: constants alone); nothing if it consumes
+// none. Needed only before a Deny.
 std::optional<Exposure> consumed_exposure(const Pod& pod);
 // Returns the node's values for pods of that exposure. Their `deny` says why the node is refused to such
 // pods.
@@ -52,8 +57,5 @@ const NodeValues& values_of(const BindingPlan& plan, Exposure exposure);
 const Value* refusal_of(const BindingPlan& plan, std::optional<Exposure> consumed, bool by_env_file);
 // The values of a pod of that exposure, with the socket interface of its network.
 NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network);
-// True if the pod reads any annotation that a Binding writes, also a text that holds only a policy's
-// constants.
-bool waits_for_binding(const Pod& pod);
 
 }  // namespace nccl_env

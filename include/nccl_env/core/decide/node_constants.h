@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/decide/table_age.h"
+#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/policy/policy.h"
 
@@ -34,15 +34,14 @@ struct SettledPolicy {
 SettledPolicy settle_policy(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                             const NodeContext& context);
 
-// Names of the texts that a node gives to pods that find their values themselves. They are variables of our
-// init container: the constants that differ from node to node, and kSpecVariable for the rules that differ.
+// The note of a text of nccl.conf that has the rules which differ from node to node, for pods that find their
+// values themselves.
 inline constexpr std::string_view kSpecVariable = "NCCL_ENV_SPEC";
-std::vector<std::string_view> texts_of_node(const NcclPolicy& policy);
 // Returns {"fabric":{…},"socketInterface":"eth0"} with the rules that differ from node to node and are known;
 // "" if none is.
 std::string spec_text(const NcclPolicy& policy, const SettledPolicy& settled);
-// Returns the policy as it holds on a node that gave these texts. A constant or rule that differs from node
-// to node does not hold without its text.
-SettledPolicy settle_by_texts(const NcclPolicy& policy, const ConstantMap& texts);
+// Returns the policy as it holds on a node that gave this text. A constant or rule that differs from node to
+// node does not hold where it is not in the text.
+SettledPolicy settle_by_text(const NcclPolicy& policy, const ConfText& given);
 
 }  // namespace nccl_env

@@ -14,10 +14,10 @@ namespace nccl_env {
 
 // Values that a node gives to pods of one exposure (Host or SubInterface), its constants among them. PodOwned
 // pods get only constants from a node; for such a pod `table` holds what the pod itself sees, and the policy
-// has no variants (settle_by_texts). `table` may be null. NCCL_SOCKET_IFNAME is that of hostNetwork pods.
+// has no variants (settle_by_text). `table` may be null. NCCL_SOCKET_IFNAME is that of hostNetwork pods.
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context);
-// The same for a node (or pod) for which the policy has been settled (settle_policy, settle_by_texts).
+// The same for a node (or pod) for which the policy has been settled (settle_policy, settle_by_text).
 NodeValues node_values(const SettledPolicy& settled, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context);
 

@@ -88,7 +88,7 @@ struct NodeValues {
   // follows (followed()), unless `omitted` names it.
   std::map<std::string, std::string, std::less<>> engines;
   std::vector<EnginePort> ports;  // of the list, where the node gives it
-  // Under EnvFile: NCCL_IB_HCA without its '=', where that names the same ports. Other readers know no '='.
+  // NCCL_IB_HCA without its '=', where that names the same ports: for env, whose other readers know no '='.
   std::optional<std::string> plain_hcas;
   std::vector<Value> omitted;                           // variables the policy wants and the node cannot give
   std::map<std::string, std::string, std::less<>> why;  // of varying constants: the variant that gives it

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reader of the fabric beside NCCL: UCX, NVSHMEM, Gloo, … Each has a folder here with its part of the
-// catalogue, its values and its model. Elsewhere only NVSHMEM's list is known by name, which nccl.conf
-// carries.
+// catalogue, its values and its model.
 //
 //   [ EngineChoice ] --> render of each [ EngineVariable ] --> the engine's values
 //   (ports, index, interface: as chosen for NCCL)

@@ -58,7 +58,7 @@ func must(err error) {
 func wanted() []corev1.EnvVar {
 	var env []corev1.EnvVar
 	for _, name := range fromNode {
-		path := "metadata.annotations['host.nccl-env.io/" + name + "']"
+		path := "metadata.annotations['values.example.com/" + name + "']"
 		env = append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}})
 	}

@@ -20,6 +20,27 @@ TEST(Conf, WhatWouldBecomeAnotherLineIsRefused) {
     EXPECT_FALSE(render_conf({{name, "1"}})) << name;
 }
 
+TEST(Conf, NotesAreNoLinesOfNccls) {
+  const ConfValues notes{
+      {"NCCL_IB_HCA", "mlx5_1"}, {"NCCL_X", std::string(3000, 'x') + "="}, {"NVSHMEM_Y", "=e"}};
+  const std::string text = *render_conf({{"NCCL_IB_HCA", "=mlx5_1"}}, notes);
+  EXPECT_TRUE(text.starts_with("NCCL_IB_HCA==mlx5_1\n#NCCL_IB_HCA mlx5_1\n#NCCL_X xxx")) << text;
+  for (std::size_t from = 0, end; (end = text.find('\n', from)) != text.npos; from = end + 1)
+    EXPECT_LE(end - from, 1023U) << "or it overruns a buffer of NCCL 2.22";
+  const ConfText read = read_conf(text);
+  EXPECT_TRUE(read.is_ours);
+  EXPECT_EQ(read.values, (ConfValues{{"NCCL_IB_HCA", "=mlx5_1"}}));
+  EXPECT_EQ(read.notes, notes);
+}
+
+TEST(Conf, AnyTextIsReadAsNcclDoes) {
+  const ConfText read = read_conf("# a comment\nA=1\nA=2\n B = 3=\nno line\n\n#C=1\n#lower x\nD=");
+  EXPECT_EQ(read.values, (ConfValues{{"A", "1"}, {" B ", " 3="}, {"D", ""}}));
+  EXPECT_EQ(read.notes, (ConfValues{{"lower", "x"}}));
+  EXPECT_FALSE(read.is_ours);
+  EXPECT_TRUE(read_conf("").is_ours);
+}
+
 TEST(Conf, NcclCutsAt1023Bytes) {
   EXPECT_TRUE(render_conf({{"NCCL_X", std::string(1023, 'x')}}));
   EXPECT_FALSE(render_conf({{"NCCL_X", std::string(1024, 'x')}}));
