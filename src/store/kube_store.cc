@@ -5,6 +5,7 @@
 #include <array>
 #include <system_error>
 
+#include "boot_reader.h"
 #include "claim_reader.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/snapshot.h"
@@ -119,6 +120,7 @@ struct KubernetesStore::Body {
         client(std::move(to)),
         options(policy_options),
         claims(*client),
+        boots(*client, logger),
         writer({2, [this] { return contact(); }, [this] { check_version(); }}, logger),
         policies(policy_rules(options), writer, logger),
         tables(table_rules(), writer, logger),
@@ -241,7 +243,8 @@ struct KubernetesStore::Body {
   const std::shared_ptr<kube::Client> client;
   const PolicyOptions options;
   ClaimReader claims;
-  ReadBudget budget;
+  BootReader boots;
+  ReadBudget budget{20, 50};
   RecentReads<std::string, PolicyLookup> recent_policies{kPolicyAge, kPoliciesKept};  // by namespace
   RecentReads<std::string, SharedTable> recent_tables{kTableAge, kTablesKept};
   std::mutex counted_mutex;  // guards the next member
@@ -318,6 +321,11 @@ Attempt<SharedRequests> KubernetesStore::read_claim(const ClaimRef& ref, bool ma
   if (auto known = body_->claims.known(ref, now)) return known;
   if (!may_wait) return Postponed{};
   return body_->claims.read(ref, now);
+}
+
+Attempt<BootCheck> KubernetesStore::check_boot(std::string_view node, std::string_view boot_id,
+                                               bool may_wait) const {
+  return body_->boots.check(node, boot_id, may_wait, std::chrono::steady_clock::now());
 }
 
 Attempt<SharedTable> KubernetesStore::read_table(std::string_view node, bool may_wait) const {

@@ -12,12 +12,12 @@ namespace nccl_env::store {
 class ReadBudget {
  public:
   using Moment = std::chrono::steady_clock::time_point;
-  static constexpr double kPerSecond = 20, kBurst = 50;
+  ReadBudget(double per_second, double burst) : per_second_(per_second), burst_(burst) {}
 
   // Returns false if there is none left.
   bool take(Moment now) {
     const std::lock_guard lock(mutex_);
-    left_ = std::min(kBurst, left_ + std::chrono::duration<double>(now - seen_).count() * kPerSecond);
+    left_ = std::min(burst_, left_ + std::chrono::duration<double>(now - seen_).count() * per_second_);
     seen_ = now;
     if (left_ < 1) return false;
     left_ -= 1;
@@ -25,8 +25,9 @@ class ReadBudget {
   }
 
  private:
+  const double per_second_, burst_;
   std::mutex mutex_;  // guards both
-  double left_ = kBurst;
+  double left_ = burst_;
   Moment seen_ = std::chrono::steady_clock::now();
 };
 

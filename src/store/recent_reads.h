@@ -25,9 +25,15 @@ class RecentReads {
   // Nothing if it is not known, or not any more.
   template <class Name>
   [[nodiscard]] std::optional<Value> known(const Name& key, Moment now) const {
+    return known(key, now, [this](const Value&) { return max_age_; });
+  }
+  // `age_of` says for how long a value counts.
+  template <class Name, class AgeOf>
+  [[nodiscard]] std::optional<Value> known(const Name& key, Moment now, const AgeOf& age_of) const {
     const std::lock_guard lock(mutex_);
     const auto found = entries_.find(key);
-    if (found == entries_.end() || now - found->second.read > max_age_) return std::nullopt;
+    if (found == entries_.end() || now - found->second.read > age_of(found->second.value))
+      return std::nullopt;
     return found->second.value;
   }
 

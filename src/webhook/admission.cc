@@ -53,6 +53,7 @@ class Admission::Decision {
   Attempt<std::string> answer_without_policy(PolicyLookup found);
   Attempt<PolicyLookup> policy_of_namespace();
   Attempt<SharedTable> find_table();
+  Attempt<store::BootCheck> check_boot(const PackedTable* table) const;
   Attempt<const BindingPlan*> plan_of_node(std::shared_ptr<const NcclPolicy> policy);
   [[nodiscard]] Attempt<PodClaims> find_claims() const;
   [[nodiscard]] bool may_postpone() const { return lookup_ <= PodLookup::Postpone; }
@@ -170,6 +171,15 @@ store::Attempt<SharedTable> Admission::Decision::find_table() {
     return known;
   }
   return read;
+}
+
+// A Node that cannot be read in time leaves the decision to the table's age.
+store::Attempt<store::BootCheck> Admission::Decision::check_boot(const PackedTable* table) const {
+  const auto& ask = admission_.options_.check_boot;
+  if (!table || !ask) return store::BootCheck::Unknown;
+  auto checked = ask(record_.subject.node, table->boot_id(), lookup_ == PodLookup::Read);
+  if (checked || (checked.postponed() && may_postpone())) return checked;
+  return store::BootCheck::Unknown;
 }
 
 void Admission::Decision::record_plan(const Plan& plan) {
@@ -297,9 +307,13 @@ store::Attempt<const BindingPlan*> Admission::Decision::plan_of_node(
     std::shared_ptr<const NcclPolicy> policy) {
   auto table = find_table();
   if (!table) return table.no_value();
+  const auto boot = check_boot((*table).get());
+  if (!boot) return boot.no_value();
+  if (*table) record_.boot = *boot;
   const AdmissionOptions& options = admission_.options_;
-  return &admission_.binding_plans_.find(std::move(policy), record_.subject.node, *std::move(table),
-                                         {options.clock(), options.max_table_age, snapshot_.in_sync});
+  return &admission_.binding_plans_.find(
+      std::move(policy), record_.subject.node, *std::move(table),
+      {options.clock(), options.max_table_age, snapshot_.in_sync, *boot == store::BootCheck::Other});
 }
 
 store::Attempt<std::string> Admission::Decision::answer_binding() {

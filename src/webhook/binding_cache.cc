@@ -40,8 +40,8 @@ bool BindingCache::holds(const Entry& entry, const NcclPolicy& policy, const Pac
                          const NodeContext& context) {
   return entry.plan.policy.get() == &policy && entry.table.get() == table &&
          entry.context.max_table_age == context.max_table_age && entry.context.in_sync == context.in_sync &&
-         context.now >= entry.context.now && !expired(entry.plan.host, context.now) &&
-         !expired(entry.plan.sub_interface, context.now);
+         entry.context.other_boot == context.other_boot && context.now >= entry.context.now &&
+         !expired(entry.plan.host, context.now) && !expired(entry.plan.sub_interface, context.now);
 }
 
 const BindingPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,

@@ -64,7 +64,7 @@ double unix_seconds(std::chrono::system_clock::time_point time) {
 double oldest_table(const Snapshot& snapshot) {
   std::optional<Timestamp> oldest;
   for (const auto& [name, table] : snapshot.tables) {
-    if (const auto& time = table->time()) oldest = std::min(oldest.value_or(*time), *time);
+    if (const auto& time = table->dated()) oldest = std::min(oldest.value_or(*time), *time);
   }
   return oldest ? unix_seconds(*oldest) : kNoValue;
 }
@@ -73,7 +73,7 @@ double oldest_table(const Snapshot& snapshot) {
 double stale_tables(const Snapshot& snapshot, const GaugeSources& sources) {
   const NodeContext context{sources.now(), sources.max_table_age, snapshot.in_sync};
   const auto stale = std::ranges::count_if(snapshot.tables, [&](const TableMap::value_type& entry) {
-    return is_stale(entry.second->time(), context);
+    return is_stale(entry.second->dated(), context);
   });
   return static_cast<double>(stale);
 }
@@ -255,6 +255,7 @@ CounterFamily& WebhookMetrics::add_variables() {
 void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanoseconds duration) {
   const Review::Kind kind = record.subject.kind;
   if (kind == Review::Kind::Other) return;
+  if (record.boot) boot_checks.add(static_cast<std::size_t>(*record.boot));
   if (record.policy_read) policy_reads.add(static_cast<std::size_t>(*record.policy_read));
   const auto count_series = [](CounterFamily& family, std::size_t series) {
     if (series != kNoSeries) family.add(series);

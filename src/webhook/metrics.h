@@ -39,6 +39,13 @@ class WebhookMetrics {
        "ended. Left_out: too many waited, or were read lately; such a review is not logged.",
        {"outcome"},
        {{"found"}, {"absent"}, {"failed"}, {"left_out"}}});  // as PolicyRead
+  CounterFamily& boot_checks =
+      registry_.add_counter({"nccl_env_boot_checks_total",
+                             "Answers from a table, by whether it is of the Node's boot. Unknown, so that "
+                             "its age alone decided: it "
+                             "has no bootId, or the Node could not be read.",
+                             {"outcome"},
+                             {{"same"}, {"other"}, {"unknown"}}});  // as store::BootCheck
   CounterFamily& certificate_reloads =
       registry_.add_counter({"nccl_env_certificate_reloads_total",
                              "Certificates that changed, in files or in the Secret, by what became of them.",

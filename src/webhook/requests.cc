@@ -61,6 +61,9 @@ std::unique_ptr<Requests::Desk> Requests::make_desk() const {
   options.read_claim = [this](auto& ref, bool may_wait) { return store_.read_claim(ref, may_wait); };
   options.read_table = [this](auto node, bool may_wait) { return store_.read_table(node, may_wait); };
   options.read_policy = [this](auto name, bool may_wait) { return store_.read_policy(name, may_wait); };
+  options.check_boot = [this](auto node, auto boot, bool wait) {
+    return store_.check_boot(node, boot, wait);
+  };
   options.plan = program::plan_options(options_.resolver);
   return std::make_unique<Desk>(
       Desk{store::Published<Snapshot>::Reader(store_.snapshots()), Admission(std::move(options))});

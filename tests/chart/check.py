@@ -26,7 +26,7 @@ SAME = [
     *((overlay, [component], [*mode, *values])
       for overlay, mode in (("default", []), ("cert-manager", ["certificates.mode=cert-manager"]))
       for component, values in (("without-resolver", ["resolver.enabled=false"]),
-                                ("less-rights", ["rbac.readPods=false", "rbac.readClaims=false"]),
+                                ("less-rights", ["rbac.readPods=false", "rbac.readClaims=false", "rbac.readNodes=false"]),
                                 ("client-ca", ["webhook.args={--client-ca=/etc/nccl-env/client-ca/ca.crt}"]))),
     ("cert-manager", ["monitoring"], ["certificates.mode=cert-manager", "monitoring.enabled=true"]),
 ]
@@ -54,7 +54,8 @@ EFFECTS = [
      [{"ipBlock": {"cidr": "10.0.0.10/32"}}, {"ipBlock": {"cidr": "fd00::a/128"}}]),
     ("rbac.readPods=false", ("ClusterRole", "nccl-env-webhook"), "rules.3.resources",
      ["resourceclaims", "resourceclaimtemplates"]),
-    ("rbac.readClaims=false", ("ClusterRole", "nccl-env-webhook"), "rules.4.apiGroups",
+    ("rbac.readClaims=false", ("ClusterRole", "nccl-env-webhook"), "rules.4.resources", ["nodes"]),
+    ("rbac.readNodes=false", ("ClusterRole", "nccl-env-webhook"), "rules.5.apiGroups",
      ["admissionregistration.k8s.io"]),
     ("webhook.carrier=EnvFile", WEBHOOK, CONTAINER + "args.3", "--carrier=EnvFile"),
     ("webhook.maxTableAge=6h", WEBHOOK, CONTAINER + "args.3", "--max-table-age=6h"),

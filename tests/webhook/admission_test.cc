@@ -144,7 +144,17 @@ class AdmissionTest : public ::testing::Test {
                         [this](std::string_view, bool may_wait) -> Looked {
                           if (policy_remembered_ || may_wait) return policy_;
                           return store::Postponed{};
+                        },
+                        [this](std::string_view node, std::string_view boot_id,
+                               bool may_wait) -> store::Attempt<store::BootCheck> {
+                          asked_boot_ = std::string(node) + " " + std::string(boot_id);
+                          if (boot_ || !may_wait) return boot_ ? Checked(*boot_) : store::Postponed{};
+                          return store::BootCheck::Unknown;
                         }}};
+  using Checked = store::Attempt<store::BootCheck>;
+  // What is remembered of the node's boot; nothing: a look-up waits, and fails.
+  std::optional<store::BootCheck> boot_ = store::BootCheck::Same;
+  std::string asked_boot_;
   // What a look-up of the namespace gives, if it waits or remembers.
   using Looked = store::Attempt<std::optional<PolicyLookup>>;
   Looked policy_ = std::optional<PolicyLookup>();
@@ -509,6 +519,40 @@ TEST_F(AdmissionTest, WhileNoWatchFollowsTheTablesEachIsReadAndCountsAsKnownIfIt
   EXPECT_EQ(bound_hcas(), "") << "it was not there, and an error would let the pod pass";
   EXPECT_THAT(record_.omitted, Contains(Pair(::testing::_, Reason::NoTable)));
   EXPECT_THAT(record_.detail, HasSubstr("may have changed"));
+}
+
+TEST_F(AdmissionTest, ATableOfAnotherBootHoldsThePodUntilItsNodeHasWritten) {
+  NodeFabric table = rails(2);
+  table.boot_id = "boot-a";
+  set(table);
+  create(pod_review());
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(asked_boot_, "node-a boot-a");
+  EXPECT_EQ(record_.boot, store::BootCheck::Same);
+  boot_ = store::BootCheck::Other;
+  EXPECT_EQ(bind(), "deny StaleTable");
+  EXPECT_THAT(message_, HasSubstr("of another boot"));
+  EXPECT_EQ(record_.boot, store::BootCheck::Other);
+  boot_ = store::BootCheck::Same;
+  EXPECT_EQ(bind(), "annotate");
+}
+
+TEST_F(AdmissionTest, ABootThatIsNotKnownIsLookedUpAndElseTheAgeDecides) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  set(rails(2));
+  boot_.reset();
+  EXPECT_TRUE(postpones(binding_review()));
+  EXPECT_FALSE(postpones(pod_review())) << "a CREATE";
+  for (const PodLookup lookup : {PodLookup::Read, PodLookup::Unavailable}) {
+    EXPECT_EQ(bound_hcas(lookup), "=mlx5_1,mlx5_2");
+    EXPECT_EQ(record_.boot, store::BootCheck::Unknown);
+    EXPECT_EQ(record_.detail, "");
+  }
+  asked_boot_.clear();
+  change([](Snapshot& snapshot) { snapshot.tables = {}; });
+  EXPECT_EQ(bound_hcas(), "");
+  EXPECT_EQ(asked_boot_, "") << "there is no table whose boot it could be";
+  EXPECT_FALSE(record_.boot);
 }
 
 TEST_F(AdmissionTest, ARefusalByAListedTableSaysThatItMayBeOld) {

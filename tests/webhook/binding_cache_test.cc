@@ -89,6 +89,14 @@ TEST_F(BindingCacheTest, AgesDoNotCountWhileOutOfSync) {
   EXPECT_EQ(annotations(late), stale);
 }
 
+TEST_F(BindingCacheTest, FollowsTheNodesBoot) {
+  const auto known = annotations(at(kObserved));
+  NodeContext other = at(kObserved);
+  other.other_boot = true;
+  EXPECT_NE(annotations(other), known);
+  EXPECT_EQ(annotations(at(kObserved)), known);
+}
+
 TEST_F(BindingCacheTest, ForgetsInsteadOfGrowingWithoutEnd) {
   for (int i = 0; i < 5000; ++i) (void)plans_.find(policy_, "n" + std::to_string(i), nullptr, at(kObserved));
   EXPECT_LE(plans_.size(), 1024u);

@@ -168,6 +168,32 @@ TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {
   EXPECT_EQ(post("/admit", binding_review("node-b").dump()).status, 200) << "not there, and nothing is read";
 }
 
+TEST_F(WebhookInCluster, AfterARebootTheTableFromBeforeGivesNothing) {
+  const auto boots = [this](const std::string& id) {
+    api_.put("/api/v1/nodes", "node-a", Json{{"status", {{"nodeInfo", {{"bootID", id}}}}}});
+  };
+  const auto checked = [this](const std::string& outcome) {
+    return metric("nccl_env_boot_checks_total{outcome=\"" + outcome + "\"}");
+  };
+  const auto hcas = [this] { return annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"]; };
+  fill();
+  Json table = object_of(table_yaml());
+  table["observed"]["bootId"] = "boot-a";
+  api_.put(kTables, "node-a", table);
+  boots("boot-b");
+  start_webhook();
+  ASSERT_TRUE(eventually([&] { return ready(); })) << read_text(path("log"));
+  EXPECT_TRUE(eventually([&] { return hcas() == ""; }));
+  EXPECT_GE(checked("other"), 1);
+  table["observed"]["bootId"] = "boot-b";
+  api_.put(kTables, "node-a", table);
+  EXPECT_TRUE(eventually([&] { return hcas() == "=mlx5_1"; }));
+  EXPECT_TRUE(eventually([&] { return hcas() == "=mlx5_1" && checked("same") >= 1; }));
+  const auto asked = api_.asked("/api/v1/nodes");
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(hcas(), "=mlx5_1");
+  EXPECT_EQ(api_.asked("/api/v1/nodes"), asked) << "kept";
+}
+
 // Forty connections of twelve addresses ask for other pods all the time, and none of them takes this one's
 // place: it is read each time, and refused unless the fake API server was late.
 TEST_F(WebhookInCluster, AFloodOfLookUpsDoesNotLetAHeldPodPass) {

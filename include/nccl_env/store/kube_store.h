@@ -40,6 +40,10 @@ class KubernetesStore : public Store {
   [[nodiscard]] Attempt<SharedRequests> read_claim(const ClaimRef& ref, bool may_wait) const override;
   // From the server, within 300 ms, or as it was up to two seconds ago.
   [[nodiscard]] Attempt<SharedTable> read_table(std::string_view node, bool may_wait) const override;
+  // By the Node from the server, within 500 ms, 200 of them a second; or as it was up to 30 seconds ago, two
+  // if it was another boot. After a failure no Node is read for five seconds.
+  [[nodiscard]] Attempt<BootCheck> check_boot(std::string_view node, std::string_view boot_id,
+                                              bool may_wait) const override;
 
  private:
   struct Body;

@@ -41,6 +41,9 @@ struct WatchStats {
 // How reads of single tables ended.
 enum class TableRead { Found, Absent, Failed };
 
+// Whether a table is of the boot that its node has now. Unknown: nobody can tell, so that its age decides.
+enum class BootCheck { Same, Other, Unknown };
+
 struct StoreStats {
   std::uint64_t loads = 0;                     // snapshots published
   std::int64_t last_load_unix = 0;             // seconds
@@ -79,6 +82,11 @@ class Store {
   // snapshots always have both is not asked.
   [[nodiscard]] virtual Attempt<SharedTable> read_table(std::string_view /*node*/, bool /*may_wait*/) const {
     return SharedTable();
+  }
+  // Compares a table's boot id with the Node's. Postponed in the same case as read_claim, never an error.
+  [[nodiscard]] virtual Attempt<BootCheck> check_boot(std::string_view /*node*/, std::string_view /*boot_id*/,
+                                                      bool /*may_wait*/) const {
+    return BootCheck::Unknown;
   }
 };
 

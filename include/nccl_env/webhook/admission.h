@@ -25,6 +25,7 @@
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/result.h"
 #include "nccl_env/store/attempt.h"
+#include "nccl_env/store/store.h"
 #include "nccl_env/webhook/binding_cache.h"
 
 namespace nccl_env::webhook {
@@ -59,6 +60,7 @@ struct DecisionRecord {
   std::vector<std::pair<LogName, Reason>> omitted;
   std::vector<ContainerPlan> containers;  // of a pod: hold the names in the two lists above
   std::size_t warnings = 0;
+  std::optional<store::BootCheck> boot;   // of the table that a node's values come from
   std::optional<PolicyRead> policy_read;  // where the snapshot did not know the namespace or its policy
 };
 
@@ -76,6 +78,10 @@ using TableLookup = std::function<store::Attempt<SharedTable>(std::string_view n
 using NamespaceLookup =
     std::function<store::Attempt<std::optional<PolicyLookup>>(std::string_view name_space, bool may_wait)>;
 
+// store::Store::check_boot.
+using BootLookup = std::function<store::Attempt<store::BootCheck>(std::string_view node,
+                                                                  std::string_view boot_id, bool may_wait)>;
+
 struct AdmissionOptions {
   std::chrono::seconds max_table_age{3 * 3600};
   std::function<Timestamp()> clock;
@@ -84,6 +90,7 @@ struct AdmissionOptions {
   TableLookup read_table;
   PlanOptions plan = {};
   NamespaceLookup read_policy = {};  // not called for snapshots that never lag
+  BootLookup check_boot = {};        // none: tables count by their age alone
 };
 
 // How to read objects that are not in the snapshot, which takes time. Only the pod itself can tell whether
@@ -93,7 +100,7 @@ struct AdmissionOptions {
 enum class PodLookup {
   Await,        // as Postpone; but first the watch may bring what it has not yet of the namespace
   Postpone,     // not now: the caller asks again on a thread that may wait
-  Read,         // AdmissionOptions::read_pod, read_claim, read_table, read_policy
+  Read,         // AdmissionOptions::read_pod, read_claim, read_table, read_policy, check_boot
   Unavailable,  // as if reading had failed: too many wait already
 };
 

@@ -167,96 +167,106 @@ program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istrea
 
 namespace {
 
-// A node has some hundred pods, and few nodes drift at a time.
-constexpr std::size_t kMostNodesAsked = 100;
+std::string running_pods_in(const std::string& name_space) {
+  return kube::by_field(path_in(name_space, kube::kPods), "status.phase!=Succeeded,status.phase!=Failed");
+}
 
-// Tells of values that running pods of a node may still hold, and that the node no longer gives.
+// What a pod holds, and its node gives no more; "" where that is nothing.
 struct PodCheck {
   Code code;
   Severity severity;
-  bool NodeState::*asks;  // of these nodes
-  std::string (*judge)(const PodRecord& pod, const NodeFabric& table);
+  std::string (*judge)(const PodRecord& pod, const PodSurroundings& around);
 };
 
-// Pods whose node no longer has the index that they were bound with.
-constexpr PodCheck kIndexCheck{Code::GidIndexMoved, Severity::Error, &NodeState::index_moved, lost_index};
-// Pods whose plain list takes devices that came to the node after they were bound. Those with the same list
-// are one finding.
-constexpr PodCheck kListCheck{Code::ListNotExact, Severity::Warning, &NodeState::has_neighbours,
-                              inexact_list};
+constexpr PodCheck kPodChecks[] = {
+    {Code::GidIndexMoved, Severity::Error,
+     [](const PodRecord& pod, const PodSurroundings& around) {
+       const std::string lost = lost_index(pod, *around.table);
+       return lost.empty() ? lost : lost + " since it was bound";
+     }},
+    // Its plain list takes devices that came to the node after it was bound.
+    {Code::ListNotExact, Severity::Warning,
+     [](const PodRecord& pod, const PodSurroundings& around) { return inexact_list(pod, *around.table); }},
+    {Code::ChangedSinceBound, Severity::Warning, changed_over_boot}};
 
-std::vector<Finding> judge_pods(const PodCheck& check, const std::vector<PodRecord>& pods,
-                                const NodeFabric& table) {
-  constexpr std::size_t kMostNames = 4;
-  std::vector<Finding> found;
-  std::map<std::string, std::vector<std::string>> by_list;
-  for (const PodRecord& pod : pods) {
-    const std::string words = check.judge(pod, table), name = pod.name_space + "/" + pod.name;
-    if (words.empty()) continue;
-    if (check.code == Code::ListNotExact)
-      by_list[words].push_back(name);
-    else
-      found.push_back({check.code, check.severity, of_node(table.name),
-                       "pod " + name + ": " + words + " since it was bound"});
+// Running pods of opted-in namespaces, by node; `problem` says why some are not known.
+struct RunningPods {
+  std::map<std::string, std::vector<PodRecord>> by_node;
+  std::string problem;
+};
+
+RunningPods list_pods(const SourceArguments& source) {
+  RunningPods pods;
+  const auto client = connect_cluster(source.cluster);
+  const auto names = client ? list_opted_in(**client) : client.error();
+  if (!names) pods.problem = names.error().message;
+  const auto take = [&](const nlohmann::json& object) {
+    const auto live = LivePod::read(object);
+    if (!live || (*live)->record().ending || (*live)->record().is_finished()) return;
+    pods.by_node[(*live)->record().node].push_back((*live)->record());
+  };
+  for (const std::string& name : names ? *names : std::vector<std::string>()) {
+    const Status listed = kube::list_all(**client, running_pods_in(name), take);
+    if (!listed) pods.problem = listed.error().message;
   }
-  for (const auto& [words, names] : by_list)
-    found.push_back({check.code, check.severity, of_node(table.name),
-                     count_of(names.size(), "pod") + ", " + join_some(names, kMostNames) + ": " + words,
-                     kInexactRemedy});
-  return found;
+  return pods;
 }
 
-// The running pods of a node; `problem` says why they are not known.
-std::vector<PodRecord> list_pods(const Result<std::shared_ptr<kube::ApiServer>>& client,
-                                 const std::string& node, std::string& problem) {
-  std::vector<PodRecord> records;
-  const auto take = [&](const nlohmann::json& object) {
-    auto live = LivePod::read(object);
-    if (live && !(*live)->record().ending && !(*live)->record().is_finished())
-      records.push_back((*live)->record());
-  };
-  const Status listed =
-      client ? kube::list_all(**client, kube::by_field(path_of(kube::kPods), "spec.nodeName=" + node), take)
-             : Status(client.error());
-  if (!listed) problem = listed.error().message;
-  return records;
+// One finding for all pods of the node that have the same to say.
+std::vector<Finding> judge_pods(const PodCheck& check, const std::vector<PodRecord>& pods,
+                                const PodSurroundings& node, const DoctorInput& input) {
+  constexpr std::size_t kMostNames = 4;
+  std::vector<Finding> found;
+  std::map<std::string, std::vector<std::string>> by_words;
+  for (const PodRecord& pod : pods) {
+    PodSurroundings around = node;
+    const auto policy = std::ranges::find(input.policies, pod.status ? pod.status->policy : "",
+                                          [](const auto& each) { return each->name; });
+    if (policy != input.policies.end()) around.policy = *policy;
+    const std::string words = check.judge(pod, around);
+    if (!words.empty()) by_words[words].push_back(pod.name_space + "/" + pod.name);
+  }
+  for (const auto& [words, names] : by_words)
+    found.push_back({check.code, check.severity, of_node(node.table->name),
+                     (names.size() == 1 ? "pod " : count_of(names.size(), "pod") + ", ") +
+                         join_some(names, kMostNames) + ": " + words,
+                     check.code == Code::ListNotExact ? kInexactRemedy : ""});
+  return found;
 }
 
 constexpr const char* kNoPodHoldsIt =
     "Nothing for pods: none that runs there holds the old index. Find what takes the address away (link, "
     "DHCP lease, network manager) and keep it; for a day no index of that address is pinned.";
 
-// Looks at the pods of the nodes that ask for it. A port's GidIndexMoved then says what is to do for pods
-// that are named beside it, or that there are none.
-void add_pods(const SourceArguments& source, const PodCheck& check, const DoctorInput& input,
-              Diagnosis& into) {
-  const bool moved = check.code == Code::GidIndexMoved;
-  std::optional<Result<std::shared_ptr<kube::ApiServer>>> client;
-  std::size_t asked = 0;
+// Looks at what running pods hold. A port's GidIndexMoved then says what is to do for pods that are named
+// beside it, or that there are none.
+void add_pods(const SourceArguments& source, const DoctorInput& input, Diagnosis& into) {
+  const RunningPods pods = list_pods(source);
   std::vector<Finding> all;
   for (const NodeState& node : into.nodes) {
-    if (!(node.*check.asks)) continue;
-    if (!client) client = connect_cluster(source.cluster);
-    std::string problem;
-    std::vector<PodRecord> pods;
-    if (asked++ < kMostNodesAsked)
-      pods = list_pods(*client, node.node, problem);
-    else
-      problem = "there are too many such nodes";
+    const auto of_node_there = pods.by_node.find(node.node);
     const auto table =
         std::ranges::find(input.tables, node.node, [](const auto& each) { return each->name; });
-    std::vector<Finding> found = judge_pods(check, pods, **table);
-    if (!problem.empty())
-      found.push_back({check.code, Severity::Info, of_node(node.node),
-                       "its pods were not looked at: " + problem,
-                       moved ? remedy_of_moved(node.node) : std::string()});
-    for (Finding& finding : into.findings) {
-      if (!moved || !problem.empty() || finding.code != check.code || finding.subject.name != node.node)
-        continue;
-      finding.remedy = found.empty() ? kNoPodHoldsIt : "";  // the code's, where pods are named
+    if (table == input.tables.end()) continue;
+    PodSurroundings around;
+    around.table_known = true;
+    around.table = *table;
+    around.context = {input.now, input.max_table_age};
+    bool lost = false;
+    for (const PodCheck& check : kPodChecks) {
+      if (of_node_there == pods.by_node.end()) break;
+      const auto found = judge_pods(check, of_node_there->second, around, input);
+      lost = lost || (check.code == Code::GidIndexMoved && !found.empty());
+      all.insert(all.end(), found.begin(), found.end());
     }
-    all.insert(all.end(), found.begin(), found.end());
+    if (!pods.problem.empty()) continue;
+    for (Finding& finding : into.findings) {
+      if (finding.code == Code::GidIndexMoved && finding.subject.name == node.node)
+        finding.remedy = lost ? "" : kNoPodHoldsIt;  // the code's, where pods are named
+    }
   }
+  if (!pods.problem.empty())
+    all.push_back({Code::ChangedSinceBound, Severity::Info, {}, "pods were not looked at: " + pods.problem});
   add_findings(std::move(all), into);
 }
 
@@ -269,9 +279,7 @@ void look_at(const std::string& name_space, kube::ApiServer& client, Timestamp n
     const auto live = LivePod::read(object);
     live ? into.add((*live)->pod(), (*live)->record(), around) : into.add_unknown();
   };
-  const std::string path =
-      kube::by_field(path_in(name_space, kube::kPods), "status.phase!=Succeeded,status.phase!=Failed");
-  if (const Status listed = kube::list_all(client, path, look); !listed)
+  if (const Status listed = kube::list_all(client, running_pods_in(name_space), look); !listed)
     into.leave_out(listed.error().message + ": its pods are left out.");
 }
 
@@ -328,11 +336,7 @@ int diagnose_cluster(const DoctorArguments& arguments, const Console& terminal) 
   DoctorInput input;
   if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
     return stop(terminal, failure);
-  if (asked.source.files.empty() && asked.source.store.empty()) {
-    add_pods(asked.source, kIndexCheck, input, diagnosis);
-    const auto is_plain = [](const auto& policy) { return policy->deliver_env_file; };
-    if (std::ranges::any_of(input.policies, is_plain)) add_pods(asked.source, kListCheck, input, diagnosis);
-  }
+  if (asked.source.files.empty() && asked.source.store.empty()) add_pods(asked.source, input, diagnosis);
   print_answer(terminal, diagnosis);
   if (diagnosis.pools.empty() && is_good(diagnosis.findings)) return program::kNothing;  // no RDMA hardware
   return program::code_of(diagnosis.findings);

@@ -68,6 +68,7 @@ std::string dump(const nlohmann::ordered_json& json) {
 std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
   nlohmann::ordered_json json{{"v", 1}, {"node", plan.host.node}};
   if (table && table->time) json["table"] = format_timestamp(*table->time);
+  if (table && table->boot_id) json["bootId"] = *table->boot_id;
   json["policy"] = plan.policy->name;
   json["generation"] = plan.policy->generation;
   auto omitted = nlohmann::ordered_json::object();

@@ -27,10 +27,8 @@ using doctor::PoolView;
 NodeState state_of(const NodeView& view, const DoctorInput& input) {
   NodeState state;
   state.node = view.table->name;
-  state.index_moved = std::ranges::any_of(
-      view.table->ports, [](const Port& port) { return port.gid_index_changes.value_or(0) > 0; });
-  if (view.table->time) state.age = input.now - *view.table->time;
-  state.stale = is_stale(view.table->time, {input.now, input.max_table_age});
+  if (view.table->dated()) state.age = input.now - *view.table->dated();
+  state.stale = is_stale(view.table->dated(), {input.now, input.max_table_age});
   if (state.stale) {  // its pods get nothing of it
     state.reason = to_string(Reason::StaleTable);
     return state;
@@ -42,7 +40,6 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
     if (const auto rate = rate_of(*port)) state.rates.push_back(*rate);
     state.unknown_states += port->state ? 0 : 1;
   }
-  state.has_neighbours = !view.offered.empty() && !plain_hca_list(*view.table, view.offered);
   if (!view.offered.empty()) state.hca_list = format_hca_list(*view.table, view.offered);
   state.gid_index = view.index;
   return state;

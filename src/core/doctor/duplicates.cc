@@ -44,7 +44,8 @@ void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& inp
   for (const PoolView& pool : pools) {
     for (const FabricPort& at : pool.ports) {
       // Whoever has them now may be the same machine under a new name.
-      if (at.node.table->time && input.now - *at.node.table->time > input.max_table_age) continue;
+      const auto& dated = at.node.table->dated();
+      if (dated && input.now - *dated > input.max_table_age) continue;
       for (const Gid& gid : reached_by(at)) shares.add(owners.size(), gid);
       owners.push_back({&pool, &at});
     }

@@ -26,7 +26,7 @@ std::string ago(std::chrono::seconds age) {
 }
 
 void check_age(Report& report, const NodeView& node) {
-  const auto& [time, now] = std::tie(node.table->time, report.input.now);
+  const auto& [time, now] = std::tie(node.table->dated(), report.input.now);
   if (!is_stale(time, {now, report.input.max_table_age})) return;
   report.add(Code::StaleTable, Severity::Warning, node, {},
              "observed " + format_timestamp(*time) + ", " +

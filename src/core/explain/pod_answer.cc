@@ -42,7 +42,8 @@ void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around
   }
   if (!around.table_known || !around.table || !around.table->time || bound.table.empty()) return;
   const std::string now = format_timestamp(*around.table->time);
-  if (now != bound.table && !is_stale(around.table->time, around.context) && changes.empty() && around.policy)
+  if (now != bound.table && !is_stale(around.table->dated(), around.context) && changes.empty() &&
+      around.policy)
     notes.push_back("The node's table is of " + now + " today, and gives the same values.");
 }
 

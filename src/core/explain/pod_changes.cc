@@ -9,9 +9,11 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 
@@ -176,12 +178,29 @@ std::string change_text(const Change& change) {
   return name + " (" + value_words(change.then) + " then, " + value_words(now) + " today" + reason + ")";
 }
 
+std::string changes_text(const std::vector<Change>& changes) {
+  return join_some(changes, 4, change_text);
+}
+
 std::optional<Reason> reason_of_changes(const std::vector<Change>& changes) {
   for (const Change& change : changes) {
     const auto& reason = change.now.reason;
-    if (change.then && !change.now.value && reason && *reason != Reason::OmittedByPolicy) return reason;
+    if (change.then && !change.now.value && reason && may_deny(*reason)) return reason;
   }
   return std::nullopt;
+}
+
+bool is_kept_over_boot(const PodRecord& record, const NodeFabric* table) {
+  return table && table->boot_id && record.bound && !record.bound->boot.empty() &&
+         record.bound->boot != *table->boot_id;
+}
+
+std::string changed_over_boot(const PodRecord& record, const PodSurroundings& around) {
+  if (!is_kept_over_boot(record, around.table.get()) || !record.status || !around.policy) return {};
+  const BindingPlan plan = plan_binding(around.policy, record.node, around.table.get(), around.context);
+  std::vector<Change> changes = changes_since(record, around, values_today(record, plan));
+  std::erase_if(changes, [](const Change& change) { return is_constant(change.now.name); });
+  return changes.empty() ? "" : "kept over a boot: " + changes_text(changes);
 }
 
 TextsByName details_today(const PodRecord& record, const NodeFabric* table, const NodeValues& today) {

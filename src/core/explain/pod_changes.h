@@ -26,12 +26,18 @@ bool is_constant(std::string_view variable);
 
 // "NCCL_IB_TIMEOUT (none then, 22 today)", "NCCL_IB_HCA (- mlx5_4, none today: TooFewPorts)".
 std::string change_text(const Change& change);
-// Returns the reason for which the node gives a value of these no more; nothing where it gives all.
+// The first four.
+std::string changes_text(const std::vector<Change>& changes);
+// Returns the reason for which a pod that is created anew would be held or get no list; nothing where it
+// would be better off.
 std::optional<Reason> reason_of_changes(const std::vector<Change>& changes);
 inline std::string remedy_of_changes(const std::vector<Change>& changes) {
   const auto reason = reason_of_changes(changes);
   return reason ? std::string(remedy(*reason)) : std::string();
 }
+
+// True if the node has booted since the pod was bound; false also where that is not known.
+bool is_kept_over_boot(const PodRecord& record, const NodeFabric* table);
 
 // For PodAnswer::details.
 TextsByName details_today(const PodRecord& record, const NodeFabric* table, const NodeValues& today);

@@ -138,7 +138,7 @@ class Judge {
         told_{{.kind = "Pod", .name_space = record.name_space, .name = record.name}, answer.findings},
         runs_(record.status &&
               (!around.exists || (answer.state == PodState::Given && !record.is_finished()))) {
-    if (around_.table && is_stale(around_.table->time, around_.context))
+    if (around_.table && is_stale(around_.table->dated(), around_.context))
       aged_ = without_states(*around_.table);
     if (!record_.status) return;
     exposure_ = record_.status->exposure;
@@ -185,7 +185,9 @@ class Judge {
     if (changes.empty()) return;
     const std::optional<Reason> reason = reason_of_changes(changes);
     told_.add(Code::ChangedSinceBound, severity, "",
-              "Changed since the pod was bound: " + join_some(changes, kMostChanges, change_text) + ".",
+              std::string("Changed since the pod was bound") +
+                  (is_kept_over_boot(record_, around_.table.get()) ? ", and its node has booted since" : "") +
+                  ": " + changes_text(changes) + ".",
               reason ? remedy_here(*reason) : "");
   }
 

@@ -392,15 +392,11 @@ void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
   const Json node = note_of(pod, key::kNode, into.unreadable);
   if (!node.is_object()) return;
   const Json& omitted = member(node, "omitted");
-  into.bound = {text_at(node, "node"),
-                text_at(node, "table"),
-                text_at(node, "policy"),
-                number_at(node, "generation"),
-                text_at(node, "reason"),
-                texts_at(omitted, "host"),
-                texts_at(omitted, "subinterface"),
-                texts_at(omitted, "ownNetwork"),
-                text_at(node, "envFile")};
+  into.bound = {text_at(node, "node"),           text_at(node, "table"),
+                text_at(node, "bootId"),         text_at(node, "policy"),
+                number_at(node, "generation"),   text_at(node, "reason"),
+                texts_at(omitted, "host"),       texts_at(omitted, "subinterface"),
+                texts_at(omitted, "ownNetwork"), text_at(node, "envFile")};
 }
 
 // Why none of the texts that Binding writes can be this pod's; "" if they are its own. A policy may be edited

@@ -143,6 +143,23 @@ void require_text(const json::Fields& fields, std::string_view name, std::string
   }
 }
 
+constexpr std::string_view kAgent = "nccl-env-agent";  // as its writes say, src/agent/table_cluster.cc
+
+// The server's time of the agent's newest write; nothing if it says none, as kubectl get leaves it away.
+std::optional<Timestamp> written_by_agent(const json::Fields& metadata) {
+  std::optional<Timestamp> newest;
+  const auto managers = metadata.find("managedFields");
+  simdjson::dom::array entries;
+  if (!managers || managers->get(entries) != simdjson::SUCCESS) return newest;
+  for (const json::Element entry : entries) {
+    std::string_view manager, time;
+    if (entry["manager"].get(manager) != simdjson::SUCCESS || manager != kAgent) continue;
+    if (entry["time"].get(time) != simdjson::SUCCESS) continue;
+    if (const auto read = parse_timestamp(time)) newest = std::max(newest, std::optional(*read));
+  }
+  return newest;
+}
+
 }  // namespace
 
 Result<NodeFabric> read_node_fabric(std::string_view text) {
@@ -153,27 +170,29 @@ Result<NodeFabric> read_node_fabric(std::string_view text) {
   const auto object = json::parse(parser, text);
   if (!object) return object.error();
 
+  std::string name;
+  std::optional<Timestamp> written;
   NodeFabric table;
   json::Sentence refusals;
   const json::Fields fields(*object, {}, refusals);
   require_text(fields, "apiVersion", "nccl-env.io/v1alpha1");
   require_text(fields, "kind", "NodeFabric");
 
-  for (const char* name : {"metadata", "observed"}) fields.require(name);
+  for (const char* field : {"metadata", "observed"}) fields.require(field);
   if (const auto value = fields.find("metadata")) {
     const json::Fields metadata(*value, fields.path("metadata"), refusals);
     metadata.require("name");
-    if (const auto name = metadata.text("name")) {
-      table.name = *name;
-      if (!is_dns_subdomain(*name))
-        metadata.refuse("name", in_quotes(*name) + " is not a DNS-1123 subdomain of at most 253 characters");
+    if (const auto given = metadata.text("name")) {
+      name = *given;
+      if (!is_dns_subdomain(name))
+        metadata.refuse("name", in_quotes(name) + " is not a DNS-1123 subdomain of at most 253 characters");
     }
+    written = written_by_agent(metadata);
   }
-  if (const auto value = fields.find("observed")) {
-    std::string name = std::move(table.name);
+  if (const auto value = fields.find("observed"))
     table = described::read_object<NodeFabric>(json::Fields(*value, fields.path("observed"), refusals));
-    table.name = std::move(name);
-  }
+  table.name = std::move(name);
+  table.written = written;
   if (refusals.empty()) return table;
   return Error{refusals.text()};
 }

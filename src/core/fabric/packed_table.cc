@@ -153,7 +153,10 @@ void walk(Fields& fields, Value& value) {
     walk(fields, value.address);
     walk(fields, value.prefix);
   } else if constexpr (described::is_described<Plain>) {
-    if constexpr (std::is_same_v<Plain, NodeFabric>) walk(fields, value.name);
+    if constexpr (std::is_same_v<Plain, NodeFabric>) {
+      walk(fields, value.name);
+      walk(fields, value.written);
+    }
     described::each_field<Plain>([&](const auto& field) { walk(fields, value.*field.member); });
   } else {
     fields(value);
@@ -162,10 +165,13 @@ void walk(Fields& fields, Value& value) {
 
 }  // namespace
 
-PackedTable::PackedTable(const NodeFabric& table) : time_(table.time) {
+PackedTable::PackedTable(const NodeFabric& table) : dated_(table.dated()) {
   Packer fields;
   walk(fields, table);
   bytes_ = fields.take();
+  if (!table.boot_id) return;
+  boot_at_ = static_cast<std::uint16_t>(bytes_.find(*table.boot_id));
+  boot_size_ = static_cast<std::uint16_t>(table.boot_id->size());
 }
 
 NodeFabric PackedTable::unpack() const {

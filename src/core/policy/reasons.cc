@@ -128,8 +128,8 @@ constexpr std::array kEntries{
     Entry{Reason::NoTable, kNodeScope, "NoTable", "There is no NodeFabric for the node.",
           "Check that the agent runs on the node, or import a table.", Impact::Node, true},
     Entry{Reason::StaleTable, kNodeScope, "StaleTable",
-          "The node's NodeFabric is older than --max-table-age.", "Check the agent on the node.",
-          Impact::Node, true},
+          "The node's NodeFabric is older than --max-table-age, or of another boot.",
+          "Check the agent on the node.", Impact::Node, true},
     Entry{Reason::NoFabricPort, kNodeScope, "NoFabricPort", "No port of the node is left as fabric.",
           "`nccl-env nodes NAME` says why each port was dropped; for ports that are down, ask `nccl-env "
           "doctor`, "

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -55,6 +56,39 @@ TEST(NodeValues, AStaleTableCountsAsNone) {
     EXPECT_EQ(reason_of(found, "NCCL_IB_HCA"), row.counts ? "" : "StaleTable");
     EXPECT_EQ(found.valid_until, row.valid_until);
   }
+}
+
+// The node's own clock is three hours behind, a day ahead; or its agent has been away since it wrote that.
+TEST(NodeValues, ATablesAgeIsThatOfTheServersClock) {
+  using std::chrono::hours;
+  NodeFabric table = rails(2);
+  for (const auto& [time, written, counts] :
+       {std::tuple(kNow - hours(4), kNow, true), std::tuple(kNow + hours(24), kNow - hours(3), true),
+        std::tuple(kNow + hours(24), kNow - hours(4), false), std::tuple(kNow, kNow - hours(4), false),
+        std::tuple(kNow, kNow + hours(1), false)}) {
+    table.time = time;
+    table.written = written;
+    EXPECT_EQ(reason_of(values(policy_for("rdma/*"), &table, Exposure::Host, {kNow}), "NCCL_IB_HCA"),
+              counts ? "" : "StaleTable");
+  }
+}
+
+TEST(NodeValues, ATableOfAnotherBootCountsAsNone) {
+  const NodeFabric table = rails(2);
+  NodeContext context{kNow};
+  context.other_boot = true;
+  for (const bool in_sync : {true, false}) {
+    context.in_sync = in_sync;
+    for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface}) {
+      const NodeValues found = values(policy_for("rdma/*"), &table, exposure, context);
+      EXPECT_THAT(found.set, IsEmpty());
+      ASSERT_TRUE(found.deny);
+      EXPECT_EQ(found.deny->reason, Reason::StaleTable);
+      EXPECT_THAT(found.deny->detail, HasSubstr("of another boot"));
+    }
+  }
+  EXPECT_EQ(reason_of(values(policy_for("rdma/*"), nullptr, Exposure::Host, context), "NCCL_IB_HCA"),
+            "NoTable");
 }
 
 TEST(NodeValues, OfThePortsThatThePolicyExpectsThoseThatServeAreGivenUnlessItDenies) {

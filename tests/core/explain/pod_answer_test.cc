@@ -221,6 +221,30 @@ TEST(PodAnswer, AnIndexThatIsPinnedNoMoreAndStillRightIsNoChange) {
   EXPECT_THAT(found_in(ask(pod, all_readable(searching, moved))), ElementsAre("GidIndexMoved"));
 }
 
+TEST(PodAnswer, APodThatWasKeptOverABootIsCreatedAnewWhereItHoldsAnotherValue) {
+  NodeFabric then = kTwoRails, today = kTwoRails;
+  then.boot_id = "a";
+  today.boot_id = "b";
+  const Json pod = bound(admitted(rdma_policy()), rdma_policy(), &then);
+  EXPECT_THAT(found_in(ask(pod, all_readable(rdma_policy(), today))), IsEmpty())
+      << "it holds what it would get";
+  const auto changed_by = [&](const NodeFabric& table) {
+    const Answered asked = ask(pod, all_readable(rdma_policy(), table));
+    const auto found = std::ranges::find(asked.answer.findings, Code::ChangedSinceBound, &Finding::code);
+    return found == asked.answer.findings.end() ? Finding() : *found;
+  };
+  for (GidRow& row : *today.ports[1].gids) row.index += 4;
+  today.ports.erase(today.ports.begin());
+  const Finding changed = changed_by(today);
+  EXPECT_THAT(changed.sentence,
+              HasSubstr("Changed since the pod was bound, and its node has booted since: "));
+  EXPECT_THAT(std::string(remedy_of(changed)), HasSubstr("Create the pod anew"));
+  today.boot_id = "a";
+  EXPECT_THAT(changed_by(today).sentence, Not(HasSubstr("booted")));
+  today.boot_id.reset();
+  EXPECT_THAT(changed_by(today).sentence, Not(HasSubstr("booted")));
+}
+
 TEST(PodAnswer, WhereTheNodeGivesAValueNoMoreTheRemedyIsTheReasons) {
   NcclPolicy policy = rdma_policy();
   policy.fabric.expect_ports = 2;

@@ -67,6 +67,33 @@ json list_of(int count, const std::function<json(const std::string&)>& item) {
   return made;
 }
 
+// A node's clock may be wrong, and other writers of the object have not looked at the node.
+TEST(NodeFabric, IsAsOldAsItsAgentsNewestWriteByTheServersClock) {
+  const auto entry = [](const json& manager, const json& time) {
+    return json{{"manager", manager}, {"operation", "Apply"}, {"time", time}};
+  };
+  const auto dated = [](const json& fields) {
+    json object = full_table();
+    object["metadata"]["managedFields"] = fields;
+    const auto table = parse_node_fabric(object);
+    return table.ok() ? format_timestamp(*table->dated()) : table.error().message;
+  };
+  const json agents = entry("nccl-env-agent", "2026-11-20T11:00:00Z"),
+             older = entry("nccl-env-agent", "2026-11-20T10:00:00Z"),
+             others = entry("kubectl", "2026-11-20T12:00:00Z");
+  EXPECT_EQ(dated({older, agents, others}), "2026-11-20T11:00:00Z");
+  EXPECT_EQ(dated({agents, older}), "2026-11-20T11:00:00Z");
+  const json own = {json::array(),
+                    {others},
+                    {entry("nccl-env-agent", "noon")},
+                    {entry("nccl-env-agent", 5)},
+                    {entry(1, "2026-11-20T12:00:00Z"), 5, "text"},
+                    "text",
+                    json::object(),
+                    nullptr};
+  for (const json& fields : own) EXPECT_EQ(dated(fields), "2026-11-20T08:00:00Z") << fields;
+}
+
 TEST(NodeFabric, ReadsEveryField) {
   const auto table = parse_node_fabric(full_table());
   ASSERT_TRUE(table.ok()) << table.error().message;

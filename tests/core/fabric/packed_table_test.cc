@@ -48,14 +48,23 @@ TEST(PackedTable, KeepsEveryField) {
   const NodeFabric table = full_table();
   const PackedTable packed(table);
   EXPECT_EQ(packed.name(), "gpu-node-1");
-  EXPECT_EQ(packed.time(), table.time);
+  EXPECT_EQ(packed.dated(), table.time);
+  EXPECT_EQ(packed.boot_id(), table.boot_id);
   EXPECT_EQ(to_json(packed.unpack()), to_json(table));
 }
 
 TEST(PackedTable, KeepsWhatIsNotKnown) {
   const PackedTable empty{NodeFabric()};
   EXPECT_EQ(empty.name(), "");
-  EXPECT_FALSE(empty.time());
+  EXPECT_FALSE(empty.dated());
+  EXPECT_EQ(empty.boot_id(), "");
+  NodeFabric written = full_table();
+  written.written = *written.time + std::chrono::hours(3);
+  written.boot_id = "gpu";  // its name holds it, too
+  EXPECT_EQ(PackedTable(written).dated(), written.written);
+  EXPECT_EQ(PackedTable(written).unpack().written, written.written);
+  EXPECT_EQ(PackedTable(written).unpack().time, written.time);
+  EXPECT_EQ(PackedTable(written).boot_id(), "gpu");
   EXPECT_EQ(to_json(empty.unpack()), to_json(NodeFabric()));
   const NodeFabric unpacked = PackedTable(full_table()).unpack();
   EXPECT_TRUE(unpacked.ports[1].gids && unpacked.ports[1].gids->empty());

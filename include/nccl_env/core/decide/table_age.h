@@ -17,14 +17,15 @@ struct NodeContext {
   Timestamp now;
   std::chrono::seconds max_table_age{3 * 3600};  // the agent refreshes hourly +- 20 %
   bool in_sync = true;                           // false: ages do not count
+  bool other_boot = false;                       // the node is known to have booted since its table
 };
 
 // True if a table of that time counts as none: it is too old, or is_ahead(). A table without a time never is.
-bool is_stale(const std::optional<Timestamp>& observed, const NodeContext& context);
+bool is_stale(const std::optional<Timestamp>& dated, const NodeContext& context);
 
 // True for a time more than five minutes to come: a clock is wrong, and an old table would seem fresh for
 // ever.
-bool is_ahead(const std::optional<Timestamp>& observed, Timestamp now);
+bool is_ahead(const std::optional<Timestamp>& dated, Timestamp now);
 
 // Why a table counts as none; nothing for one that counts.
 struct MissingTable {

@@ -53,12 +53,7 @@ struct NodeState {
   std::vector<double> rates;  // Gb/s of the fabric's ports where known, in their order
   std::optional<std::chrono::seconds> age;
   bool stale = false;
-  int unknown_states = 0;  // of `hcas`: the table does not tell whether they are up
-  // An address lost its GID index since the node booted: pods there may hold an index that is gone.
-  bool index_moved = false;
-  // A plain list may take further devices, unlike one that begins with '=': pods of policies by which lists
-  // are plain may have one from before those devices were there.
-  bool has_neighbours = false;
+  int unknown_states = 0;       // of `hcas`: the table does not tell whether they are up
   std::vector<int> rail_ports;  // per rail of its pool: index of the table's port; -1: none
 };
 

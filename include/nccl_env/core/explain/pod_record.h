@@ -58,6 +58,7 @@ struct StatusNote {
 struct NodeNote {
   std::string node;
   std::string table;  // time of the table; "" if it had none
+  std::string boot;   // of its node, when that table was written; "" if it is not known
   std::string policy;
   std::int64_t generation = 0;
   std::string reason;  // why no policy gave values: a reason's name; "" where one did

@@ -217,7 +217,7 @@ inline constexpr auto fields_of<NodeLabel> = std::tuple{
     Field{"value", &NodeLabel::value, table::kLabelValue, "Its value.", "the Node does not have the label"}};
 static_assert(is_described_once<NodeLabel>());
 
-// `observed`; the name is the object's.
+// `observed`; name and time of writing are the object's.
 template <>
 inline constexpr auto fields_of<NodeFabric> = std::tuple{
     Field{"time", &NodeFabric::time, Time{}, "When the node was looked at.", "imported by hand: never stale"},
@@ -241,6 +241,6 @@ inline constexpr auto fields_of<NodeFabric> = std::tuple{
         "interfaces", &NodeFabric::interfaces, Objects<Interface>{table::most(kMaxTableInterfaces)},
         "Interfaces of HCA ports, their masters, nodeInterface, and others that NCCL could take for sockets; "
         "each name once, in the order of the kernel."}};
-static_assert(is_described_once<NodeFabric>(1));
+static_assert(is_described_once<NodeFabric>(2));
 
 }  // namespace nccl_env::described

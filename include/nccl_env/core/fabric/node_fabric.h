@@ -147,6 +147,8 @@ struct NodeLabel {
 struct NodeFabric {
   std::string name;               // the Node's name
   std::optional<Timestamp> time;  // of the observation; absent (imported by hand): never stale
+  // When the agent last wrote it, by the API server's clock; absent where no server tells.
+  std::optional<Timestamp> written = {};
   std::optional<std::string> boot_id;
   std::optional<std::string> agent_version;
   std::optional<std::string> kubelet_version;  // of the Node: "v1.36.3"
@@ -156,6 +158,9 @@ struct NodeFabric {
       node_labels;          // each key once; nothing is known of a key that is not here
   std::vector<Port> ports;  // at most kMaxTablePorts
   std::optional<std::vector<Interface>> interfaces;
+
+  // The time from which its age counts: a node's own clock may be hours off.
+  [[nodiscard]] const std::optional<Timestamp>& dated() const { return written ? written : time; }
 };
 
 }  // namespace nccl_env

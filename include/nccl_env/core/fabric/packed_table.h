@@ -3,6 +3,7 @@
 // of them, so it keeps them like this and unpacks what it looks at.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,12 +21,17 @@ class PackedTable {
   [[nodiscard]] NodeFabric unpack() const;
 
   [[nodiscard]] std::string_view name() const;
-  [[nodiscard]] const std::optional<Timestamp>& time() const { return time_; }
+  [[nodiscard]] const std::optional<Timestamp>& dated() const { return dated_; }
+  // "": it is not known.
+  [[nodiscard]] std::string_view boot_id() const {
+    return std::string_view(bytes_).substr(boot_at_, boot_size_);
+  }
   [[nodiscard]] std::size_t bytes() const { return bytes_.size(); }
 
  private:
   std::string bytes_;  // begins with the name; packed_table.cc has the form
-  std::optional<Timestamp> time_;
+  std::optional<Timestamp> dated_;
+  std::uint16_t boot_at_ = 0, boot_size_ = 0;  // near the beginning: behind the name and two times
 };
 
 using SharedTable = std::shared_ptr<const PackedTable>;
