@@ -175,7 +175,7 @@ TEST_F(WebhookInCluster, AfterARebootTheTableFromBeforeGivesNothing) {
   const auto checked = [this](const std::string& outcome) {
     return metric("nccl_env_boot_checks_total{outcome=\"" + outcome + "\"}");
   };
-  const auto hcas = [this] { return annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"]; };
+  const auto hcas = [this] { return bound_list(annotations("node-a")); };
   fill();
   Json table = object_of(table_yaml());
   table["observed"]["bootId"] = "boot-a";
