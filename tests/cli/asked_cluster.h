@@ -124,8 +124,8 @@ inline nlohmann::json given_pod(const std::string& name, const std::string& node
   pod["metadata"] = {{"name", name}, {"namespace", "ml"}, {"resourceVersion", "1"}};
   pod["metadata"]["annotations"] = {
       {"nccl-env.io/status",
-       R"({"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding","containers":{"c":{"set":)"
-       R"({"NCCL_IB_HCA":"File","NCCL_IB_GID_INDEX":"File","nccl.conf":"Node"},"omitted":{"NCCL_SOCKET_IFNAME":"OmittedByPolicy"}}}})"},
+       R"({"v":1,"policy":"p","generation":1,"exposure":"Host","containers":{"c":{"set":)"
+       R"({"NCCL_IB_HCA":"File","NCCL_IB_GID_INDEX":"File"},"omitted":{"NCCL_SOCKET_IFNAME":"OmittedByPolicy"}}}})"},
       {"nccl-env.io/node", R"({"v":1,"node":")" + node + R"(","policy":"p","generation":1})"},
       {"host.nccl-env.io/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA=" + hcas + "\n"}};
   pod["spec"]["nodeName"] = node;

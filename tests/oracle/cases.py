@@ -79,8 +79,8 @@ def policy(interface):
 
 # A pod that was given =eth1.
 GIVEN = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": {
-    "nccl-env.io/status": '{"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding","containers":'
-                          '{"c":{"set":{"NCCL_SOCKET_IFNAME":"File","nccl.conf":"Node"}}}}',
+    "nccl-env.io/status": '{"v":1,"policy":"p","generation":1,"exposure":"Host","containers":'
+                          '{"c":{"set":{"NCCL_SOCKET_IFNAME":"File"}}}}',
     "nccl-env.io/node": '{"v":1,"node":"here","policy":"p","generation":1}',
     "hostnetwork.nccl-env.io/nccl.conf": "NCCL_SOCKET_IFNAME==eth1\n"}},
     "spec": {"nodeName": "here", "hostNetwork": True, "containers": [{"name": "c", "image": "i", "volumeMounts": [

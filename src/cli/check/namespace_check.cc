@@ -6,6 +6,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/known_names.h"
@@ -36,7 +37,6 @@ Json members_of(const Json& object) {
 
 void read_status(const std::string& text, SampleOutcome& into) {
   const Json status = parse_json(text);
-  into.form = text_at(status, "form");
   into.exposure = text_at(status, "exposure");
   const Json& container = member(member(status, "containers"), "sample");
   into.set = members_of(member(container, "set"));
@@ -48,6 +48,11 @@ void read_pod(const Json& pod, SampleOutcome& into) {
   const std::string text = text_at(member(member(pod, "metadata"), "annotations"), key::kStatus);
   into.touched = !text.empty();
   read_status(text, into);
+  ReviewParser parser;
+  const std::string whole = pod.dump();
+  const Result<Pod> parsed = parser.parse_pod(whole);
+  const auto status = parsed ? read_pod_record(*parsed, pod).status : std::nullopt;
+  if (status) into.form = status->form;
   into.resolver = std::ranges::any_of(items_at(member(pod, "spec"), "initContainers"), [](const Json& init) {
     return text_at(init, "name") == conf_file::kResolver;
   });

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/decide/status.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "decide/match.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/json_text.h"
@@ -41,11 +39,7 @@ std::string render_status(const Pod& pod, const Plan& plan) {
   append_key(out, "generation");
   out += std::to_string(plan.generation);
   append_member(out, "exposure", to_string(plan.exposure));
-  append_member(out, "form", to_string(plan.form));
   if (plan.fallback) append_member(out, "fallback", to_string(*plan.fallback));
-  const auto hides = [](const ContainerPlan& one) { return one.mounts_conf && !one.names_conf; };
-  if (std::any_of(plan.containers.begin(), plan.containers.end(), hides))
-    append_member(out, "note", to_string(Code::ImageConfHidden));
   append_key(out, "containers");
   out += '{';
   for (const ContainerPlan& container : plan.containers) {
@@ -55,7 +49,9 @@ std::string render_status(const Pod& pod, const Plan& plan) {
     if (!container.set.empty()) {
       append_key(out, "set");
       out += '{';
-      for (const Value& planned : container.set) append_member(out, planned.name, status_word(planned));
+      for (const Value& planned : container.set) {
+        if (!planned.is_file()) append_member(out, planned.name, status_word(planned));
+      }
       out += '}';
     }
     if (!container.omitted.empty()) {

@@ -277,10 +277,13 @@ class RankChecks {
     }
   }
 
+  // A pod that shares the node's devices, and takes nothing of it, has what its user decided.
   void compare_forms() {
     const auto form_of = [&](std::size_t rank) {
       const auto& status = view_.record(rank).status;
-      return !status || status->form.empty() || lacks_rails(rank) ? Text() : status->form;
+      const bool users =
+          status && status->form == to_string(Form::Constants) && status->exposure != Exposure::PodOwned;
+      return !status || users || lacks_rails(rank) ? Text() : status->form;
     };
     const auto words = [](const Odd<std::string>& odd) {
       return "gets its values by form " + cut(odd.value, kMaxValue) +

@@ -182,7 +182,8 @@ bool is_by_file(std::string_view by) {
 // The engine whose own file has the line, as the status tells it; null where none has.
 const Engine* engine_of_line(std::string_view name, const TextsByName& set) {
   const Engine* engine = is_by_file(find_text(set, name)) ? file_engine_of(name) : nullptr;
-  return engine && set.contains(engine->file) && find_engine_variable(name)->render ? engine : nullptr;
+  return engine && set.contains(engine->folder_variable) && find_engine_variable(name)->render ? engine
+                                                                                               : nullptr;
 }
 
 // The line as the file has it, or as the status promises it.
@@ -383,11 +384,18 @@ void read_scheduling(const Json& object, PodRecord& into) {
   }
 }
 
+std::string form_of(const Pod& pod) {
+  const auto* init = pod.own_container ? &pod.own_container->args : nullptr;
+  const bool given = init && std::ranges::find(*init, "--given") != init->end();
+  if (init && !given) return std::string(to_string(Form::ContainerStart));
+  const bool reads = given || (pod.own_volume && !pod.own_volume->items.empty());
+  return std::string(to_string(reads ? Form::Binding : Form::Constants));
+}
+
 void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
   if (status.is_object()) {
     into.status = {text_at(status, "policy"), number_at(status, "generation"),
-                   parse_exposure(text_at(status, "exposure")), text_at(status, "form"),
-                   text_at(status, "fallback")};
+                   parse_exposure(text_at(status, "exposure")), form_of(pod), text_at(status, "fallback")};
   }
   const Json node = note_of(pod, key::kNode, into.unreadable);
   if (!node.is_object()) return;

@@ -34,7 +34,6 @@ class NamespaceCheck : public AskedCluster {
     if (ours && called) {
       made["metadata"]["annotations"]["nccl-env.io/status"] = Json{
           {"v", 1},
-          {"form", form},
           {"exposure", "SubInterface"},
           {"containers",
            {{"sample",
@@ -44,6 +43,9 @@ class NamespaceCheck : public AskedCluster {
       if (form == "ContainerStart")
         made["spec"]["initContainers"] = {
             {{"name", "nccl-env-resolve"}, {"image", "registry.example/agent:1"}}};
+      else
+        made["spec"]["volumes"] = {
+            {{"name", "nccl-env-conf"}, {"downwardAPI", {{"items", {{{"path", "nccl.conf"}}}}}}}};
     }
     return Answer{201, made.dump()};
   }

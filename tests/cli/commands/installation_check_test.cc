@@ -70,7 +70,7 @@ TEST_F(InstallationCheck, APodIsTriedInAnOptedInNamespace) {
     Json made = Json::parse(request.body);
     if (called)
       made["metadata"]["annotations"]["nccl-env.io/status"] =
-          R"({"v":1,"form":"Binding","containers":{"sample":{"set":{"NCCL_IB_HCA":"Node"}}}})";
+          R"({"v":1,"containers":{"sample":{"set":{"NCCL_IB_HCA":"Node"}}}})";
     return Answer{201, made.dump()};
   };
   expect_part(check(), "Answers");

@@ -15,7 +15,7 @@ metadata:
   name: train-0
   annotations:
     nccl-env.io/node: '{"v":1,"node":"gpu-1","policy":"p","generation":1}'
-    nccl-env.io/status: '{"v":1,"policy":"p","generation":1,"containers":{"c":{"set":{"NCCL_IB_HCA":"File","NCCL_IB_TIMEOUT":"Policy","nccl.conf":"Node"}}}}'
+    nccl-env.io/status: '{"v":1,"policy":"p","generation":1,"containers":{"c":{"set":{"NCCL_IB_HCA":"File","NCCL_IB_TIMEOUT":"Policy"}}}}'
     host.nccl-env.io/nccl.conf: "NCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\n"
 spec:
   nodeName: gpu-1

@@ -41,7 +41,6 @@ TEST(FileDelivery, HostNetworkPodsReadTheTextOfTheirNode) {
   EXPECT_EQ(admitted.pod["spec"]["volumes"], Json::parse(R"([{"name":"nccl-env-conf","downwardAPI":{"items":[
       {"path":"nccl.conf","mode":420,"fieldRef":{"apiVersion":"v1",
        "fieldPath":"metadata.annotations['hostnetwork.nccl-env.io/nccl.conf']"}}]}}])"));
-  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Node");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
 }
@@ -243,7 +242,7 @@ TEST(UsersConf, IsOneContainersAlone) {
   const Admitted admitted = settled(before, file_policy(Exposure::SubInterface));
   EXPECT_EQ(told(admitted.pod, "i", "NCCL_IB_TIMEOUT"), "ConfPresent");
   EXPECT_EQ(told(admitted.pod, "j", "NCCL_IB_TIMEOUT"), "Policy");
-  EXPECT_EQ(told(admitted.pod, "a", "nccl.conf"), "Node");
+  EXPECT_EQ(told(admitted.pod, "a", "nccl.conf"), "") << "its mount says so";
   EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "ConfPresent");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "ConfPresent");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet");
@@ -343,10 +342,6 @@ bool names_conf(const Json& pod) {
   return named;
 }
 
-Json status_of(const Json& pod) {
-  return Json::parse(pod["metadata"]["annotations"]["nccl-env.io/status"].get<std::string>());
-}
-
 Json with(const char* field, const Json& value) {
   Json made = container("c");
   made[field] = value;
@@ -360,7 +355,6 @@ TEST(NamedConf, LeavesTheImagesOwnFileInItsPlace) {
   EXPECT_EQ(main["env"], (Json{env_literal("NCCL_IB_TIMEOUT", "22"), kNames}));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_CONF_FILE"), "Policy");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
-  EXPECT_FALSE(status_of(admitted.pod).contains("note"));
   EXPECT_TRUE(has_file(admit(admitted.pod, since({2, 22, 3})).pod["spec"]["containers"][0])) << "taken back";
 }
 
@@ -382,7 +376,6 @@ TEST(NamedConf, OldLibrariesFindTheFileAtTheirOwnPlace) {
     const Admitted admitted = admit(pod({container("c")}), policy);
     EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
     EXPECT_FALSE(names_conf(admitted.pod));
-    EXPECT_EQ(status_of(admitted.pod)["note"], "ImageConfHidden");
   }
   EXPECT_TRUE(names_conf(admit(pod({container("c")}), since({2, 23, 0})).pod));
 }

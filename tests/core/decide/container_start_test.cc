@@ -41,7 +41,6 @@ TEST(ContainerStart, WritesTheFileInsideThePod) {
   EXPECT_EQ(container["volumeMounts"], kConfMounts);
   EXPECT_EQ(container["env"],
             (Json{env_literal("NCCL_SOCKET_IFNAME", "eth0"), env_literal("NCCL_IB_TIMEOUT", "22")}));
-  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Pod");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "Pod");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");

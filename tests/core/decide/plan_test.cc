@@ -47,7 +47,6 @@ TEST(Plan, TheExposureDecidesWhatANodeCanTell) {
     EXPECT_EQ(admitted.plan.form, row.form);
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), row.hca);
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), row.index);
-    EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), row.form == Form::Binding ? "Node" : "");
     EXPECT_EQ(admitted.pod["spec"].contains("volumes"), row.form == Form::Binding);
     EXPECT_EQ(nccl_environment(bind_to_node(admitted.pod, binding_of(policy, &table)), 0), row.read);
   }
@@ -254,10 +253,8 @@ TEST(Plan, LiteralsAndOmissionsOfThePolicy) {
 TEST(Plan, StatusListsWhatWasSetAndWhatNot) {
   const Admitted admitted = admit(pod({container("c", {env_literal("NCCL_IB_GID_INDEX", "3")})}), baidu());
   const Json status = Json::parse(std::string(admitted.pod["metadata"]["annotations"]["nccl-env.io/status"]));
-  EXPECT_EQ(status, Json::parse(R"({"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding",
-      "note":"ImageConfHidden","containers":{"c":{
-      "set":{"NCCL_IB_HCA":"File","NCCL_SOCKET_IFNAME":"File","NCCL_IB_QPS_PER_CONNECTION":"Policy","NCCL_IB_TIMEOUT":"Policy",
-             "nccl.conf":"Node"},
+  EXPECT_EQ(status, Json::parse(R"({"v":1,"policy":"p","generation":1,"exposure":"Host","containers":{"c":{
+      "set":{"NCCL_IB_HCA":"File","NCCL_SOCKET_IFNAME":"File","NCCL_IB_QPS_PER_CONNECTION":"Policy","NCCL_IB_TIMEOUT":"Policy"},
       "omitted":{"NCCL_IB_GID_INDEX":"UserSet","NCCL_IB_ADDR_FAMILY":"UserSetGroup"}}}})"));
 }
 

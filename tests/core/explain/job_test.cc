@@ -318,11 +318,7 @@ TEST(JobAnswer, OfTwoNetworksTheRarerOneIsTold) {
                            [&](Worker& worker) {
                              worker.then = [host = (worker.number == 2) != most](Json& object) {
                                object["spec"]["hostNetwork"] = host;
-                               std::string& text = object["metadata"]["annotations"]["nccl-env.io/status"]
-                                                       .get_ref<std::string&>();
-                               Json status = Json::parse(text);
-                               if (!host) status["form"] = "ContainerStart";
-                               text = status.dump();
+                               if (!host) object["spec"]["initContainers"] = {{{"name", "nccl-env-resolve"}}};
                              };
                            }))
         .answer.sentence;

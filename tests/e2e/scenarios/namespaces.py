@@ -94,7 +94,6 @@ def check(cluster, name, labels, objects, body, qos):
     names = [some["name"] for some in made["spec"].get("initContainers", [])]
     expect(f"our init container in {namespace}", names.count("nccl-env-resolve"), 1)
     expect(f"QoS class in {namespace}", made["status"]["qosClass"], qos)
-    expect(f"form in {namespace}", json.loads(annotations_of(made)["nccl-env.io/status"])["form"], "ContainerStart")
     resolver = next(some for some in made["spec"]["initContainers"] if some["name"] == "nccl-env-resolve")
     user = resolver["securityContext"].get("runAsUser", made["spec"]["securityContext"].get("runAsUser"))
     if user == 0:

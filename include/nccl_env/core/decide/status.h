@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The annotation nccl-env.io/status: what CREATE decided for a pod, for people and for later reviews.
+// The annotation nccl-env.io/status: what CREATE decided for a pod and its spec does not say, for people and
+// for later reviews.
 #pragma once
 
 #include <map>

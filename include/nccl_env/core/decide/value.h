@@ -46,6 +46,8 @@ struct Value {
   std::string container = {};   // where values of several containers stand together
   bool in_engine_file = false;  // carried by the file of its engine (ucx.conf), and by nothing else
 
+  // True for a file itself, which carries lines.
+  [[nodiscard]] bool is_file() const { return !in_env && !in_file && !in_engine_file; }
   // True for a value of ours by that source.
   [[nodiscard]] bool is_from(Source by) const {
     return source == by && state != State::Users && state != State::Foreign;

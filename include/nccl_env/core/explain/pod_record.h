@@ -45,7 +45,7 @@ struct GivenContainer {
   [[nodiscard]] std::vector<const Value*> effective() const;
 };
 
-// The annotation nccl-env.io/status, written at CREATE.
+// The annotation nccl-env.io/status, written at CREATE; `form` is what the pod's spec shows of it.
 struct StatusNote {
   std::string policy;
   std::int64_t generation = 0;
