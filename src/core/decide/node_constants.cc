@@ -245,31 +245,26 @@ std::string spec_text(const NcclPolicy& policy, const SettledPolicy& settled) {
 
 SettledPolicy settle_by_text(const NcclPolicy& policy, const ConfText& given) {
   SettledPolicy settled{without_variants(policy)};
-  const bool fabric_varies = policy.varies_fabric(), interface_varies = policy.varies_socket_interface();
-  nlohmann::json object = to_json(settled.policy);
   for (const auto& value : given.values) {
     if (policy.varies(value.first)) settled.policy.env.insert(value);
   }
-  if (!fabric_varies && !interface_varies) return settled;
-  const auto text = given.notes.find(kSpecVariable);
-  const nlohmann::json rules = parse_json(text == given.notes.end() ? std::string_view() : text->second);
-  const auto take = [&](const char* field) {
-    const bool known = rules.is_object() && rules.contains(field);
-    if (known) object["spec"][field] = rules[field];
-    return known;
-  };
-  const bool fabric = fabric_varies && take("fabric");
-  const bool interface = interface_varies && take("socketInterface");
+  nlohmann::json object = to_json(settled.policy);
+  const auto note = given.notes.find(kSpecVariable);
+  const nlohmann::json rules = parse_json(note == given.notes.end() ? std::string_view() : note->second);
+  if (rules.is_object()) object["spec"].update(rules);
   const PolicyReading reading = read_policy(object, {true});
+  const auto is_known = [&](const char* field) {
+    return rules.is_object() && rules.contains(field) && reading.policy;
+  };
   const std::string unknown = "The node did not tell which of the policy's variants holds.";
-  if (fabric && reading.policy) {
-    settled.policy.fabric = reading.policy->fabric;
-  } else if (fabric_varies) {
+  if (policy.varies_fabric() && !is_known("fabric")) {
     settled.fabric_unknown = unknown;
+  } else if (policy.varies_fabric()) {
+    settled.policy.fabric = reading.policy->fabric;
   }
-  if (!interface_varies) return settled;
+  if (!policy.varies_socket_interface()) return settled;
   SocketInterfaceRule& rule = settled.policy.socket_interface;
-  const bool known = interface && reading.policy;
+  const bool known = is_known("socketInterface");
   rule = known ? reading.policy->socket_interface : SocketInterfaceRule();
   if (rule.kind == SocketInterfaceRule::Kind::Omit) {
     settled.no_interface =

@@ -97,10 +97,8 @@ std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails) con
 void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   const bool by_env_file = resolver && policy_.deliver_env_file;
   if (by_env_file) plan_.fallback = reason_for_file();
-  if (by_env_file && !plan_.fallback)
-    prepare_env_file(*resolver);
-  else if (resolver && pod_knows_more(policy_, match_.exposure))
-    prepare_start(*resolver);
+  const bool env_file = by_env_file && !plan_.fallback;
+  if (env_file || (resolver && pod_knows_more(policy_, match_.exposure))) prepare_start(*resolver, env_file);
   if (!start_) wishes_ = wishes_for(Finder::Node, rails_of(match_));
   leave_out_engines();
 }
@@ -161,42 +159,31 @@ std::optional<Reason> PodPlanner::reason_for_file() const {
   return std::nullopt;
 }
 
-// Returns the annotation of what a node gives to a pod that looks for itself; "" where nothing depends on it.
-std::string PodPlanner::own_text() const {
-  return policy_.variants.empty() ? "" : text_key(shape_of(Exposure::PodOwned, false), conf_file::kName);
-}
-
-// Plans for the init container, which writes what the Binding gives or the pod itself shows. Where it cannot
-// be added, File takes its place.
-void PodPlanner::prepare_env_file(const Resolver& resolver) {
+// Plans for the init container, which writes what the pod itself shows or, by EnvFile, what the Binding
+// gives. Where it cannot be added, File takes its place. A pod that looks reads the text for pods with
+// devices of their own, if anything depends on the node there.
+void PodPlanner::prepare_start(const Resolver& resolver, bool env_file) {
   const bool looks = pod_knows_more(policy_, match_.exposure);
-  const Finder finder = looks ? Finder::Pod : Finder::Node;
-  std::vector<Value> wishes = wishes_for(finder, looks ? Rails{} : rails_of(match_));
-  InitWork work{.env_file = true, .conf_key = looks ? own_text() : text_key(shape_, conf_file::kName)};
-  work.files = engine_keys();
+  std::vector<Value> wishes =
+      looks ? wishes_for(Finder::Pod, {}) : wishes_for(Finder::Node, rails_of(match_));
+  InitWork work{.env_file = env_file, .files = engine_keys()};
+  if (!looks || !policy_.variants.empty())
+    work.conf_key = text_key(looks ? shape_of(Exposure::PodOwned, false) : shape_, conf_file::kName);
+  bool needed = false;
   for (Value& wish : wishes) {
-    if (wish.state == State::LeftOut || wish.source == Source::Policy || wish.in_engine_file) continue;
+    if (wish.state == State::LeftOut || wish.source == Source::Policy) continue;
+    if (!env_file) needed = needed || wish.source == Source::Pod;
+    if (!env_file || wish.in_engine_file) continue;
     if (!looks) work.given.append(work.given.empty() ? "" : ",").append(wish.name);
     if (looks) wish.source = Source::Pod;
-    wish.in_env = wish.by_file_key = true;
+    wish.in_env = wish.by_file_key = needed = true;
   }
-  const auto by_file_key = [](const Value& wish) { return wish.by_file_key; };
-  if (std::none_of(wishes.begin(), wishes.end(), by_file_key) || !may_add_resolver()) return;
+  if (!needed || !may_add_resolver()) return;
   start_ = ResolverContainer::make(pod_, policy_, resolver, served(), work);
   if (!start_) return warn(NoResolver::PolicyTooLong);
-  env_file_ = true;
+  env_file_ = env_file;
   looks_ = looks;
   wishes_ = std::move(wishes);
-}
-
-void PodPlanner::prepare_start(const Resolver& resolver) {
-  wishes_ = wishes_for(Finder::Pod, {});
-  const auto from_pod = [](const Value& wish) { return wish.source == Source::Pod; };
-  if (std::none_of(wishes_.begin(), wishes_.end(), from_pod) || !may_add_resolver()) return;
-  start_ = ResolverContainer::make(pod_, policy_, resolver, served(),
-                                   {.conf_key = own_text(), .files = engine_keys()});
-  if (!start_) return warn(NoResolver::PolicyTooLong);
-  looks_ = true;
   unresolved_ = wishes_for(Finder::Node, rails_of(match_));
 }
 

@@ -35,10 +35,8 @@ class PodPlanner {
  private:
   [[nodiscard]] std::vector<Value> wishes_for(Finder finder, const Rails& rails) const;
   void prepare(const std::optional<Resolver>& resolver);
-  void prepare_start(const Resolver& resolver);
+  void prepare_start(const Resolver& resolver, bool env_file);
   [[nodiscard]] std::optional<Reason> reason_for_file() const;
-  void prepare_env_file(const Resolver& resolver);
-  [[nodiscard]] std::string own_text() const;
   [[nodiscard]] bool may_add_resolver();
   [[nodiscard]] const Container& served() const;
   [[nodiscard]] bool is_resolver(std::size_t position) const;

@@ -102,12 +102,19 @@ TEST(EnvFile, TheInitContainerComesFirstAndWhatAHookPutsInFrontHasNoReference) {
   EXPECT_THAT(init_names(made), ElementsAre("nccl-env-resolve", "fetch", "check"));
   EXPECT_THAT(references(made["spec"]["initContainers"][2]), ::testing::SizeIs(3));
   auto& inits = made["spec"]["initContainers"];
+  for (const bool serves_ranks : {true, false}) {
+    Json early = made;
+    auto& first = early["spec"]["initContainers"];
+    first.insert(first.begin(), container("early"));
+    if (serves_ranks) first[0]["command"] = {"/usr/sbin/sshd"};
+    early = plan(early).pod;
+    EXPECT_EQ(told(early, "early", "NCCL_IB_TIMEOUT"), "Policy") << serves_ranks;
+  }
   inits.insert(inits.begin(), container("early"));
   made = plan(made).pod;
   EXPECT_THAT(init_names(made), ElementsAre("early", "nccl-env-resolve", "fetch", "check"));
   EXPECT_THAT(references(made["spec"]["initContainers"][0]), IsEmpty());
   EXPECT_EQ(told(made, "early", "NCCL_IB_HCA"), "TooEarly");
-  EXPECT_EQ(told(made, "early", "NCCL_IB_TIMEOUT"), "Policy");
 }
 
 TEST(EnvFile, ConstantsAloneNeedNoInitContainer) {
