@@ -58,6 +58,11 @@ demo: build ## run the webhook on this machine and show what it does to real pod
 test: deps ## build and run all tests
 	scripts/run-tests release
 
+.PHONY: histories
+histories: deps ## random histories of nodes, and what their pods had by kind (HISTORIES=1000 of them)
+	cmake --preset release && cmake --build --preset release --target histories
+	build/release/bin/histories $(HISTORIES)
+
 GOLDEN_TESTS = base_tests core_tests net_tests kube_tests node_tests store_tests webhook_tests agent_tests cli_tests
 goldens: deps ## write what commands and tests say now into tests/data/golden, and the pages' tables of metrics
 	cmake --preset release && cmake --build --preset release --target $(GOLDEN_TESTS)
