@@ -14,6 +14,9 @@ namespace {
 
 constexpr int kForbidden = 403;
 
+// Pods that wait longer for their node, behind gates or in queues, are few.
+constexpr std::chrono::hours kEditTold{24};
+
 // Objects that are read for one pod: each may take 300 ms, and the hook has 5 s.
 constexpr std::size_t kMaxClaims = 8;
 
@@ -54,7 +57,8 @@ class Admission::Decision {
   Attempt<PolicyLookup> policy_of_namespace();
   Attempt<SharedTable> find_table();
   Attempt<store::BootCheck> check_boot(const PackedTable* table) const;
-  Attempt<const BindingPlan*> plan_of_node(std::shared_ptr<const NcclPolicy> policy);
+  Attempt<const BindingPlan*> plan_of_node(std::shared_ptr<const NcclPolicy> policy, bool changed = false);
+  [[nodiscard]] bool is_new(const NcclPolicy& policy) const;
   [[nodiscard]] Attempt<PodClaims> find_claims() const;
   [[nodiscard]] bool may_postpone() const { return lookup_ <= PodLookup::Postpone; }
   Result<Pod> read_pod();
@@ -303,8 +307,8 @@ bool Admission::Decision::holds_back(const Pod& pod, const BindingPlan& plan) {
   return true;
 }
 
-store::Attempt<const BindingPlan*> Admission::Decision::plan_of_node(
-    std::shared_ptr<const NcclPolicy> policy) {
+store::Attempt<const BindingPlan*> Admission::Decision::plan_of_node(std::shared_ptr<const NcclPolicy> policy,
+                                                                     bool changed) {
   auto table = find_table();
   if (!table) return table.no_value();
   const auto boot = check_boot((*table).get());
@@ -313,7 +317,12 @@ store::Attempt<const BindingPlan*> Admission::Decision::plan_of_node(
   const AdmissionOptions& options = admission_.options_;
   return &admission_.binding_plans_.find(
       std::move(policy), record_.subject.node, *std::move(table),
-      {options.clock(), options.max_table_age, snapshot_.in_sync, *boot == store::BootCheck::Other});
+      {options.clock(), options.max_table_age, snapshot_.in_sync, *boot == store::BootCheck::Other, changed});
+}
+
+// True while pods may be bound that an earlier generation made.
+bool Admission::Decision::is_new(const NcclPolicy& policy) const {
+  return policy.written && admission_.options_.clock() < *policy.written + kEditTold;
 }
 
 store::Attempt<std::string> Admission::Decision::answer_binding() {
@@ -324,20 +333,23 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
   if (!review_.binding.excess.empty()) return left_alone(review_.binding.excess);
   if (!found.policy || found.policy->mode == PolicyMode::DryRun)
     return answer_without_policy(std::move(found));
-  const auto planned = plan_of_node(std::move(found.policy));
+  auto planned = plan_of_node(found.policy);
   if (!planned) return planned.no_value();
-  const BindingPlan& plan = **planned;
-  if (may_hold_back(plan)) {
+  const bool may_hold = may_hold_back(**planned);
+  if (may_hold || is_new(*found.policy)) {
     if (may_postpone()) return store::Postponed{};
     const Result<Pod> pod = read_pod();
     if (!pod) {
-      record_.reason = Reason::PodLookupFailed;
+      if (may_hold) record_.reason = Reason::PodLookupFailed;
       record_.detail = pod.error().message;
-    } else if (holds_back(*pod, plan)) {
-      return refuse(plan);
+    } else if (may_hold && holds_back(*pod, **planned)) {
+      return refuse(**planned);
+    } else if (is_of_other_values(*pod, *found.policy)) {
+      planned = plan_of_node(found.policy, true);
+      if (!planned) return planned.no_value();
     }
   }
-  return annotate(plan);
+  return annotate(**planned);
 }
 
 // Answers a Binding in a namespace whose policy gives no values now. A pod that waits for some gets those
@@ -355,7 +367,7 @@ store::Attempt<std::string> Admission::Decision::answer_without_policy(PolicyLoo
   const bool promised = waits && found.policy && promised_policy(*pod) == found.policy->name;
   if (waits && !promised) return annotate(plan_empty_binding(record_.subject.node, *record_.reason, *pod));
   if (!found.policy) return finish_binding(nullptr, response);
-  const auto planned = plan_of_node(found.policy);
+  const auto planned = plan_of_node(found.policy, promised && is_of_other_values(*pod, *found.policy));
   if (!planned) return planned.no_value();
   if (!promised) {
     record_binding(**planned);

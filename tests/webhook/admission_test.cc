@@ -248,6 +248,44 @@ TEST_F(AdmissionTest, APromiseOfAPolicyThatTheLabelDoesNotNameNowIsNotKept) {
   }
 }
 
+// hca: "=mlx5_0" when the pod was created, FromNode now: its env has the first.
+TEST_F(AdmissionTest, ForADayAfterAnEditAPodOfOtherValuesGetsNoIndex) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  policy.value_hash = "0000000a";
+  set(policy);
+  set(rails(2));
+  create(pod_review());
+  policy.value_hash = "0000000b";
+  policy.written = kNow;
+  set(policy);
+  const auto index = [this](const std::string& uid = "pod-uid") {
+    const Json review = binding_review("node-a", uid);
+    const Json bound = patched(review, answer(review))["metadata"]["annotations"];
+    EXPECT_EQ(bound_list(bound), "=mlx5_1,mlx5_2");
+    const ConfText text = read_conf(bound.value("hostnetwork.nccl-env.io/nccl.conf", ""));
+    return text.values.contains("NCCL_IB_GID_INDEX");
+  };
+  EXPECT_TRUE(postpones(binding_review()));
+  EXPECT_FALSE(index());
+  EXPECT_THAT(record_.omitted, Contains(Pair(::testing::_, Reason::PolicyChanged)));
+  EXPECT_TRUE(index("another")) << "which could not be read";
+  EXPECT_THAT(record_.detail, HasSubstr("another uid"));
+  EXPECT_EQ(record_.reason, std::nullopt);
+  const int reads = reads_;
+  now_ += std::chrono::hours(24);
+  EXPECT_TRUE(index());
+  EXPECT_EQ(reads_, reads) << "a day later no pod is read";
+  now_ -= std::chrono::seconds(1);
+  EXPECT_FALSE(index());
+  policy.value_hash = "0000000a";  // taken back
+  set(policy);
+  EXPECT_TRUE(index());
+  policy.written.reset();  // a file's
+  policy.value_hash = "0000000b";
+  set(policy);
+  EXPECT_TRUE(index());
+}
+
 // The pod of an author who knows our keys: no hook saw it at CREATE.
 TEST_F(AdmissionTest, AForgedPromiseBringsNothing) {
   NcclPolicy dry = policy_for("rdma/hca", Exposure::SubInterface);

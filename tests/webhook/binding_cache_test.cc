@@ -97,6 +97,14 @@ TEST_F(BindingCacheTest, FollowsTheNodesBoot) {
   EXPECT_EQ(annotations(at(kObserved)), known);
 }
 
+TEST_F(BindingCacheTest, APodOfOtherValuesHasAPlanOfItsOwn) {
+  NodeContext changed = at(kObserved);
+  changed.policy_changed = true;
+  const BindingPlan* known = &plans_.find(policy_, "n", table_, at(kObserved));
+  const char* text = known->annotations.begin()->second.data();
+  EXPECT_NE(plans_.find(policy_, "n", table_, changed).annotations.begin()->second.data(), text);
+}
+
 TEST_F(BindingCacheTest, ForgetsInsteadOfGrowingWithoutEnd) {
   for (int i = 0; i < 5000; ++i) (void)plans_.find(policy_, "n" + std::to_string(i), nullptr, at(kObserved));
   EXPECT_LE(plans_.size(), 1024u);

@@ -107,6 +107,11 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
                          const NodeFabric* table, const NodeContext& context) {
   BindingPlan plan;
   plan.policy = std::move(policy);
+  if (context.policy_changed && plan.policy->gid_index.kind == GidIndexRule::Kind::Literal) {
+    auto from_node = std::make_shared<NcclPolicy>(*plan.policy);
+    from_node->gid_index.kind = GidIndexRule::Kind::Pin;  // which is left out, and told
+    plan.policy = std::move(from_node);
+  }
   plan.pod_owned.node = node;
   std::string spec;
   if (plan.policy->variants.empty()) {

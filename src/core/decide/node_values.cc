@@ -128,7 +128,12 @@ class ValueFinder {
     const GidChoice gid = choose_gid(*table_, ports, policy_, exposure_, context_.now);
     limit(gid.valid_until);
     if (!gid.note.empty()) values_.notes.push_back(values_.node + ": " + gid.note);
-    if (gid.index) {
+    if (gid.index && context_.policy_changed) {
+      omit(variable::kIbGidIndex, Reason::PolicyChanged,
+           "Policy " + policy_.name +
+               " was changed after the pod was created, and an index is right beside "
+               "its own list alone.");
+    } else if (gid.index) {
       values_.set.emplace(variable::kIbGidIndex, std::to_string(*gid.index));
     } else if (gid.reason) {
       omit(variable::kIbGidIndex, *gid.reason, values_.node + ": " + gid.detail);

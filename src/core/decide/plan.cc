@@ -46,6 +46,7 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
   Plan plan;
   plan.policy = policy.name;
   plan.generation = policy.generation;
+  plan.value_hash = policy.value_hash;
   if (!pod.excess.empty()) return skip(std::move(plan), Reason::BudgetExceeded, pod.excess);
   PodMatch match = match_pod(pod, policy, claims);
   if (match.skip) {

@@ -29,6 +29,13 @@ void append_member(std::string& out, std::string_view key, std::string_view valu
   append_string(out, value);
 }
 
+// "" also for a pod that opts out: its author may have written that.
+std::string text_in_status(const Pod& pod, std::string_view name) {
+  const auto text = pod.annotation(key::kStatus);
+  if (opts_out(pod) || !text || text->size() > kMaxStatusBytes) return {};
+  return text_at(parse_json(*text), name);
+}
+
 }  // namespace
 
 std::string render_status(const Pod& pod, const Plan& plan) {
@@ -38,6 +45,7 @@ std::string render_status(const Pod& pod, const Plan& plan) {
   append_member(out, "policy", plan.policy);
   append_key(out, "generation");
   out += std::to_string(plan.generation);
+  if (!plan.value_hash.empty()) append_member(out, "hash", plan.value_hash);
   append_member(out, "exposure", to_string(plan.exposure));
   if (plan.fallback) append_member(out, "fallback", to_string(*plan.fallback));
   append_key(out, "containers");
@@ -68,13 +76,12 @@ std::string render_status(const Pod& pod, const Plan& plan) {
 }
 
 std::string promised_policy(const Pod& pod) {
-  if (opts_out(pod)) return {};
-  const auto text = pod.annotation(key::kStatus);
-  if (!text || text->size() > kMaxStatusBytes) return {};
-  const auto status = parse_json(*text);
-  const auto policy = status.is_object() ? status.find("policy") : status.end();
-  return status.is_object() && policy != status.end() && policy->is_string() ? policy->get<std::string>()
-                                                                             : std::string();
+  return text_in_status(pod, "policy");
+}
+
+bool is_of_other_values(const Pod& pod, const NcclPolicy& policy) {
+  const std::string made_by = policy.value_hash.empty() ? "" : text_in_status(pod, "hash");
+  return !made_by.empty() && made_by != policy.value_hash;
 }
 
 StatusNames names_in_status(const Pod& pod) {

@@ -14,6 +14,7 @@
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
+#include "text/managed_fields.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -145,21 +146,6 @@ void require_text(const json::Fields& fields, std::string_view name, std::string
 
 constexpr std::string_view kAgent = "nccl-env-agent";  // as its writes say, src/agent/table_cluster.cc
 
-// The server's time of the agent's newest write; nothing if it says none, as kubectl get leaves it away.
-std::optional<Timestamp> written_by_agent(const json::Fields& metadata) {
-  std::optional<Timestamp> newest;
-  const auto managers = metadata.find("managedFields");
-  simdjson::dom::array entries;
-  if (!managers || managers->get(entries) != simdjson::SUCCESS) return newest;
-  for (const json::Element entry : entries) {
-    std::string_view manager, time;
-    if (entry["manager"].get(manager) != simdjson::SUCCESS || manager != kAgent) continue;
-    if (entry["time"].get(time) != simdjson::SUCCESS) continue;
-    if (const auto read = parse_timestamp(time)) newest = std::max(newest, std::optional(*read));
-  }
-  return newest;
-}
-
 }  // namespace
 
 Result<NodeFabric> read_node_fabric(std::string_view text) {
@@ -187,7 +173,7 @@ Result<NodeFabric> read_node_fabric(std::string_view text) {
       if (!is_dns_subdomain(name))
         metadata.refuse("name", in_quotes(name) + " is not a DNS-1123 subdomain of at most 253 characters");
     }
-    written = written_by_agent(metadata);
+    written = json::newest_write(*value, kAgent);
   }
   if (const auto value = fields.find("observed"))
     table = described::read_object<NodeFabric>(json::Fields(*value, fields.path("observed"), refusals));

@@ -9,6 +9,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/policy/writer.h"
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
@@ -16,6 +17,7 @@
 #include "policy/constants.h"
 #include "policy/described_reader.h"
 #include "policy/fields.h"
+#include "text/managed_fields.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -308,6 +310,8 @@ void read_object(Element object, const PolicyOptions& options, Findings& finding
   read_status(object, policy);
   settle_carrier(object, options, policy);
   warn_of_engines(in.fields.path("spec").field("engines"), policy, findings);
+  if (Element metadata; object["metadata"].get(metadata) == simdjson::SUCCESS)
+    policy.written = json::newest_write(metadata);
 }
 
 }  // namespace
@@ -321,7 +325,9 @@ PolicyReading read_policy(string_view text, const PolicyOptions& options) {
   object ? read_object(*object, options, findings, policy) : findings.error("", object.error().message);
   PolicyReading reading;
   reading.findings = findings.take({.kind = "NcclPolicy", .name = policy.name});
-  if (!findings.has_errors()) reading.policy = std::move(policy);
+  if (findings.has_errors()) return reading;
+  policy.value_hash = value_hash(policy);
+  reading.policy = std::move(policy);
   return reading;
 }
 

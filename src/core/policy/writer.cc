@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/policy/writer.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/policy/description.h"
+#include "nccl_env/core/text/json_document.h"
 #include "policy/words.h"
 
 namespace nccl_env {
@@ -135,6 +138,12 @@ Json write_policy_object(const Object& object) {
 }  // namespace nccl_env::described
 
 namespace nccl_env {
+namespace {
+
+constexpr std::string_view kOfGidRow[] = {variable::kIbAddrFamily, variable::kIbAddrRange,
+                                          variable::kIbRoceVersionNum, variable::kPortRecovery};
+
+}  // namespace
 
 Json to_json(const FabricRule& rule) {
   return described::write_policy_object(rule);
@@ -163,6 +172,25 @@ Json to_json(const NcclPolicy& policy) {
           {"kind", "NcclPolicy"},
           {"metadata", {{"name", policy.name}, {"generation", policy.generation}}},
           {"spec", std::move(spec)}};
+}
+
+std::string value_hash(const NcclPolicy& policy) {
+  Json spec = described::write_policy_object(policy);
+  // Which pods are meant, how values reach them, and what becomes of those that get none.
+  for (const char* name : {"mode", "match", "skipResources", "containers", "delivery", "onUnresolved"})
+    spec.erase(name);
+  // Of constants those by which NCCL chooses a GID row.
+  Json& constants = spec["env"];
+  for (auto entry = constants.begin(); entry != constants.end();) {
+    const bool counts = std::ranges::find(kOfGidRow, entry.key()) != std::end(kOfGidRow);
+    entry = counts ? std::next(entry) : constants.erase(entry);
+  }
+  std::uint32_t hash = 2166136261;  // FNV-1a, which is the same in every replica and release
+  for (const char letter : dump_json(spec)) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619;
+  std::string digits(8, '0');
+  for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit, hash >>= 4U)
+    *digit = "0123456789abcdef"[hash & 0xfU];
+  return digits;
 }
 
 }  // namespace nccl_env

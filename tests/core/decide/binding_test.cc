@@ -13,6 +13,7 @@ namespace nccl_env::tests::binding_test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 
 void add_key(const Json& object, std::vector<std::string>& keys) {
@@ -199,6 +200,49 @@ TEST(BindingPlan, APodWaitsForWhatItReadsOfItsNode) {
   EXPECT_FALSE(of_parsed(own, waits_for_binding));
   const Json constants = admit(own, by(Exposure::PodOwned, false, false)).pod;
   EXPECT_FALSE(of_parsed(constants, waits_for_binding)) << "they stand in env";
+}
+
+// A literal list from then would stand beside an index of today's list.
+TEST(BindingPlan, APodOfOtherValuesGetsTodaysListAndNoIndex) {
+  NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
+  NodeFabric table = rails(2);
+  NodeContext context{kNow};
+  context.policy_changed = true;
+  for (const auto kind : {GidIndexRule::Kind::Pin, GidIndexRule::Kind::Literal}) {
+    policy.gid_index.kind = kind;
+    policy.gid_index.literal = 3;
+    const auto shared = std::make_shared<const NcclPolicy>(policy);
+    const BindingPlan plan = plan_binding(shared, table.name, &table, context);
+    for (const auto& [key, text] : plan.annotations)
+      EXPECT_EQ(text.find("NCCL_IB_GID_INDEX="), std::string::npos) << key << text;
+    EXPECT_THAT(plan.annotations.at("hostnetwork.nccl-env.io/nccl.conf"),
+                HasSubstr("NCCL_IB_HCA==mlx5_1,mlx5_2\n"));
+    EXPECT_THAT(plan.annotations.at("nccl-env.io/node"), HasSubstr(R"("NCCL_IB_GID_INDEX":"PolicyChanged")"));
+    const auto usual = plan_binding(shared, table.name, &table, {kNow}).annotations;
+    EXPECT_THAT(usual.at("hostnetwork.nccl-env.io/nccl.conf"), HasSubstr("NCCL_IB_GID_INDEX=3\n"));
+  }
+  policy.gid_index.kind = GidIndexRule::Kind::Pin;
+  table.ports[1].gids.reset();
+  const auto unknown = plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, context);
+  EXPECT_THAT(unknown.annotations.at("nccl-env.io/node"), HasSubstr("GidTableUnknown"))
+      << "there was none to lose";
+}
+
+TEST(BindingPlan, AStatusTellsByWhichValuesItsPodWasMade) {
+  NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
+  policy.value_hash = "0a1b2c3d";
+  Json made = admit(pod({container("c")}), policy).pod;
+  const auto differs = [&](const std::string& hash) {
+    policy.value_hash = hash;
+    return of_parsed(made, [&](const Pod& read) { return is_of_other_values(read, policy); });
+  };
+  EXPECT_FALSE(differs("0a1b2c3d"));
+  EXPECT_TRUE(differs("0a1b2c3e"));
+  EXPECT_FALSE(differs("")) << "not known";
+  made["metadata"]["annotations"]["nccl-env.io/status"] = R"({"v":1,"policy":"p","generation":1})";
+  EXPECT_FALSE(differs("0a1b2c3d")) << "of an older release";
+  made["metadata"]["annotations"].erase("nccl-env.io/status");
+  EXPECT_FALSE(differs("0a1b2c3d")) << "not ours";
 }
 
 TEST(BindingPlan, ThePolicyOfAStatus) {

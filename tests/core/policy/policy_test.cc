@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/policy/policy_findings.h"
 
+#include <map>
+
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/policy/description.h"
 #include "nccl_env/core/policy/reader.h"
@@ -105,6 +107,62 @@ TEST(Policy, IgnoresStatusAndWhatTheServerSets) {
   const auto reading = read_policy(object, {});
   ASSERT_TRUE(reading.policy);
   EXPECT_EQ(reading.policy->generation, 7);
+}
+
+// Each field of spec as another policy may have it, and whether a node's values follow from it. A new field
+// is missing here, and counts.
+TEST(Policy, ItsHashIsOverWhatDecidesTheValuesOfNodes) {
+  const std::map<std::string, std::pair<std::string, bool>> fields = {
+      {"mode", {R"({"mode": "DryRun"})", false}},
+      {"match", {R"({"match": {"resources": [{"name": "rdma/*"}]}})", false}},
+      {"skipResources", {R"({"skipResources": []})", false}},
+      {"containers", {R"({"containers": "All"})", false}},
+      {"delivery", {R"({"delivery": ["EnvFile"]})", false}},
+      {"onUnresolved", {R"({"onUnresolved": "Deny"})", false}},
+      {"env", {R"({"env": {"NCCL_IB_TIMEOUT": "22"}})", false}},
+      {"fabric", {R"({"fabric": {"expectPorts": 8}})", true}},
+      {"hca", {R"({"hca": "=mlx5_0"})", true}},
+      {"gidIndex", {R"({"gidIndex": "Pin"})", true}},
+      {"socketInterface", {R"({"socketInterface": "eth0"})", true}},
+      {"partitionKey", {R"({"partitionKey": "0x8001"})", true}},
+      {"nccl", {R"({"nccl": {"minVersion": "2.18"}})", true}},
+      {"engines", {R"({"engines": ["NCCL", "UCX"]})", true}},
+      {"variants",
+       {R"({"variants": [{"when": {"linkLayer": "Ethernet"}, "env": {"NCCL_IB_TC": "106"}}]})", true}}};
+  const auto hash = [](const std::string& spec) {
+    const auto reading = read(spec);
+    return reading.policy ? reading.policy->value_hash : "refused";
+  };
+  const std::string plain = hash("{}");
+  EXPECT_THAT(plain, testing::MatchesRegex("[0-9a-f]{8}"));
+  EXPECT_EQ(hash(R"({"hca": "FromNode", "gidIndex": "Auto"})"), plain) << "defaults written out";
+  described::each_field<NcclPolicy>([&](const auto& field) {
+    const auto found = fields.find(std::string(field.name));
+    ASSERT_NE(found, fields.end()) << field.name;
+    const auto& [spec, counts] = found->second;
+    EXPECT_EQ(hash(spec) != plain, counts) << field.name << " " << hash(spec);
+    EXPECT_NE(hash(spec), "refused") << field.name;
+  });
+  for (const char* constant : {"NCCL_IB_ADDR_FAMILY\": \"AF_INET6", "NCCL_IB_ADDR_RANGE\": \"10.0.0.0/8",
+                               "NCCL_IB_ROCE_VERSION_NUM\": \"1", "NCCL_IB_RESILIENCY_PORT_RECOVERY\": \"1"})
+    EXPECT_NE(hash(R"({"env": {")" + std::string(constant) + "\"}}"), plain) << "NCCL chooses its row by it";
+}
+
+TEST(Policy, IsAsYoungAsTheNewestWriteOfAllButItsStatus) {
+  const auto written = [](const json& fields) {
+    json object = object_with("{}");
+    object["metadata"]["managedFields"] = fields;
+    const auto reading = read_policy(object, {});
+    return reading.policy->written ? format_timestamp(*reading.policy->written) : "";
+  };
+  const json edit = {{"manager", "kubectl"}, {"time", "2026-11-20T08:00:00Z"}},
+             gitops = {{"manager", "flux"}, {"time", "2026-11-20T09:00:00Z"}},
+             status = {{"manager", "nccl-env-webhook"},
+                       {"time", "2026-11-20T10:00:00Z"},
+                       {"subresource", "status"}};
+  EXPECT_EQ(written({gitops, edit, status}), "2026-11-20T09:00:00Z");
+  EXPECT_EQ(written(json::array({status})), "");
+  EXPECT_EQ(written(5), "");
 }
 
 TEST(Policy, TakesTheWebhooksAgeOfItsStatus) {

@@ -61,6 +61,7 @@ struct Plan {
   std::string detail;
   std::string policy;
   std::int64_t generation = 0;
+  std::string value_hash;  // the policy's
   Exposure exposure = Exposure::PodOwned;
   bool no_rail = false;   // as in PodMatch: on a RoCE fabric the pod reaches nothing
   std::string few_rails;  // a sentence where its networks bring fewer rails than are expected; else ""

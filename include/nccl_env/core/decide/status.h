@@ -17,6 +17,9 @@ std::string render_status(const Pod& pod, const Plan& plan);
 // The policy whose values the pod was promised when it was created, as its status says; "" if it says none,
 // or if the pod opts out: its author may have written that.
 std::string promised_policy(const Pod& pod);
+// True if the pod was created by values of nodes other than those that the policy means now. Of a pod, or
+// policy, that does not tell, nothing is concluded.
+bool is_of_other_values(const Pod& pod, const NcclPolicy& policy);
 
 // Names in the pod's status, from an earlier review: by container, the constants and the variables that the
 // file of EnvFile holds; and why the pod got nccl.conf instead of that file, a reason's name.

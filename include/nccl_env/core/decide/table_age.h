@@ -18,6 +18,7 @@ struct NodeContext {
   std::chrono::seconds max_table_age{3 * 3600};  // the agent refreshes hourly +- 20 %
   bool in_sync = true;                           // false: ages do not count
   bool other_boot = false;                       // the node is known to have booted since its table
+  bool policy_changed = false;                   // the pod was created by other values of its policy
 };
 
 // True if a table of that time counts as none: it is too old, or is_ahead(). A table without a time never is.

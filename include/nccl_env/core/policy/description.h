@@ -252,8 +252,8 @@ inline constexpr auto fields_of<NcclPolicy> = std::tuple{
         "onUnresolved", &NcclPolicy::on_unresolved, Word<OnUnresolved>{},
         "Where a node gives no value: Allow starts the pod with the defaults of NCCL, Deny keeps it Pending "
         "with an event."}};
-// Besides: name, generation, max_table_age and resolver_image stand outside of spec, two members are
-// Carriers.
-static_assert(is_described_once<NcclPolicy>(6));
+// Besides: name, generation, written, value_hash, max_table_age and resolver_image stand outside of spec, two
+// members are Carriers.
+static_assert(is_described_once<NcclPolicy>(8));
 
 }  // namespace nccl_env::described

@@ -117,6 +117,10 @@ struct PolicyOptions {
 struct NcclPolicy {
   std::string name;
   std::int64_t generation = 1;  // metadata.generation; 1 where there is none (files)
+  // When all but its status was last written, by the API server's clock: no generation is younger.
+  std::optional<Timestamp> written = {};
+  // Eight hex digits over what decides the values that nodes give; "" for a policy that was not read.
+  std::string value_hash = {};
   PolicyMode mode = PolicyMode::Enforce;
   std::vector<ResourceMatch> resources;
   std::vector<std::string> device_classes;  // of Dynamic Resource Allocation; their devices are the pod's own

@@ -24,7 +24,7 @@ enum class Reason {
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
   GidTableUnknown, GidNotUniform, GidUnstable, AmbiguousAddress, NodeInterfaceUnknown, InterfaceAbsent,
-  PodLookupFailed, ConditionNotMet, ConditionUnknown, PKeyUnknown, PKeyNotUniform, KubeletTooOld,
+  PodLookupFailed, ConditionNotMet, ConditionUnknown, PKeyUnknown, PKeyNotUniform, KubeletTooOld, PolicyChanged,
   kCount,  // not a reason: their number
 };
 // clang-format on

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reader.h"
@@ -10,6 +11,8 @@ namespace nccl_env {
 
 // The policy as read_policy() reads it, defaults written out.
 nlohmann::json to_json(const NcclPolicy& policy);
+// For NcclPolicy::value_hash. A field of spec counts unless it is known not to matter.
+std::string value_hash(const NcclPolicy& policy);
 // As their fields of spec.
 nlohmann::json to_json(const FabricRule& rule);
 nlohmann::json to_json(const HcaRule& rule);
