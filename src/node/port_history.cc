@@ -13,13 +13,13 @@ std::optional<double> higher(std::optional<double> left, std::optional<double> r
   return left && right ? std::max(*left, *right) : left ? left : right;
 }
 
-// An address that comes back is recognised, unless this many other addresses of its port are gone, too: IPv6
-// makes new addresses for as long as the node runs.
-constexpr std::size_t kMostAddressesGone = 64;
-
 // True for rows of an address that is followed; link-local ones are not.
 bool is_followed(const GidRow& row) {
   return row.type == GidType::RoCEv2 && !row.gid.is_zero() && !row.gid.is_link_local();
+}
+
+std::pair<std::string, Gid> address_of(const GidRow& row) {
+  return {row.netdev.value_or(""), row.gid};
 }
 
 // Returns what stays true of a port while a pod holds its device; without a name if no pod can.
@@ -56,12 +56,11 @@ void PortHistory::resume(const NodeFabric& earlier, const std::optional<std::str
     Record& record = records_[{port.hca, port.number}];
     record = {port.state, port.state_since, higher(port.max_rate_gbps, rate_of(port)), port.board_id,
               {},         hardware_of(port)};
-    if (!port.gids) continue;
     record.rows.changes = port.gid_index_changes;
-    for (const GidRow& row : *port.gids) {
-      if (is_followed(row))
-        record.rows.places.try_emplace({row.netdev.value_or(""), format_gid(row.gid)},
-                                       Place{row.index, row.index_since});
+    for (const auto& [rows, here] : {std::pair(&port.gids, true), std::pair(&port.gids_gone, false)}) {
+      for (const GidRow& row : rows->value_or(std::vector<GidRow>())) {
+        if (is_followed(row)) record.rows.places.try_emplace(address_of(row), Place{row, here});
+      }
     }
   }
   node_interface_ = earlier.node_interface;
@@ -81,6 +80,7 @@ void PortHistory::note(NodeFabric& table, Timestamp now) {
     note_state(before, port, record, now);
     record.rows = before.rows;
     note_rows(record.rows, port, now);
+    port.gids_gone = gone_from(port, record.rows);
     record.hardware = hardware_of(port);
   }
   if (table.rdma_namespace_mode == RdmaNamespaceMode::Exclusive) keep_away(table, noted);
@@ -102,6 +102,7 @@ void PortHistory::keep_away(NodeFabric& table, std::map<std::pair<std::string, i
       continue;
     noted.emplace(key, record);
     table.ports.push_back(gone);
+    table.ports.back().gids_gone = gone_from(gone, record.rows);
   }
 }
 
@@ -109,19 +110,17 @@ void PortHistory::keep_away(NodeFabric& table, std::map<std::pair<std::string, i
 void PortHistory::note_rows(Rows& rows, Port& port, Timestamp now) {
   if (!port.gids) return;
   int changes = rows.changes.value_or(0);
-  std::map<std::pair<std::string, std::string>, Place> here;
+  std::map<std::pair<std::string, Gid>, Place> here;
   for (GidRow& row : *port.gids) {
     // The lowest counts where several rows have one address.
     if (!is_followed(row)) continue;
-    const auto [at, added] =
-        here.try_emplace({row.netdev.value_or(""), format_gid(row.gid)}, Place{row.index, {}});
-    if (!added) continue;
-    if (const auto found = rows.places.find(at->first); found != rows.places.end()) {
+    if (here.contains(address_of(row))) continue;
+    if (const auto found = rows.places.find(address_of(row)); found != rows.places.end()) {
       const Place& before = found->second;
-      at->second.since = before.index == row.index ? before.since : now;
-      changes += before.here && before.index != row.index ? 1 : 0;
+      row.index_since = before.row.index == row.index ? before.row.index_since : now;
+      changes += before.here && before.row.index != row.index ? 1 : 0;
     }
-    row.index_since = at->second.since;
+    here.try_emplace(address_of(row), Place{row});
   }
   std::size_t gone = 0;
   for (auto& [key, place] : rows.places) {
@@ -130,10 +129,20 @@ void PortHistory::note_rows(Rows& rows, Port& port, Timestamp now) {
     place.here = false;
     ++gone;
   }
-  if (gone <= kMostAddressesGone) here.merge(rows.places);
+  if (gone <= kMostRowsGone) here.merge(rows.places);
   rows.places = std::move(here);
   if (rows.places.empty()) return;
   rows.changes = port.gid_index_changes = std::min(changes, kMaxIndexChanges);
+}
+
+// A restarted agent knows an address by its row in the table, so those that the table shows nowhere else are
+// told.
+std::optional<std::vector<GidRow>> PortHistory::gone_from(const Port& port, const Rows& rows) {
+  std::vector<GidRow> gone;
+  for (const auto& [address, place] : rows.places) {
+    if ((!place.here || !port.gids) && gone.size() < kMostRowsGone) gone.push_back(place.row);
+  }
+  return gone.empty() ? std::nullopt : std::optional(std::move(gone));
 }
 
 void PortHistory::note_state(const Record& before, Port& port, Record& noted, Timestamp now) {

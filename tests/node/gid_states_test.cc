@@ -92,14 +92,9 @@ class Life {
     for (Rail& rail : rails_)
       rail = {one_of({0, 1}) == 0 ? std::nullopt : std::optional(one_of({3, 5})), {}, {}};
   }
-  // An address that is gone is not in the table, and so is lost.
   void restart_agent() {
     history_ = PortHistory();
     history_.resume(table_, boot_id_);
-    for (std::size_t i = 0; i < rails_.size(); ++i) {
-      if (table_.ports.empty() || table_.ports[i].gids->size() < 3)
-        rails_[i].last.reset(), rails_[i].moved.reset();
-    }
   }
 
   std::mt19937 random_;

@@ -238,6 +238,56 @@ TEST(PortHistory, ARestartOfTheAgentKeepsWhatItsTableSays) {
   EXPECT_EQ(look(of_another_boot, addressed(7), 600), (Rows{{}, 0}));
 }
 
+// Notes what is seen and returns the table as a restarted agent reads it.
+NodeFabric written(PortHistory& history, NodeFabric seen, int second) {
+  seen.name = "node-a";
+  history.note(seen, kStart + std::chrono::seconds(second));
+  return *parse_node_fabric(nlohmann::json::parse(to_json(seen).dump()));
+}
+
+TEST(PortHistory, AnAddressThatWasAwayAtARestartHasMovedIfItComesBackElsewhere) {
+  PortHistory first;
+  look(first, addressed(3), 0);
+  NodeFabric unread = addressed(3);
+  unread.ports[0].gids.reset();
+  for (const auto& [table, seen] : {std::pair(written(first, addressed({}), 10), 1),
+                                    std::pair(written(first, unread, 20), 0)}) {
+    PortHistory elsewhere;
+    elsewhere.resume(table, "b");
+    EXPECT_EQ(look(elsewhere, addressed(5), 600), (Rows{"600", seen}));
+    PortHistory same;
+    same.resume(table, "b");
+    EXPECT_EQ(look(same, addressed({}), 600), (Rows{{}, seen})) << "still away";
+    EXPECT_EQ(look(same, addressed(3), 610), (Rows{{}, seen})) << "away for a roll-out";
+    PortHistory of_another_boot;
+    of_another_boot.resume(table, "c");
+    EXPECT_EQ(look(of_another_boot, addressed(5), 600), (Rows{{}, 0}));
+  }
+  EXPECT_FALSE(written(first, addressed(3), 30).ports[0].gids_gone) << "it is back";
+}
+
+TEST(PortHistory, InExclusiveModeAnAddressThatAPodTookMovesOverARestart) {
+  PortHistory first;
+  NodeFabric whole = addressed(3);
+  whole.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+  written(first, whole, 0);
+  NodeFabric taken = whole;
+  taken.ports.clear();
+  PortHistory restarted;
+  restarted.resume(written(first, taken, 10), "b");
+  EXPECT_EQ(look(restarted, addressed(5), 600).since, "600");
+}
+
+TEST(PortHistory, ATableHoldsAFewRowsOfAddressesThatAreGone) {
+  PortHistory history;
+  NodeFabric many = addressed({});
+  for (int i = 0; i < 40; ++i)
+    many.ports[0].gids->push_back(row(2 * i + 1, v4("10.0.2." + std::to_string(i)), GidType::RoCEv2, "eth1"));
+  written(history, many, 0);
+  many.ports[0].gids.reset();
+  EXPECT_EQ(written(history, many, 10).ports[0].gids_gone->size(), kMostRowsGone);
+}
+
 TEST(PortHistory, AddressesThatComeAndGoForeverAreForgotten) {
   PortHistory history;
   for (int i = 0; i < 200; ++i) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
 
@@ -19,21 +20,21 @@ class PortHistory {
   // Takes over what an earlier run of the agent knew, if it was of the same boot.
   void resume(const NodeFabric& earlier, const std::optional<std::string>& boot_id);
   // Notes the states, rates, GID rows and the node interface of a new look. Fills in state_since,
-  // max_rate_gbps, gid_index_changes, index_since of the rows, and, where a look finds no node interface, the
-  // last known one: a lost address does not change which port is the node's. A port that is gone, or of
-  // another board, is forgotten; a value that could not be read this time changes nothing. In exclusive mode,
-  // where pods take devices away, a port that is gone stays in the table with what its hardware is.
+  // max_rate_gbps, gid_index_changes, gids_gone, index_since of the rows, and, where a look finds no node
+  // interface, the last known one: a lost address does not change which port is the node's. A port that is
+  // gone, or of another board, is forgotten; a value that could not be read this time changes nothing. In
+  // exclusive mode, where pods take devices away, a port that is gone stays in the table with what its
+  // hardware is.
   void note(NodeFabric& table, Timestamp now);
 
  private:
   // An address of a port, by netdev and GID, with the RoCE v2 row that it has or last had.
   struct Place {
-    int index = 0;
-    std::optional<Timestamp> since;
+    GidRow row;
     bool here = true;
   };
   struct Rows {
-    std::map<std::pair<std::string, std::string>, Place> places;
+    std::map<std::pair<std::string, Gid>, Place> places;
     std::optional<int> changes;  // absent: the port never had a place
   };
   struct Record {
@@ -45,6 +46,7 @@ class PortHistory {
     Port hardware = {};  // what stays true while a pod holds it
   };
   static void note_rows(Rows& rows, Port& port, Timestamp now);
+  static std::optional<std::vector<GidRow>> gone_from(const Port& port, const Rows& rows);
   void keep_away(NodeFabric& table, std::map<std::pair<std::string, int>, Record>& noted) const;
   static void note_state(const Record& before, Port& port, Record& noted, Timestamp now);
 

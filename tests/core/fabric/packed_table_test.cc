@@ -31,6 +31,7 @@ NodeFabric full_table() {
   port.gids = {{3, gid_of(2), GidType::RoCEv2, gid_of(2).address(), "eth1", table.time},
                {4, gid_of(2), {}, {}, {}, {}},
                {65535, gid_of(3), GidType::IB, gid_of(4).address(), "bond0", {}}};
+  port.gids_gone = port.gids;
   port.pkeys = {{0, 0xffff}, {127, 0x8001}};
   table.ports = {port, Port{}, Port{}};
   table.ports[1].gids.emplace();

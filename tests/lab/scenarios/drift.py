@@ -23,7 +23,7 @@ STEPS = {"well": ("true", (OWN,)),
 # Number of times that an address of a port had left its index after each step.
 CHANGES = {"well": 0, "own goes": 1, "other comes": 1, "own comes": 1, "other goes": 2, "own goes again": 3,
            "own is home": 3}
-HISTORY = {"indexSince", "gidIndexChanges", "stateSince", "maxRateGbps", "time"}
+HISTORY = {"indexSince", "gidIndexChanges", "gidRowsGone", "stateSince", "maxRateGbps", "time"}
 
 
 def have(addresses):

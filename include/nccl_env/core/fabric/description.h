@@ -194,6 +194,11 @@ inline constexpr auto fields_of<Port> = std::tuple{
         "Valid rows of the GID table in the node's network namespace, as INDEX [IB|RoCEv1|RoCEv2] "
         "ADDRESS|gid GID [dev NETDEV] [since TIME]. The table is sparse; an empty list says that there is no "
         "row."},
+    Field{
+        "gidRowsGone", &Port::gids_gone, Texts<GidRow>{table::kRow, table::most(kMostRowsGone)},
+        "Last rows of addresses that have had one since the node booted and have none in gidRows, so that an "
+        "agent that starts again knows them.",
+        "none is known"},
     Field{"pkeys", &Port::pkeys, Objects<PartitionKey>{table::most(kMaxPortKeys)},
           "Partition table of an InfiniBand port, without its empty entries. At most 4096 in all ports."}};
 static_assert(is_described_once<Port>());

@@ -54,6 +54,9 @@ inline constexpr std::size_t kMaxInterfaceAddresses = 1024;  // of one interface
 inline constexpr int kMaxIndexChanges = 1'000'000;           // counted no further
 inline constexpr int kMaxGidIndex = 65535;         // sysfs and rdma-core hold table lengths in 16 bits
 inline constexpr std::size_t kMaxNodeLabels = 16;  // that an agent is asked to look for
+// An address that comes back is recognised, unless more than this many of its port are gone: IPv6 makes new
+// addresses for as long as a node runs. In 256 ports their rows have a third of a MiB.
+inline constexpr std::size_t kMostRowsGone = 16;
 
 // Names that may stand in a table, and so in one of NCCL's lists. Probes and importers leave out (or refuse)
 // what does not pass, because the reader refuses the whole table for it.
@@ -117,6 +120,7 @@ struct Port {
   std::optional<int> gid_index_changes;  // how often an address lost its index since the node booted
   std::optional<std::vector<GidRow>>
       gids;  // valid rows of the node's namespace, by index; empty: known to be none
+  std::optional<std::vector<GidRow>> gids_gone;  // last rows of addresses that had one since the node booted
   std::optional<std::vector<PartitionKey>> pkeys;  // InfiniBand's; entries that are not empty, by index
 };
 
