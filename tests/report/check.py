@@ -70,6 +70,12 @@ def is_open(page):
     return page.run("!document.getElementById('details').hidden")
 
 
+def tiles(page):
+    """Nodes by their worst finding."""
+    shown = page.run("[...document.querySelectorAll('.tile')].map(tile => [...tile.children].map(part => part.innerText))")
+    return {label.split()[1]: int(value.split()[-1]) for label, value, _ in shown if label.startswith("With ")}
+
+
 def choose(page, group, value):
     page.click(f"#{group} input[value={value}]")
 
@@ -103,8 +109,8 @@ def check_healthy(browser, report, folder):
     expect("first node", names(page)[0], "gpu-0")
     expect("natural order", names(page)[9:12], ["gpu-9", "gpu-10", "gpu-11"])
     expect("summary", "200" in text(page, "#summary") and "1,600" in text(page, "#summary"))
-    expect("findings", text(page, "#checks"), "✓ The doctor found nothing.")
-    expect("the sentence", text(page, "#verdict"), "No node needs work: nothing was found on 200 nodes.")
+    expect("the sentence", text(page, "#verdict"), "✓ No node needs work: nothing was found on 200 nodes.")
+    expect("said once", [text(page, "#checks"), tiles(page)], ["", {}])
     expect("the cluster", text(page, "#title"), "healthy")
     about = r"Fabric report, 20 Nov 2026, 08:00 UTC( \(\w+ ago\))? · tables at most 59m old · policy: .* · nccl-env \S+"
     expect("time and version", re.fullmatch(about, text(page, "#about")) is not None)
@@ -149,13 +155,16 @@ def check_desk(page, report, odd, folder):
     errors = sum("error" in some for some in severities.values())
     begin = f"{len(odd)} of 2,000 nodes ({round(len(odd) / 20, 1)} %) need work: {errors} with errors, where jobs fail or lose a rail ("
     expect("the sentence", text(page, "#verdict")[:len(begin)], begin)
+    expect("and the tiles count the same nodes", tiles(page), {"errors": errors, "warnings": len(odd) - errors})
     expect("and what it is about", all(code in text(page, "#verdict") for code in odd.values()))
     expect("and what to do first", report.findings[0]["remedy"] in text(page, "#verdict"))
     column = "document.querySelector('#r0 > .text').textContent"
     sentence = next(one["sentence"] for one in report.findings if one["subject"]["name"] == "gpu-17").rstrip(".")
-    for width, there in ((1000, False), (1440, True)):
+    cut = "[...document.querySelectorAll('#body .row.tall > .text')].filter(each => each.scrollHeight > each.clientHeight).map(each => each.innerText)"
+    for width, there in ((1000, False), (1280, True), (1440, True)):
         page.resize(width, 900)
         expect(f"evidence in the grid at {width}", sentence in page.run(column), there)
+        expect(f"what is cut off at {width}", page.run(cut), [])
     page.screenshot(folder / "odd-1440.png")
     page.resize(1280, 900)
 
@@ -398,6 +407,7 @@ def check_groups(page, report):
     page.click(chip)
     shown = text(page, "#check")
     expect("chips count nodes", text(page, chip).split(), ["!", "PortDown", "4", "nodes"])
+    expect("sentence and tiles count nodes, too", [text(page, "#verdict").split(" with ")[0][-1], tiles(page)], ["4", {"errors": 4, "warnings": 1}])
     expect("its evidence", [part in shown for part in ("PortDown × 5", "mlx5_1, mlx5_2, mlx5_4, mlx5_5 and 3 more", "Active on 29 of 30", "gpu-17")], [True] * 4)
     remedies = {finding["remedy"] for finding in report.findings if finding["code"] == "PortDown"}
     expect("each remedy, said once", [shown.count("Do: "), all(one in shown for one in remedies)], [len(remedies), True])

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grid: a section for each pool, odd nodes before the others. Only the rows in view are elements, so that thousands
 // of nodes scroll as hundreds do.
-const rowHeight = 30, rowWithFindings = 50, headHeight = 60;  // pixels, as in the style
+const rowHeight = 30, rowWithFindings = 50, rowOfTwoLines = 40, headHeight = 60;  // pixels, as in the style
 const spare = 6 * rowHeight;  // above and below what is seen
 const grid = byId("grid"), head = byId("head"), body = byId("body"), scroller = byId("scroller");
-// Where the column of findings is not in view, they stand below the name; where it is wide, with what was seen.
+// Where the column of findings is not in view, they stand below the name; where it is wide, with what was seen, in two lines.
 const narrow = matchMedia("(max-width: 600px)"), wide = matchMedia("(min-width: 1200px)");
-const heightIn = (section) => (narrow.matches && section.odd ? rowWithFindings : rowHeight);
+const heightIn = ({odd}) => (odd && narrow.matches ? rowWithFindings : odd && wide.matches ? rowOfTwoLines : rowHeight);
 
 const view = {rows: nodes, sections: [], mode: "state", row: 0, column: 0, open: () => {}};
 // Column 0 is mark and name; then the HCAs of the node's pool; the rest follows.
@@ -15,8 +15,8 @@ const afterHcas = [
   {name: "Findings", title: "What the doctor found", width: 220, text: (node) => findingsText(node, wide.matches)},
   ...(anyOthers ? [{name: "More", title: "Ports in no column", width: 52, text: (node) => (countOthers(node) ? `+${countOthers(node)}` : "")}] : []),
   {name: "GID", title: "GID index that pods get", width: 44, text: (node) => (node.gidIndex === null ? "-" : String(node.gidIndex))},
-  {name: "Gb/s", title: "Rates of the fabric's ports", width: 150, text: (node) => (node.rates.length ? ratesText(node.rates) : "?")},
-  {name: "Age", title: "Age of the node's table", width: 84, text: (node) => `${ageText(node.age)}${node.stale ? " stale" : ""}`},
+  {name: "Gb/s", title: "Rates of the fabric's ports", width: 130, text: (node) => (node.rates.length ? ratesText(node.rates) : "?")},
+  {name: "Age", title: "Age of the node's table", width: 66, text: (node) => `${ageText(node.age)}${node.stale ? " stale" : ""}`},
 ];
 const columnsOf = (node) => firstHca + node.pool.rails.length + afterHcas.length;
 
@@ -104,7 +104,8 @@ function rowElement(node, row, section) {
     const text = each.text(node);
     add(make("span", {class: "text", text, title: text.length > 16 && text}));
   }
-  if (heightIn(section) !== rowHeight) {
+  if (section.odd && wide.matches) element.classList.add("tall");
+  if (section.odd && narrow.matches) {
     element.classList.add("two");
     element.append(make("span", {class: "below", "aria-hidden": "true", text: findingsText(node, false)}));
   }

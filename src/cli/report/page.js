@@ -43,17 +43,22 @@ function verdict() {
   }
   const unknown = unknownPorts();
   const rest = unknown ? `, but ${unknown}` : "";
-  if (!findings.length) return [`No node needs work: nothing was found on ${counted(nodes.length, "node")}${rest}.`];
+  if (!findings.length) return [make("span", {class: "healthy", text: unknown ? "" : "✓ "}), `No node needs work: nothing was found on ${counted(nodes.length, "node")}${rest}.`];
   const also = byCode(findings).map((group) => `${number(group.findings.length)} ${severities[group.severity]} (${group.code})`);
   return [`No error or warning on ${counted(nodes.length, "node")}; ${also.join(", ")}${rest}.`];
 }
 
 function drawSummary() {
   const odd = nodes.filter((node) => node.odd).length;
+  // By the worst finding of each, as the sentence counts them; what no node has is not named.
+  const worst = ["jobs fail or lose a rail", "slower, or at risk", "a plan, or a question"].flatMap((words, severity) => {
+    const some = nodes.filter((node) => node.severity === severity).length;
+    const label = `With ${["errors", "warnings", "notes alone"][severity]}`;
+    return some ? [tile(label, number(some), words, severities[severity])] : [];
+  });
   const ages = nodes.map((node) => node.age).filter((age) => age !== null);
   const oldest = ages.length ? ageText(ages.reduce((most, age) => Math.max(most, age))) : "-";
   const stale = nodes.filter((node) => node.stale).length;
-  const counts = severities.map((severity, i) => findings.filter((finding) => finding.severity === i).length);
   const policies = data.policies.length ? data.policies.join(", ") : "none, ports inferred";
   if (data.title) byId("title").textContent = data.title;
   byId("about").textContent = [`${data.title ? "Fabric report, " : ""}${momentText(data.time)}`,
@@ -61,10 +66,7 @@ function drawSummary() {
   document.title = `${data.title || "Fabric report"}: ${counted(nodes.length, "node")}, ${odd} odd`;
   byId("verdict").append(...verdict());
   byId("summary").append(
-    tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} to look at, ${counted(pools.size, "kind")}`, null),
-    tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
-    tile("Warnings", number(counts[1]), counts[1] ? "slower, or at risk" : "none", counts[1] ? "warning" : null),
-    tile("Info", number(counts[2]), counts[2] ? "a plan, or a question" : "nothing", counts[2] ? "info" : null),
+    tile("Nodes", number(nodes.length), `in ${counted(pools.size, "pool")} of equal hardware`, null), ...worst,
     tile("Fabric ports", number(fabricPorts.all), standing() || (fabricPorts.all ? "none down or missing" : "none known"), null),
     tile("Oldest table", oldest, stale ? `${number(stale)} older than ${ageText(data.maxTableAge)}` : ages.length ? "all fresh" : "imported by hand",
          stale ? "warning" : null));
@@ -87,7 +89,7 @@ function drawChecks() {
                       make("b", {text: places ? counted(places, "node") : number(group.findings.length)}));
     return group;
   });
-  byId("checks").append(...(chips.length ? chips.map((group) => group.chip) : [nothingFound(unknownPorts())]));
+  byId("checks").append(...chips.map((group) => group.chip));
   return chips;
 }
 
@@ -150,9 +152,7 @@ function preparePrint() {
   body.replaceChildren(...parts);
   const left = view.rows.length - mostPrinted;
   byId("more").textContent = left > 0 ? `and ${counted(left, "node")} more, not printed` : "";
-  byId("printed").replaceChildren(
-    findings.length ? make("h2", {text: "Findings"}) : nothingFound(unknownPorts()),
-    ...checks.map((group) => groupElement(group, true)));
+  if (findings.length) byId("printed").replaceChildren(make("h2", {text: "Findings"}), ...checks.map((group) => groupElement(group, true)));
 }
 
 function endPrint() {
