@@ -47,6 +47,16 @@ EFFECTS = [
     (f"image.webhook.digest={DIGEST},image.webhook.tag=v1", WEBHOOK, CONTAINER + "image", f"nccl-env-webhook@{DIGEST}"),
     ("image.pullSecrets[0].name=mine", AGENT, POD + "imagePullSecrets", [{"name": "mine"}]),
     ("image.pullSecrets[0].name=mine", WEBHOOK, POD + "imagePullSecrets", [{"name": "mine"}]),
+    ("image.pullPolicy=Always", AGENT, CONTAINER + "imagePullPolicy", "Always"),
+    ("image.pullPolicy=Always", WEBHOOK, CONTAINER + "imagePullPolicy", "Always"),
+    ("serviceAccount.annotations.a\\.b/c=d", ("ServiceAccount", "nccl-env-agent"), "metadata.annotations", {"a.b/c": "d"}),
+    ("serviceAccount.annotations.role=d", ("ServiceAccount", "nccl-env-webhook"), "metadata.annotations.role", "d"),
+    *((f"{part}.{value}={given}", some, path, wanted) for part, some in (("webhook", WEBHOOK), ("agent", AGENT))
+      for value, given, path, wanted in (("podAnnotations.note", "x", "spec.template.metadata.annotations.note", "x"),
+                                         ("podLabels.team", "net", "spec.template.metadata.labels.team", "net"),
+                                         ("priorityClassName", "high", POD + "priorityClassName", "high"))),
+    ("agent.port=9081", AGENT, CONTAINER + "ports.0", {"name": "metrics", "containerPort": 9081, "hostPort": 9081}),
+    ("agent.port=9081", AGENT, CONTAINER + "args.3", "--ops-listen=:9081"),
     ("webhook.replicas=5", WEBHOOK, "spec.replicas", 5),
     ("webhook.spread=DoNotSchedule", WEBHOOK, POD + "topologySpreadConstraints.0.whenUnsatisfiable", "DoNotSchedule"),
     ("webhook.resources.limits.memory=1Gi", WEBHOOK, CONTAINER + "resources.limits.memory", "1Gi"),
@@ -107,7 +117,8 @@ REFUSED = [
     ("image.agent.digest=sha256:1234", "/image/agent/digest"), ("image.registry=r.example/", "/image/registry"),
     ("resolver.enabled=yes", "/resolver/enabled"), ("resolver.cpu=much", "/resolver/cpu"),
     ("monitoring.enabled=maybe", "/monitoring/enabled"), ("nodeSelector.pool=gpu", "'nodeSelector' not allowed"),
-    ("createNamespace=1", "/createNamespace"),
+    ("createNamespace=1", "/createNamespace"), ("agent.port=0", "/agent/port"),
+    ("image.pullPolicy=Sometimes", "/image/pullPolicy"), ("webhook.podLabels.team=1", "/webhook/podLabels/team"),
 ]
 
 
@@ -140,15 +151,16 @@ class Tools:
             raise SystemExit(f"helm template {values}: {said}")
         return by_name(output)
 
-    def overlay(self, name, components, images=()):
-        """Objects of an overlay with components."""
+    def overlay(self, name, components, images=(), patches=()):
+        """Objects of an overlay with components, images and patches."""
         with tempfile.TemporaryDirectory(prefix="nccl-env-overlay.") as folder:
             shutil.copytree(SOURCE / "manifests", folder, dirs_exist_ok=True)
             here = pathlib.Path(folder) / "overlays/here"
             here.mkdir()
             (here / "kustomization.yaml").write_text(yaml.safe_dump({
                 "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [f"../{name}"],
-                "components": [f"../../components/{component}" for component in components], "images": list(images)}))
+                "components": [f"../../components/{component}" for component in components], "images": list(images),
+                "patches": list(patches)}))
             code, output, said = self.run(self.kustomize, "build", here)
         if code:
             raise SystemExit(f"kustomize build {name}: {said}")
@@ -201,6 +213,18 @@ def check_images(tools):
         given = at(ours["Deployment", "nccl-env", "nccl-env-webhook"], CONTAINER + "env.0.value")
         if given != f"r.example/nccl-env-agent@{DIGEST}":
             yield f"images, {overlay}: pods get {given}"
+
+
+def check_port(tools):
+    """The patch of docs/operate/install.md does what agent.port does."""
+    page = (SOURCE / "docs/operate/install.md").read_text()
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "--ops-listen=" in block]
+    for block in blocks:
+        ours, theirs = tools.overlay("default", [], patches=block["patches"]), tools.rendered([*WHOLE, "agent.port=9081"])
+        key = ("DaemonSet", "nccl-env", "nccl-env-agent")
+        yield from (f"agent.port{one}" for one in differences(ours[key], theirs[key]))
+    if len(blocks) != 1:
+        yield f"agent.port: {len(blocks)} patches in install.md instead of one"
 
 
 def check_values(tools):
@@ -284,7 +308,7 @@ def check_lint(tools):
 
 def main():
     tools = Tools(sys.argv[1])
-    checks = (check_lint, check_notes, check_ha, check_same, check_images, check_values, check_namespace)
+    checks = (check_lint, check_notes, check_ha, check_same, check_images, check_port, check_values, check_namespace)
     found = [problem for check in checks for problem in check(tools)]
     for problem in found:
         print(problem)

@@ -136,8 +136,8 @@ def kind(cluster, reader):
 
 
 def install(cluster, reader):
-    """docs/operate/install.md: opting in, and looking at a pod."""
-    _, (opt_in, check) = of_page("docs/operate/install.md")
+    """docs/operate/install.md: opting in."""
+    _, (opt_in,) = of_page("docs/operate/install.md")
     cluster.plane.add_namespace("ml")
     reader.type(opt_in)
     eventually("the pod is admitted", lambda: "nccl-env.io/status" in annotations_of(
@@ -145,9 +145,7 @@ def install(cluster, reader):
     cluster.follows("ml", "node-a", HCA, hca_list(RAILS))
     cluster.api.create(pod("ml", "first", hostNetwork=True))
     cluster.bound("ml", "first")
-    expect_in("the pod's annotations", reader.type(check, check.text.replace("POD", "first")),
-              "nccl-env.io/status", "nccl-env.io/node", hca_list(RAILS))
-    return 2
+    return 1
 
 
 def troubleshooting(reader):
