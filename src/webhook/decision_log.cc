@@ -31,25 +31,27 @@ std::string_view resource_name(Review::Kind kind) {
 }  // namespace
 
 void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanoseconds duration) {
-  if (!log.enabled(LogLevel::Info)) return;
+  const LogLevel level = record.subject.dry_run ? LogLevel::Debug : LogLevel::Info;
+  if (!log.enabled(level)) return;
   const std::vector<LogName> omitted = omissions(record);
   const Subject& subject = record.subject;
-  log.info("decision", {{"uid", subject.uid},
-                        {"resource", resource_name(subject.kind)},
-                        {"namespace", subject.name_space},
-                        {"pod", subject.pod},
-                        {"node", subject.node},
-                        {"decision", to_string(record.outcome)},
-                        {"reason", record.reason ? to_string(*record.reason) : std::string_view()},
-                        {"detail", record.detail},
-                        {"policy", subject.policy},
-                        {"generation", subject.generation},
-                        {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
-                        {"set", LogList{record.set}},
-                        {"omitted", LogObject{omitted}},
-                        {"warnings", record.warnings},
-                        {"dry_run", subject.dry_run},
-                        {"micros", std::chrono::duration_cast<std::chrono::microseconds>(duration).count()}});
+  log.log(level, "decision",
+          {{"uid", subject.uid},
+           {"resource", resource_name(subject.kind)},
+           {"namespace", subject.name_space},
+           {"pod", subject.pod},
+           {"node", subject.node},
+           {"decision", to_string(record.outcome)},
+           {"reason", record.reason ? to_string(*record.reason) : std::string_view()},
+           {"detail", record.detail},
+           {"policy", subject.policy},
+           {"generation", subject.generation},
+           {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
+           {"set", LogList{record.set}},
+           {"omitted", LogObject{omitted}},
+           {"warnings", record.warnings},
+           {"dry_run", subject.dry_run},
+           {"micros", std::chrono::duration_cast<std::chrono::microseconds>(duration).count()}});
 }
 
 }  // namespace nccl_env::webhook

@@ -8,7 +8,8 @@
 
 namespace nccl_env::webhook {
 
-// One line per decision, at level info. The review itself is never logged: env holds secrets.
+// One line per decision, at level info; of a dry run at level debug. The review itself is never logged: env
+// holds secrets.
 void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanoseconds duration);
 
 }  // namespace nccl_env::webhook

@@ -257,6 +257,7 @@ void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanosecond
   if (kind == Review::Kind::Other) return;
   if (record.boot) boot_checks.add(static_cast<std::size_t>(*record.boot));
   if (record.policy_read) policy_reads.add(static_cast<std::size_t>(*record.policy_read));
+  if (record.subject.dry_run) return dry_runs.add(is_binding(kind) ? 1 : 0);
   const auto count_series = [](CounterFamily& family, std::size_t series) {
     if (series != kNoSeries) family.add(series);
   };

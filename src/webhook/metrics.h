@@ -46,6 +46,12 @@ class WebhookMetrics {
                              "has no bootId, or the Node could not be read.",
                              {"outcome"},
                              {{"same"}, {"other"}, {"unknown"}}});  // as store::BootCheck
+  CounterFamily& dry_runs = registry_.add_counter(
+      {"nccl_env_dry_runs_total",
+       "Reviews of dry runs, as nccl-env check sends them; the rows of decisions, variables and durations "
+       "leave them out.",
+       {"resource"},
+       {{"pod"}, {"binding"}}});
   CounterFamily& certificate_reloads =
       registry_.add_counter({"nccl_env_certificate_reloads_total",
                              "Certificates that changed, in files or in the Secret, by what became of them.",

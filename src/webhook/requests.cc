@@ -145,6 +145,7 @@ HttpResponse Requests::not_answered(const std::string& problem, std::chrono::ste
 void Requests::tell(const DecisionRecord& record, std::chrono::steady_clock::time_point now,
                     std::chrono::nanoseconds duration) {
   if (record.policy_read == PolicyRead::LeftOut) return;  // counted
+  if (record.subject.dry_run) return log_decision(log_, record, duration);
   const bool oversized = record.reason == Reason::BudgetExceeded;
   if (oversized || record.reason == Reason::NamespaceNotOptedIn) {
     const auto held_back = (oversized ? oversized_ : not_opted_in_).pass(now);

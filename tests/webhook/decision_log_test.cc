@@ -30,5 +30,15 @@ TEST(DecisionLog, NoKeyOfItsObjectsIsRepeated) {
             (nlohmann::json{{"train/NCCL_IB_HCA", "UserSet"}, {"host/NCCL_IB_HCA", "UserSet"}}));
 }
 
+TEST(DecisionLog, ADryRunsLineIsForDebugging) {
+  DecisionRecord record;
+  record.subject.dry_run = true;
+  std::ostringstream info, debug;
+  log_decision(*Logger::to_stream(info, LogLevel::Info), record, {});
+  log_decision(*Logger::to_stream(debug, LogLevel::Debug), record, {});
+  EXPECT_EQ(info.str(), "");
+  EXPECT_EQ(nlohmann::json::parse(debug.str())["level"], "debug");
+}
+
 }  // namespace
 }  // namespace nccl_env::webhook::decision_log_test

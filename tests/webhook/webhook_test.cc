@@ -152,6 +152,23 @@ TEST_F(WebhookAnswers, TheOtherPortTellsHealthAndMetricsOnly) {
   EXPECT_THAT(documented_metrics(), ::testing::IsSupersetOf(metric_names()));
 }
 
+// `nccl-env check` sends them: no pod comes of one.
+TEST_F(WebhookAnswers, DryRunsAreCountedApartAndLoggedForDebuggingAlone) {
+  start();
+  for (Json review : {pod_review(), binding_review("node-b"), pod_review("stranger")}) {
+    review["request"]["dryRun"] = true;
+    admit(review);
+  }
+  admit(pod_review());
+  const std::string injected = R"(nccl_env_decisions_total{resource="pod",outcome="inject",reason="none"})";
+  EXPECT_EQ(metric(injected), 1);
+  EXPECT_EQ(metric(R"(nccl_env_decision_duration_seconds_count{resource="pod"})"), 1);
+  EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="NCCL_IB_HCA",reason="NoTable"})"), 0);
+  EXPECT_EQ(metric(R"(nccl_env_dry_runs_total{resource="pod"})"), 2);
+  EXPECT_EQ(metric(R"(nccl_env_dry_runs_total{resource="binding"})"), 1);
+  EXPECT_THAT(log("decision", 1), SizeIs(1));
+}
+
 TEST_F(WebhookAnswers, ContainerStartHasTheInitContainersOptions) {
   start({"--resolver-image", "registry.example/agent:1", "--resolver-cpu", "50m", "--resolver-memory", "32Mi",
          "--resolver-ephemeral-storage", "8Mi"});

@@ -88,6 +88,7 @@ def check_late_webhook(cluster):
 
 
 def check_dry_run(cluster):
+    counted = [cluster.webhooks.metric(f"nccl_env_{name}_total", resource="pod") for name in ("decisions", "dry_runs")]
     made = cluster.api.create(pod("ways", "dry", node="node-a"), "?dryRun=All")
     mounts = made["spec"]["containers"][0]["volumeMounts"]
     expect_in("files of a dry run", [mount["mountPath"] for mount in mounts], "/etc/nccl.conf")
@@ -95,7 +96,10 @@ def check_dry_run(cluster):
         raise Failed("a dry run left a pod")
     told = [entry for replica in cluster.webhooks.replicas.values() for entry in replica.decisions()
             if entry.get("pod") == "dry"]
-    expect("dry_run of its decision", [entry["dry_run"] for entry in told], [True])
+    expect("lines on a dry run in the log", told, [])
+    expect("decisions and dry runs that were counted",
+           [cluster.webhooks.metric(f"nccl_env_{name}_total", resource="pod") for name in ("decisions", "dry_runs")],
+           [counted[0], counted[1] + 1])
 
 
 def check_node_name(cluster):
