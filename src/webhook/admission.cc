@@ -20,10 +20,13 @@ constexpr std::chrono::hours kEditTold{24};
 // Objects that are read for one pod: each may take 300 ms, and the hook has 5 s.
 constexpr std::size_t kMaxClaims = 8;
 
+bool lacks(const BindingPlan& plan) {
+  return plan.policy && (plan.host.deny || plan.sub_interface.deny || plan.no_env_file);
+}
+
 bool may_hold_back(const BindingPlan& plan) {
-  return plan.policy && plan.policy->on_unresolved == OnUnresolved::Deny &&
-         plan.policy->mode == PolicyMode::Enforce &&
-         (plan.host.deny || plan.sub_interface.deny || plan.no_env_file);
+  return lacks(plan) && plan.policy->on_unresolved == OnUnresolved::Deny &&
+         plan.policy->mode == PolicyMode::Enforce;
 }
 
 AdmissionResponse response_to(const Review& review) {
@@ -394,6 +397,7 @@ std::string Admission::Decision::annotate(const BindingPlan& plan) {
   Patch patch;
   if (within_budget(review_.binding, plan)) {
     record_.outcome = Outcome::Annotate;
+    if (lacks(plan)) record_.lacking = &plan;
     patch = render_binding_patch(review_.binding, plan);
     response.patch = std::move(patch.text);
   } else {

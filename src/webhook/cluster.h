@@ -41,6 +41,11 @@ class ClusterServices {
   void add_metrics(MetricRegistry& registry) const;
   void start();
 
+  // Called with each decision, from any thread.
+  void note(const DecisionRecord& record) const {
+    if (policy_status_) policy_status_->note(record);
+  }
+
   // Called when a client does not trust the certificate: a managed one is looked at now. Only after start(),
   // from any thread.
   void look_at_trust();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PolicyConditions: keeps four fields of each NcclPolicy up to date: condition "Accepted", which says why a
-// policy is refused; status.maxTableAgeSeconds and status.resolverImage, so that readers of policies decide
-// as the webhook does; and status.carrier, how a node's values reach its pods. Every replica does so; what
-// another one wrote already is left alone.
+// PolicyConditions: keeps the status of each NcclPolicy up to date: condition "Accepted", which says why a
+// policy is refused; maxTableAgeSeconds and resolverImage, so that readers of policies decide as the webhook
+// does; carrier, how a node's values reach its pods; and condition "PodsWithoutValues" with a count. Every
+// replica does so; what another one wrote already is left alone, and a count is added to.
 #pragma once
 
 #include <chrono>
@@ -27,6 +27,7 @@
 #include "nccl_env/kube/informer.h"
 #include "nccl_env/kube/watch.h"
 #include "nccl_env/result.h"
+#include "nccl_env/webhook/admission.h"
 #include "repeating.h"
 
 namespace nccl_env::webhook {
@@ -43,11 +44,19 @@ struct Installation {
   std::string resolver_image;  // without it EnvFile is File
 };
 
-// Returns the status that `policy`, as the API server has it, should get: the one condition, the age, the
-// image and the carrier; nothing if the policy has them. The condition's message holds every finding, up to 4
-// KiB; its lastTransitionTime moves only with its status.
+// Pods of one policy that were bound to a node without what they wait for, and that no status has yet.
+struct PodsWithout {
+  std::int64_t count = 0;
+  Reason reason{};        // of the last one, as the next two
+  std::string pod, node;  // "ml/train-0"
+};
+
+// Returns the status that `policy`, as the API server has it, should get: the conditions, the age, the image
+// and the carrier; nothing if the policy has them. The message of Accepted holds every finding, up to 4 KiB;
+// a lastTransitionTime moves only with its status. PodsWithoutValues is absent before the first such pod, and
+// False an hour after the last one; its count begins anew then and with a generation.
 std::optional<nlohmann::json> missing_status(const nlohmann::json& policy, const Installation& installation,
-                                             Timestamp now);
+                                             Timestamp now, const PodsWithout& pods = {});
 
 // Writes the carrier that the answer gives into a status with kToBeAsked.
 void settle_carrier(nlohmann::json& status, bool kept);
@@ -73,7 +82,11 @@ class PolicyConditions : public kube::TreeSink {
   void upsert(const nlohmann::json& object) override;
   void remove(const nlohmann::json& object) override;
 
-  // Writes what is due, and returns how long nothing more will be due. A policy whose condition can't be
+  // Keeps the Binding of a pod whose node lacks something; from any thread. At most 256 a minute, so that the
+  // count is a lower bound.
+  void note(const DecisionRecord& record);
+
+  // Writes what is due, and returns how long nothing more will be due. A policy whose status can't be
   // written, or that somebody else changes back each time, is tried again after a second, then two, up to ten
   // minutes; its next edit begins anew.
   std::chrono::milliseconds write(SteadyTime now);
@@ -82,17 +95,16 @@ class PolicyConditions : public kube::TreeSink {
 
  private:
   struct Entry {
-    std::string uid;
-    std::int64_t generation = 0;
-    std::optional<nlohmann::json> missing;
-    std::uint64_t events = 0;  // seen of this policy
+    nlohmann::json object;  // as last seen
+    PodsWithout pods;
     std::chrono::milliseconds backoff{0};
     SteadyTime due{};
   };
 
-  bool write_one(const std::string& name, const std::string& uid, nlohmann::json status);
+  // Returns the status of the answer; 0 where there is none.
+  int write_one(const std::string& name, const nlohmann::json& object, nlohmann::json status);
   bool settle(const std::string& name, nlohmann::json& status);
-  void note(const std::string& name, std::uint64_t events, bool written);
+  void look(SteadyTime now);
 
   const kube::ApiCall api_;
   const EnvFileAsker ask_for_env_files_;
@@ -104,6 +116,12 @@ class PolicyConditions : public kube::TreeSink {
   mutable std::mutex mutex_;      // guards the two below
   std::map<std::string, Entry> entries_;
   PolicyConditionsStats stats_;
+  std::mutex noted_mutex_;  // guards the next, for which reviews wait
+  // By namespace and name of a pod. A Binding cannot tell whether its pod waits for anything: it is read
+  // later.
+  std::map<std::pair<std::string, std::string>, BindingPlan> noted_;
+  ReviewParser pods_;  // of the thread that writes, as the next
+  SteadyTime next_look_{};
 };
 
 // The conditions of a cluster's policies, with the watch and threads that they need.
@@ -114,7 +132,8 @@ class PolicyStatusService {
                       const std::shared_ptr<Logger>& log);
   ~PolicyStatusService();  // stops the client
 
-  void start();  // the threads
+  void start();                                                          // the threads
+  void note(const DecisionRecord& record) { conditions_.note(record); }  // from any thread
   // The registry must not be rendered after the service's end.
   void add_metrics(MetricRegistry& registry) const;
 

@@ -40,8 +40,8 @@ bool is_costly(const HttpRequest& request) {
 }  // namespace
 
 Requests::Requests(const WebhookOptions& options, const store::Store& store, WebhookMetrics& metrics,
-                   Logger& log, std::function<bool()> serving)
-    : options_(options), store_(store), metrics_(metrics), log_(log), serving_(std::move(serving)) {}
+                   Logger& log, const ClusterServices& services)
+    : options_(options), store_(store), metrics_(metrics), log_(log), services_(services) {}
 
 net::ServerHandlers Requests::handlers(int threads) {
   for (int i = 0; i < threads; ++i) desks_.push_back(make_desk());
@@ -77,7 +77,7 @@ std::optional<HttpResponse> Requests::check(const net::HttpHead& head) const {
   if (!net::is_json(head.content_type)) return error_response(415, "Content-Type must be application/json");
   if (head.path() == "/validate" && head.content_length > kMaxPolicyReview) return policy_too_large();
   // Before there is a certificate that clients trust, nobody who matters can ask.
-  if (!serving_()) return error_response(503, "no certificate yet");
+  if (!services_.ready()) return error_response(503, "no certificate yet");
   // An answer from an empty store would let our pods pass: an error leaves them to the hook's failurePolicy.
   if (head.path() == "/admit" && !store_.ready()) return error_response(503, kStoreNotRead);
   return std::nullopt;
@@ -123,6 +123,7 @@ net::Handled Requests::admit(const HttpRequest& request, PodLookup lookup) {
   }
   auto& [response, record] = std::get<Answered>(answer);
   metrics_.count(record, duration);
+  services_.note(record);
   tell(record, start, duration);
   desk.admission.trim();
   return json_response(std::move(response));

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cluster.h"
 #include "metrics.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/net/server/server.h"
@@ -27,10 +27,9 @@ inline constexpr std::string_view kStoreNotRead = "policies and namespaces have 
 // the next but the buffers that each thread has.
 class Requests {
  public:
-  // All of these outlive the server. `serving` is false before there is a certificate
-  // that clients trust.
+  // All of these outlive the server.
   Requests(const WebhookOptions& options, const store::Store& store, WebhookMetrics& metrics, Logger& log,
-           std::function<bool()> serving);
+           const ClusterServices& services);
 
   // Handlers for a server of `threads` threads; not for `distrusted`. To be called once.
   net::ServerHandlers handlers(int threads);
@@ -56,7 +55,7 @@ class Requests {
   const store::Store& store_;
   WebhookMetrics& metrics_;
   Logger& log_;
-  const std::function<bool()> serving_;
+  const ClusterServices& services_;
   Throttle oversized_, not_opted_in_, malformed_, unanswered_;
   std::vector<std::unique_ptr<Desk>> desks_;  // by thread
 };

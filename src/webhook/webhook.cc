@@ -210,8 +210,7 @@ class Webhook {
     options.log = log_;
     options.max_connections = connections_that_fit();
     options.threads = options_.threads > 0 ? options_.threads : default_threads();
-    requests_ =
-        std::make_unique<Requests>(options_, *store_, metrics_, *log_, [this] { return services_.ready(); });
+    requests_ = std::make_unique<Requests>(options_, *store_, metrics_, *log_, services_);
     // One more for the thread that answers large requests.
     net::ServerHandlers handlers = requests_->handlers(options.threads + options.waiting_threads + 1);
     handlers.distrusted = [this] { note_distrust(); };

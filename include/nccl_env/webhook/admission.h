@@ -61,6 +61,7 @@ struct DecisionRecord {
   std::vector<ContainerPlan> containers;  // of a pod: hold the names in the two lists above
   std::size_t warnings = 0;
   std::optional<store::BootCheck> boot;   // of the table that a node's values come from
+  const BindingPlan* lacking = nullptr;   // of a Binding that passes although its node lacks something
   std::optional<PolicyRead> policy_read;  // where the snapshot did not know the namespace or its policy
 };
 
