@@ -102,7 +102,7 @@ void History::look() {
 
 // An agent that runs refreshes its table hourly.
 void History::date_table() {
-  table_.time = kStart + (agent_ ? now_ - (now_ - looked_) % hours(1) : looked_);
+  if (agent_) table_.time = kStart + now_ - (now_ - looked_) % hours(1);
 }
 
 void History::start_agent() {
@@ -151,7 +151,7 @@ void History::boot() {
   after(dice_.about(20 * kDay), [this] { boot(); });
   const bool kept = !dice_.once_in(2.5);
   ++figures_.boots;
-  if (agent_) date_table();
+  date_table();
   agent_ = false;
   node_.boot();
   look();
