@@ -87,6 +87,7 @@ TEST(PackedTable, OfEightRailsTakesLessThanTwoKilobytes) {
     port.pci_address = "0000:5" + std::to_string(rail) + ":00.0";
     port.sys_image_guid = "b83f:d203:00b4:f5a" + std::to_string(rail);
     port.gids.emplace();
+    port.gids_gone.reset();
     for (std::uint8_t row = 0; row < 4; ++row) {
       const Gid gid = gid_of(static_cast<std::uint8_t>(16 * rail + row / 2));
       port.gids->push_back({row, gid, GidType::RoCEv2, gid.address(), port.netdev, {}});
