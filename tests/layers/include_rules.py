@@ -25,7 +25,7 @@ BEAST_UNITS = 2
 # The rooms of a layer, lowest floor first: a room includes its own headers and those of lower floors. Files
 # that stand in the layer's own folder are above all of its rooms.
 ROOMS = {
-    "core": [["text"], ["described"], ["fabric"], ["engines", "findings"], ["policy", "cohort"], ["choose", "pod"], ["decide"],
+    "core": [["text"], ["described"], ["fabric"], ["engines", "findings"], ["policy", "cohort"], ["choose", "pod"], ["command"], ["decide"],
              ["nccl_log"], ["explain", "doctor"]],
     "net": [["tls"], ["server", "client"]],
     "cli": [["cluster", "report"], ["check"], ["commands"]],

@@ -66,7 +66,24 @@ struct Owner {
   std::string name;
   std::string name_space;
   std::string version;  // apiVersion
+  std::string one_of;   // as PodTemplate::one_of
 };
+
+// The pods of a LeaderWorkerSet's group, or of a job with roles (…ReplicaSpecs), but for its launcher: how
+// many there are. "" for one alone.
+std::string pods_of(const Json& object, const std::string& name) {
+  const auto number = [](const Json& of, std::string_view field, int otherwise) {
+    const Json& value = member(of, field);
+    return value.is_number_integer() ? value.get<int>() : otherwise;
+  };
+  const Json& spec = member(object, "spec");
+  std::int64_t pods = number(member(spec, "leaderWorkerTemplate"), "size", 0);
+  for (const auto& [kind, roles] : spec.items()) {
+    if (!kind.ends_with("ReplicaSpecs")) continue;
+    for (const auto& [role, of] : roles.items()) pods += role == "Launcher" ? 0 : number(of, "replicas", 1);
+  }
+  return pods > 1 ? name + " has " + std::to_string(pods) + " pods" : std::string();
+}
 
 // Adds the labels by which kubeflow/mpi-operator (v2beta1) marks a worker. Admission sees them.
 Json as_mpi_worker(Json pod) {
@@ -107,9 +124,11 @@ void walk(const Json& value, const Owner& owner, const Place& place, int depth,
     inside.name = text_at(value, "kind") + "/" + own;
     inside.name_space = text_at(member(value, "metadata"), "namespace");
     inside.version = text_at(value, "apiVersion");
+    inside.one_of = pods_of(value, inside.name);
   }
   const auto add = [&](Json pod, std::optional<Json::json_pointer> at) {
-    found.push_back({inside.name, place.path, inside.name_space, std::move(pod), std::move(at)});
+    found.push_back(
+        {inside.name, place.path, inside.name_space, std::move(pod), std::move(at), 0, inside.one_of});
   };
   if (is_pod(value))
     return add(is_mpi_worker(inside, place.path) ? as_mpi_worker(value) : value, place.pointer);
@@ -178,8 +197,21 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
   return (*chosen)->name;
 }
 
+// What commands give to all ranks of their object (mpirun -x), by its name.
+std::map<std::string, std::vector<Value>> given_to_ranks(const Json& document) {
+  std::map<std::string, std::vector<Value>> given;
+  ReviewParser parser;
+  for (const PodTemplate& source : find_pod_templates(document)) {
+    const Result<Pod> pod = parse_template(parser, source);
+    for (const Container& container : pod ? pod->containers : std::vector<Container>()) {
+      for (Value& value : set_by_command(container, true)) given[source.object].push_back(std::move(value));
+    }
+  }
+  return given;
+}
+
 PreviewedPod preview(const PodTemplate& source, const Pod& pod, const std::string& node,
-                     const Situation& situation) {
+                     const Situation& situation, const std::vector<Value>& from_launcher) {
   const auto& [around, files, tables, given_node, options] = situation;
   PreviewedPod made{source, {}, node, {}};
   if (!around.policy) {
@@ -196,7 +228,7 @@ PreviewedPod preview(const PodTemplate& source, const Pod& pod, const std::strin
   if (!tables.empty()) binding = plan_binding(around.policy, node, found.get(), around.context);
   const BindingPlan* const bound = binding ? &*binding : nullptr;
   made.told = answer_template({pod, source.pod, plan, around.policy, node, bound, found, around.version,
-                               &claims, around.context, options});
+                               &claims, around.context, options, source.one_of, from_launcher});
   if (plan.inject) made.patch = render_pod_patch(pod, plan, bound).text;
   return made;
 }
@@ -360,6 +392,7 @@ program::Failure answer_pods(const std::string& file, Preview& into) {
   ReviewParser parser;
   into.pods.clear();
   for (std::size_t i = 0; i < into.documents.size(); ++i) {
+    auto given = given_to_ranks(into.documents[i]);
     for (PodTemplate& source : find_pod_templates(into.documents[i])) {
       const std::string where = file + ": " + title_of(source) + ": ";
       source.document = i;
@@ -372,7 +405,7 @@ program::Failure answer_pods(const std::string& file, Preview& into) {
       if (into.pods.size() == kMaxTemplates)
         return {program::kNotSeen,
                 file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
-      into.pods.push_back(preview(source, *pod, *node, into.situation));
+      into.pods.push_back(preview(source, *pod, *node, into.situation, given[source.object]));
     }
   }
   silence_launchers(into.pods);

@@ -31,6 +31,7 @@ struct PodTemplate {
   // The place of `pod` in its document; absent where it was made of something else that stands there.
   std::optional<nlohmann::json::json_pointer> place;
   std::size_t document = 0;  // of the file
+  std::string one_of = {};   // "PyTorchJob/llama has 2 pods"; "" where the object does not tell
 };
 
 // A file with more is refused.

@@ -8,6 +8,7 @@
 #include "decide/container_env.h"
 #include "decide/engine_values.h"
 #include "decide/match.h"
+#include "decide/wanted.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/node_values.h"
@@ -33,9 +34,14 @@ nlohmann::ordered_json omitted_json(const NodeValues& values, std::string_view o
 // another port's. The notes are for pods that do not mount it: what their env alone is to have, and, where
 // they look for themselves, the rules that hold on this node.
 std::string conf_text(const BindingPlan& plan, const PodShape& shape, const NodeValues& values,
-                      const std::string& spec) {
+                      const std::string& spec, bool index) {
   ConfValues lines = policy_constants(*plan.policy, shape.host_network), notes;
   lines.insert(values.set.begin(), values.set.end());
+  if (!index) {
+    std::erase_if(lines, [&](const auto& line) {
+      return goes_with_list(line.first, !values.set.contains(line.first));
+    });
+  }
   if (values.plain_hcas) notes.emplace(variable::kIbHca, *values.plain_hcas);
   for (const auto& value : values.engines) {
     if (!file_engine_of(value.first)) notes.insert(value);
@@ -53,7 +59,10 @@ bool has_texts(const NcclPolicy& policy, const PodShape& shape) {
 
 void add_texts(BindingPlan& plan, const PodShape& shape, const std::string& spec) {
   const NodeValues values = values_for(plan, shape.exposure, shape.host_network);
-  plan.annotations.emplace(text_key(shape, conf_file::kName), conf_text(plan, shape, values, spec));
+  plan.annotations.emplace(text_key(shape, conf_file::kName), conf_text(plan, shape, values, spec, true));
+  if (shape.exposure == Exposure::Host)  // also where no index comes: the policy of the pod's CREATE chose
+    plan.annotations.emplace(text_key(shape, conf_file::kNoIndexText),
+                             conf_text(plan, shape, values, spec, false));
   for (const Engine* engine : plan.policy->engines) {
     if (has_file(*engine))
       plan.annotations.emplace(text_key(shape, engine->file),

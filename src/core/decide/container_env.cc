@@ -12,11 +12,21 @@
 namespace nccl_env {
 namespace {
 
-// True if the variable is only right with our own list of HCAs: an index, and every value that was found for
-// that list's ports. A constant address family or range is the same for the whole fabric.
+// True if the variable is only right with our own list of HCAs.
 bool depends_on_list(std::string_view name, bool constant) {
-  return name == variable::kNvshmemHcaList ||
-         (in_gid_group(name) && (!constant || name == variable::kIbGidIndex));
+  return name == variable::kNvshmemHcaList || goes_with_list(name, constant);
+}
+
+// An envFrom entry with a prefix holds only names that begin with it.
+bool may_be_in_source(const Container& container, std::string_view name) {
+  return std::any_of(container.env_from_prefixes.begin(), container.env_from_prefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// The user's own file: NCCL_CONF_FILE or a mount; "" if there is none. RCCL reads NCCL_CONF_FILE, too; an
+// empty value counts as none (NCCL's initEnv, src/misc/param.cc).
+std::string_view own_conf(const Container& container, const EnvEntry* named) {
+  return named && (named->has_source || !named->value.empty()) ? variable::kConfFile : users_conf(container);
 }
 
 bool is_known(const EnvEntry* entry) {
@@ -42,6 +52,29 @@ std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<cons
     }
   }
   return std::nullopt;
+}
+
+bool names_list(const Container& container) {
+  return std::any_of(container.arguments.begin(), container.arguments.end(),
+                     [](std::string_view word) { return word.find(variable::kIbHca) != word.npos; });
+}
+
+std::string possible_list(const Container& container, const OwnEntries& own) {
+  const auto is_users_file = [&](const EnvEntry& entry) {
+    return entry.name == variable::kConfFile && !own.owns(container, entry, {{entry.name, entry.value}});
+  };
+  std::string from;
+  if (names_list(container)) {
+    from = "command names";
+  } else if (may_be_in_source(container, variable::kIbHca)) {
+    from = "envFrom could hold";
+  } else {
+    const auto named = std::find_if(container.env.begin(), container.env.end(), is_users_file);
+    const std::string_view conf = own_conf(container, named == container.env.end() ? nullptr : &*named);
+    if (conf.empty() || conf_is_occupied(container)) return {};  // occupied: it reads no file of ours
+    from = "own file (" + std::string(conf) + ") could hold";
+  }
+  return "The container's " + from + " NCCL_IB_HCA, and the index is that of the node's list.";
 }
 
 OwnEntries::OwnEntries(const Pod& pod) : listed_(names_in_status(pod)) {}
@@ -85,9 +118,7 @@ UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEnt
   // Mooncake's own index; its TENT engine lets NCCL_IB_GID_INDEX in the environment override it.
   has_mooncake_index_ = last("MC_GID_INDEX") != nullptr;
   recovers_ports_ = turns_recovery_on();
-  // RCCL reads NCCL_CONF_FILE, too; an empty value counts as none (NCCL's initEnv, src/misc/param.cc).
-  const EnvEntry* named = last(variable::kConfFile);
-  conf_ = named && (named->has_source || !named->value.empty()) ? variable::kConfFile : users_conf(container);
+  conf_ = own_conf(container, last(variable::kConfFile));
 }
 
 bool UserEnv::leaves_room_for_file(Reason reason) {
@@ -122,6 +153,9 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
                   "The container sets " + std::string(other) + ", which decides the partition with it.");
     }
   }
+  if (goes_with_list(name, constant) && names_list(container_))
+    return omit(Reason::UserSetGroup,
+                "The container's command names NCCL_IB_HCA, and the index is that of the node's list.");
   if (may_come_from_source(name, constant)) {
     return omit(Reason::EnvFromPresent,
                 "The container's envFrom could hold it, and env would override that.");
@@ -202,15 +236,10 @@ std::string_view UserEnv::find_disabling() const {
   return is(0, 'i') && is(1, 'b') ? std::string_view() : variable::kNet;
 }
 
-// An envFrom entry with a prefix holds only names that begin with it.
 bool UserEnv::may_come_from_source(std::string_view name, bool constant) const {
-  const auto& prefixes = container_.env_from_prefixes;
-  const auto could_hold = [&](std::string_view wanted) {
-    return std::any_of(prefixes.begin(), prefixes.end(),
-                       [&](std::string_view prefix) { return wanted.starts_with(prefix); });
-  };
+  const auto could_hold = [&](std::string_view wanted) { return may_be_in_source(container_, wanted); };
   if (could_hold(name)) return true;
-  if (name == variable::kIbPkey) return could_hold(variable::kIbHca) || could_hold(variable::kIbPkeyValue);
+  if (name == variable::kIbPkey && could_hold(variable::kIbPkeyValue)) return true;
   if (depends_on_list(name, constant) && could_hold(variable::kIbHca)) return true;
   return in_gid_group(name) &&
          (could_hold(variable::kIbGidIndex) || could_hold(variable::kIbAddrFamily) ||

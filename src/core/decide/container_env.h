@@ -47,6 +47,11 @@ struct Rival {
 std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<const EnvEntry*>& entries,
                                 const std::vector<std::string_view>& arguments);
 
+// Why the container may have a list of HCAs of its own that nobody sees here, and so an index is not given
+// beside it by a file: its command names NCCL_IB_HCA, or its envFrom or its own file could hold it. ""
+// where none does.
+std::string possible_list(const Container& container, const OwnEntries& own);
+
 // Variables that the user's own env of one container rules out. Refers to the container.
 class UserEnv {
  public:

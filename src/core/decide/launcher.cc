@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "command/command.h"
 #include "decide/wanted.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
@@ -14,86 +16,103 @@ namespace {
 
 using std::string_view;
 
-// A launcher's script has some KiB; a longer one is read only up to this limit.
-constexpr std::size_t kMaxBytes = 64u << 10;
-constexpr std::size_t kMaxNames = 64;
-constexpr std::size_t kMaxShown = 8;
+constexpr std::size_t kMostValues = 64;
+constexpr std::size_t kMostShown = 8;
 
-// The words of one argument: the argument itself, or the words of a shell command line in it. Quotes, and
-// line ends with a backslash, only separate words: names contain neither.
-void append_words(string_view text, std::vector<string_view>& words) {
-  constexpr string_view kSeparators = " \t\r\n\"'\\;&|(){}";
-  if (text.find_first_of(kSeparators) == string_view::npos) return words.push_back(text);
-  while (!text.empty()) {
-    const std::size_t begin = text.find_first_not_of(kSeparators);
-    if (begin == string_view::npos) return;
-    text.remove_prefix(begin);
-    const string_view word = text.substr(0, text.find_first_of(kSeparators));
-    words.push_back(word);
-    text.remove_prefix(word.size());
+// Collects what commands set.
+class Assignments {
+ public:
+  void read(const CommandWords& words, bool certain) {
+    const std::size_t program = program_of(words);
+    // A shell's variable is no variable of the environment, unless it is exported somewhere.
+    const bool runs = certain && program < words.size();
+    for (std::size_t i = 0; i < program; ++i) {
+      const string_view word = words[i].text;
+      if (base_name(word) == "env" && i + 1 < program && words[i + 1].text == "-i") forget({});
+      add(words[i], runs, false);
+    }
+    if (program == words.size()) return;
+    const string_view name = base_name(words[program].text);
+    for (std::size_t i = program + 1; i < words.size(); ++i) {
+      if (name == "export") add(words[i], certain, false);
+      if (name == "unset") forget(words[i].text);
+    }
+    const bool launches =
+        name.starts_with("mpi") || name.starts_with("orterun") || name.starts_with("prterun");
+    for (std::size_t i = program + 1; i + 1 < words.size(); ++i) add_exports(words, i, certain && launches);
   }
-}
 
-std::vector<string_view> words_of(const Container& container) {
-  std::vector<string_view> words;
-  std::size_t bytes = 0;
-  for (const string_view argument : container.arguments) {
-    append_words(argument.substr(0, kMaxBytes - bytes), words);
-    bytes = std::min(kMaxBytes, bytes + argument.size());
+  std::vector<CommandValue> take() { return std::move(values_); }
+
+ private:
+  // NAME, NAME=VALUE. A name alone says that one set before is given to ranks.
+  void add(const CommandWord& word, bool certain, bool for_ranks) {
+    const string_view text = word.text;
+    const std::size_t equals = std::min(text.find('='), text.size());
+    const string_view name = text.substr(0, equals);
+    const bool has_value = equals < text.size();
+    if (!has_known_prefix(name) || !is_variable_name(name) || (!has_value && !for_ranks)) return;
+    const auto found =
+        std::find_if(values_.begin(), values_.end(), [&](const auto& one) { return one.name == name; });
+    CommandValue made{std::string(name), std::string(has_value ? text.substr(equals + 1) : string_view()),
+                      certain && has_value && word.literal, for_ranks};
+    if (found == values_.end()) {
+      if (values_.size() < kMostValues) values_.push_back(std::move(made));
+    } else if (!has_value) {
+      found->for_ranks = true;
+    } else if (for_ranks && !found->for_ranks) {
+      *found = std::move(made);
+    } else if (for_ranks == found->for_ranks && (!made.certain || made.value != found->value)) {
+      found->certain = false;
+    }
   }
-  return words;
-}
 
-// NAME, NAME=VALUE
-string_view name_of(string_view word) {
-  constexpr string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-  const string_view name = word.substr(0, word.find('='));
-  return name.find_first_not_of(kLetters) == string_view::npos ? name : string_view();
-}
+  // What is said of this variable, or of all, is not certain any more.
+  void forget(string_view name) {
+    for (CommandValue& value : values_) value.certain = value.certain && !name.empty() && value.name != name;
+  }
 
-bool is_one_of(string_view word, std::initializer_list<string_view> options) {
-  while (word.starts_with('-')) word.remove_prefix(1);
-  return std::find(options.begin(), options.end(), word) != options.end();
-}
+  void add_list(const CommandWord& list, char separator, bool certain) {
+    string_view left = list.text;
+    while (!left.empty()) {
+      const string_view entry = left.substr(0, left.find(separator));
+      add({std::string(entry), list.literal}, certain, true);
+      left.remove_prefix(std::min(left.size(), entry.size() + 1));
+    }
+  }
 
-void add_name(string_view word, std::vector<std::string>& names) {
-  const string_view name = name_of(word);
-  if (!name.starts_with("NCCL_") || names.size() == kMaxNames) return;
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
-}
+  void add_exports(const CommandWords& words, std::size_t at, bool certain) {
+    string_view option = words[at].text;
+    if (option == "mca_base_env_list") return add_list(words[at + 1], ';', certain);
+    if (!option.starts_with('-')) return;
+    option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
+    if (option == "x") return add(words[at + 1], certain, true);
+    if (option == "envlist" || option == "genvlist") return add_list(words[at + 1], ',', certain);
+    if (option != "env" && option != "genv") return;
+    CommandWord word = words[at + 1];
+    if (word.text.find('=') == string_view::npos && at + 2 < words.size()) {
+      word.text.append("=").append(words[at + 2].text);
+      word.literal = word.literal && words[at + 2].literal;
+    }
+    add(word, certain, true);
+  }
 
-bool policy_sets(const NcclPolicy& policy, string_view name) {
+  std::vector<CommandValue> values_;
+};
+
+// Not the same value.
+bool policy_sets(const NcclPolicy& policy, const CommandValue& value) {
+  const string_view name = value.name;
+  const auto constant = policy.env.find(name);
+  if (constant != policy.env.end() && !policy.varies(name) && value.certain &&
+      value.value == constant->second)
+    return false;
   if (name == variable::kIbHca) return policy.hca.kind != HcaRule::Kind::Omit;
   if (policy.sets_constant(name)) return true;
   if (in_gid_group(name)) return policy.gid_index.kind != GidIndexRule::Kind::Omit;
   if (name == variable::kIbPkey || name == variable::kIbPkeyValue) return policy.partition_key.has_value();
   return name == variable::kSocketIfname && (policy.varies_socket_interface() ||
                                              policy.socket_interface.kind != SocketInterfaceRule::Kind::Omit);
-}
-
-// The names that a container's command and args export to ranks, each once, in their order: Open MPI's
-// `-x NAME[=VALUE]` and `--mca mca_base_env_list`, Hydra's (MPICH, Intel MPI) `-env`, `-genv NAME VALUE` or
-// `NAME=VALUE`, and `-envlist`, `-genvlist`; also inside a shell's `-c` string. Only NCCL_*.
-std::vector<std::string> exported_variables(const Container& container) {
-  const std::vector<string_view> words = words_of(container);
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (!words[i].starts_with('-') && words[i] != "mca_base_env_list") continue;
-    if (is_one_of(words[i], {"x", "env", "genv"})) {
-      add_name(words[i + 1], names);
-    } else if (is_one_of(words[i], {"envlist", "genvlist"})) {
-      string_view list = words[i + 1];
-      while (!list.empty()) {
-        const string_view entry = list.substr(0, list.find(','));
-        add_name(entry, names);
-        list.remove_prefix(std::min(list.size(), entry.size() + 1));
-      }
-    } else if (words[i] == "mca_base_env_list") {  // NAME[=VALUE];… whose semicolons have separated words
-      for (std::size_t next = i + 1; next < words.size() && words[next].starts_with("NCCL_"); ++next)
-        add_name(words[next], names);
-    }
-  }
-  return names;
 }
 
 // By mpi-operator's labels (kubeflow/mpi-operator, v2beta1: pkg/controller/mpi_job_controller.go); it reaches
@@ -105,52 +124,52 @@ bool is_mpi_worker(const Pod& pod) {
 
 }  // namespace
 
+std::vector<CommandValue> command_values(const Container& container) {
+  Assignments found;
+  each_command(container, [&](const CommandWords& words, bool certain) { found.read(words, certain); });
+  return found.take();
+}
+
 bool serves_ranks(const Pod& pod, const Container& container) {
-  const std::vector<string_view> words = words_of(container);
-  string_view before;
-  const bool serves = std::any_of(words.begin(), words.end(), [&](string_view word) {
-    const string_view name = word.substr(word.rfind('/') + 1);
-    const bool service = word.ends_with("/init.d/ssh") || (before == "service" && word == "ssh");
-    before = word;
-    return service || name == "sshd" || name == "slurmd";
-  });
-  return serves || (container.kind == ContainerKind::Main && is_mpi_worker(pod));
+  bool serves = container.kind == ContainerKind::Main && is_mpi_worker(pod);
+  const auto look = [&](const CommandWords& words, bool) {
+    for (std::size_t i = 0; i < words.size() && !serves; ++i) {
+      const string_view word = words[i].text, name = base_name(word);
+      const bool service = i > 0 && words[i - 1].text == "service" && word == "ssh";
+      serves = service || word.ends_with("/init.d/ssh") || name == "sshd" || name == "slurmd";
+    }
+  };
+  if (!serves) each_command(container, look);
+  return serves;
 }
 
 bool copies_env(const Container& container) {
-  constexpr std::array<string_view, 7> kLaunchers{
-      "mpiexec.hydra",  "mpirun_rsh", "deepspeed", "horovodrun", "deepspeed.launcher.runner",
-      "horovod.runner", "ray"};
-  constexpr std::array<string_view, 9> kBefore{"-c",   "-lc",   "-ec",  "-m", "exec",
-                                               "sudo", "nohup", "then", "do"};
-  std::string line;  // the command as a shell would read it
-  for (const string_view argument : container.arguments)
-    line.append(line.empty() ? "" : " ")
-        .append(argument.substr(0, kMaxBytes - std::min(kMaxBytes, line.size())));
-  std::replace(line.begin(), line.end(), '\n', ';');
-  bool at_command = true;  // a program's name stands here
-  for (string_view left = line; !left.empty();) {
-    const string_view word = left.substr(0, left.find_first_of(" \t;&|()"));
-    const string_view name = word.substr(word.rfind('/') + 1);
-    left.remove_prefix(word.size());
-    const bool launches = std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
-    if (at_command && launches && (name != "ray" || left.starts_with(" start"))) return true;
-    const bool sets = at_command && word.find('=') != word.npos;  // NAME=VALUE before the program
-    if (!word.empty()) at_command = sets || std::find(kBefore.begin(), kBefore.end(), word) != kBefore.end();
-    if (left.empty()) break;
-    at_command = at_command || (left.front() != ' ' && left.front() != '\t');
-    left.remove_prefix(1);
-  }
-  return false;
+  constexpr std::array<string_view, 6> kLaunchers{
+      "mpiexec.hydra", "mpirun_rsh", "deepspeed", "horovodrun", "deepspeed.launcher.runner",
+      "horovod.runner"};
+  bool copies = false;
+  each_command(container, [&](const CommandWords& words, bool) {
+    const std::size_t program = program_of(words);
+    for (std::size_t i = program; i < words.size(); ++i) {
+      if (i > program && words[i - 1].text != "-m") continue;
+      const string_view name = base_name(words[i].text);
+      const bool ray = name == "ray" && i + 1 < words.size() && words[i + 1].text == "start";
+      copies = copies || ray || std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
+    }
+  });
+  return copies;
 }
 
-std::string launcher_warning(const Pod& pod, const NcclPolicy& policy) {
+std::string launcher_warning(const Pod& pod, const NcclPolicy& policy, bool certain) {
   for (const Container& container : pod.containers) {
-    std::vector<std::string> names = exported_variables(container);
-    std::erase_if(names, [&](const std::string& name) { return !policy_sets(policy, name); });
+    std::vector<std::string> names;
+    for (const CommandValue& value : command_values(container)) {
+      if (value.for_ranks && (value.certain || !certain) && policy_sets(policy, value))
+        names.push_back(value.name);
+    }
     if (names.empty()) continue;
     return "container " + std::string(prefix_of(container.name, 63)) + ": its command gives ranks " +
-           join_some(names, kMaxShown) + ", which override what policy " + policy.name +
+           join_some(names, kMostShown) + ", which override what policy " + policy.name +
            " sets in their pods" + "; without them ranks read those values from nccl.conf";
   }
   return {};

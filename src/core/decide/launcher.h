@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that start ranks elsewhere and give them NCCL variables (mpirun -x): these beat the variables that
-// the ranks' own pods got. Also commands of the ranks' pods: sshd and slurmd start ranks without the pod's
-// env.
+// What a container's command says of NCCL: the variables that it sets, also for ranks elsewhere (mpirun -x),
+// where they beat those of the ranks' own pods; and whether it starts ranks without the pod's env, or with it
+// on other nodes.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
 
-// True if it starts ranks that do not see its env. Its command or args, also inside a shell's `-c` string,
-// start sshd or slurmd: by a word that is one, or a path of one, or as service ssh. So do workers of an
-// MPIJob, whose image or script may start sshd. Slurm's ranks have the environment that srun brings.
+// A variable that a command sets; by its last word on it, if there are several.
+struct CommandValue {
+  std::string name;
+  std::string value;
+  // The value is literal, set whatever happens, and the only one. If not, `value` means nothing.
+  bool certain = false;
+  bool for_ranks = false;  // given to all ranks that the command starts
+};
+// Those of NCCL and of other engines, in their order: `export NAME=…`, `NAME=… program`, `env NAME=…`; Open
+// MPI's `-x NAME[=…]` and `--mca mca_base_env_list`, Hydra's (MPICH, Intel MPI) `-env`, `-genv NAME …` and
+// `-envlist`, `-genvlist`. At most 64.
+std::vector<CommandValue> command_values(const Container& container);
+
+// True if it starts ranks that do not see its env. Its command or args start sshd or slurmd: by a word that
+// is one, or a path of one, or as service ssh. So do workers of an MPIJob, whose image or script may start
+// sshd. Slurm's ranks have the environment that srun brings.
 bool serves_ranks(const Pod& pod, const Container& container);
 
 // True if it starts processes on other nodes with its own env, which beats the files there: Hydra's mpiexec,
@@ -21,8 +35,8 @@ bool serves_ranks(const Pod& pod, const Container& container);
 // name or `python -m`.
 bool copies_env(const Container& container);
 
-// For a pod that is not RDMA itself: names the exported variables that override what the policy gives to the
-// ranks' pods; "" if there are none.
-std::string launcher_warning(const Pod& pod, const NcclPolicy& policy);
+// Names the variables that a command gives to ranks and that override what the policy gives to their pods;
+// "" if there are none. `certain`: those alone whose value is.
+std::string launcher_warning(const Pod& pod, const NcclPolicy& policy, bool certain);
 
 }  // namespace nccl_env

@@ -65,6 +65,9 @@ PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::opti
       shape_(shape_of(match.rails_unknown.empty() ? match.exposure : Exposure::PodOwned, pod.host_network)),
       own_(pod),
       plan_(plan) {
+  for (std::size_t i = 0; i < pod_.containers.size() && possible_list_.empty(); ++i) {
+    if (match_.in_scope[i] && !is_resolver(i)) possible_list_ = possible_list(pod_.containers[i], own_);
+  }
   prepare(resolver);
   literals_.reserve(wishes_.size() + 2);
   for (const Value& wish : wishes_) {
@@ -89,7 +92,15 @@ void PodPlanner::run() {
 }
 
 std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails) const {
-  return make_wishes(policy_, match_.exposure, pod_.host_network, finder, rails);
+  std::vector<Value> wishes = make_wishes(policy_, match_.exposure, pod_.host_network, finder, rails);
+  // Only texts for Host, and what the pod finds, may hold more of these than a literal.
+  if (possible_list_.empty() || (shape_.exposure != Exposure::Host && finder == Finder::Node)) return wishes;
+  for (Value& wish : wishes) {
+    if (wish.state == State::LeftOut || !goes_with_list(wish.name, is_policys(wish))) continue;
+    wish.in_file = false;
+    if (!wish.in_env) wish = left_out(wish.name, Reason::UserSetGroup, possible_list_);
+  }
+  return wishes;
 }
 
 // Decides whether the pod takes what a node gives to all pods of its exposure, or looks for its values
@@ -123,6 +134,12 @@ FileKeys PodPlanner::engine_keys() const {
     if (has_file(*engine)) keys.emplace_back(engine->file, text_key(shape_, engine->file));
   }
   return keys;
+}
+
+// The annotation of the text that it reads.
+std::string PodPlanner::text() const {
+  const bool index = possible_list_.empty() || shape_.exposure != Exposure::Host;
+  return text_key(shape_, index ? conf_file::kName : conf_file::kNoIndexText);
 }
 
 // The first main container that gets values, else the first init container that does.
@@ -168,7 +185,7 @@ void PodPlanner::prepare_start(const Resolver& resolver, bool env_file) {
       looks ? wishes_for(Finder::Pod, {}) : wishes_for(Finder::Node, rails_of(match_));
   InitWork work{.env_file = env_file, .files = engine_keys()};
   if (!looks || !policy_.variants.empty())
-    work.conf_key = text_key(looks ? shape_of(Exposure::PodOwned, false) : shape_, conf_file::kName);
+    work.conf_key = looks ? text_key(shape_of(Exposure::PodOwned, false), conf_file::kName) : text();
   bool needed = false;
   for (Value& wish : wishes) {
     if (wish.state == State::LeftOut || wish.source == Source::Policy) continue;
@@ -179,7 +196,13 @@ void PodPlanner::prepare_start(const Resolver& resolver, bool env_file) {
     wish.in_env = wish.by_file_key = needed = true;
   }
   if (!needed || !may_add_resolver()) return;
-  start_ = ResolverContainer::make(pod_, policy_, resolver, served(), work);
+  std::optional<NcclPolicy> no_index;  // finds none where none may be in the file
+  if (looks && !possible_list_.empty()) {
+    no_index = policy_;
+    no_index->gid_index.kind = GidIndexRule::Kind::Omit;
+    no_index->partition_key.reset();
+  }
+  start_ = ResolverContainer::make(pod_, no_index ? *no_index : policy_, resolver, served(), work);
   if (!start_) return warn(NoResolver::PolicyTooLong);
   env_file_ = env_file;
   looks_ = looks;
@@ -436,7 +459,7 @@ void PodPlanner::plan_carriers() {
     plan_.volume = plan_volume(pod_, ConfVolume::Empty, {});
   } else if (first_consumer_ || first_engine_consumer_) {
     FileKeys files;
-    if (first_consumer_) files.emplace_back(conf_file::kName, text_key(shape_, conf_file::kName));
+    if (first_consumer_) files.emplace_back(conf_file::kName, text());
     if (first_engine_consumer_) {
       for (auto& file : engine_keys()) files.push_back(std::move(file));
     }

@@ -37,6 +37,7 @@ class PodPlanner {
   void prepare(const std::optional<Resolver>& resolver);
   void prepare_start(const Resolver& resolver, bool env_file);
   [[nodiscard]] std::optional<Reason> reason_for_file() const;
+  [[nodiscard]] std::string text() const;
   [[nodiscard]] bool may_add_resolver();
   [[nodiscard]] const Container& served() const;
   [[nodiscard]] bool is_resolver(std::size_t position) const;
@@ -73,6 +74,7 @@ class PodPlanner {
   const PodMatch& match_;
   const PodShape& shape_;  // whose texts it reads
   const OwnEntries own_;
+  std::string possible_list_;      // why no file has an index: of the first container that may have a list
   OwnEntries::Literals literals_;  // the values that this plan would set as literals
   Plan& plan_;
   std::vector<Value> wishes_;

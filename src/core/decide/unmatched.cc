@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decide/process_limits.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reasons.h"
@@ -184,9 +185,76 @@ void ask_what_is_meant(NameList& resources, const NcclPolicy& policy, NameList& 
   std::erase_if(resources, [](const std::string& name) { return !is_extended_resource(name); });
 }
 
+// The number of "2", and the greater one of "1:2" (torchrun's --nnodes).
+bool is_several(std::string_view number) {
+  return plain_decimal(number.substr(number.find(':') + 1)).value_or(1) > 1;
+}
+
+// "PET_NNODES=2" where that tells that the process runs on several nodes; "" where it does not.
+std::string sign_in_env(const Container& container) {
+  constexpr std::array<std::string_view, 4> kNodes{"PET_NNODES", "NNODES", "NUM_NODES", "LWS_GROUP_SIZE"};
+  const auto elsewhere = [](const EnvEntry& entry) {
+    return entry.name == "MASTER_ADDR" && !entry.value.empty() && entry.value != "localhost" &&
+           !entry.value.starts_with("127.");
+  };
+  const bool remote = std::any_of(container.env.begin(), container.env.end(), elsewhere);
+  for (const EnvEntry& entry : container.env) {
+    const bool counts = std::find(kNodes.begin(), kNodes.end(), entry.name) != kNodes.end() ||
+                        (remote && entry.name == "WORLD_SIZE");
+    if (counts && entry.is_literal() && is_several(entry.value))
+      return std::string(entry.name) + "=" + std::string(prefix_of(entry.value, 16));
+  }
+  return {};
+}
+
+// "--nnodes 2" of torchrun's.
+std::string sign_in_command(const Container& container) {
+  constexpr std::string_view kOption = "--nnodes";
+  for (std::size_t i = 0; i < container.arguments.size(); ++i) {
+    std::string_view rest = container.arguments[i];
+    if (rest.find(kOption) == rest.npos) continue;
+    rest.remove_prefix(rest.find(kOption) + kOption.size());
+    if (rest.empty() && i + 1 < container.arguments.size()) rest = container.arguments[i + 1];
+    if (rest.starts_with('=') || rest.starts_with(' ')) rest.remove_prefix(1);
+    const std::string_view number = rest.substr(0, rest.find_first_of(" \t\n\\;"));
+    if (is_several(number)) return std::string(kOption) + " " + std::string(number);
+  }
+  return {};
+}
+
+// What tells that the pod is one of several that work together; "" if nothing does. LeaderWorkerSet and
+// JobSet write these.
+std::string sign_of_several(const Pod& pod) {
+  for (const std::string_view name :
+       {"leaderworkerset.sigs.k8s.io/size", "jobset.sigs.k8s.io/replicatedjob-replicas"}) {
+    const auto label = pod.label(name), number = label ? label : pod.annotation(name);
+    if (number && is_several(*number)) return std::string(name) + ": " + std::string(prefix_of(*number, 16));
+  }
+  for (const Container& container : pod.containers) {
+    std::string sign = sign_in_env(container);
+    if (sign.empty()) sign = sign_in_command(container);
+    if (!sign.empty()) return sign;
+  }
+  return {};
+}
+
+// True where nobody means RDMA: a variable turns it off.
+bool turns_off(const Container& container) {
+  return std::any_of(container.env.begin(), container.env.end(), [](const EnvEntry& entry) {
+    return entry.is_literal() && turns_verbs_off(entry.name, entry.value);
+  });
+}
+
 bool is_launcher(const Pod& pod, bool processors) {
   return !processors && std::any_of(pod.containers.begin(), pod.containers.end(),
                                     [](const Container& container) { return container.starts_ranks; });
+}
+
+// True if the pod has GPUs and nothing by which NCCL could use RDMA, and nobody turned RDMA off.
+bool lacks_rdma(const Pod& pod, const NcclPolicy& policy) {
+  const bool gpus = std::any_of(pod.containers.begin(), pod.containers.end(), asks_for_processor);
+  return gpus && !may_have_devices(pod) && !resource_of(policy).empty() &&
+         std::none_of(pod.containers.begin(), pod.containers.end(), turns_off);
 }
 
 }  // namespace
@@ -201,6 +269,14 @@ bool may_have_devices(const Pod& pod) {
            return (container.privileged && container.kind == ContainerKind::Main) ||
                   std::any_of(container.resources.begin(), container.resources.end(), may_be_rdma);
          });
+}
+
+std::string several_without_rdma(const Pod& pod, const NcclPolicy& policy, std::string sign) {
+  if (!lacks_rdma(pod, policy)) return {};
+  if (sign.empty()) sign = sign_of_several(pod);
+  if (sign.empty()) return {};
+  return "The pod has GPUs and asks for no RDMA resource (" + resource_of(policy) +
+         "), and is one of several (" + sign + "): between nodes NCCL will use TCP.";
 }
 
 std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
@@ -222,7 +298,8 @@ std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
          " does not match.";
 }
 
-std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
+std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims,
+                             const std::string& sign) {
   if (!pod.misplaced.empty()) {
     return "spec.resources stands beside the containers, where only cpu, memory and hugepages may be: "
            "write " +
@@ -266,7 +343,8 @@ std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const Pod
   }
   if (!sentences.empty()) return join(sentences, " ");
   const std::string usual(remedy(Reason::NotRdma));
-  return asked.processors ? usual : "Nothing, if the pod is not a rank. Else: " + usual;
+  return several_without_rdma(pod, policy, sign).empty() ? "Nothing, if the pod is not a rank. Else: " + usual
+                                                         : usual;
 }
 
 }  // namespace nccl_env

@@ -9,7 +9,7 @@
 namespace nccl_env {
 
 std::string_view to_string(Source source) {
-  constexpr std::array<std::string_view, 4> kNames{"Policy", "Node", "File", "Pod"};
+  constexpr std::array<std::string_view, 5> kNames{"Policy", "Node", "File", "Pod", "Command"};
   return name_in(kNames, source);
 }
 
@@ -18,6 +18,7 @@ std::string_view status_word(const Value& value) {
 }
 
 std::string_view source_word(const Value& value) {
+  if (value.source == Source::Command) return to_string(value.source);
   if (value.state == State::Users) return "User";
   if (value.state == State::Foreign) return "Foreign";
   if (value.by_file_key) return to_string(Carrier::EnvFile);

@@ -218,6 +218,10 @@ std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool
   return WishList(policy, exposure, host_network, finder, rails).make();
 }
 
+bool goes_with_list(std::string_view name, bool constant) {
+  return name == variable::kIbPkey || name == variable::kIbGidIndex || (!constant && in_gid_group(name));
+}
+
 bool in_gid_group(std::string_view name) {
   constexpr std::array kGroup{variable::kIbGidIndex, variable::kIbAddrFamily, variable::kIbAddrRange,
                               variable::kIbRoceVersionNum};

@@ -28,6 +28,10 @@ std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool
 inline constexpr std::string_view kForHostNetwork =
     "The node's interface is for hostNetwork pods, and this pod has a network of its own.";
 
+// True for what is only right beside the list that it was found for: an index, and every value of the GID
+// group that a node gives. A constant address family or range is the same for the whole fabric.
+bool goes_with_list(std::string_view variable, bool constant);
+
 // True for the variables that decide NCCL's GID: if the user sets one of them, we set none.
 bool in_gid_group(std::string_view variable);
 

@@ -7,6 +7,7 @@
 #include "decide/launcher.h"
 #include "decide/process_limits.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/policy/known_names.h"
@@ -54,7 +55,12 @@ constexpr std::array kWarnings{
     Warning{Moment::Skip, kAlone,
             [](Of of) {
               const bool told = of.match.skip == Reason::NotRdma && of.policy->mode != PolicyMode::DryRun;
-              return told ? launcher_warning(of.pod, *of.policy) : "";
+              return told ? launcher_warning(of.pod, *of.policy, false) : "";
+            }},
+    Warning{Moment::Skip, kJudged,
+            [](Of of) {
+              const bool told = of.match.skip == Reason::NotRdma && of.policy->mode != PolicyMode::DryRun;
+              return told ? several_without_rdma(of.pod, *of.policy) : "";
             }},
     Warning{
         Moment::Resolver, kAlone,
@@ -114,6 +120,7 @@ constexpr std::array kWarnings{
           return "spec.env stands beside the containers, where it has no effect: write it into a container";
         }},
     Warning{Moment::Pod, kAlone, [](Of of) { return of.match.problem; }},
+    Warning{Moment::Pod, kAlone, [](Of of) { return launcher_warning(of.pod, *of.policy, true); }},
     Warning{Moment::Pod, kJudged,
             [](Of of) -> std::string {
               if (of.match.no_rail && of.policy->names(LinkLayer::Ethernet)) return no_rail_text();

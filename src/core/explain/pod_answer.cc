@@ -187,8 +187,9 @@ class Answerer {
     const Reason reason = plan.reason.value_or(Reason::NotRdma);
     skip(reason, plan.detail);
     if (reason != Reason::NotRdma) return;
-    answer_.remedy = unmatched_remedy(pod_, *around_.policy, around_.claims);
+    answer_.remedy = unmatched_remedy(pod_, *around_.policy, around_.claims, around_.one_of);
     std::string how = unmatched_rdma(pod_, *around_.policy);
+    if (how.empty()) how = several_without_rdma(pod_, *around_.policy, around_.one_of);
     if (how.empty()) return;
     answer_.sentence = std::move(how);
     tell_no_list();

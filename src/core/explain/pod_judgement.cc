@@ -423,6 +423,10 @@ class Judge {
       judge_setting(value.name, *value.value, policys, told);
       if (users) own.insert_or_assign(value.name, *value.value);
     }
+    for (const Value& value : container.command) {
+      judge_setting(value.name, *value.value, false, told);
+      own.insert_or_assign(value.name, *value.value);
+    }
     if (!record_.status)  // the pod may have one rank, which needs no other interface
       std::erase_if(told.into, [](const Finding& finding) { return finding.code == Code::LoopbackFirst; });
     if (!given) return;
@@ -430,6 +434,35 @@ class Judge {
     if (!around_.exists && record_.name.empty()) judge_host_id(own, told);
     judge_turned_off(container, told);
     judge_choice(container, told);
+    judge_command(container, told);
+  }
+
+  // "The command sets NCCL_IB_HCA=mlx5_9".
+  static std::string set_text(const Value& value) {
+    return (value.container.empty() ? "The command sets "
+                                    : "The command of container " + value.container + " gives all ranks ") +
+           value.name + "=" + *value.value;
+  }
+
+  // Tells what a command sets in place of ours, where no other finding is about it.
+  void judge_command(const GivenContainer& container, const FindingSink& told) const {
+    for (const Value& value : container.command) {
+      const Value* given = container.find_given(value.name);
+      const bool is_told = std::ranges::any_of(told.into, [&](const Finding& finding) {
+        return finding.subject.path == value.name && finding.severity != Severity::Info;
+      });
+      if (is_told || !given || !given->value || given->state != State::Given) continue;
+      std::string beside = " in place of " + *given->value;
+      if (value.name == variable::kIbHca) {
+        const bool known = &container == main_ && answer_.nccl_with_us;
+        const auto ours = names_of_list(*given->value);
+        beside = list_difference(ours, known ? hcas_of(*answer_.nccl_with_us) : names_of_list(*value.value));
+        if (beside.empty()) continue;
+        beside.insert(0, ", which differs from the " + count_of(ours.size(), "HCA") + " of nccl-env: ");
+      }
+      told.add(Code::ValueOverridden, Severity::Warning, value.name, set_text(value) + beside + ".",
+               "Take it out of the command, or see that the policy gives the same.");
+    }
   }
 
   // Another webhook, or a person, may take out of a pod what ours has put in.
@@ -516,6 +549,8 @@ class Judge {
     }
     if (find_named(container.replaced, name)) finding.remedy = kLaterWebhook;
     if (value && value->is_from(Source::Policy)) finding.remedy = policys_remedy(name);
+    if (value && value->source == Source::Command)
+      finding.sentence = set_text(*value) + ": " + continued(std::move(finding.sentence));
     if (finding.code != Code::FellBack) return finding;
     if (users) {
       finding.remedy = words_of(Code::NoSuchDevice).remedy;
@@ -584,6 +619,7 @@ class Judge {
     const std::vector<std::string> offered = names_of_list(ours->second),
                                    taken = hcas_of(*answer_.nccl_with_us);
     const Value* own = main_->find_in_env(variable::kIbHca);
+    if (own && own->source == Source::Command) return;
     if (own && own->state == State::Users) {
       if (!is_about(*answer_.nccl_with_us, variable::kIbHca))
         add_short(variable::kIbHca, own->value.value_or("").empty(), offered, taken, told_);

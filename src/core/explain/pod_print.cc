@@ -40,6 +40,7 @@ std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
     if (given.value && (given.is_from(Source::Node) || given.state == State::Users))
       take_detail(answer, values.back());
   }
+  values.insert(values.end(), container.command.begin(), container.command.end());
   return values;
 }
 
@@ -369,11 +370,11 @@ void add_env(const PodRecord& record, const std::vector<Value>& env, const std::
 }
 
 std::string lines_table(const PodRecord& record, const std::vector<Value>& lines,
-                        const std::vector<Value>& env) {
+                        const GivenContainer& container) {
   TextColumns table(4);
   if (!lines.empty()) table.add({"LINE", "SOURCE", "VALUE"});
   for (const Value& line : lines) {
-    const Value* beside = find_named(env, line.name);
+    const Value* beside = container.find_in_env(line.name);
     const bool beaten = line.value && beside && beside->value != line.value;
     table.add({line.name, std::string(source_word(line)),
                value_text(record, line) + (beaten ? " (the env's value counts)" : "")});
@@ -386,7 +387,8 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
   std::vector<Value> omitted = omitted_values(answer, record, container);
   std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it
-    return value.reason == Reason::UserSet && container.find_in_env(value.name);
+    const Value* own = container.find_in_env(value.name);
+    return own && (value.reason == Reason::UserSet || own->source == Source::Command);
   });
   const std::string name = printable(container.name);
   TextColumns env(4);
@@ -399,7 +401,7 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
                          [&](const Value& line) { return engine_of_variable(line.name) == engine; });
     if (own.empty()) continue;
     text.append("\n  ").append(conf_file::kFolder).append("/").append(engine->file);
-    text += " of container " + name + "\n" + lines_table(record, own, container.values);
+    text += " of container " + name + "\n" + lines_table(record, own, container);
   }
   if (!container.reads_file) return text;
   const std::vector<Value> lines = file_values(answer, record, container);
@@ -409,7 +411,7 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   const std::string note =
       container.names_file ? "" : " (" + std::string(to_string(Code::ImageConfHidden)) + ")";
   return text + "\n  " + conf_path(container.names_file) + " of container " + name + note + "\n" +
-         about.render() + lines_table(record, lines, container.values);
+         about.render() + lines_table(record, lines, container);
 }
 
 std::string changes_text(const PodAnswer& answer, const PodRecord& record) {

@@ -7,6 +7,7 @@
 
 #include "decide/container_env.h"
 #include "decide/engine_values.h"
+#include "decide/launcher.h"
 #include "engines/nccl/ports.h"
 #include "explain/judgement.h"
 #include "nccl_env/core/decide/keys.h"
@@ -30,19 +31,38 @@
 
 namespace nccl_env {
 
-const Value* GivenContainer::find_in_env(std::string_view variable) const {
-  return find_named(values, variable);
+void GivenContainer::take_command(std::vector<Value> from) {
+  command.insert(command.end(), from.begin(), from.end());
+  std::erase_if(command, [&](const Value& set) {
+    const Value* given = find_given(set.name);
+    if (!given || !given->value) return false;
+    const bool list = set.name == variable::kIbHca;
+    return list ? names_of_list(*given->value) == names_of_list(*set.value) : given->value == set.value;
+  });
 }
 
-const Value* GivenContainer::find(std::string_view variable) const {
-  const Value* given = find_in_env(variable);
+const Value* GivenContainer::find_in_env(std::string_view variable) const {
+  const Value* set = find_named(command, variable);
+  return set ? set : find_named(values, variable);
+}
+
+const Value* GivenContainer::find_given(std::string_view variable) const {
+  const Value* given = find_named(values, variable);
   if (!given) given = find_named(file, variable);
   return given ? given : find_named(engine_lines, variable);
 }
 
+const Value* GivenContainer::find(std::string_view variable) const {
+  const Value* set = find_named(command, variable);
+  return set ? set : find_given(variable);
+}
+
 std::vector<const Value*> GivenContainer::effective() const {
   std::vector<const Value*> all;
-  for (const Value& given : values) all.push_back(&given);
+  for (const Value& given : values) all.push_back(find_in_env(given.name));
+  for (const Value& set : command) {
+    if (!find_named(values, set.name)) all.push_back(&set);
+  }
   for (const Value& line : file) {
     if (!find_in_env(line.name)) all.push_back(&line);
   }
@@ -104,6 +124,16 @@ std::string PodRecord::reason_missing(const Value& value) const {
   if (value.by_file_key && bound && !bound->env_file.empty()) return bound->env_file;
   std::string by_binding = value.source == Source::Pod ? std::string() : reason_at_binding(value.name);
   return by_binding.empty() && file && file->at_start ? find_text(file->reasons, value.name) : by_binding;
+}
+
+std::vector<Value> set_by_command(const Container& container, bool for_ranks) {
+  std::vector<Value> values;
+  for (const CommandValue& set : command_values(container)) {
+    if (!set.certain || (for_ranks && !set.for_ranks)) continue;
+    values.push_back({set.name, set.value, Source::Command, State::Users, true});
+    if (set.for_ranks) values.back().container = printable(container.name);
+  }
+  return values;
 }
 
 namespace {
@@ -231,7 +261,9 @@ void add_decided(const Pod& pod, const Container& container, GivenContainer& int
   for (const auto& [name, reason] : into.omitted) {
     if (reason != to_string(Reason::UserSetGroup) && reason != to_string(Reason::DisabledByUser)) continue;
     const auto objection = user.objection(name, false);
-    if (objection && to_string(*objection->reason) == reason) into.decided.emplace(name, objection->detail);
+    const bool same = objection && to_string(*objection->reason) == reason;
+    std::string why = same ? objection->detail : possible_list(container, own);
+    if (!why.empty()) into.decided.emplace(name, std::move(why));
   }
   const std::string file = find_text(into.omitted, conf_file::kName);
   const auto first = std::ranges::find_if(
@@ -273,6 +305,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   if (given.reads_file) add_file(record, set, given);
   add_engine_files(pod, container, set, record, given);
   add_lost(set, given);
+  given.take_command(set_by_command(container, false));
   for (const std::string_view resource : container.resources) {
     if (is_extended_resource(resource)) given.resources.emplace_back(resource);
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "decide/launcher.h"
 #include "explain/judgement.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
@@ -238,6 +239,7 @@ AnsweredPod answer_template(const TemplateInput& input) {
   AnsweredPod told;
   PodSurroundings& around = told.around;
   around.node = input.node;
+  around.one_of = input.one_of;
   around.plan = &plan;
   around.claims = input.claims;
   around.namespace_policy = input.plan.policy;
@@ -252,8 +254,10 @@ AnsweredPod answer_template(const TemplateInput& input) {
     for (const ContainerPlan& planned : plan.containers) {
       const std::string_view name = input.pod.containers[planned.position].name;
       const auto container = std::ranges::find(record.containers, name, &GivenContainer::name);
-      if (container != record.containers.end())
-        fill_container(plan, planned, node ? &*node : nullptr, *container);
+      if (container == record.containers.end()) continue;
+      fill_container(plan, planned, node ? &*node : nullptr, *container);
+      const bool ranks = serves_ranks(input.pod, input.pod.containers[planned.position]);
+      container->take_command(ranks ? input.from_launcher : std::vector<Value>());
     }
   };
   answer_made(made_of(input, plan), fill, told);

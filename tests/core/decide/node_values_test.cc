@@ -219,6 +219,8 @@ TEST(Binding, WritesTheValuesOfBothExposures) {
               UnorderedElementsAre(
                   Pair("hostnetwork.nccl-env.io/nccl.conf",
                        "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n#NCCL_IB_HCA mlx5_1,mlx5_2\n"),
+                  Pair("hostnetwork.nccl-env.io/noindex-nccl.conf",
+                       "NCCL_IB_HCA==mlx5_1,mlx5_2\n#NCCL_IB_HCA mlx5_1,mlx5_2\n"),
                   Pair("subinterface.nccl-env.io/nccl.conf",
                        "NCCL_IB_HCA==mlx5_1,mlx5_2\n#NCCL_IB_HCA mlx5_1,mlx5_2\n"),
                   Pair("nccl-env.io/node", R"({"v":1,"node":"node-a","policy":"p","generation":1})")));

@@ -42,8 +42,8 @@ TEST(Unmatched, ResourcesThatMayBeRdmaAreNamedAndProcessorsAreNot) {
       "- {name: example.org/a}.");
   EXPECT_THAT(remedy_of_pod(asking_for({"nvidia.com/mig-1g.5gb", "spidernet.io/gpu1sriov"}), policy()),
               StartsWith("If spidernet.io/gpu1sriov is the RDMA resource"));
-  EXPECT_EQ(remedy_of_pod(asking_for({"nvidia.com/gpu"}), policy()),
-            "Request the RDMA resource, or set nccl-env.io/inject: \"true\" on the pod.");
+  EXPECT_THAT(remedy_of_pod(asking_for({"nvidia.com/gpu"}), policy()),
+              StartsWith("Nothing, if the pod is not a rank"));
 }
 
 bool is_mistake(const std::string& resource) {
@@ -112,7 +112,57 @@ TEST(Unmatched, ALauncherHasNothingToDoUnlessItIsARank) {
   made["spec"]["containers"][0]["command"] = {"sh", "-c", "exec mpirun -np 16 train"};
   EXPECT_THAT(remedy_of_pod(made, policy()), AllOf(StartsWith("Nothing to do"), Not(HasSubstr("Request"))));
   made["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = 8;
-  EXPECT_THAT(remedy_of_pod(made, policy()), StartsWith("Request the RDMA resource"));
+  EXPECT_THAT(remedy_of_pod(made, policy()), StartsWith("Nothing, if the pod is not a rank. Else: Request"));
+}
+
+std::string told_of_several(const Json& pod) {
+  const Admitted admitted = admit(pod, policy());
+  const std::string told =
+      of_parsed(pod, [](const Pod& read) { return several_without_rdma(read, policy()); });
+  EXPECT_EQ(admitted.plan.warnings.size(), told.empty() ? 0u : 1u) << pod;
+  return told;
+}
+
+TEST(Unmatched, AGpuPodThatIsOneOfSeveralIsToldThatItLacksRdma) {
+  const Json gpus = asking_for({"nvidia.com/gpu"});
+  const std::string env = "/spec/containers/0/env", command = "/spec/containers/0/command";
+  const auto with = [&](const std::string& path, const Json& value) {
+    Json made = gpus;
+    made[Json::json_pointer(path)] = value;
+    return told_of_several(made);
+  };
+  const auto env_of = [](const std::map<std::string, std::string>& values) {
+    Json list = Json::array();
+    for (const auto& [name, value] : values) list.push_back(env_literal(name, value));
+    return list;
+  };
+  EXPECT_EQ(with(env, env_of({{"PET_NNODES", "2"}})),
+            "The pod has GPUs and asks for no RDMA resource (rdma/hca: 1), and is one of several "
+            "(PET_NNODES=2): between "
+            "nodes NCCL will use TCP.");
+  EXPECT_THAT(with(env, env_of({{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "job-master-0"}})),
+              HasSubstr("WORLD_SIZE=2"));
+  EXPECT_THAT(with("/metadata/annotations", {{"leaderworkerset.sigs.k8s.io/size", "2"}}),
+              HasSubstr("size: 2"));
+  EXPECT_THAT(with("/metadata/labels", {{"jobset.sigs.k8s.io/replicatedjob-replicas", "4"}}),
+              HasSubstr("replicas: 4"));
+  EXPECT_THAT(with(command, {"torchrun", "--nnodes=1:4", "a"}), HasSubstr("--nnodes 1:4"));
+  EXPECT_THAT(with(command, {"bash", "-c", "exec torchrun --nnodes 2 a"}), HasSubstr("--nnodes 2"));
+  for (const auto& [path, value] : std::vector<std::pair<std::string, Json>>{
+           {env, env_of({{"PET_NNODES", "1"}})},
+           {env, env_of({{"WORLD_SIZE", "8"}})},
+           {env, env_of({{"WORLD_SIZE", "8"}, {"MASTER_ADDR", "localhost"}})},
+           {env, env_of({{"NNODES", "2"}, {"NCCL_IB_DISABLE", "1"}})},
+           {env, env_of({{"NNODES", "2"}, {"NCCL_NET", "Socket"}})},
+           {"/metadata/annotations", {{"leaderworkerset.sigs.k8s.io/size", "1"}}},
+           {command, {"torchrun", "--nnodes=1", "a"}},
+           {command, {"bash", "-c", "torchrun --nnodes $N a"}},
+           {command, {"jupyter", "lab"}}})
+    EXPECT_EQ(with(path, value), "") << path << value;
+  Json rank = asking_for({"nvidia.com/gpu", "rdma/hca"}), cpu = asking_for({});
+  rank["spec"]["containers"][0]["env"] = cpu["spec"]["containers"][0]["env"] = env_of({{"NNODES", "2"}});
+  EXPECT_EQ(told_of_several(cpu), "");
+  EXPECT_TRUE(admit(rank, policy()).plan.inject);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ inline constexpr std::string_view kNode = "nccl-env.io/node";
 std::span<const std::string_view> node_variables();
 
 // A shape of pods, for which a Binding writes one text of nccl.conf, and one of each engine's file: behind
-// the prefix stands the file's name.
+// the prefix stands the file's name, or conf_file::kNoIndexText.
 struct PodShape {
   std::string_view prefix;
   Exposure exposure;

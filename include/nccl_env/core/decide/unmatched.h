@@ -12,8 +12,15 @@ namespace nccl_env {
 
 // Returns the remedy: it names the resources, device classes, networks and devices that the pod asks for and
 // no entry matches, with the line of the policy that would take them; fields that stand in the wrong place;
-// or, for a launcher, that there is nothing to do. `claims`: as far as they are known; null: none is.
-std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
+// or, for a launcher, that there is nothing to do. `claims`: as far as they are known; null: none is. `sign`:
+// as below.
+std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims,
+                             const std::string& sign = {});
+
+// Tells that a pod that has GPUs and nothing of RDMA, which nobody turned off, is one of several, by its
+// labels, env or command; or by `sign`, which the object that makes it gave. A sentence; "" where nothing
+// tells so.
+std::string several_without_rdma(const Pod& pod, const NcclPolicy& policy, std::string sign = {});
 
 // True if the pod may open RDMA devices: it asks for a device that is no GPU, brings those of its host, or is
 // privileged.

@@ -15,10 +15,11 @@ namespace nccl_env {
 
 // The giver of a value, and its carrier if only one is left. The words stand in the status annotation.
 enum class Source {
-  Policy,  // a constant of the policy
-  Node,    // an annotation that Binding writes
-  File,    // nccl.conf alone, as Binding writes it
-  Pod,     // written inside the pod before the container starts: into nccl.conf, or the file of EnvFile
+  Policy,   // a constant of the policy
+  Node,     // an annotation that Binding writes
+  File,     // nccl.conf alone, as Binding writes it
+  Pod,      // written inside the pod before the container starts: into nccl.conf, or the file of EnvFile
+  Command,  // the user's own, by a container's command; of ranks, by that of the launcher (Value::container)
 };
 std::string_view to_string(Source source);
 

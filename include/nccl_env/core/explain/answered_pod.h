@@ -42,6 +42,7 @@ inline std::string_view to_string(PodState state) {
 struct PodSurroundings {
   bool exists = true;          // false: the pod is what admission would make of a template, and has never run
   std::string node;            // of a template: that it is to run on, also without its table
+  std::string one_of;          // likewise: "PyTorchJob/llama has 2 pods"; "" where no object tells
   const Plan* plan = nullptr;  // of a template's pod, while it is answered
   const PodClaims* claims = nullptr;            // likewise; null: none is known
   std::optional<std::string> namespace_policy;  // its label; "" without one

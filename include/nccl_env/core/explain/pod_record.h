@@ -29,6 +29,7 @@ struct GivenContainer {
   bool reads_file = false;             // nccl.conf of ours is mounted: PodRecord::file
   bool names_file = false;             // at a path of ours, which its NCCL_CONF_FILE names
   std::vector<Value> values;           // in the order of its env; of two entries of one name the last
+  std::vector<Value> command;          // that its command sets for certain, and others than ours
   std::vector<Value> file;             // the lines of nccl.conf, and those that the status promises, by name
   std::vector<Value> engine_lines;     // the same of the files of other engines
   TextsByName omitted;                 // by the status: variable -> reason
@@ -38,10 +39,15 @@ struct GivenContainer {
   std::vector<Value> replaced;         // came into env after the webhook gave them by file
   std::vector<std::string> resources;  // extended resources that it requests
 
-  // The value that NCCL takes: for each variable the env beats the file.
+  // Takes values that commands set; without those that are ours as well.
+  void take_command(std::vector<Value> values);
+
+  // The value that NCCL takes: for each variable the command beats the env, and that the file.
   [[nodiscard]] const Value* find(std::string_view variable) const;
   [[nodiscard]] const Value* find_in_env(std::string_view variable) const;
-  // The env's values, and those lines of the file that it does not beat.
+  // Returns what the container has without its command; null for nothing.
+  [[nodiscard]] const Value* find_given(std::string_view variable) const;
+  // The values that count: each variable once.
   [[nodiscard]] std::vector<const Value*> effective() const;
 };
 
@@ -127,6 +133,9 @@ struct PodRecord {
 // `object` is a Pod as the API server gives it, which is untrusted; `pod` was read from the same text. A pod
 // that admission makes of a template may have no name.
 PodRecord read_pod_record(const Pod& pod, const nlohmann::json& object);
+
+// Returns what the container's command sets for certain; or of that, what it gives to ranks elsewhere.
+std::vector<Value> set_by_command(const Container& container, bool for_ranks);
 
 // Returns the values that were injected into one container or into all (""), by container and name, and
 // beside them its users' own (State::Users). `object` is the pod as the API server gives it. Fails for a pod

@@ -23,9 +23,11 @@ struct TemplateInput {
   const BindingPlan* binding = nullptr;      // of that node; null: node values are told as known at Binding
   std::shared_ptr<const NodeFabric> table = {};  // of that node; null: nothing is told of NCCL's own choice
   NcclVersion version = kNewestNccl;
-  const PodClaims* claims = nullptr;  // the pod's claims, as far as they are known; null: none is
-  NodeContext context = {};           // of the binding
-  PlanOptions options = {};           // of the plan
+  const PodClaims* claims = nullptr;      // the pod's claims, as far as they are known; null: none is
+  NodeContext context = {};               // of the binding
+  PlanOptions options = {};               // of the plan
+  std::string_view one_of = {};           // as PodSurroundings::one_of
+  std::vector<Value> from_launcher = {};  // that the launcher's command gives to ranks that sshd starts
 };
 
 AnsweredPod answer_template(const TemplateInput& input);

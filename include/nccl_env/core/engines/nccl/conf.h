@@ -50,7 +50,10 @@ inline constexpr std::string_view kFolder = "/nccl-env";  // of files at places 
 inline constexpr std::string_view kNamedPath = "/nccl-env/nccl.conf";
 inline constexpr std::array<std::string_view, 2> kNamedPaths{kNamedPath,
                                                              kPaths[1]};  // released RCCL needs its own
-inline constexpr std::string_view kVolume = "nccl-env-conf";              // the volume that holds it
+// The name, in an annotation's key, of the text without an index: for a pod that may have a list of HCAs of
+// its own.
+inline constexpr std::string_view kNoIndexText = "noindex-nccl.conf";
+inline constexpr std::string_view kVolume = "nccl-env-conf";       // the volume that holds it
 inline constexpr std::string_view kEnvName = "env";                // the file of EnvFile, in the same volume
 inline constexpr std::string_view kResolver = "nccl-env-resolve";  // the init container that writes it
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/command.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace nccl_env {
+namespace {
+
+using std::string_view;
+
+// A launcher's script has some KiB. What is longer is read up to this limit, and nothing of it is certain.
+constexpr std::size_t kMostRead = 64u << 10;
+constexpr int kMaxDepth = 4;
+
+// Cuts a shell's text into simple commands. Nothing is certain behind what it does not follow: a compound
+// command, a function, a here-document, a quote without its end.
+class Script {
+ public:
+  Script(string_view text, bool certain, const CommandUse& use) : left_(text), certain_(certain), use_(use) {}
+
+  void read() {
+    while (!left_.empty()) read_one(take());
+    end_command();
+  }
+
+ private:
+  void read_one(char c) {
+    if (c == '#' && !in_word_) return skip_to('\n');
+    if (string_view(" \t\r").find(c) != string_view::npos) return end_word();
+    if (string_view("\n;&|()").find(c) != string_view::npos) return end_by(c);
+    if (c == '<' || c == '>') return redirect(c);
+    if (c == '$' || c == '`') return expand(c);
+    if (c == '\\') {
+      if (const char next = take(); next != '\n') add(next);
+    } else if (c == '\'' || c == '"') {
+      read_quoted(c);
+    } else {
+      add(c);
+      word_.literal = word_.literal && string_view("*?[{~").find(c) == string_view::npos;  // patterns
+    }
+  }
+
+  void read_quoted(char quote) {
+    in_word_ = true;
+    while (!left_.empty() && left_.front() != quote) {
+      const char c = take();
+      if (quote == '\'') {
+        add(c);
+      } else if (c == '\\') {
+        if (const char next = take(); next != '\n') add(next);
+      } else if (c == '$' || c == '`') {
+        expand(c);
+      } else {
+        add(c);
+      }
+    }
+    certain_ = certain_ && !left_.empty();
+    take();
+  }
+
+  // $NAME, whose name stays in the word; ${…}, $(…), `…`.
+  void expand(char c) {
+    in_word_ = true;
+    word_.literal = false;
+    const char opens = c == '$' && !left_.empty() ? left_.front() : c;
+    const char closes = opens == '(' ? ')' : opens == '{' ? '}' : '`';
+    if (c == '$' && closes == '`') return;
+    if (c == '$') take();
+    for (std::size_t depth = 1; depth > 0 && !left_.empty();) {
+      const char next = take();
+      if (next == closes) {
+        --depth;
+      } else if (next == opens) {
+        ++depth;
+      }
+    }
+    certain_ = certain_ && !left_.empty();
+  }
+
+  void redirect(char c) {
+    if (word_.text.find_first_not_of("0123456789") != string_view::npos) end_word();
+    word_ = {};  // 2>
+    in_word_ = false;
+    certain_ = certain_ && !(c == '<' && left_.starts_with('<'));
+    while (left_.starts_with(c) || left_.starts_with('&')) take();
+    skip_word_ = true;
+  }
+
+  void end_word() {
+    // Behind the first seven a simple command may begin; the others open something.
+    constexpr std::array<string_view, 14> kReserved{"then",  "else",  "elif",     "do",  "!",
+                                                    "time",  "fi",    "if",       "for", "case",
+                                                    "while", "until", "function", "{"};
+    if (!std::exchange(in_word_, false)) return;
+    CommandWord word = std::exchange(word_, {});
+    if (std::exchange(skip_word_, false)) return;
+    const auto found = std::find(kReserved.begin(), kReserved.end(), word.text);
+    if (!words_.empty() || found == kReserved.end()) return words_.push_back(std::move(word));
+    certain_ = certain_ && found < kReserved.begin() + 7;
+  }
+
+  void end_by(char c) {
+    if (c == '&' && left_.starts_with('>')) return redirect(take());
+    const bool had_words = end_command();
+    const bool twice = (c == '&' || c == '|') && left_.starts_with(c);
+    if (twice) take();
+    certain_ = certain_ && c != '(';
+    behind_ = twice || c == '|' || (behind_ && c == '\n' && !had_words);
+  }
+
+  bool end_command() {
+    end_word();
+    skip_word_ = false;
+    if (words_.empty()) return false;
+    const bool certain = certain_ && !behind_;
+    use_(words_, certain);
+    const string_view first = words_.front().text;
+    if (certain && (first == "exit" || (first == "exec" && words_.size() > 1))) certain_ = false;
+    words_.clear();
+    return true;
+  }
+
+  void skip_to(char end) { left_.remove_prefix(std::min(left_.find(end), left_.size())); }
+  void add(char c) {
+    word_.text += c;
+    in_word_ = true;
+  }
+  // '\n' behind the end.
+  char take() {
+    if (left_.empty()) return '\n';
+    const char c = left_.front();
+    left_.remove_prefix(1);
+    return c;
+  }
+
+  string_view left_;
+  bool certain_;
+  const CommandUse& use_;
+  CommandWords words_;
+  CommandWord word_;
+  bool in_word_ = false;
+  bool skip_word_ = false;  // the next one: of a redirection
+  bool behind_ = false;     // &&, || or |
+};
+
+bool is_assignment(string_view word) {
+  constexpr string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+  const std::size_t equals = word.find_first_not_of(kLetters);
+  return equals != string_view::npos && equals > 0 && word[equals] == '=';
+}
+
+// The place of the script that a shell is given; the number of words where there is none.
+std::size_t script_of(const CommandWords& words) {
+  constexpr std::array<string_view, 6> kShells{"sh", "bash", "dash", "ash", "zsh", "ksh"};
+  std::size_t at = program_of(words);
+  if (at == words.size() ||
+      std::find(kShells.begin(), kShells.end(), base_name(words[at].text)) == kShells.end())
+    return words.size();
+  bool is_script = false;
+  for (++at; at < words.size() && words[at].text.find_first_of("-+") == 0; ++at) {
+    const string_view option = words[at].text;
+    is_script = is_script || (!option.starts_with("--") && option.find('c') != string_view::npos);
+    if (option.ends_with('o')) ++at;  // pipefail
+  }
+  return is_script ? std::min(at, words.size()) : words.size();
+}
+
+void read_command(const CommandWords& words, bool certain, int depth, const CommandUse& use) {
+  use(words, certain);
+  if (depth == kMaxDepth) return;
+  const std::size_t script = script_of(words);
+  const CommandUse deeper = [&](const CommandWords& inner, bool runs) {
+    read_command(inner, runs, depth + 1, use);
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    // Of words that are scripts for whoever reads them nothing is certain. A container's own are whole.
+    const bool runs = certain && i == script && (depth == 0 || words[i].literal);
+    if (runs || words[i].text.find_first_of(" \t\n;") != string_view::npos)
+      Script(words[i].text, runs, deeper).read();
+  }
+}
+
+}  // namespace
+
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::size_t program_of(const CommandWords& words) {
+  constexpr std::array<string_view, 7> kBefore{"env",  "exec", "nohup",    "command",
+                                               "sudo", "tini", "dumb-init"};
+  std::size_t at = 0;
+  while (at < words.size()) {
+    const string_view name = base_name(words[at].text);
+    const bool before = std::find(kBefore.begin(), kBefore.end(), name) != kBefore.end();
+    if (!before && !is_assignment(words[at].text)) break;
+    for (++at; before && at < words.size() && words[at].text.starts_with('-'); ++at) {
+      if (words[at].text == "-u") ++at;  // env -u NAME, sudo -u USER
+    }
+  }
+  return std::min(at, words.size());
+}
+
+void each_command(const Container& container, const CommandUse& use) {
+  CommandWords words;
+  std::size_t bytes = 0;
+  for (const string_view argument : container.arguments) {
+    words.push_back(
+        {std::string(argument.substr(0, kMostRead - bytes)), argument.find("$(") == argument.npos});
+    bytes = std::min(kMostRead, bytes + argument.size());
+  }
+  if (!words.empty()) read_command(words, bytes < kMostRead, 0, use);
+}
+
+}  // namespace nccl_env
