@@ -280,6 +280,8 @@ void Admission::Decision::record_binding(const BindingPlan& plan) {
     for (const auto& [name, value] : values.set) record_.set.push_back({scope, name});
     for (const Value& omission : values.omitted)
       record_.omitted.push_back({{scope, omission.name}, *omission.reason});
+    if (values.short_list)
+      record_.omitted.push_back({{scope, values.short_list->name}, *values.short_list->reason});
   };
   add(plan.host, "host");
   add(plan.sub_interface, "subinterface");

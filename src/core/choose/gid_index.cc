@@ -2,7 +2,6 @@
 #include "nccl_env/core/choose/gid_index.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "nccl_env/core/choose/fabric_rule.h"
@@ -78,38 +77,13 @@ const GidRow* row_at(const Port& port, int index) {
   return nullptr;
 }
 
-// The connected prefixes of a table's addresses, sorted for each interface, since a port may have thousands
-// of rows.
-class Prefixes {
- public:
-  explicit Prefixes(const InterfaceIndex& interfaces) : interfaces_(interfaces) {}
-
-  // Absent where the table does not know the row's address.
-  std::optional<Cidr> of(const GidRow& row) {
-    const Interface* interface = row.netdev ? interfaces_.find(*row.netdev) : nullptr;
-    if (!interface || !interface->addresses) return std::nullopt;
-    const auto [known, added] = known_.try_emplace(interface);
-    if (added) {
-      for (const InterfaceAddress& entry : *interface->addresses)
-        known->second.emplace(entry.address, entry.prefix);
-    }
-    const auto found = known->second.find(row.address.value_or(row.gid.address()));
-    if (found == known->second.end()) return std::nullopt;
-    return Cidr{found->first, found->second}.network();
-  }
-
- private:
-  const InterfaceIndex& interfaces_;
-  std::map<const Interface*, std::map<IpAddress, int>> known_;
-};
-
 // The connected prefix of each port's lowest usable row, if it is the same on all ports.
-std::optional<Cidr> shared_prefix(Prefixes& prefixes, const std::vector<const Port*>& ports,
+std::optional<Cidr> shared_prefix(const InterfaceIndex& interfaces, const std::vector<const Port*>& ports,
                                   const std::vector<std::set<int>>& rows) {
   std::optional<Cidr> shared;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const GidRow* row = row_at(*ports[i], *rows[i].begin());
-    const auto prefix = row ? prefixes.of(*row) : std::nullopt;
+    const auto prefix = row ? interfaces.network_of(*row) : std::nullopt;
     if (!prefix || (shared && *shared != *prefix)) return std::nullopt;
     shared = prefix;
   }
@@ -117,10 +91,10 @@ std::optional<Cidr> shared_prefix(Prefixes& prefixes, const std::vector<const Po
 }
 
 // "10.1.1.0/24, 172.16.1.0/24": the connected prefixes of a port's usable rows.
-std::string subnets_of(Prefixes& prefixes, const Port& port, const std::set<int>& rows) {
+std::string subnets_of(const InterfaceIndex& interfaces, const Port& port, const std::set<int>& rows) {
   std::set<Cidr> subnets;
   for (const GidRow& row : *port.gids) {
-    if (const auto prefix = rows.contains(row.index) ? prefixes.of(row) : std::nullopt)
+    if (const auto prefix = rows.contains(row.index) ? interfaces.network_of(row) : std::nullopt)
       subnets.insert(*prefix);
   }
   return join(subnets, ", ", format_cidr);
@@ -128,12 +102,12 @@ std::string subnets_of(Prefixes& prefixes, const Port& port, const std::set<int>
 
 // True if the rows can replace each other: rows of one subnet can; a row of a storage network and a row of a
 // compute network cannot. Where a subnet is not known, rows of one netdev count as rows of one subnet.
-bool in_one_subnet(Prefixes& prefixes, const Port& port, const std::set<int>& rows) {
+bool in_one_subnet(const InterfaceIndex& interfaces, const Port& port, const std::set<int>& rows) {
   const GidRow* first = nullptr;
   std::optional<Cidr> prefix;
   for (const GidRow& row : *port.gids) {
     if (!rows.contains(row.index)) continue;
-    const auto own = prefixes.of(row);
+    const auto own = interfaces.network_of(row);
     if (!first) {
       first = &row;
       prefix = own;
@@ -199,10 +173,9 @@ class IndexChooser {
 
   void choose(GidChoice& choice) {
     using Kind = GidIndexRule::Kind;
-    Prefixes prefixes(interfaces_);
     const Kind rule = index_rule(policy_);
     if (rule == Kind::Dynamic) {
-      choice.range = shared_prefix(prefixes, ports_, rows_);
+      choice.range = shared_prefix(interfaces_, ports_, rows_);
       return leave_out(choice, Reason::OmittedByPolicy, std::string(why_dynamic(policy_)));
     }
     const bool if_needed = rule != Kind::Pin && policy_.searches_gid();
@@ -211,12 +184,12 @@ class IndexChooser {
     std::vector<const Port*> several;
     std::string subnets;  // of the first of them
     for (std::size_t i = 0; i < ports_.size(); ++i) {
-      const bool alike = in_one_subnet(prefixes, *ports_[i], rows_[i]);
+      const bool alike = in_one_subnet(interfaces_, *ports_[i], rows_[i]);
       if (alike && !if_needed) continue;
       const auto found = search.row_of(*ports_[i], rows_[i]);
       found_all = found_all && found;
       if (alike) continue;
-      if (several.empty()) subnets = subnets_of(prefixes, *ports_[i], rows_[i]);
+      if (several.empty()) subnets = subnets_of(interfaces_, *ports_[i], rows_[i]);
       // Only one row of such a port counts: the one that NCCL itself would take, or else the lowest.
       several.push_back(ports_[i]);
       rows_[i] = {found.value_or(*rows_[i].begin())};

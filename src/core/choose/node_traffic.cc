@@ -47,7 +47,8 @@ bool NodeInterface::is_known(const std::vector<const Port*>& ports) const {
   const bool told = interfaces_.find(own) || own.starts_with("en") || own.starts_with("eth");
   return told && std::none_of(ports.begin(), ports.end(), [this](const Port* port) {
            const auto netdevs = netdevs_of(*port);
-           return netdevs.empty() ||
+           const bool is_up = port->state.value_or(PortState::Active) == PortState::Active;
+           return (netdevs.empty() && is_up) ||
                   std::any_of(netdevs.begin(), netdevs.end(), [this](std::string_view netdev) {
                     const Interface* interface = interfaces_.find(netdev);
                     return interface && interface->master == "ovs-system";
@@ -105,6 +106,45 @@ OwnTraffic find_own_traffic(const NodeInterface& node, const Ports& group,
   // The more ports have gone, the likelier it is that what is left is not the fabric.
   if (leaves_rails(serving.size()) && 2 * serving.size() >= group.size()) return {own, {}};
   return {{}, alike(group, without_row) + ", and which one carries the node's own traffic is not known"};
+}
+
+namespace {
+
+// The bits that two networks share at their beginning.
+int shared_bits(const Cidr& left, const Cidr& right) {
+  int bits = 0;
+  while (bits < std::min(left.prefix, right.prefix) && Cidr{left.address, bits + 1}.contains(right.address))
+    ++bits;
+  return bits;
+}
+
+}  // namespace
+
+std::set<const Port*> ports_apart(const InterfaceIndex& interfaces, const Ports& ports) {
+  // Rails have a network each, numbered one by one, mostly in one octet.
+  constexpr int kFar = 8;
+  std::vector<std::pair<Cidr, const Port*>> known;
+  for (const Port* port : ports) {
+    for (const GidRow& row : port->gids.value_or(std::vector<GidRow>{})) {
+      const auto network = judge_row(interfaces, row, {}).usable ? interfaces.network_of(row) : std::nullopt;
+      if (!network || !network->address.is_v4()) continue;
+      known.emplace_back(*network, port);
+      break;
+    }
+  }
+  if (known.size() < 3) return {};
+  std::sort(known.begin(), known.end());
+  const auto bits = [&](std::size_t from, std::size_t to) {
+    return shared_bits(known[from].first, known[to].first);
+  };
+  const std::size_t last = known.size() - 1;
+  std::size_t split = 1;  // where the first bit differs that not all share
+  while (split < last && bits(split - 1, split) > bits(0, last)) ++split;
+  if (std::min(bits(0, split - 1), bits(split, last)) - bits(0, last) < kFar) return {};
+  std::set<const Port*> below, above;
+  for (std::size_t i = 0; i <= last; ++i) (i < split ? below : above).insert(known[i].second);
+  if (below.size() == above.size()) return {};  // two planes
+  return below.size() < above.size() ? below : above;
 }
 
 }  // namespace nccl_env

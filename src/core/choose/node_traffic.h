@@ -45,4 +45,9 @@ struct OwnTraffic {
 OwnTraffic find_own_traffic(const NodeInterface& node, const std::vector<const Port*>& group,
                             const std::set<const Port*>& without_row);
 
+// Returns the fewer of the ports where their IPv4 networks are of two kinds that lie far apart, as those of
+// compute and of storage do; none where they are one kind, or as many of each. Ports whose network is not
+// known are of neither.
+std::set<const Port*> ports_apart(const InterfaceIndex& interfaces, const std::vector<const Port*>& ports);
+
 }  // namespace nccl_env

@@ -101,9 +101,11 @@ bool is_away(const Port& port) {
 
 constexpr std::string_view kNoRow = "it has no usable RoCE v2 row";
 constexpr std::string_view kNoGid = "it has no GID in this network namespace: its netdev is in another one";
+constexpr std::string_view kNoGidHere = "it has no GID, although its netdev is here, as in switchdev mode";
 
 std::string why_without_row(const Port& port) {
-  return std::string(has_no_gid(port) ? kNoGid : kNoRow);
+  if (!has_no_gid(port)) return std::string(kNoRow);
+  return std::string(netdevs_of(port).empty() ? kNoGid : kNoGidHere);
 }
 
 bool has_only_v1(const Port* port) {
@@ -342,10 +344,31 @@ class PortFilter {
     drop([&](const Port& port) {
       return own.ports.contains(&port) ? "on the node interface " + *table_.node_interface : std::string();
     });
-    return true;
+    return infer_by_networks();
   }
 
-  // Only their number tells InfiniBand rails from ports for storage. A pod may have asked for any number, and
+  // Of an unusual number of RoCE ports some may be for storage, where their networks lie far from the
+  // others'.
+  bool infer_by_networks() {
+    const std::vector<const Port*> ports = left();
+    if (is_believed(ports.size())) return true;
+    const std::set<const Port*> apart = ports_apart(interfaces_, ports);
+    if (apart.empty()) return true;
+    if (rule_.expect_ports && ports.size() - apart.size() == static_cast<std::size_t>(*rule_.expect_ports)) {
+      drop([&](const Port& port) {
+        return apart.contains(&port) ? "in a network far from those of the ports that the policy expects"
+                                     : std::string();
+      });
+      return true;
+    }
+    return fail(Reason::AmbiguousFabric,
+                table_.name + ": " + std::to_string(ports.size()) + " ports look alike, and " +
+                    names_of({apart.begin(), apart.end()}) +
+                    (apart.size() == 1 ? " is in a network" : " are in networks") +
+                    " far from the others': " + (apart.size() == 1 ? "it" : "they") + " may be for storage.");
+  }
+
+  // Mostly their number alone tells rails from ports for storage. A pod may have asked for any number, and
   // of fewer than are expected some are missing.
   [[nodiscard]] bool is_believed(std::size_t count) const {
     return is_usual_count(count) || exposure_ == Exposure::PodOwned ||
@@ -370,11 +393,14 @@ class PortFilter {
       if (const auto layer = link_layer_of(*port)) layers.insert(*layer);
     }
     const std::string count = std::to_string(ports.size());
+    const bool exclusive = table_.rdma_namespace_mode == RdmaNamespaceMode::Exclusive;
+    if (table_.ports.empty())
+      return Problem{Reason::NoFabricPort,
+                     std::string("it has no RDMA device") +
+                         (exclusive ? " now; in exclusive namespace mode pods may hold all of them" : "")};
     if (ports.empty())
-      return Problem{Reason::NoFabricPort, table_.ports.empty()
-                                               ? "it has no RDMA device"
-                                               : "none of " + std::to_string(table_.ports.size()) +
-                                                     " ports is left as fabric" + shared_why()};
+      return Problem{Reason::NoFabricPort, "none of " + std::to_string(table_.ports.size()) +
+                                               " ports is left as fabric" + shared_why()};
     if (layers.size() > 1)
       return Problem{Reason::MixedLinkLayers, "the selected ports are partly InfiniBand and partly Ethernet"};
     if (layers.empty() && !rule_.names_ports() && !rule_.link_layer)

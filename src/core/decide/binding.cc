@@ -89,6 +89,8 @@ std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
     omitted["ownNetwork"] = std::move(own);
   if (!omitted.empty()) json["omitted"] = std::move(omitted);
   if (plan.no_env_file) json["envFile"] = to_string(*plan.no_env_file->reason);
+  const auto& few = plan.host.short_list ? plan.host.short_list : plan.sub_interface.short_list;
+  if (few) json["shortList"] = to_string(*few->reason);
   return dump(json);
 }
 

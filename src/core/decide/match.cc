@@ -116,8 +116,8 @@ std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, co
     return "The pod's networks bring " + std::to_string(networks.rails) + " of " + std::to_string(*expected) +
            " rails.";
   if (!expected && networks.rails == 1)
-    return "The pod's networks bring one rail, and the policy does not say that a node has one "
-           "(expectPorts).";
+    return "The pod's networks bring one rail, and the policy does not say that a node has no more "
+           "(expectPorts: 1).";
   return {};
 }
 

@@ -88,7 +88,10 @@ class ValueFinder {
     limit(choice.valid_until);
     settle_for_few(choice, policy_);
     if (choice.reason) return omit_port_values(*choice.reason, choice.detail);
-    if (!choice.few.empty()) values_.notes.push_back(choice.detail);
+    if (!choice.few.empty()) {
+      values_.notes.push_back(choice.detail);
+      values_.short_list = left_out(variable::kIbHca, Reason::TooFewPorts, choice.detail);
+    }
     if (wants_hca()) {
       values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
       values_.plain_hcas = plain_hca_list(*table_, choice.ports);

@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace nccl_env {
+namespace {
+
+// IPv6 has single addresses of DHCP beside those of the subnet, which are no less the host's.
+constexpr int kSingle = 32;
+
+}  // namespace
 
 InterfaceIndex::InterfaceIndex(const NodeFabric& table) {
   if (!table.interfaces) return;
@@ -15,11 +21,9 @@ InterfaceIndex::InterfaceIndex(const NodeFabric& table) {
     if (!interface.addresses) continue;
     Entry& into = found->second;
     for (const auto& [address, prefix] : *interface.addresses) {
-      // IPv6 has single addresses of DHCP beside those of the subnet, which are no less the host's.
-      const bool alone = address.is_v4() && prefix == 32;
-      into.addresses.emplace_back(address, alone);
+      into.addresses.emplace_back(address, prefix);
       into.has_subnet =
-          into.has_subnet || (address.is_v4() && !alone && !Gid{address.bytes}.is_v4_link_local());
+          into.has_subnet || (address.is_v4() && prefix != kSingle && !Gid{address.bytes}.is_v4_link_local());
     }
     std::sort(into.addresses.begin(), into.addresses.end());
   }
@@ -31,18 +35,32 @@ const Interface* InterfaceIndex::find(std::string_view name) const {
 }
 
 bool InterfaceIndex::carries(const Interface& interface, const IpAddress& address) const {
+  return prefix_of(interface, address).has_value();
+}
+
+std::optional<int> InterfaceIndex::prefix_of(const Interface& interface, const IpAddress& address) const {
   const auto found = by_name_.find(interface.name);
-  if (found == by_name_.end()) return false;
+  if (found == by_name_.end()) return std::nullopt;
   const auto& addresses = found->second.addresses;
-  const auto at = std::lower_bound(addresses.begin(), addresses.end(), std::pair(address, false));
-  return at != addresses.end() && at->first == address;
+  const auto at = std::lower_bound(addresses.begin(), addresses.end(), std::pair(address, 0));
+  return at != addresses.end() && at->first == address ? std::optional(at->second) : std::nullopt;
+}
+
+std::optional<Cidr> InterfaceIndex::network_of(const GidRow& row) const {
+  const IpAddress address = row.address.value_or(row.gid.address());
+  const Interface* interface = row.netdev ? find(*row.netdev) : nullptr;
+  for (int step = 0; interface && step < 2; ++step) {
+    if (const auto prefix = prefix_of(*interface, address)) return Cidr{address, *prefix}.network();
+    interface = interface->master ? find(*interface->master) : nullptr;
+  }
+  return std::nullopt;
 }
 
 bool InterfaceIndex::is_beside(const Interface& interface, const IpAddress& address) const {
   const auto found = by_name_.find(interface.name);
-  if (found == by_name_.end() || !found->second.has_subnet) return false;
+  if (found == by_name_.end() || !found->second.has_subnet || !address.is_v4()) return false;
   return std::binary_search(found->second.addresses.begin(), found->second.addresses.end(),
-                            std::pair(address, true));
+                            std::pair(address, kSingle));
 }
 
 }  // namespace nccl_env

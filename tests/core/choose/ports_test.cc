@@ -293,6 +293,76 @@ TEST(Ports, InfiniBandIsBelievedInUsualNumbersOnly) {
   EXPECT_EQ(list(Node(0).infiniband(0, 63)), "TooManyHcas");
 }
 
+// Gives port i the address PREFIX.i.5/24.
+void give_networks(Node& node, const std::string& prefix, std::size_t first, std::size_t last,
+                   int length = 24) {
+  if (!node.interfaces) node.interfaces.emplace();
+  for (std::size_t i = first; i <= last; ++i) {
+    const std::string netdev = "eth" + std::to_string(i + 1),
+                      address = prefix + "." + std::to_string(i) + ".5";
+    node.ports[i].gids = usual_rows(address, netdev);
+    node.interfaces->push_back(interface(netdev, address, length));
+  }
+}
+
+TEST(Ports, OfAnUnusualNumberThoseInNetworksFarApartMayBeForStorage) {
+  const auto ten = [](const std::string& storage, int length = 24) {
+    Node node(10);
+    give_networks(node, "10.1", 0, 7, length);
+    give_networks(node, storage, 8, 9, length);
+    return node.on("eno1");
+  };
+  Node table = ten("172.16");
+  EXPECT_EQ(list(table), kAmbiguous);
+  EXPECT_EQ(
+      choose(table).detail,
+      "node-a: 10 ports look alike, and mlx5_9, mlx5_10 are in networks far from the others': they may be "
+      "for storage.");
+  EXPECT_EQ(list(table, expecting(8)), kEightRails) << "the policy's number tells which";
+  EXPECT_EQ(choose(table, expecting(10)).ports.size(), 10u);
+  EXPECT_EQ(list(table, hcas("mlx5_[1-8]")), kEightRails);
+  EXPECT_EQ(choose(table, {}, Exposure::PodOwned).ports.size(), 10u) << "a pod may have asked for any number";
+  EXPECT_EQ(list(table.each(is_down, 2, 5)), kAmbiguous) << "what is down for a while is of the fabric, too";
+  EXPECT_EQ(list(table.each(lose_row, 0, 3)), kAmbiguous) << "rows that are away do not make it clear";
+  EXPECT_EQ(list(ten("10.200")), kAmbiguous);
+  EXPECT_EQ(choose(ten("10.1")).ports.size(), 10u) << "ten rails, numbered one by one";
+  EXPECT_EQ(choose(ten("10.2", 31)).ports.size(), 10u) << "links of their own, near each other";
+  Node unknown = ten("172.16");
+  unknown.interfaces.reset();
+  EXPECT_EQ(choose(unknown).ports.size(), 10u) << "no prefix is known";
+}
+
+TEST(Ports, NetworksApartDoNotMatterInAUsualNumberNorInPlanes) {
+  for (const int length : {16, 24, 31}) {
+    Node eight(8);
+    for (std::size_t i = 0; i < 8; ++i)
+      give_networks(eight, i < 6 ? "10." + std::to_string(i) : "172.16", i, i, length);
+    EXPECT_EQ(list(eight.on("eno1")), kEightRails) << length;
+    Node seven(7);
+    for (std::size_t i = 0; i < 7; ++i) give_networks(seven, "10." + std::to_string(i), i, i, length);
+    EXPECT_EQ(choose(seven.on("eno1")).ports.size(), 7u)
+        << "a rail is gone, and each has a network of its own";
+    Node planes(6);
+    give_networks(planes, "10.1", 0, 2, length);
+    give_networks(planes, "10.129", 3, 5, length);
+    EXPECT_EQ(choose(planes.on("eno1")).ports.size(), 6u) << "two planes";
+  }
+}
+
+TEST(Ports, OnePortWithoutANetdevIsNotOnTheNodeInterface) {
+  Node table = Node(3).on("eth9");  // cages without a cable have no netdev
+  table.each(
+      [](Port& port) {
+        port.netdev.reset();
+        port.gids.reset();
+        port.state = PortState::Down;
+      },
+      2);
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2");
+  table.ports[2].state = PortState::Active;
+  EXPECT_EQ(list(table), kAmbiguous) << "it may carry what eth9 is";
+}
+
 TEST(Ports, RatesOfOneBoardDoNotMatterUnlessThePolicyDemandsOne) {
   NodeFabric table = Node(8).on("eno1");
   table.ports[4].rate_gbps = 100;

@@ -54,6 +54,9 @@ TEST(PortsWithoutRows, APortWithoutAnyGidIsUsableToNobodyHere) {
     EXPECT_EQ(choose(table, {}, exposure).verdicts[0].why,
               "it has no GID in this network namespace: its netdev is in another one");
   }
+  table.ports[0].netdev = "eth1";
+  EXPECT_EQ(choose(table).verdicts[0].why,
+            "it has no GID, although its netdev is here, as in switchdev mode");
   table.ports[1].gids.emplace();
   EXPECT_EQ(choose(table).detail,
             "node-a: no port of the fabric has a GID in this network namespace (mlx5_1,mlx5_2).");

@@ -168,6 +168,22 @@ TEST(BindingPlan, WithoutAPolicyTheTextsThatThePodReadsOrHasAreEmpty) {
 }
 
 // A deny holds a pod for its own exposure, if it waits: by its file, its init container or both.
+TEST(BindingPlan, TheRecordTellsWhyAListThatIsGivenIsShort) {
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.fabric.expect_ports = 4;
+  NodeFabric table = rails(4);
+  const auto record = [&] {
+    const auto plan =
+        plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, NodeContext{kNow});
+    return Json::parse(plan.annotations.at(std::string(key::kNode)));
+  };
+  EXPECT_FALSE(record().contains("shortList"));
+  table.ports[3].state = PortState::Down;
+  EXPECT_EQ(record().at("shortList"), "TooFewPorts");
+  table.ports[3].state = PortState::Active;
+  EXPECT_FALSE(record().contains("shortList")) << "back again";
+}
+
 TEST(BindingPlan, APodWaitsForWhatItReadsOfItsNode) {
   const Json host = pod({container("c")}), own = pod({container("c")}, false);
   const auto by = [](Exposure exposure, bool env_file, bool varied) {

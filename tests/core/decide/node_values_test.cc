@@ -101,6 +101,9 @@ TEST(NodeValues, OfThePortsThatThePolicyExpectsThoseThatServeAreGivenUnlessItDen
   EXPECT_EQ(few.set.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2,mlx5_3");
   EXPECT_EQ(few.set.at("NCCL_IB_GID_INDEX"), "3");
   EXPECT_THAT(few.notes, ElementsAre(HasSubstr("3 fabric ports, the policy expects 4; down: mlx5_4")));
+  EXPECT_EQ(few.short_list.value().reason, Reason::TooFewPorts) << "for record, log and metric";
+  EXPECT_EQ(few.omission("NCCL_IB_HCA"), nullptr) << "it is given";
+  EXPECT_FALSE(values(policy_for("rdma/*"), &table).short_list) << "nothing is expected";
   policy.on_unresolved = OnUnresolved::Deny;
   EXPECT_EQ(reason_of(values(policy, &table), "NCCL_IB_HCA"), "TooFewPorts");
   policy.on_unresolved = OnUnresolved::Allow;

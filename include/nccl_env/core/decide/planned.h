@@ -95,6 +95,7 @@ struct NodeValues {
   std::map<std::string, std::string, std::less<>> why;  // of varying constants: the variant that gives it
   std::optional<Value> deny;                            // with the first reason for which Deny holds pods
   std::vector<std::string> notes;                       // sentences for people
+  std::optional<Value> short_list;                      // why the list that is set lacks ports of the fabric
   std::optional<Timestamp> valid_until;  // the answer may change then, table and policy unchanged
 
   void leave_out(Value value);

@@ -3,6 +3,7 @@
 // is judged by one look-up per row instead of a search.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -24,12 +25,17 @@ class InterfaceIndex {
   // Whether the address is a /32 beside one of a subnet, as the VIP of keepalived or an egress IP is:
   // it may leave for another host.
   [[nodiscard]] bool is_beside(const Interface& interface, const IpAddress& address) const;
+  // The connected network of the row's address, on the row's interface or on that one's master; absent where
+  // the table does not know it.
+  [[nodiscard]] std::optional<Cidr> network_of(const GidRow& row) const;
 
  private:
+  [[nodiscard]] std::optional<int> prefix_of(const Interface& interface, const IpAddress& address) const;
+
   struct Entry {
     const Interface* interface = nullptr;
-    std::vector<std::pair<IpAddress, bool>> addresses;  // sorted; whether it is alone in its prefix
-    bool has_subnet = false;                            // of IPv4
+    std::vector<std::pair<IpAddress, int>> addresses;  // sorted; with their prefixes
+    bool has_subnet = false;                           // of IPv4
   };
   std::unordered_map<std::string_view, Entry> by_name_;
 };
