@@ -53,8 +53,8 @@ std::vector<Case> cases() {
 
 class Posted : public CliTest, public ::testing::WithParamInterface<Case> {
  protected:
-  // FILE is the input, P a shipped policy's folder, T the table of four-rails.show_gids.txt as node n1; each
-  // command reads what the one before it printed.
+  // FILE is the input, D the folder of it, P that of shipped policies, T the table of
+  // four-rails.show_gids.txt as node n1; each command reads what the one before it printed.
   CliResult run_all(const Case& one) {
     CliResult all;
     std::string piped;
@@ -72,6 +72,7 @@ class Posted : public CliTest, public ::testing::WithParamInterface<Case> {
  private:
   std::string place_of(const std::string& word, const std::string& input) {
     if (word == "FILE") return source_file("tests/data/posted/" + input);
+    if (word.starts_with("D/")) return source_file("tests/data/posted/" + word.substr(2));
     if (word.starts_with("P/")) return source_file("policies/" + word.substr(2));
     if (word != "T") return word;
     const CliResult table = run_cli({"table", "import", "--node", "n1", "--node-interface", "eth0",
@@ -111,7 +112,12 @@ INSTANTIATE_TEST_SUITE_P(Cases, Posted, ::testing::ValuesIn(cases()), [](const a
 
 TEST(PostedFiles, EachIsNamedInTheTable) {
   std::set<std::string> named{"cases.tsv"};
-  for (const Case& one : cases()) named.insert(one.input);
+  for (const Case& one : cases()) {
+    named.insert(one.input);
+    for (const std::string& word : split(one.commands, " ")) {
+      if (word.starts_with("D/")) named.insert(word.substr(2));
+    }
+  }
   for (const auto& entry : std::filesystem::directory_iterator(source_file("tests/data/posted")))
     EXPECT_TRUE(named.contains(entry.path().filename().string())) << entry.path();
 }

@@ -102,9 +102,12 @@ def index_inside(observed):
     move_index(observed["ports"][2], 5)
 
 
-def index_between(observed):
-    for some in observed["ports"]:
-        move_index(some, 7)
+def storage_first(observed):
+    """A VLAN's address comes before the rail's own, and NCCL's search ends there."""
+    own = rows(observed["interfaces"][2]["addresses"][0].split("/")[0], "eth3")[2:]
+    observed["ports"][2]["gidRows"] = rows("172.16.3.31", "eth3.9") + [f"{i + 4} {row.split(' ', 1)[1]}"
+                                                                       for i, row in enumerate(own)]
+    observed["interfaces"].append(netdev_of("eth3.9", "172.16.3.31"))
 
 
 def address_twice(observed):
@@ -143,7 +146,7 @@ def bond_down(observed):
 PLANTED = {
     "roce-003": (port_down, "PortDown", "mlx5_3"), "roce-010": (rate_degraded, "RateLow", "mlx5_3"),
     "roce-017": (mtu_differs, "MtuDiffers", "mlx5_3"), "roce-024": (index_inside, "GidIndexDiffers", "mlx5_3"),
-    "roce-031": (index_between, "GidIndexDiffers", ""), "roce-038": (address_twice, "DuplicateAddress", "mlx5_3"),
+    "roce-031": (storage_first, "SubnetDiffers", "mlx5_3"), "roce-038": (address_twice, "DuplicateAddress", "mlx5_3"),
     "roce-045": (address_missing, "NoAddress", "mlx5_3"), "roce-052": (subnet_wrong, "SubnetDiffers", "mlx5_3"),
     "roce-059": (vendors_mixed, "HardwareDiffers", "mlx5_3"), "roce-066": (table_stale, "StaleTable", ""),
     "ib-110": (hca_missing, "HcaMissing", "mlx5_2"), "lag-180": (bond_down, "PortDown", "mlx5_bond_1"),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attributes that ports of one rail, and nodes of one pool, have to share: a row each.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <sstream>
@@ -9,6 +8,9 @@
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/engines/nccl/gid.h"
+#include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env::doctor {
@@ -236,41 +238,24 @@ std::optional<Told> tell_family(const OddPort& odd) {
       "Give these netdevs addresses of the family that the other nodes have, or give both to all nodes."};
 }
 
-// The row's address, with the prefix by which it is connected.
-std::optional<Cidr> address_of(const NodeView& node, const GidRow& row) {
-  if (!row.netdev) return std::nullopt;
-  const IpAddress wanted = row.address.value_or(row.gid.address());
-  const Interface* interface = node.interfaces.find(*row.netdev);
-  for (int step = 0; interface && step < 2; ++step) {  // its own, else its master's
-    for (const InterfaceAddress& entry : interface->addresses.value_or(std::vector<InterfaceAddress>{})) {
-      if (entry.address == wanted) return Cidr{entry.address, entry.prefix};
-    }
-    interface = interface->master ? node.interfaces.find(*interface->master) : nullptr;
+// The subnet of the row that the node's pods use: that of their index, else of NCCL's own search. Of an
+// InfiniBand port that is up its prefix, which the subnet manager gives.
+std::optional<Attribute> network_of(const FabricPort& at) {
+  const NcclPolicy& policy = *at.node.policy;
+  std::optional<int> index = at.node.served_index;
+  if (policy.gid_index.kind == GidIndexRule::Kind::Literal) index = policy.gid_index.literal;
+  NcclEnv env(policy.env.begin(), policy.env.end());
+  if (!at.rows.v4) env.emplace(variable::kIbAddrFamily, "AF_INET6");
+  if (!index && !at.rows.usable.empty()) index = nccl_gid_index(at.port, env, kNewestNccl).index;
+  const bool infiniband = is_infiniband(at) && !is_down(at.port);
+  for (const GidRow& row : at.port.gids.value_or(std::vector<GidRow>())) {
+    std::optional<Cidr> network;
+    if (infiniband && row.index == 0 && !row.gid.is_zero()) network = Cidr{row.gid.address(), 64}.network();
+    if (row.index == index && std::ranges::count(at.rows.usable, row.index) > 0)
+      network = at.node.interfaces.network_of(row);
+    if (network) return Attribute{0, format_cidr(*network)};
   }
   return std::nullopt;
-}
-
-// That of the port's lowest usable row; a row of IPv4 comes before those of IPv6, as for the index.
-std::optional<Cidr> address_of(const FabricPort& at) {
-  std::optional<Cidr> found;
-  for (const GidRow& row : at.rows.usable.empty() ? std::vector<GidRow>() : *at.port.gids) {
-    const bool v4 = row.gid.is_v4_mapped();
-    if ((found && !v4) || std::ranges::count(at.rows.usable, row.index) == 0) continue;
-    const auto address = address_of(at.node, row);
-    if (address && v4) return address;
-    if (address) found = address;
-  }
-  return found;
-}
-
-// The subnet of the port; of an InfiniBand port that is up its prefix, which the subnet manager gives.
-std::optional<Attribute> network_of(const FabricPort& at) {
-  std::optional<Cidr> address = address_of(at);
-  if (is_infiniband(at) && !is_down(at.port) && at.port.gids) {
-    const auto row = std::ranges::find(*at.port.gids, 0, &GidRow::index);
-    if (row != at.port.gids->end() && !row->gid.is_zero()) address = Cidr{row->gid.address(), 64};
-  }
-  return address ? std::optional(Attribute{0, format_cidr(address->network())}) : std::nullopt;
 }
 
 // Several nodes in another subnet are a unit of their own, or another fabric.
@@ -374,45 +359,26 @@ class PortComparison {
   std::set<const Port*> ended_;
 };
 
-struct NodeRow {
-  Code code;
-  std::optional<Attribute> (*of)(const NodeView&);
-  Severity of_many;  // where more than a quarter of the nodes have it, it may be a plan
-};
-
-constexpr std::array kNodeRows{
-    NodeRow{Code::GidIndexDiffers,
-            [](const NodeView& node) {
-              const auto index = node.served_index;
-              return index ? std::optional(Attribute{0, "index " + std::to_string(*index)}) : std::nullopt;
-            },
-            Severity::Warning},
-    NodeRow{Code::NamespaceModeDiffers,
-            [](const NodeView& node) { return word_of(node.table->rdma_namespace_mode); }, Severity::Info}};
-
-void compare_nodes(Report& report, const NodeRow& row) {
+void compare_modes(Report& report) {
   const auto& nodes = report.pool.nodes;
-  Shares<Attribute> shares;
+  Shares<std::string> shares;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (auto value = row.of(*nodes[i])) shares.add(i, *std::move(value));
+    if (const auto mode = nodes[i]->table->rdma_namespace_mode) shares.add(i, std::string(to_string(*mode)));
   }
   if (shares.known < kPoolMajority || shares.members_with.size() < 2) return;
-  const auto usual = shares.majority();
-  if (!usual) {  // nothing tells which of them is right
-    const auto text = [](const auto& share) {
-      return share.first.text + " on " + count_of(share.second.size(), "node");
-    };
-    report.add({row.code,
-                row.of_many,
+  if (!shares.majority())  // nothing tells which of them is right
+    report.add({Code::NamespaceModeDiffers,
+                Severity::Info,
                 {.kind = "Pool", .name = report.pool.name},
-                "no value is that of most nodes: " + join(shares.members_with, ", ", text)});
-    return;
-  }
-  for (const auto& odd : odd_ones(shares, usual)) {
-    const bool many = odd.members.size() * 4 > shares.known;
+                "no value is that of most nodes: " + join(shares.members_with, ", ", [](const auto& share) {
+                  return share.first + " on " + count_of(share.second.size(), "node");
+                })});
+  for (const auto& odd : odd_ones(shares, shares.majority())) {
+    if (!odd.usual) return;
+    const bool many = odd.members.size() * 4 > shares.known;  // it may be a plan
     for (const std::size_t i : odd.members)
-      report.add(row.code, many ? row.of_many : Severity::Warning, *nodes[i], {},
-                 odd.value.text + usual_text(odd.usual->text, odd.others.count, shares.known));
+      report.add(Code::NamespaceModeDiffers, many ? Severity::Info : Severity::Warning, *nodes[i], {},
+                 odd.value + usual_text(*odd.usual, odd.others.count, shares.known));
   }
 }
 
@@ -421,7 +387,7 @@ void compare_nodes(Report& report, const NodeRow& row) {
 void check_attributes(Report& report) {
   PortComparison ports(report);
   for (const PortRow& row : kPortRows) ports.compare(row);
-  for (const NodeRow& row : kNodeRows) compare_nodes(report, row);
+  compare_modes(report);
 }
 
 }  // namespace nccl_env::doctor

@@ -115,6 +115,11 @@ void check_no_fabric(Report& report) {
       std::ranges::count_if(nodes, [](const NodeView* node) { return node->reason.has_value(); }));
   const bool most = without * 2 > nodes.size() && !report.pool.small();
   for (const NodeView* node : nodes) {
+    if (node->few) {
+      const std::string few = "its pods get " + count_of(node->offered.size(), "HCA") +
+                              ", fewer than the policy expects (TooFewPorts)";
+      report.add({Code::RailDown, Severity::Warning, of_node(node->table->name), few, "", "; so " + few});
+    }
     if (!node->reason) continue;
     const std::string reason(to_string(*node->reason)), of_node_name = node->table->name + ": ";
     // The finding's subject names the node.

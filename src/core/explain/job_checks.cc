@@ -15,6 +15,7 @@
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
@@ -83,9 +84,7 @@ class RankChecks {
     for (std::size_t rank = 0; of_job && rank < view_.ranks.size(); ++rank) check_pod(rank);
     for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) check_demand(rank);
     if (of_job) compare_policies();
-    const bool apart = compare_networks() && of_job;  // forms differ with it
-    if (!apart) compare_secondary_networks();
-    if (of_job && !apart) compare_forms();
+    if (!compare_networks() || !of_job) compare_secondary_networks();
     check_own_interfaces();
     check_host_ids();
     for (const std::string& name : names_) compare_values(name);
@@ -95,7 +94,7 @@ class RankChecks {
     for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname})
       check_reasons(name);
     for (const std::string& name : names_) compare_on_node(name);
-    compare_indexes();
+    compare_rows();
     return std::move(found_);
   }
 
@@ -245,8 +244,7 @@ class RankChecks {
                                      "Say the same hostNetwork for all ranks.", most_of<bool>});
   }
 
-  // True if the webhook gave no list, as the pod's networks may not bring all rails: its form differs with
-  // that.
+  // True if the webhook gave no list, as the pod's networks may not bring all rails.
   [[nodiscard]] bool lacks_rails(std::size_t rank) const {
     return omits(view_.container(rank), variable::kIbHca, Reason::PodRailsUnknown);
   }
@@ -275,22 +273,6 @@ class RankChecks {
         }
       }
     }
-  }
-
-  // A pod that shares the node's devices, and takes nothing of it, has what its user decided.
-  void compare_forms() {
-    const auto form_of = [&](std::size_t rank) {
-      const auto& status = view_.record(rank).status;
-      const bool users =
-          status && status->form == to_string(Form::Constants) && status->exposure != Exposure::PodOwned;
-      return !status || users || lacks_rails(rank) ? Text() : status->form;
-    };
-    const auto words = [](const Odd<std::string>& odd) {
-      return "gets its values by form " + cut(odd.value, kMaxValue) +
-             (odd.usual ? ", most by " + cut(*odd.usual, kMaxValue) : ", others by another") +
-             ": policy or webhook were changed between the pods";
-    };
-    compare(compared_, {Code::FormDiffers, Severity::Warning, "", form_of, words});
   }
 
   // NCCL takes ranks with one ID for ranks of one host.
@@ -538,26 +520,62 @@ class RankChecks {
                         majority_of<std::string>, node_of});
   }
 
-  void compare_indexes() {
-    const auto index_of = [&](std::size_t rank) {
-      const PodRecord& record = view_.record(rank);
-      const std::string& index = view_.ranks[rank].gid_index;
-      const bool known = !record.node.empty() && (record.bound || record.starts_itself()) && !index.empty();
-      return known ? Text(index) : Text();
-    };
-    const auto indexes = shares_of(compared_, index_of);
-    const auto usual = indexes.majority();
-    if (!usual) return;
-    for (const auto& [index, ranks, most, others] : odd_ones(indexes, usual)) {
-      for (const std::size_t rank : ranks) {
-        if (is_users(rank, variable::kIbGidIndex)) {
-          tell_own(rank, variable::kIbGidIndex, Code::RankIndexDiffers, "most have their node's " + *usual);
-        } else {
-          add(Code::RankIndexDiffers, Severity::Info, {rank},
-              "has GID index " + index + ", most have " + *usual + ": right where each has its own node's",
-              variable::kIbGidIndex);
-        }
+  // The row of a port that a rank uses, and the networks of the port's other usable ones.
+  struct UsedRow {
+    int index = 0;
+    std::optional<Cidr> network = {};
+    std::set<Cidr> beside = {};
+  };
+  [[nodiscard]] std::map<std::string, UsedRow> used_rows(std::size_t rank) const {
+    const NodeFabric* table = view_.member(rank).around.table.get();
+    const std::optional<NcclSelection>& chosen = view_.member(rank).answer.nccl_with_us;
+    std::map<std::string, UsedRow> rows;  // by HCA
+    if (!table || !chosen) return rows;
+    const InterfaceIndex interfaces(*table);
+    for (const NcclSelection::ChosenPort& at : chosen->ports) {
+      const auto port = std::ranges::find_if(
+          table->ports, [&](const Port& each) { return each.hca == at.hca && each.number == at.port; });
+      if (!at.gid_index || port == table->ports.end() || !port->gids) continue;
+      UsedRow used{*at.gid_index};
+      for (const GidRow& row : *port->gids) {
+        const auto network = interfaces.network_of(row);
+        if (!network || !judge_row(interfaces, row, {}).usable) continue;
+        row.index == used.index ? void(used.network = network) : void(used.beside.insert(*network));
       }
+      rows.emplace(at.hca, std::move(used));
+    }
+    return rows;
+  }
+
+  // Compares the networks of the rows that ranks use, rail by rail: an unlike index is right where it names
+  // the same network. Networks that no port has beside each other may be meant, as the subnets of two racks.
+  // The first rail of a rank tells it.
+  void compare_rows() {
+    std::map<std::string, std::map<std::size_t, UsedRow>> rails;
+    for (const std::size_t rank : compared_) {
+      for (auto& [hca, row] : used_rows(rank)) rails[hca].emplace(rank, std::move(row));
+    }
+    std::set<std::size_t> told;
+    for (auto& rail : rails) {
+      auto& used = rail.second;
+      const auto network_of = [&](std::size_t rank) { return used[rank].network; };
+      const auto words = [&](const Odd<Cidr>& odd) -> std::string {
+        const std::size_t first = odd.members.front();
+        const auto is_usual = [&](const Cidr& network) {
+          return static_cast<std::size_t>(std::ranges::count_if(used, [&](const auto& each) {
+                   return each.second.network == network;
+                 })) >= odd.members.size();
+        };
+        const auto beside = std::ranges::find_if(used[first].beside, is_usual);
+        const bool own = beside != used[first].beside.end();
+        if ((!own && !used[odd.others.first].beside.contains(odd.value)) || !told.insert(first).second)
+          return {};
+        return "uses row " + std::to_string(used[first].index) + " of " + rail.first + " in " +
+               format_cidr(odd.value) + ", where others use one in " +
+               format_cidr(own ? *beside : *odd.usual);
+      };
+      compare<Cidr>(compared_, {Code::RankRowDiffers, Severity::Warning, variable::kIbGidIndex, network_of,
+                                words, "", most_of<Cidr>});
     }
   }
 

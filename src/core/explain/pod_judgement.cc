@@ -21,9 +21,11 @@
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/decide/unmatched.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/findings/explains.h"
@@ -301,6 +303,27 @@ class Judge {
            (is_fabric_down() && other ? ", which is not the fabric" : "");
   }
 
+  // Constants that the node leaves out for a reason of its own, and that ranks of other nodes have.
+  void judge_constants() {
+    if (has(Code::HeldBack) || has(Code::NoList)) return;  // by the same reason
+    std::vector<std::string> names;
+    std::optional<Reason> why;
+    for (const Value& value : omitted_values(answer_, record_, *main_)) {
+      const auto reason = is_constant(value.name) ? value.reason : std::nullopt;
+      const Variable* known = find_variable(value.name);
+      if (!reason || scope_of(*reason) != ReasonScope::Node || !known || known->ranks == Ranks::Any) continue;
+      names.push_back(value.name);
+      if (!why) why = reason;
+    }
+    if (!why) return;
+    told_.add(Code::ValuesDiffer, Severity::Warning, names.front(),
+              "No " + join(names) + " (" + std::string(to_string(*why)) +
+                  "), which ranks of other nodes may have: " + find_text(answer_.details, names.front()),
+              around_.table && table().rdma_namespace_mode == RdmaNamespaceMode::Exclusive
+                  ? "Say them in spec.env of the policy alone, where no node decides them."
+                  : remedy_here(*why));
+  }
+
   // The Binding of what a template makes is refused.
   void judge_refusal() {
     const Value* why =
@@ -402,6 +425,7 @@ class Judge {
     judge_refusal();
     judge_rail();
     if (main_) judge_no_list();
+    if (main_) judge_constants();
     judge_outside();
     judge_few_rails();
     if (main_) judge_no_interface();
@@ -591,7 +615,10 @@ class Judge {
     };
     told_.add(Code::RailDown, lost ? Severity::Warning : Severity::Info, variable::kIbHca,
               "The list has " + std::to_string(count) + " of the " + std::to_string(choice_->fabric.size()) +
-                  " ports of the node's fabric, without " + join_some(left_out, kMostNames, text) + ".");
+                  " ports of the node's fabric, without " + join_some(left_out, kMostNames, text) +
+                  (choice_->few.empty()
+                       ? "."
+                       : "; the policy expects " + std::to_string(expected.value_or(0)) + " (TooFewPorts)."));
   }
 
   // Each rank waits for its slowest rail.

@@ -58,8 +58,7 @@ constexpr auto kRows = [] {
        "Give the port's netdev its address (DHCP, netplan, the network operator), and bring it up."},
       {DuplicateAddress, "DuplicateAddress", Node, "Two ports have one address.",
        "Give one of them another address; look for a cloned configuration."},
-      {GidIndexDiffers, "GidIndexDiffers", Node,
-       "The GID index of the fabric's address differs inside a node or between nodes.",
+      {GidIndexDiffers, "GidIndexDiffers", Node, "No GID index serves all ports of the node.",
        "Make the netdevs' addresses the same in number and order (one IPv4 address, the same IPv6 setting, "
        "no leftover VLAN), then restart the netdev; until then let nothing but the node's own value set "
        "NCCL_IB_GID_INDEX, or leave gidIndex at Auto in the policy, if the images have NCCL 2.21.5 or "
@@ -70,7 +69,8 @@ constexpr auto kRows = [] {
        "keep it; for a day no index of that address is pinned; gidIndex: Auto pins fewer than Pin."},
       {SubnetDiffers, "SubnetDiffers", Node,
        "A rail's address is in another subnet than the same rail of its pool.",
-       "Check for swapped cables and for the netdev's address and prefix."},
+       "Check for swapped cables, for the netdev's address and prefix, and for a second address before it: "
+       "spec.fabric.subnets of the policy names the network that counts."},
       {StaleTable, "StaleTable", None, "A table is older than the webhook accepts, or from the future.",
        "Look at the agent's pod on that node, which refreshes the table every hour, and at the node's clock. "
        "What is told of its ports is as old as the table."},
@@ -145,9 +145,10 @@ constexpr auto kRows = [] {
       {NodeValuesDiffer, "NodeValuesDiffer", PodAnew, "Ranks of one node have different values.", kAnew},
       {PolicyDiffers, "PolicyDiffers", PodAnew, "Ranks follow different policies, or generations of one.",
        kAnew},
-      {FormDiffers, "FormDiffers", PodAnew, "Ranks get their values in different forms.", kAnew},
-      {RankIndexDiffers, "RankIndexDiffers", None, "Ranks have different GID indexes.",
-       "Nothing, where each has its own node's."},
+      {RankRowDiffers, "RankRowDiffers", Policy,
+       "Ranks use GID rows of different networks, although a port has rows in both; an unlike index alone is "
+       "no fault.",
+       "Name the fabric's networks in the policy, spec.fabric.subnets."},
       {ChangedSinceBound, "ChangedSinceBound", PodAnew, "The pod would be given other values today.",
        "Create the pod anew to have today's values, at best the whole job at once."},
       {ImageConfHidden, "ImageConfHidden", Policy,

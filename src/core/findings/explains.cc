@@ -41,6 +41,8 @@ constexpr std::array kExplains{
     Explains{Among::Node, Code::NoAddress, "", Code::GidIndexDiffers, ""},
     Explains{Among::Node, Code::GidIndexMoved, "", Code::GidIndexDiffers,
              "; so no index serves all ports of the node"},
+    Explains{Among::Node, Code::PortDown, "", Code::RailDown, ""},
+    Explains{Among::Node, Code::NoAddress, "", Code::RailDown, ""},
     Explains{Among::Node, Code::PortDown, "", Code::NoFabric, ""},
     Explains{Among::Node, Code::HcaMissing, "", Code::NoFabric, ""},
     Explains{Among::Node, Code::NoAddress, "", Code::NoFabric, ""},

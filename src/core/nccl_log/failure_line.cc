@@ -259,6 +259,19 @@ std::optional<NcclFailure> read_event(string_view text) {
   return failure;
 }
 
+// "NET/IB: ncclIbResiliencyHandleDeviceFailure: Device 0 marked as failed. Initiating recovery? Yes (send …"
+// (from 2.29). The device by its number among those of "Using".
+std::optional<NcclFailure> read_resiliency(string_view text) {
+  const auto behind = text_behind(text, "Device ");
+  if (!behind || !has(text, " marked as failed. ")) return std::nullopt;
+  NcclFailure failure = failure_of(Code::LinkDown, text);
+  failure.device = up_to(*behind, " ");
+  failure.error_text = "device " + failure.device + " failed" +
+                       (has(text, "recovery? No") ? ", and its recovery was given up at last"
+                                                  : ", and NCCL begins its recovery");
+  return failure;
+}
+
 std::optional<NcclFailure> read_words(string_view text) {
   const auto code = code_of_warning(text);
   if (!code) return std::nullopt;
@@ -353,6 +366,7 @@ std::optional<NcclFailure> read_warning(string_view text) {
   if (auto failure = read_completion(text)) return failure;
   if (is_harmless_warning(text)) return std::nullopt;
   if (auto failure = read_event(text)) return failure;
+  if (auto failure = read_resiliency(text)) return failure;
   if (auto failure = read_verbs(text)) return failure;
   if (auto failure = read_broken(text)) return failure;
   // Its second error, "errno 11(Resource temporarily unavailable)", is of a socket that does not wait.

@@ -158,9 +158,15 @@ std::string elsewhere_text(const NcclLog& log) {
 
 }  // namespace
 
-std::string diagnosis_of(const LogVerification& verification, const NcclLog& log, std::string_view beside) {
+std::string diagnosis_of(const LogVerification& verification, const NcclLog& log, std::string beside) {
   const std::vector<Finding>& findings = verification.findings;
   const bool too_old = !findings.empty() && findings.front().code == Code::NcclTooOld;
+  // A value that NCCL reads otherwise is the first lead.
+  if (verification.cause && verification.failures[*verification.cause].failure.is_of_transfer()) {
+    for (const Finding& finding : findings) {
+      if (finding.code == Code::ValueMisread) beside += (beside.empty() ? "" : " ") + finding.sentence + ".";
+    }
+  }
   if (verification.cause && !too_old) return failure_sentence(verification, log, beside);
   if (const auto fell = std::ranges::find(findings, Code::FellBack, &Finding::code); fell != findings.end())
     return "FellBack: " + fell->sentence +
@@ -170,8 +176,13 @@ std::string diagnosis_of(const LogVerification& verification, const NcclLog& log
   });
   if (first == findings.end())
     return (log.ends_elsewhere() ? elsewhere_text(log) + " " : "") + values_sentence(verification, log);
-  return std::string(to_string(first->code)) + ", " + first->sentence + ". " +
-         std::string(words_of(first->code).meaning) + " " + std::string(remedy_of(*first));
+  return told_as(*first);
+}
+
+std::string told_as(const Finding& told) {
+  return std::string(to_string(told.code)) + ", " + told.sentence + ". " +
+         (told.remedy.empty() ? std::string(words_of(told.code).meaning) + " " : std::string()) +
+         std::string(remedy_of(told));
 }
 
 }  // namespace nccl_env

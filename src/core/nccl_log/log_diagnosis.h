@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "nccl_env/core/nccl_log/log_verification.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
@@ -12,7 +11,9 @@ namespace nccl_env {
 
 // Takes a verification that has all but its sentence. `beside`: a sentence on other ranks that a failure's
 // diagnosis begins with; "" for none.
-std::string diagnosis_of(const LogVerification& verification, const NcclLog& log,
-                         std::string_view beside = {});
+std::string diagnosis_of(const LogVerification& verification, const NcclLog& log, std::string beside = {});
+
+// "MixedNetworks, rank 2: network …": what differs, what it means unless its remedy says so, what to do.
+std::string told_as(const Finding& told);
 
 }  // namespace nccl_env

@@ -50,6 +50,10 @@ bool may_be_one_host(const NcclLog& log) {
          std::ranges::none_of(log.interfaces, is_ib) && std::ranges::none_of(log.failures, of_sockets);
 }
 
+std::string listed(const NcclLog::Facts& facts) {
+  return facts.empty() ? "-" : names_in(facts, ",");
+}
+
 std::optional<NcclFailure> mixed_networks(const NcclLog& log) {
   for (const NcclLog::Facts* facts : {&log.networks, &log.plugins}) {
     const std::string unlike = unlike_text(*facts, log);

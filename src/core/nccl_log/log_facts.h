@@ -7,7 +7,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
 #include "nccl_env/core/text/join.h"
@@ -20,6 +22,7 @@ inline constexpr int kMostListed = 32;  // of a list of devices, as NCCL reads i
 std::string names_in(const auto& facts, std::string_view between = ", ") {
   return join(keys_of(facts), between);
 }
+std::string listed(const NcclLog::Facts& facts);  // "IB,Socket"; "-" where there is none
 // True if a process is in both.
 bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right);
 std::set<std::uint32_t> processes_in(const NcclLog::Facts& facts);  // of all of them
@@ -35,6 +38,9 @@ std::string line_text(std::uint64_t line);  // "line 4: "; "" without one
 bool may_be_one_host(const NcclLog& log);
 // The failure of hosts that use unlike networks or plugins, of which no line tells; nothing where they agree.
 std::optional<NcclFailure> mixed_networks(const NcclLog& log);
+// What sets the hosts of one log apart, as the logs of ranks are compared (rank_logs.cc), as far as its lines
+// name their processes.
+std::vector<Finding> compare_hosts(const NcclLog& log);
 // The failure of a plugin that NCCL was told to use and did not find, where it came to sockets; nothing else.
 std::optional<NcclFailure> missing_plugin(const NcclLog& log);
 // True if NCCL reads a value of the variable that matches.

@@ -2,7 +2,6 @@
 #include "nccl_env/core/nccl_log/log_verify.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "nccl_env/core/cohort/cohort.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_log/log_diagnosis.h"
@@ -149,6 +149,17 @@ void add_unequal(const NcclLog& log, std::vector<Finding>& into) {
       of_log(Code::MissingRail, Severity::Error, "processes use unequal numbers of HCAs: " + numbers));
 }
 
+// Values that NCCL reads otherwise than they are written.
+void add_misread(const NcclLog& log, std::vector<Finding>& into) {
+  for (const auto& [name, values] : log.values) {
+    for (const auto& [value, fact] : values) {
+      if (!find_nccl_variable(name) || value.ends_with("...")) continue;
+      if (const auto problem = setting_problem(name, value))
+        into.push_back(of_log(Code::ValueMisread, Severity::Warning, line_text(fact.line) + *problem, name));
+    }
+  }
+}
+
 void add_initialising(const NcclLog& log, std::vector<Finding>& into) {
   if (log.initialising.empty()) return;
   const std::string bridges = bridges_text(log);
@@ -189,6 +200,15 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
       std::ranges::find(findings, Code::NcclVersionsDiffer, &Finding::code) == findings.end())
     findings.push_back(of_log(Code::NcclVersionsDiffer, Severity::Warning, names_in(log.versions)));
   if (!verification.cause) add_initialising(log, findings);
+  const std::size_t noted = findings.size();
+  add_misread(log, findings);
+  for (Finding& unlike : compare_hosts(log)) {  // nothing that the log itself tells
+    if (std::ranges::find(findings, unlike.code, &Finding::code) == findings.end())
+      findings.push_back(std::move(unlike));
+  }
+  for (std::size_t i = noted; i < findings.size(); ++i) {
+    if (findings[i].severity != Severity::Info) verification.notes.push_back(findings[i].sentence + ".");
+  }
   add_values(verification.values, findings);
   std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;

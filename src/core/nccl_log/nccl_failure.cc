@@ -66,8 +66,17 @@ struct NearerWords {
   Code code;
   std::string_view in_line;
   FailureWords words;
+  int error = 0;  // 0: any
 };
+// Statuses of a completion: of a message that did not fit, and of one that another error took along.
+constexpr int kLength = 1, kFlushed = 5;
 constexpr NearerWords kNearer[] = {
+    {Code::TransferFailed,
+     "",
+     {"A message did not fit what its receiver posted: the ends differ in MTU, or in size or type of a call.",
+      "Compare active MTU (ibv_devinfo) and NCCL's version on both, and the sizes that ranks give to a "
+      "call."},
+     kLength},
     {Code::NoInterface,
      "interface found in the same subnet as remote address",
      {"NCCL_COMM_ID is set, and its address is in no subnet of an interface that this process may use: NCCL "
@@ -114,12 +123,12 @@ std::string_view blamed_variable(Code code) {
 }
 
 Nearness NcclFailure::nearness() const {
-  constexpr int kFlushed = 5;  // a completion's status, after another one's error
   const bool flushed = code == Code::TransferFailed && error == kFlushed;
   return flushed ? Nearness::Consequence : kind_of(code).nearness;
 }
 
 bool NcclFailure::is(Trait trait) const {
+  if (trait == kFollowsEnd && code == Code::TransferFailed && error == kLength) return false;
   return (kind_of(code).traits & trait) != 0;
 }
 
@@ -134,7 +143,9 @@ NcclFailure failure_of(Code code, std::string_view text) {
 
 FailureWords words_of(const NcclFailure& failure) {
   for (const NearerWords& each : kNearer) {
-    if (each.code == failure.code && has(failure.text, each.in_line)) return each.words;
+    if (each.code == failure.code && has(failure.text, each.in_line) &&
+        (each.error == 0 || failure.error == each.error))
+      return each.words;
   }
   const Named& code = words_of(failure.code);
   return {code.meaning, code.remedy};

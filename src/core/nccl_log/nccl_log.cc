@@ -381,14 +381,20 @@ void NcclLogReader::read_devices(const Message& message, std::string_view ports)
   note_bootstrap(message, NamedAddress(text_behind(ports, "; OOB ").value_or("")));
   ports = ports.substr(0, out_of_band);
   const bool mixed_before = log_.links.size() > 1;
+  std::string_view number;  // of the next device
   while (!ports.empty()) {
     std::string_view link = take_word(ports, " ]{");
+    if (link.starts_with('[')) number = link.substr(1);
     if (!has(link, "/")) continue;
     const std::string_view device = take_word(link, "/");
     std::string_view rest = device;
     const std::string_view name = take_word(rest, ":"), port = take_word(rest, ":");
     if (!name.empty() && is_digits(port) && port.size() <= 3)
       message.note(log_.devices, device.substr(0, name.size() + 1 + port.size()));
+    if (is_digits(number) && number.size() <= 3) {
+      const auto [known, added] = numbered_.emplace(number, name);
+      if (known->second != name) known->second.clear();
+    }
     link = up_to(link, ",};[");
     if (link == "IB") message.note(log_.links, "InfiniBand");
     if (link == "RoCE") message.note(log_.links, "RoCE");
@@ -464,6 +470,8 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
   if (repeated &&
       std::ranges::any_of(log_.failures, [&](const NcclFailure& each) { return each.text == failure.text; }))
     return;
+  if (const auto of = numbered_.find(failure.device); of != numbered_.end()) failure.device = of->second;
+  if (is_digits(failure.device)) failure.device.clear();
   if (log_.last_error) acquit(failure);
   const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
   if (of_sockets && failure.device.empty()) {
@@ -490,7 +498,9 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
     same->last_time = time;
     same->retried = same->retried && failure.retried;
     if (same->peer.empty()) same->peer = std::move(failure.peer);
-    if (same->error_text.empty()) same->error_text = std::move(failure.error_text);
+    // An event's last word counts: a recovery that began may have been given up.
+    if (same->error_text.empty() || (same->is_port_event() && !failure.error_text.empty()))
+      same->error_text = std::move(failure.error_text);
   }
   if (message.process) same->processes.insert(*message.process);
 }

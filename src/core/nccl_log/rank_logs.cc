@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Past 600 lines: what sets ranks apart, and which of them is told first, are two halves of one answer.
 #include "nccl_env/core/nccl_log/rank_logs.h"
 
 #include <algorithm>
@@ -28,20 +29,16 @@
 namespace nccl_env {
 namespace {
 
-constexpr std::size_t kMostNames = 4;
+constexpr std::size_t kMostNames = 4, kMostChanges = 8;
 constexpr std::size_t kMostRows = 64;  // of the table; the JSON has all
 
-constexpr std::size_t kMostChanges = 8;
+using Logs = std::vector<const NcclLog*>;
+
 constexpr std::string_view kSockets = "Socket";
 
-// "IB,Socket"; "-" where there is none.
-std::string listed(const NcclLog::Facts& facts) {
-  return facts.empty() ? "-" : names_in(facts, ",");
-}
-
 // True if a rank came through its initialisation, for which all had to take part.
-bool have_met(const std::vector<RankLog>& ranks) {
-  return std::ranges::any_of(ranks, [](const RankLog& rank) { return rank.log.initialised > 0; });
+bool have_met(const Logs& logs) {
+  return std::ranges::any_of(logs, [](const NcclLog* log) { return log->initialised > 0; });
 }
 
 // "2.21.5": PyTorch tells it without the build, which NCCL's own line has.
@@ -94,15 +91,15 @@ std::string changes_text(const Names& own, const Names& most) {
 // Finds the differences among the ranks, in the order of their subjects: network, links, HCAs, version, GID
 // index, values, bootstrap interfaces, addresses. Sentences follow on the ranks' names.
 class Comparison {
-  [[nodiscard]] const NcclLog& log(std::size_t rank) const { return ranks_[rank].log; }
+  [[nodiscard]] const NcclLog& log(std::size_t rank) const { return *logs_[rank]; }
   [[nodiscard]] auto facts(NcclLog::Facts NcclLog::*of) const {
     return [this, of](std::size_t rank) { return (log(rank).*of).empty() ? Text() : listed(log(rank).*of); };
   }
 
  public:
-  explicit Comparison(const std::vector<RankLog>& ranks) : ranks_(ranks), met_(have_met(ranks)) {
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (ranks[rank].speaks()) speaking_.push_back(rank);
+  explicit Comparison(const Logs& logs) : logs_(logs), met_(have_met(logs)) {
+    for (std::size_t rank = 0; rank < logs.size(); ++rank) {
+      if (log(rank).speaks()) speaking_.push_back(rank);
     }
   }
 
@@ -111,8 +108,7 @@ class Comparison {
             [this](const auto& odd) { return "network " + instead(odd) + why_sockets(odd); });
     // Ranks that use one kind of link alone; one that uses both tells so itself. On one node nothing goes
     // over them.
-    const bool one_node =
-        std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.nodes == 1; });
+    const bool one_node = std::ranges::any_of(logs_, [](const NcclLog* each) { return each->nodes == 1; });
     const auto link_of = [&](std::size_t rank) {
       return one_node || log(rank).links.size() != 1 ? Text() : listed(log(rank).links);
     };
@@ -128,7 +124,7 @@ class Comparison {
     compare(Code::NcclVersionsDiffer, Severity::Warning, version_of,
             [](const auto& odd) { return "NCCL " + instead(odd); });
     // Only shown: each node has its own.
-    compare(Code::RankIndexDiffers, Severity::Info, facts(&NcclLog::gid_indexes),
+    compare(Code::RankRowDiffers, Severity::Info, facts(&NcclLog::gid_indexes),
             [](const auto& odd) { return "GID index " + instead(odd); });
     compare_values();
     compare_bootstraps();
@@ -137,8 +133,8 @@ class Comparison {
 
  private:
   template <class Of, class Words>
-  void compare(Code code, Severity severity, const Of& of, const Words& words) {
-    std::ranges::move(differences<std::string>(speaking_, {code, severity, "", of, words, "", usual_of}),
+  void compare(Code code, Severity severity, const Of& of, const Words& words, std::string_view remedy = {}) {
+    std::ranges::move(differences<std::string>(speaking_, {code, severity, "", of, words, remedy, usual_of}),
                       std::back_inserter(into_));
   }
 
@@ -155,7 +151,7 @@ class Comparison {
   }
 
   void compare_devices() {
-    if (std::ranges::any_of(ranks_, [](const RankLog& rank) { return rank.log.device_line_cut; })) return;
+    if (std::ranges::any_of(logs_, &NcclLog::device_line_cut)) return;
     const auto devices_of = [this](std::size_t rank) {
       const auto names = keys_of(log(rank).devices);
       return names.empty() ? std::nullopt : std::optional(Names(names.begin(), names.end()));
@@ -164,7 +160,7 @@ class Comparison {
     for (Odd<Names>& odd : odd_ones(shares, shares.most(&Names::size))) {
       const std::size_t usual = odd.usual->size(), own = odd.value.size();
       // Where each rank has a device of its own, none is the odd one.
-      const bool majority = odd.others.count * 2 > ranks_.size();
+      const bool majority = odd.others.count * 2 > logs_.size();
       if (!majority && own >= usual) continue;
       // As many, most of other names, may be another machine's.
       const auto shared = std::ranges::count_if(
@@ -184,8 +180,8 @@ class Comparison {
   // does not tell one, its rank may have the default, or prints less.
   void compare_values() {
     std::set<std::string_view> names;
-    for (const RankLog& rank : ranks_) {
-      for (const auto& [name, values] : rank.log.values) names.insert(name);
+    for (const NcclLog* each : logs_) {
+      for (const auto& [name, values] : each->values) names.insert(name);
     }
     for (const std::string_view name : names) {
       const Variable* known = find_nccl_variable(name);
@@ -205,47 +201,62 @@ class Comparison {
     }
   }
 
+  // The addresses of those that bootstrap over the interface.
+  [[nodiscard]] std::set<std::string_view> addresses_over(const std::string& interface) const {
+    std::set<std::string_view> addresses;
+    for (const std::size_t rank : speaking_) {
+      if (listed(log(rank).bootstrap) != interface) continue;
+      for (const auto& [address, fact] : log(rank).addresses) addresses.insert(address);
+    }
+    return addresses;
+  }
+
   // Interfaces of unlike names on unlike networks may not reach each other, nor one inside a host another
   // one. Pods' networks are unlike by node, and routed: their names are alike.
   void compare_bootstraps() {
-    const auto shares = shares_of(speaking_, facts(&NcclLog::bootstrap));
-    for (const Odd<std::string>& odd : odd_ones(shares, usual_of(shares))) {
-      std::set<std::string_view> usual;
-      std::string address;
-      for (const std::size_t rank : shares.members_with.at(*odd.usual)) {
-        for (const auto& [own, fact] : log(rank).addresses) {
-          usual.insert(network_of(own));
-          address = own;
-        }
-      }
+    const auto words = [this](const Odd<std::string>& odd) -> std::string {
+      const auto own = addresses_over(odd.value), usual = addresses_over(*odd.usual);
       const bool inside = is_inside_host(odd.value) && !is_inside_host(*odd.usual);
-      Members apart = odd.members;
-      std::erase_if(apart, [&](std::size_t rank) {
-        const NcclLog::Facts& own = log(rank).addresses;
-        const auto is_usual = [&](const auto& each) { return usual.contains(network_of(each.first)); };
-        return !inside && (own.empty() || usual.empty() || std::ranges::any_of(own, is_usual));
-      });
-      if (apart.empty()) continue;
-      std::string words = "bootstrap over " + odd.value +
-                          in_brackets(apart.size() > 1 ? "" : listed(log(apart.front()).addresses)) +
-                          ", others over " + *odd.usual + in_brackets(address) +
-                          (inside ? ": " + odd.value + " is inside its host" : ", another network");
-      into_.push_back({{Code::UnreachableInterface,
-                        met_ ? Severity::Info : Severity::Warning,
-                        {},
-                        std::move(words),
-                        "If the two do not reach each other, name an interface of one network on all ranks: "
-                        "NCCL_SOCKET_IFNAME, or spec.socketInterface of the policy."},
-                       apart,
-                       odd.others});
-    }
+      const auto is_usual = [&](std::string_view address) {
+        return std::ranges::count(usual, network_of(address), network_of) > 0;
+      };
+      if (!inside && (own.empty() || usual.empty() || std::ranges::any_of(own, is_usual))) return {};
+      return "bootstrap over " + odd.value + in_brackets(odd.members.size() > 1 ? "" : join(own, ",")) +
+             ", others over " + *odd.usual + in_brackets(usual.empty() ? "" : std::string(*usual.rbegin())) +
+             (inside ? ": " + odd.value + " is inside its host" : ", another network");
+    };
+    compare(Code::UnreachableInterface, met_ ? Severity::Info : Severity::Warning, facts(&NcclLog::bootstrap),
+            words,
+            "If the two do not reach each other, name an interface of one network on all ranks: "
+            "NCCL_SOCKET_IFNAME, or spec.socketInterface of the policy.");
   }
 
-  const std::vector<RankLog>& ranks_;
+  const Logs& logs_;
   const bool met_;
   Members speaking_;
   std::vector<Difference> into_;
 };
+
+// What each host's processes told, by its name.
+std::map<std::string, NcclLog> parts_of(const NcclLog& log) {
+  std::map<std::string, NcclLog> parts;
+  const auto share = [&](const NcclLog::Facts& facts, const auto& of) {
+    for (const auto& [what, fact] : facts) {
+      for (const std::string& host : log.hosts_of(fact.processes)) of(parts[host]).emplace(what, fact);
+    }
+  };
+  for (NcclLog::Facts NcclLog::*facts : {&NcclLog::networks, &NcclLog::links, &NcclLog::gid_indexes,
+                                         &NcclLog::bootstrap, &NcclLog::addresses, &NcclLog::no_device})
+    share(log.*facts, [facts](NcclLog& part) -> NcclLog::Facts& { return part.*facts; });
+  for (const auto& read : log.values)
+    share(read.second, [&](NcclLog& part) -> NcclLog::Facts& { return part.values[read.first]; });
+  for (auto& [host, part] : parts) {
+    part.nccl_lines = 1;  // it speaks
+    part.initialised = log.initialised;
+    part.nodes = log.nodes;
+  }
+  return parts;
+}
 
 // Compares times of a day, "23:59:58" and "00:00:10", of which logs tell no date: the way round that is
 // shorter counts.
@@ -317,11 +328,13 @@ struct Rank {
 
 class RankJudge {
  public:
-  explicit RankJudge(const std::vector<RankLog>& ranks) : logs_(ranks), ranks_(ranks.begin(), ranks.end()) {}
+  explicit RankJudge(const std::vector<RankLog>& ranks) : logs_(ranks), ranks_(ranks.begin(), ranks.end()) {
+    for (const RankLog& rank : ranks) read_.push_back(&rank.log);
+  }
 
   RanksVerification judge() && {
     into_.differences.resize(ranks_.size());
-    for (const Difference& difference : Comparison(logs_).compare()) take(difference);
+    for (const Difference& difference : Comparison(read_).compare()) take(difference);
     match_peers();
     find_end();
     sort();
@@ -440,7 +453,7 @@ class RankJudge {
     const bool failed = !by_code.empty();
     const Members silent = those([](const Rank& rank) { return is_silent(rank.of) && rank.led_to.empty(); });
     // Where others came through the initialisation, all took part.
-    if (!silent.empty() && (failed || !have_met(logs_)))
+    if (!silent.empty() && (failed || !have_met(read_)))
       add(Code::InitNotEnded, Severity::Warning, silent,
           named(silent) + ": no line of NCCL's, though " +
               (failed ? "others wait or failed" : "others have some"));
@@ -494,12 +507,6 @@ class RankJudge {
            (begun ? "."
                   : ", nor that the initialisation ended: the job waits before that, or the logs were cut.");
   }
-  // "MixedNetworks, rank 2: network …": what differs, what it means unless its remedy says so, what to do.
-  static std::string told_as(const Finding& told) {
-    return std::string(to_string(told.code)) + ", " + told.sentence + ". " +
-           (told.remedy.empty() ? std::string(words_of(told.code).meaning) + " " : std::string()) +
-           std::string(remedy_of(told));
-  }
   // "r2 differs from others (GID index 1 instead of 3).", where the rank's failure tells no cause.
   [[nodiscard]] std::string differing_beside(const Rank& rank) const {
     constexpr std::size_t kMostDiffering = 2;
@@ -525,6 +532,7 @@ class RankJudge {
   }
 
   const std::vector<RankLog>& logs_;
+  std::vector<const NcclLog*> read_;
   std::vector<Rank> ranks_;
   RanksVerification into_;
 };
@@ -545,6 +553,22 @@ std::string index_text(const NcclLog& log) {
 }
 
 }  // namespace
+
+std::vector<Finding> compare_hosts(const NcclLog& log) {
+  if (log.hosts < 2) return {};
+  const std::map<std::string, NcclLog> parts = parts_of(log);
+  const std::vector<std::string> names = keys_of(parts);
+  Logs logs;
+  for (const auto& [host, part] : parts) logs.push_back(&part);
+  std::vector<Finding> findings;
+  for (Difference& each : Comparison(logs).compare()) {
+    Finding& finding = findings.emplace_back(std::move(each.finding));
+    finding.subject = {.kind = "Log"};
+    finding.sentence =
+        join_some(each.members, 3, [&](std::size_t i) { return names[i]; }) + ": " + finding.sentence;
+  }
+  return findings;
+}
 
 RanksVerification verify_ranks(const std::vector<RankLog>& ranks) {
   if (ranks.empty()) return {};

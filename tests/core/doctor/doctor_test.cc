@@ -140,6 +140,10 @@ TEST(Doctor, FaultsAreThoseOfTheFabricThatIsWanted) {
     row.change(fleet);
     EXPECT_THAT(faults(diagnose(fleet, row.policies)), ElementsAreArray(row.faults));
   }
+  Fleet few = fleet_of(20, roce_node);
+  few[4].ports[2].state = PortState::Down;
+  EXPECT_THAT(diagnose(few, {with_fabric({}, 8)}).findings[0].sentence,
+              HasSubstr("; so its pods get 7 HCAs, fewer than the policy expects (TooFewPorts)"));
   EXPECT_EQ(diagnose(fleet_of(1, roce_node), {with_fabric({"mlx5_[1-4]"})}).nodes[0].hca_list,
             "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
 }

@@ -52,11 +52,6 @@ std::vector<Planted> planted_faults() {
       {"IndexInsideANode",
        [](auto& n) { last_row(n.ports[2]).index = 5; },
        {"error GidIndexDiffers gpu-17 mlx5_3"}},
-      {"IndexBetweenNodes",
-       [](auto& n) {
-         for (Port& port : n.ports) last_row(port).index = 7;
-       },
-       {"warning GidIndexDiffers gpu-17"}},
       {"IndexMoved",
        [](auto& n) {
          last_row(n.ports[2]).index_since = kNow - std::chrono::hours(3);

@@ -131,6 +131,49 @@ TEST(JobAnswer, ARailThatWentDownUnderTheJobIsTheAnswerAndItsRankComesFirst) {
   EXPECT_THAT(texts_of(today(job_policy(), as_it_is).answer.findings), IsEmpty());
 }
 
+// Each rail has an address of storage beside the one of compute; the first of them has index 3, the other 5.
+void give_two_networks(Worker& worker, bool storage_first) {
+  worker.node.interfaces.emplace();
+  for (std::size_t i = 0; i < worker.node.ports.size(); ++i) {
+    const std::string end = "." + std::to_string(i) + "." + std::to_string(worker.number + 1);
+    const std::string netdev = "eth" + std::to_string(i), compute = "10.1" + end, storage = "172.16" + end;
+    Port& port = worker.node.ports[i];
+    port.gids = usual_rows(storage_first ? storage : compute, netdev);
+    port.gids->push_back(row(5, v4(storage_first ? compute : storage), GidType::RoCEv2, netdev));
+    worker.node.interfaces->push_back(interface(netdev, compute, 24));
+    worker.node.interfaces->back().addresses->push_back({v4(storage).address(), 24});
+  }
+}
+
+TEST(JobAnswer, RowsOfAnotherNetworkAreToldWhateverTheirIndex) {
+  NcclPolicy policy = job_policy();
+  policy.gid_index.kind = GidIndexRule::Kind::Auto;
+  const auto asked = [&](const Change& change) {
+    return today(policy, [&](Worker& w) {
+      w.policy = policy;
+      change(w);
+    });
+  };
+  const AnsweredJob odd = asked([](Worker& w) { give_two_networks(w, w.number == 2); });
+  EXPECT_THAT(told(odd), ElementsAre("warning RankRowDiffers worker-2"));
+  EXPECT_EQ(odd.answer.findings.front().sentence,
+            "uses row 3 of mlx5_1 in 172.16.0.0/24, where others use one in 10.1.0.0/24");
+  EXPECT_THAT(told(asked([](Worker& w) { give_two_networks(w, false); })), IsEmpty());
+  EXPECT_THAT(told(asked([](Worker& w) {
+                give_two_networks(w, w.number == 2);
+                if (w.number == 2) w.env = Json::array({env_literal("NCCL_IB_GID_INDEX", "5")});
+              })),
+              Not(Contains(HasSubstr("RankRowDiffers"))))
+      << "another index, the same network";
+  EXPECT_THAT(told(asked([](Worker& w) {
+                give_two_networks(w, false);
+                for (Port& port : w.node.ports) port.gids->resize(4);
+                for (Interface& each : *w.node.interfaces) each.addresses->front().prefix = 31;
+              })),
+              IsEmpty())
+      << "a link of its own for each port, as routed fabrics have";
+}
+
 TEST(JobAnswer, RanksThatLackARailAreNamedAlsoWhereTheyAreMost) {
   NcclPolicy policy = job_policy();
   policy.fabric.hcas = {"*"};
@@ -205,14 +248,14 @@ TEST(JobAnswer, ARankThatIsNotLikeTheOthersIsTold) {
        [](Worker& w) {
          for (Port& port : w.node.ports) port.gids->back().index = 5;
        },
-       {"info RankIndexDiffers worker-2"}},
+       {}},
       {"other values than another rank of its node",
        [](Worker& w) {
          w.node.name = "gpu-1";
          for (Port& port : w.node.ports) port.gids->back().index = 5;
        },
-       {"warning NodeValuesDiffer worker-1 worker-2", "info RankIndexDiffers worker-2"}},
-      {"an index of its own", with_env("NCCL_IB_GID_INDEX", "5"), {"warning RankIndexDiffers worker-2"}},
+       {"warning NodeValuesDiffer worker-1 worker-2"}},
+      {"an index of its own, and no table", with_env("NCCL_IB_GID_INDEX", "5"), {}},
       {"a list of its own", with_env("NCCL_IB_HCA", "mlx5_1"), {"warning OddNode worker-2"}},
       {"another value", with_env("NCCL_IB_QPS_PER_CONNECTION", "4"), {"error ValuesDiffer worker-2"}},
       {"no value", [](Worker& w) { w.policy.env.clear(); }, {"error ValuesDiffer worker-2"}},
@@ -524,11 +567,6 @@ TEST(JobForms, ARankThatDidNotFindWhatOthersDidIsOdd) {
   EXPECT_THAT(told(with_odd(worker(2, said("", 1)))), ElementsAre("error HeldBack worker-2"));
   EXPECT_THAT(told(with_odd(worker(2, said({}, {}, {"PolicyInvalid: none"})))),
               ElementsAre("warning LookFailed worker-2"));
-}
-
-TEST(JobForms, ARankOfAnotherFormIsNamed) {
-  EXPECT_THAT(told(with_odd(worker(2, nullptr, Exposure::PodOwned, false))),
-              ElementsAre("warning FormDiffers worker-2"));
 }
 
 TEST(JobForms, DevicesOfAPodsOwnAreComparedByNumber) {

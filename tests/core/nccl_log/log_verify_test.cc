@@ -154,6 +154,73 @@ TEST(LinkDown, OfAJobThatEndedCountsUntilThePortComesBack) {
   EXPECT_THAT(verify_lines(down + up + end).sentence, Not(HasSubstr("Nothing to do")));
 }
 
+TEST(LinkDown, TellsTheDeviceWhoseRecoveryWasGivenUp) {
+  const auto failed = [](const std::string& answer) {
+    return kWarn +
+           "NET/IB: ncclIbResiliencyHandleDeviceFailure: Device 1 marked as failed. Initiating recovery? " +
+           answer + " (send comm=0x7, outstandingRecovery=0)\n";
+  };
+  const auto uses = [](const std::string& host, const std::string& second) {
+    return host + ":1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]" + second +
+           ":1/RoCE [RO]; OOB bond0:10.9.0.5<0>\n";
+  };
+  EXPECT_THAT(verify_lines(uses("n", "mlx5_5") + failed("Yes")).sentence,
+              HasSubstr("mlx5_5: device 1 failed, and NCCL begins its recovery."));
+  EXPECT_THAT(verify_lines(uses("n", "mlx5_5") + failed("Yes") + failed("No")).sentence,
+              HasSubstr("mlx5_5: device 1 failed, and its recovery was given up at last (2 times)."));
+  EXPECT_THAT(verify_lines(uses("n", "mlx5_5") + uses("m", "mlx5_6") + failed("No")).sentence,
+              HasSubstr(": device 1 failed"))
+      << "hosts number other devices";
+}
+
+TEST(Completion, ThatDidNotFitIsNoConsequenceOfAnotherRanksEnd) {
+  const auto failed = [](const std::string& status) {
+    return kWarn + "NET/IB: Got completion from peer 10.9.0.6<1> with " + status + " vendor err 105 (Recv)\n";
+  };
+  const std::string ended = "ValueError: no such file\n";
+  for (const std::string status : {"status=1 opcode=128 len=0", "error 1, opcode 128, len 0,",
+                                   "status=IBV_WC_LOC_LEN_ERR(1) opcode=IBV_WC_RECV(128) len=0"}) {
+    EXPECT_THAT(verify_lines(ended + failed(status)).sentence,
+                StartsWith("TransferFailed: A message did not fit"));
+  }
+  EXPECT_THAT(verify_lines(ended + failed("status=11 opcode=0 len=0")).sentence,
+              StartsWith("EndedElsewhere"));
+}
+
+TEST(ValueRead, OutOfItsBoundsIsTheFirstLeadOfATransfer) {
+  const auto read = [](const std::string& name, const std::string& value) {
+    return kInfo + name + " set by environment to " + value + ".\n";
+  };
+  const std::string failed =
+      kWarn + "NET/IB: Got completion from peer 10.9.0.6<1> with status=12 opcode=1 len=0\n";
+  EXPECT_THAT(verify_lines(read("NCCL_IB_TIMEOUT", "1000") + failed).sentence,
+              StartsWith("NoAnswer: line 1: NCCL_IB_TIMEOUT: \"1000\" is outside 1..31"));
+  EXPECT_THAT(verify_lines(read("NCCL_IB_TIMEOUT", "22") + read("NCCL_IB_RETRY_CNT", "7") + failed).sentence,
+              StartsWith("NoAnswer: The peer did not acknowledge"));
+  EXPECT_EQ(first_code(read("NCCL_IB_QPS_PER_CONNECTION", "300")), "ValueMisread");
+  EXPECT_EQ(first_code(read("NCCL_IB_QPS_PER_CONNECTION", "4") + read("NCCL_IB_TIMEOTU", "1000")), "")
+      << "a plugin may read what is not known here";
+}
+
+TEST(Hosts, OfOneLogAreComparedAsFilesAre) {
+  const auto host = [](const std::string& name, const std::string& interface, const std::string& more = {}) {
+    const std::string prefix = name + ":1:1 [0] NCCL INFO ";
+    return prefix + "Bootstrap : Using " + interface + "<0>\n" + prefix +
+           "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB " + interface + "<0>\n" + prefix +
+           "Using network IB\n" + (more.empty() ? "" : prefix + more + "\n");
+  };
+  const std::string two = host("w0", "bond0:10.9.0.10") + host("w1", "bond0:10.9.0.11");
+  EXPECT_EQ(first_code(two + host("w2", "eno2:192.168.122.12")), "UnreachableInterface");
+  EXPECT_EQ(first_code(two + host("w2", "bond0:10.8.0.12")), "") << "alike by name: routed";
+  EXPECT_EQ(first_code(two + host("w2", "bond1:10.9.0.12")), "") << "one network";
+  EXPECT_EQ(first_code(two + host("w2", "bond0:10.9.0.12", "NCCL_IB_PKEY set by environment to 1.") +
+                       host("w3", "bond0:10.9.0.13", "NCCL_IB_PKEY set by environment to 2.")),
+            "ValuesDiffer");
+  const std::string complete = "comm 0x5 rank 0 nranks 3 cudaDev 0 busId 1 - Init COMPLETE";
+  EXPECT_TRUE(is_good(verify_lines(two + host("w2", "eno2:192.168.122.12", complete)).findings))
+      << "they met";
+}
+
 TEST(HarmlessWarning, IsAFailureOnceATraceOfItsThreadFollows) {
   const std::string harmless = kWarn + "NCCL_NET_MERGE_POLICY: unknown value 'x', defaulting to ALL\n";
   const std::string network = kInfo + "Using network IB\n";

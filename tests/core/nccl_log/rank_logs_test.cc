@@ -171,7 +171,7 @@ TEST(RankLogs, AnotherVersionIsToldAndAnotherIndexIsOnlyShown) {
   ranks[2] = rank_of("r2", healthy("r2") + line("r2", "NET/IB: Dev 0 Port 1 qpn 1 mtu 5 GID 5 (0/1)"));
   ranks[1] = rank_of("r1", healthy("r1") + line("r1", "NET/IB: Dev 0 Port 1 qpn 1 mtu 5 GID 3 (0/1)"));
   EXPECT_TRUE(is_good(verify_ranks(ranks).findings));
-  EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::RankIndexDiffers);
+  EXPECT_EQ(verify_ranks(ranks).findings.at(0).code, Code::RankRowDiffers);
   std::string old = healthy("r0");
   old.replace(old.find("2.27.3"), 6, "2.21.5");
   ranks[0] = rank_of("r0", old);

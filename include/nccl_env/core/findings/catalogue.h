@@ -18,7 +18,7 @@ enum class Code {
   // a pod, and the ranks of a job
   MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, RailDown, NoSuchDevice, MissingRail,
   NoList, NoRail, UserListShort, ListNotExact, LoopbackFirst, UnknownVariable, ValueMisread, ValuesDiffer, OddNode,
-  NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers, ChangedSinceBound, ImageConfHidden,
+  NodeValuesDiffer, PolicyDiffers, RankRowDiffers, ChangedSinceBound, ImageConfHidden,
   // values in NCCL's log
   ValueOverridden, ValueContradicted, ImageIndex, NcclTooOld, FellBack,
   // a queue pair that cannot be connected: ibv_modify_qp

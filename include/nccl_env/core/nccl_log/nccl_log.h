@@ -130,10 +130,11 @@ class NcclLogReader {
   NcclLog log_;
   std::map<std::string, std::uint32_t, std::less<>> processes_;
   std::set<std::string, std::less<>> hosts_;
-  NcclLog::Facts warned_;                  // threads whose last message is a harmless WARN
-  std::string stamp_;                      // of the line, taken off by plain_line()
-  std::uint64_t counted_ = 0;              // the last line that counts as NCCL's
-  std::uint64_t framework_line_ = 0;       // of a framework's last words on NCCL
+  std::map<std::string, std::string, std::less<>> numbered_;  // devices of "Using"; "": processes differ
+  NcclLog::Facts warned_;                                     // threads whose last message is a harmless WARN
+  std::string stamp_;                                         // of the line, taken off by plain_line()
+  std::uint64_t counted_ = 0;                                 // the last line that counts as NCCL's
+  std::uint64_t framework_line_ = 0;                          // of a framework's last words on NCCL
   std::optional<std::string> last_error_;  // what stands before "Last error:" of the line before
 };
 
