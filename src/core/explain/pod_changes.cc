@@ -9,7 +9,6 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/columns.h"

@@ -100,4 +100,8 @@ struct AnsweredPod {
   PodSurroundings around = {};
 };
 
+// Returns a clause such as "kept over a boot: NCCL_IB_GID_INDEX (3 then, 5 today)": what its node, which has
+// booted since, would give it otherwise today. "" if that is nothing, or if policy or table is not known.
+std::string changed_over_boot(const PodRecord& record, const PodSurroundings& around);
+
 }  // namespace nccl_env

@@ -16,8 +16,5 @@ namespace nccl_env {
 
 // `pod` and `record` are of one pod.
 PodAnswer answer_pod(const Pod& pod, const PodRecord& record, const PodSurroundings& surroundings);
-// Returns a clause such as "kept over a boot: NCCL_IB_GID_INDEX (3 then, 5 today)": what its node, which has
-// booted since, would give it otherwise today. "" if that is nothing, or if policy or table is not known.
-std::string changed_over_boot(const PodRecord& record, const PodSurroundings& around);
 
 }  // namespace nccl_env
