@@ -283,7 +283,7 @@ TEST(FileDelivery, ThePodAtTheEdgeOfTheBudget) {
     return admit(before, policy);
   };
   const std::size_t room = kMaxAnnotationBytes - 3 - 1200;  // "big" and the status
-  std::size_t largest = room - 2 * bytes, refused = room;
+  std::size_t largest = room - 3 * bytes, refused = room;
   ASSERT_TRUE(admitted_with(largest).plan.inject);
   ASSERT_FALSE(admitted_with(refused).plan.inject);
   while (refused - largest > 1) {
