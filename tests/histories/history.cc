@@ -191,6 +191,7 @@ void History::bind() {
   NodeContext context;
   context.now = kStart + now_;
   context.other_boot = !of_this_boot;
+  context.policy_changed = pod_->policy->value_hash != policies_.at(policy_)->value_hash;
   const auto plan = plan_binding(policies_.at(policy_), kNode, &table_, context);
   std::string lines = plan.annotations.find(kText)->second;
   for (std::size_t end = 0; (end = lines.find('\n')) != lines.npos; lines.erase(0, end + 1)) {
@@ -198,6 +199,7 @@ void History::bind() {
     pod_->env.emplace(lines.substr(0, name), lines.substr(name + 1, end - name - 1));
   }
   pod_->runs = true;
+  figures_.of_earlier_boots += of_this_boot || plan.host.ports.empty() ? 0 : 1;
   note(pod_->policy != policies_.at(policy_).get() ? Moment::AfterEdit
        : !of_this_boot                             ? Moment::AfterBoot
        : agent_                                    ? Moment::Bound

@@ -40,7 +40,8 @@ struct Figures {
   std::array<Count, kMoments.size()> moments;
   long flaps = 0, boots = 0;
   long pod_seconds = 0, pinned_seconds = 0;
-  long wrong_seconds = 0;  // with a value that a new connection cannot use
+  long of_earlier_boots = 0;  // Bindings with a list of a table of another boot
+  long wrong_seconds = 0;     // with a value that a new connection cannot use
 };
 
 // A policy whose list comes from the node, and what an edit makes of it: one that names its list.
