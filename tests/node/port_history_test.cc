@@ -250,8 +250,8 @@ TEST(PortHistory, AnAddressThatWasAwayAtARestartHasMovedIfItComesBackElsewhere) 
   look(first, addressed(3), 0);
   NodeFabric unread = addressed(3);
   unread.ports[0].gids.reset();
-  for (const auto& [table, seen] : {std::pair(written(first, addressed({}), 10), 1),
-                                    std::pair(written(first, unread, 20), 0)}) {
+  for (const auto& [table, seen] :
+       {std::pair(written(first, addressed({}), 10), 1), std::pair(written(first, unread, 20), 0)}) {
     PortHistory elsewhere;
     elsewhere.resume(table, "b");
     EXPECT_EQ(look(elsewhere, addressed(5), 600), (Rows{"600", seen}));
