@@ -23,6 +23,7 @@ inline const std::string kValidatorPath =
 inline const std::string kCrdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 inline const std::string kOwnPath = "/api/v1/namespaces/nccl-env/";
 inline const std::string kAppsPath = "/apis/apps/v1/namespaces/nccl-env/";
+inline const std::string kPoliciesPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
 inline const std::string kTablesPath = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 
 inline std::vector<nlohmann::json> base_objects(const std::string& file) {
@@ -90,6 +91,7 @@ inline std::map<std::string, nlohmann::json> installed_objects(std::chrono::syst
       list_of_items(nlohmann::json::array({agent_pod_on("gpu-1"), agent_pod_on("gpu-2")}));
   objects[kTablesPath] = list_of_items(nlohmann::json::array({table_of("gpu-1"), table_of("gpu-2")}));
   objects["/api/v1/namespaces"] = list_of_items(nlohmann::json::array());
+  objects[kPoliciesPath] = list_of_items(nlohmann::json::array());
   return objects;
 }
 

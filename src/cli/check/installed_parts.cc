@@ -5,11 +5,14 @@
 #include <set>
 
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/base64.h"
+#include "nccl_env/kube/cures.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/net/tls/pki.h"
 #include "nccl_env/net/tls/tls.h"
@@ -36,6 +39,8 @@ constexpr std::int64_t kQuarter = 4;   // the webhook and cert-manager renew wit
 constexpr std::string_view kInstallAgain = "Install again: kubectl apply -k, or helm upgrade.";
 constexpr std::string_view kApplyCrds =
     "kubectl apply --server-side -f manifests/base/crds; Helm installs them once and never again.";
+// A roll-out takes some 15 s; what is away for longer has a reason.
+constexpr std::chrono::seconds kStart{60};
 constexpr std::string_view kRenew =
     "Managed certificates and cert-manager renew it in time: look at the log of the one that should. Files: "
     "put a new one into the Secret.";
@@ -194,7 +199,7 @@ std::string days(std::chrono::system_clock::duration time) {
 
 Judged judge_certificate(const InstalledParts& parts, const Part& part) {
   const std::string name = part.text(parts);
-  const std::string_view look = part.remedy;
+  const std::string_view look = kRenew;
   const std::string pem =
       kube::decode_base64(text_at(member(part.object(parts), "data"), "tls.crt")).value_or("");
   if (pem.empty()) return {Severity::Error, name + " holds no certificate (tls.crt)", look};
@@ -233,9 +238,13 @@ Judged judge_rollout(const InstalledParts& parts, const Part& part, const Rollou
   const auto& [wanted, ready, updated, unit, where] = rollout;
   const std::string of = " of " + count_of(static_cast<std::size_t>(wanted), unit);
   const std::string own = "kubectl -n " + parts.name_space + " ";
-  if (ready < wanted)
-    return {ready == 0 ? Severity::Error : Severity::Warning, std::to_string(ready) + of + " ready" + where,
+  if (ready < wanted) {
+    const auto trouble = parts.troubles.find(part.name);
+    return {ready == 0 ? Severity::Error : Severity::Warning,
+            std::to_string(ready) + of + " ready" + where +
+                (trouble == parts.troubles.end() ? "" : "; " + trouble->second),
             own + "describe pods -l app.kubernetes.io/name=" + part.name};
+  }
   if (updated < wanted)
     return {Severity::Warning, std::to_string(updated) + of + " of the newest roll-out",
             own + "rollout status " + std::string(part.resource.plural) + "/" + part.name};
@@ -248,9 +257,11 @@ Judged judge_webhook(const InstalledParts& parts, const Part& part) {
   if (wanted == 0)
     return {Severity::Error, part.text(parts) + " is scaled to 0",
             "kubectl -n " + parts.name_space + " scale deployment " + kWebhookName + " --replicas=2"};
-  return judge_rollout(
+  Judged judged = judge_rollout(
       parts, part,
       {wanted, number_at(status, "readyReplicas"), number_at(status, "updatedReplicas"), "replica"});
+  if (!judged.good && parts.secret.outcome == Outcome::Absent) judged.finding.remedy = kube::kSecretAgain;
+  return judged;
 }
 
 Judged judge_agents(const InstalledParts& parts, const Part& part) {
@@ -292,13 +303,13 @@ Judged judge_tables(const InstalledParts& parts, const Part&) {
 }
 
 // Returns the version that is an image's tag, without a leading v; "" if it has none, such as an image that
-// is named by digest.
+// is named by digest, or by a tag without a point.
 std::string version_of(const std::string& image) {
   const std::string name = image.substr(0, image.find('@'));
   const std::size_t slash = name.rfind('/'), colon = name.rfind(':');
   if (colon == name.npos || (slash != name.npos && colon < slash)) return {};
   const std::string tag = name.substr(name.compare(colon + 1, 1, "v") == 0 ? colon + 2 : colon + 1);
-  return !tag.empty() && is_digit(tag.front()) ? tag : std::string();
+  return !tag.empty() && is_digit(tag.front()) && tag.find('.') != tag.npos ? tag : std::string();
 }
 
 const Json& first_container(const LookUp& workload) {
@@ -386,7 +397,7 @@ const Part kParts[] = {
     {Code::CaBundle, judge_bundle},
     {Code::Service, judge_service, &Installed::service, kube::kServices, "Service", kWebhookName},
     {Code::Certificate, judge_certificate, &Installed::secret, kube::kSecrets, "Secret", kCertificate, true,
-     "", kRenew},
+     "", kube::kSecretAgain},
     {Code::Webhook, judge_webhook, &Installed::deployment, kube::kDeployments, "Deployment", kWebhookName},
     {Code::Agents, judge_agents, &Installed::daemon_set, kube::kDaemonSets, "DaemonSet", kAgentName},
     {Code::Tables, judge_tables},
@@ -406,6 +417,22 @@ void look_up_parts(kube::ApiServer& client, bool own, InstalledParts& into) {
   for (const Part& part : kParts) {
     if (part.sight && part.own == own) into.*part.sight = look_up(client, part.asked(into));
   }
+}
+
+// Reads why a pod of ours does not run.
+void add_trouble(const Json& object, const std::string& of, InstalledParts& into) {
+  if (has_condition(object, "Ready")) return;
+  ReviewParser parser;
+  const std::string text = object.dump();
+  const Result<Pod> pod = parser.parse_pod(text);
+  if (!pod) return;
+  const std::string trouble = read_pod_record(*pod, object).trouble;
+  if (!trouble.empty()) into.troubles.try_emplace(of, trouble);
+}
+
+std::string pods_path(const InstalledParts& parts, const char* name) {
+  return kube::by_label(path_in(parts.name_space, kube::kPods),
+                        std::string("app.kubernetes.io/name=") + name);
 }
 
 }  // namespace
@@ -458,8 +485,22 @@ Judged judge_names(const InstalledParts& parts) {
 
 Checks judge_parts(const InstalledParts& parts) {
   Checks checks;
-  for (const Part& part : kParts) checks.push_back({part.code, judge_part(parts, part)});
+  for (const Part& part : kParts)
+    checks.push_back(while_starting(parts, {part.code, judge_part(parts, part)}));
   return checks;
+}
+
+Checked while_starting(const InstalledParts& parts, Checked checked) {
+  constexpr Code kSlow[] = {Code::CaBundle, Code::Certificate, Code::Webhook,
+                            Code::Agents,   Code::Tables,      Code::Answers};
+  const auto created =
+      parse_timestamp(text_at(member(parts.deployment.object, "metadata"), "creationTimestamp"));
+  const bool young = created && parts.now < *created + kStart && parts.troubles.empty() &&
+                     parts.secret.outcome != Outcome::Absent;
+  if (!young || checked.good || std::ranges::find(kSlow, checked.finding.code) == std::end(kSlow))
+    return checked;
+  return {checked.finding.code, Severity::Warning, "starting: " + checked.finding.sentence,
+          "nccl-env check --wait 2m"};
 }
 
 Status survey_cluster(kube::ApiServer& client, InstalledParts& into) {
@@ -482,14 +523,15 @@ Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now) {
   if (parts.name_space.empty()) parts.name_space = kOwnNamespace;
   look_up_parts(client, true, parts);
   if (is_nothing(parts)) return parts;
-  list_by_node(client,
-               kube::by_label(path_in(parts.name_space, kube::kPods),
-                              std::string("app.kubernetes.io/name=") + kAgentName),
-               parts.agents, [](const Json& pod, auto& items) {
-                 const std::string node = text_at(member(pod, "spec"), "nodeName");
-                 // While a pod is replaced there are two.
-                 if (!node.empty()) items[node] = items[node] || has_condition(pod, "Ready");
-               });
+  list_by_node(client, pods_path(parts, kAgentName), parts.agents, [&](const Json& pod, auto& items) {
+    const std::string node = text_at(member(pod, "spec"), "nodeName");
+    // While a pod is replaced there are two.
+    if (!node.empty()) items[node] = items[node] || has_condition(pod, "Ready");
+    add_trouble(pod, kAgentName, parts);
+  });
+  // Without them the Deployment's own count is left.
+  (void)kube::list_all(client, pods_path(parts, kWebhookName),
+                       [&](const Json& pod) { add_trouble(pod, kWebhookName, parts); });
   list_by_node(client, path_of(kube::kTables), parts.tables, [](const Json& table, auto& items) {
     items[text_at(member(table, "metadata"), "name")] = text_at(member(table, "observed"), "agentVersion");
   });

@@ -33,7 +33,10 @@ struct InstalledParts {
   LookUp policy_crd, table_crd;
   LookUp mutating, validating;  // webhook configurations
   LookUp service, secret, deployment, daemon_set;
-  SeenByNode<bool> agents;         // whether the agent's pod there is ready
+  SeenByNode<bool> agents;  // whether the agent's pod there is ready
+  // By Deployment or DaemonSet what keeps its first pod that is not well: "container webhook cannot start
+  // (…)".
+  std::map<std::string, std::string> troubles;
   SeenByNode<std::string> tables;  // version of the agent that wrote it; "": made by hand
 };
 
@@ -54,5 +57,7 @@ Judged judge_version(const LookUp& version);
 // Whether the names of our cluster-wide objects are free or ours.
 Judged judge_names(const InstalledParts& parts);
 Checks judge_parts(const InstalledParts& parts);
+// An error on parts that need a moment is a warning while the installation is that young.
+Checked while_starting(const InstalledParts& parts, Checked checked);
 
 }  // namespace nccl_env::cli

@@ -2,6 +2,8 @@
 #include "check/namespace_check.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
@@ -16,7 +18,9 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/kube/list.h"
 #include "nccl_env/kube/paths.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/manifests.h"
@@ -29,6 +33,7 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kMostTried = 5;  // namespaces: each takes three calls or more
+constexpr std::size_t kMostShown = 4;  // names in a line
 
 // The members of an object; anything else has none.
 Json members_of(const Json& object) {
@@ -133,7 +138,6 @@ Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* poli
                                  const std::string& name_space, const std::string& resource,
                                  const SampleSize& size) {
   SampleOutcome outcome;
-  outcome.resource = resource;
   Json sample = sample_pod(resource, size);
   auto tried = try_create(client, name_space, sample);
   if (!tried) return tried.error();
@@ -185,6 +189,21 @@ void note_untried(const NcclPolicy& policy, NamespaceCheck& check) {
     check.notes.emplace_back("match.networks is not tried: such pods ask for a network of theirs.");
 }
 
+// Puts those resources together whose pods get the same by the policy, in their order.
+std::vector<std::vector<std::string>> alike(const std::vector<std::string>& resources,
+                                            const NcclPolicy* policy, const SampleSize& size) {
+  std::vector<std::vector<std::string>> groups;
+  std::map<std::string, std::size_t> group_of;
+  for (const std::string& resource : resources) {
+    const Result<Plan> plan = policy ? plan_sample(*policy, sample_pod(resource, size)) : Error{resource};
+    const auto [group, first] =
+        group_of.emplace(plan ? plan->status + why_skipped(plan) : plan.error().message, groups.size());
+    if (first) groups.emplace_back();
+    groups[group->second].push_back(resource);
+  }
+  return groups;
+}
+
 // "NCCL_IB_HCA (Node), NCCL_IB_TC (Policy)": those that each pod gets, or those that depend on its node.
 std::string list_of(const Json& set, bool certain) {
   std::vector<std::string> told;
@@ -207,8 +226,8 @@ std::optional<Judged> answer_in(const NamespaceCheck& check) {
   if (check.finding) return Judged{Severity::Warning, where + check.finding->sentence, check.finding->remedy};
   for (const SampleOutcome& sample : check.samples) {
     if (sample.touched && !sample.finding)
-      return Judged{Sight::Good, "a pod with " + sample.resource + " in namespace " + check.name_space +
-                                     " would get " + told(sample.set)};
+      return Judged{Sight::Good, "a pod with " + sample.resources.front() + " in namespace " +
+                                     check.name_space + " would get " + told(sample.set)};
     if (sample.unanswered)
       return Judged{Severity::Error, where + sample.finding->sentence, sample.finding->remedy};
     if (sample.finding)
@@ -249,7 +268,8 @@ std::string sample_text(const SampleOutcome& sample, bool dry_run, std::string_v
                                    : "refused, too: " + printable(sample.without_us->sentence)});
   }
   add_finding(sample.finding, first, columns);
-  return "\na pod with " + printable(sample.resource) + "\n" + columns.render();
+  return "\n" + paragraph(printable("a pod with " + join_some(sample.resources, kMostShown))) +
+         columns.render();
 }
 
 std::string verdict_of(const NamespaceCheck& check) {
@@ -282,13 +302,14 @@ std::vector<Finding> NamespaceCheck::findings() const {
     all.back().subject = {.kind = "Namespace", .name = name_space, .path = resource};
   };
   add(finding, "");
-  for (const SampleOutcome& sample : samples) add(sample.finding, sample.resource);
+  for (const SampleOutcome& sample : samples) add(sample.finding, sample.resources.front());
   std::ranges::stable_sort(all, {}, &Finding::severity);
   return all;
 }
 
 Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::string& name_space,
-                                       const std::string& resource, const SampleSize& size) {
+                                       const std::string& resource, const SampleSize& size,
+                                       std::size_t most) {
   NamespaceCheck check;
   check.name_space = name_space;
   const LookUp found = look_up(client, ask_namespace(name_space));
@@ -313,23 +334,27 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
     check.finding = wrong("no pod was tried: no resource name is known that the policy matches",
                           "Give one with --resource.");
   }
-  for (const std::string& each : resources) {
-    auto outcome = try_sample(client, *policy ? &**policy : nullptr, name_space, each, size);
+  const NcclPolicy* const known = *policy ? &**policy : nullptr;
+  for (std::vector<std::string>& each : alike(resources, known, size)) {
+    if (check.samples.size() == most) break;
+    auto outcome = try_sample(client, known, name_space, each.front(), size);
     if (!outcome) return outcome.error();
+    outcome->resources = std::move(each);
     check.samples.push_back(*std::move(outcome));
   }
   return check;
 }
 
-Judged try_webhook(kube::ApiServer& client) {
-  const auto spaces = list_opted_in(client);
-  if (!spaces) return {Sight::NotSeen, spaces.error().message};
-  if (spaces->empty())
-    return {Severity::Info, "no namespace is opted in, so that no pod was tried",
+namespace {
+
+// `spaces`: those whose policy is there.
+Judged try_webhook(kube::ApiServer& client, const std::vector<std::string>& spaces) {
+  if (spaces.empty())
+    return {Severity::Info, "no namespace is opted in to a policy, so that no pod was tried",
             "kubectl label namespace NAME nccl-env.io/policy=POLICY"};
   Judged line{Severity::Info, "no policy of an opted-in namespace changes pods: mode DryRun"};
-  for (std::size_t i = 0; i < std::min(spaces->size(), kMostTried); ++i) {
-    const auto check = check_namespace(client, (*spaces)[i], "", {});
+  for (std::size_t i = 0; i < std::min(spaces.size(), kMostTried); ++i) {
+    const auto check = check_namespace(client, spaces[i], "", {}, 1);
     if (!check) {
       line = {Sight::NotSeen, check.error().message};
     } else if (auto answer = answer_in(*check)) {
@@ -338,6 +363,41 @@ Judged try_webhook(kube::ApiServer& client) {
     }
   }
   return line;
+}
+
+}  // namespace
+
+Checks judge_namespaces(kube::ApiServer& client) {
+  KnownObjects known;
+  const auto spaces = list_opted_in(client, &known);
+  if (!spaces) return {{Code::Answers, Sight::NotSeen, spaces.error().message}};
+  std::set<std::string> policies;
+  const Status listed = kube::list_all(client, path_of(kube::kPolicies), [&](const Json& policy) {
+    policies.insert(text_at(member(policy, "metadata"), "name"));
+  });
+  if (!listed)
+    return {{Code::Answers, Sight::NotSeen, listed.error().message},
+            {Code::Answers, try_webhook(client, *spaces)}};
+  std::vector<std::string> right, wrong;
+  std::string remedy;
+  for (const std::string& space : *spaces) {
+    const std::string name = store::policy_label(known[ask_namespace(space).target].object);
+    if (policies.contains(name)) {
+      right.push_back(space);
+      continue;
+    }
+    const std::string near(nearest(name, std::vector<std::string_view>(policies.begin(), policies.end())));
+    wrong.push_back(space + " names " + name + ", which is not there" +
+                    (near.empty() ? "" : ": do you mean " + near + "?"));
+    if (remedy.empty())
+      remedy = "kubectl label namespace " + space + " --overwrite " + std::string(key::kPolicyLabel) + "=" +
+               (near.empty() ? "POLICY" : near);
+  }
+  const Judged policy =
+      wrong.empty()
+          ? Judged{Sight::Good, "each of " + count_of(right.size(), "opted-in namespace") + " has its policy"}
+          : Judged{Severity::Warning, "PolicyMissing: " + join_some(wrong, kMostShown), remedy};
+  return {{Code::Answers, policy}, {Code::Answers, try_webhook(client, right)}};
 }
 
 std::string render_text(const NamespaceCheck& check) {
@@ -357,7 +417,8 @@ std::string render_text(const NamespaceCheck& check) {
 OrderedJson to_json(const NamespaceCheck& check) {
   OrderedJson samples = OrderedJson::array();
   for (const SampleOutcome& sample : check.samples) {
-    samples.push_back({{"resource", sample.resource},
+    samples.push_back({{"resource", sample.resources.front()},
+                       {"alike", std::vector(sample.resources.begin() + 1, sample.resources.end())},
                        {"admitted", sample.with_us.admitted},
                        {"refused", refusal_json(sample.with_us)},
                        {"admittedWithoutUs", sample.with_us.admitted || sample.without_us->admitted},

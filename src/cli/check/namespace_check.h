@@ -35,7 +35,7 @@ std::vector<std::string> sample_resources(const NcclPolicy& policy);
 
 // The fate of one sample pod.
 struct SampleOutcome {
-  std::string resource;
+  std::vector<std::string> resources;  // the first was tried: the policy answers alike for all of them
   DryRun with_us;
   std::optional<DryRun> without_us;  // tried where the first one was refused
 
@@ -60,15 +60,16 @@ struct NamespaceCheck {
 };
 
 // Needs get of the namespace and of ncclpolicies, and create of pods; changes nothing.
-// `resource`: tried instead of those that the policy matches, unless it is "".
+// `resource`: tried instead of those that the policy matches, unless it is "". Tries at most `most` pods.
 Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::string& name_space,
-                                       const std::string& resource, const SampleSize& size);
+                                       const std::string& resource, const SampleSize& size,
+                                       std::size_t most = SIZE_MAX);
 
 std::string render_text(const NamespaceCheck& check);
 nlohmann::ordered_json to_json(const NamespaceCheck& check);
 
-// Tells whether the webhook answers for a pod of an opted-in namespace, the first in which that can be found
-// out. Needs list of namespaces, too.
-Judged try_webhook(kube::ApiServer& client);
+// Tells whether opted-in namespaces have their policy, and whether the webhook answers for a pod of one, the
+// first in which that can be found out. Needs list of namespaces and of ncclpolicies, too.
+Checks judge_namespaces(kube::ApiServer& client);
 
 }  // namespace nccl_env::cli

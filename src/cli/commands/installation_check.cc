@@ -48,7 +48,7 @@ Look look_at_parts(kube::ApiServer& client) {
   if (!parts) return {program::kNotSeen, parts.error().message};
   if (is_nothing(*parts)) return {program::kNothing, client.server() + ": nothing of nccl-env is installed"};
   Checks checks = judge_parts(*parts);
-  checks.push_back({Code::Answers, try_webhook(client)});
+  for (Checked& checked : judge_namespaces(client)) checks.push_back(while_starting(*parts, checked));
   return look_of(findings_of(checks), checks);
 }
 

@@ -6,6 +6,7 @@
 
 #include "certificates/secret.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/kube/cures.h"
 
 namespace nccl_env::webhook {
 namespace {
@@ -48,7 +49,10 @@ Status ManagedCertificates::round() {
     if (!trusted || !served) outcome = !served ? served.error() : trusted.error();
     known_ = *std::move(set);
   }
-  if (!outcome) log_->warn("certificates: not as they should be", {{"problem", outcome.error().message}});
+  const std::string problem = outcome ? "" : outcome.error().message;
+  if (!problem.empty() && problem != told_)
+    log_->warn("certificates: not as they should be", {{"problem", problem}});
+  told_ = problem;
   const std::lock_guard lock(mutex_);
   if (outcome) {
     stats_.last_success = options_.clock();
@@ -125,6 +129,8 @@ Result<bool> ManagedCertificates::store(const std::optional<Json>& secret, const
   if (reply->status == 200 || reply->status == 201) return true;
   const bool gone = secret && reply->status == 404;
   if (reply->status == 409 || gone) return false;
+  if (!secret && reply->status == kube::kForbidden)
+    return Error{refused(what, *reply).message + ". Do: " + std::string(kube::kSecretAgain)};
   return refused(what, *reply);
 }
 

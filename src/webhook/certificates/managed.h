@@ -43,9 +43,9 @@ class ManagedCertificates {
                       std::shared_ptr<net::TlsSource> serving, std::shared_ptr<Logger> log);
 
   // Reads the Secret, changes it if that is due, has the webhook configurations trust its CAs, and serves its
-  // certificate. On one thread only. An error is logged, and the certificate in use stays. A failure to write
-  // the webhook configurations does not prevent serving; without the Secret neither is done. Safe to repeat
-  // at any time.
+  // certificate. On one thread only. An error is logged, though not the same again, and the certificate in
+  // use stays. A failure to write the webhook configurations does not prevent serving; without the Secret
+  // neither is done. Safe to repeat at any time.
   Status round();
   // The time between rounds by default: short enough for the lifetime that was asked for. A CA that all
   // configurations have been seen to trust for as long may serve: API servers learn of a changed
@@ -70,6 +70,7 @@ class ManagedCertificates {
   const std::shared_ptr<net::TlsSource> serving_;
   const std::shared_ptr<Logger> log_;
   CertificateSet known_;  // the set agreed last
+  std::string told_;      // what the last round failed for: the same is logged once
   struct {                // CAs that all configurations were last seen to trust, and since when
     std::string bundle;
     std::optional<net::SystemTime> since;

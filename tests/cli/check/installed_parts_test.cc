@@ -9,6 +9,7 @@
 #include "check/preparation.h"
 #include "cli/cli_run.h"
 #include "cli/installed_objects.h"
+#include "nccl_env/kube/cures.h"
 #include "support/golden.h"
 
 namespace nccl_env::cli::installed_parts_test {
@@ -190,6 +191,11 @@ TEST(InstalledParts, ReplicasAndAgentsThatAreAwayAreTold) {
                  {"Webhook", kWarning, [](auto& p) { p.deployment.object["status"]["updatedReplicas"] = 1; }},
                  {"Webhook", kFailed, [](auto& p) { p.deployment.object["spec"]["replicas"] = 0; }},
                  {"Webhook", kFailed, [](auto& p) { p.deployment.object.erase("status"); }},
+                 {"Webhook", kFailed,
+                  [](auto& p) {
+                    p.deployment.object["status"].erase("readyReplicas");
+                    p.troubles["nccl-env-webhook"] = "container webhook cannot start (ImagePullBackOff)";
+                  }},
                  {"Agents", kWarning, agents(true, false)},
                  {"Agents", kFailed, agents(false, false)},
                  {"Agents", kWarning, status(R"({"observedGeneration": 2, "updatedNumberScheduled": 1})")},
@@ -204,7 +210,8 @@ TEST(InstalledParts, NodesWithoutATableAndVersionsThatDifferAreTold) {
     };
   };
   const auto newer = image("registry.example:5000/nccl-env-agent:v0.2.0@sha256:00"),
-             unknown = image("registry.example:5000/nccl-env-agent@sha256:00");
+             unknown = image("registry.example:5000/nccl-env-agent@sha256:00"),
+             no_version = image("registry.example:5000/nccl-env-agent:1");
   const auto by_hand = [](InstalledParts& p) {
     p.agents.items.clear();
     p.tables.items = {{"by-hand", ""}};
@@ -224,11 +231,39 @@ TEST(InstalledParts, NodesWithoutATableAndVersionsThatDifferAreTold) {
                  {"Versions", kWarning, newer},
                  {"AgentVersions", kWarning, newer},
                  {"Versions", kNote, unknown},
+                 {"Versions", kNote, no_version},
                  {"AgentVersions", kGood, unknown},
                  {"AgentVersions", kWarning, [&](auto& p) {
                     unknown(p);
                     p.tables.items["gpu-2"] = "0.0.9";
                   }}});
+}
+
+// By design the webhook may not make it anew, so a replica that restarts waits for people.
+TEST(InstalledParts, ADeletedSecretAndWhatWaitsForItHaveOneCure) {
+  InstalledParts parts = healthy();
+  parts.secret = kAbsent;
+  EXPECT_TRUE(answer_of(judge_parts(parts), "Webhook")->good) << "the pair is in memory";
+  parts.deployment.object["status"].erase("readyReplicas");
+  for (const char* check : {"Certificate", "Webhook"})
+    EXPECT_EQ(answer_of(judge_parts(parts), check)->finding.remedy, kube::kSecretAgain) << check;
+  parts.secret = healthy().secret;
+  EXPECT_NE(answer_of(judge_parts(parts), "Webhook")->finding.remedy, kube::kSecretAgain);
+}
+
+TEST(InstalledParts, ForAMinuteWhatIsNotThereYetIsStarting) {
+  const auto webhook_after = [](std::chrono::seconds age, bool in_trouble = false) {
+    InstalledParts parts = healthy();
+    parts.deployment.object["status"].erase("readyReplicas");
+    parts.deployment.object["metadata"]["creationTimestamp"] = format_timestamp(kNow - age);
+    if (in_trouble) parts.troubles["nccl-env-webhook"] = "container webhook cannot start (ErrImagePull)";
+    return *answer_of(judge_parts(parts), "Webhook");
+  };
+  using std::chrono::seconds;
+  EXPECT_EQ(word(webhook_after(seconds(8))), kWarning);
+  EXPECT_EQ(webhook_after(seconds(8)).finding.remedy, "nccl-env check --wait 2m");
+  EXPECT_EQ(word(webhook_after(seconds(60))), kFailed);
+  EXPECT_EQ(word(webhook_after(seconds(8), true)), kFailed) << "waiting does not help";
 }
 
 // A server may answer anything.

@@ -70,6 +70,19 @@ TEST_F(NamespaceCheck, TellsWhatAPodWouldGet) {
   expect_shown(check());
 }
 
+TEST_F(NamespaceCheck, ResourcesThatGetTheSameAreTriedAndToldOnce) {
+  Json matching = object_of(kPolicy);
+  for (const char* name : {"rdma/a", "rdma/b", "rdma/c", "rdma/d", "rdma/e"})
+    matching["spec"]["match"]["resources"].push_back({{"name", name}, {"exposure", "PodOwned"}});
+  serve(kPolicyPath, matching);
+  EXPECT_THAT(check().out, AllOf(HasSubstr("a pod with rdma/hca\n"),
+                                 HasSubstr("a pod with rdma/a, rdma/b, rdma/c, rdma/d and 1 more\n")));
+  EXPECT_THAT(tried, SizeIs(2));
+  const Json samples = Json::parse(check({"-o", "json"}).out)["samples"];
+  EXPECT_EQ(samples[1]["resource"], "rdma/a");
+  EXPECT_THAT(samples[1]["alike"], SizeIs(4));
+}
+
 TEST_F(NamespaceCheck, WithoutAnInstallationIsCode3) {
   answers.erase(kPolicyPath);
   EXPECT_EQ(check().code, 3);

@@ -63,10 +63,16 @@ TEST_F(InstallationCheck, APodIsTriedInAnOptedInNamespace) {
   const Json space{{"metadata", {{"name", "ml"}, {"labels", {{"nccl-env.io/policy", "p"}}}}}};
   serve("/api/v1/namespaces", list_of_items(Json::array({space})));
   serve("/api/v1/namespaces/ml", space);
-  serve(kPolicyPath, object_of(kPolicy));
+  serve(kPoliciesPath, list_of_items(Json::array({object_of(kPolicy)})));
+  Json matching = object_of(kPolicy);
+  for (const char* name : {"rdma/ib", "rdma/roce"})
+    matching["spec"]["match"]["resources"].push_back({{"name", name}, {"exposure", "PodOwned"}});
+  serve(kPolicyPath, matching);
   bool called = true;
+  int tried = 0;
   instead = [&](const ScriptedRequest& request) -> std::optional<Answer> {
     if (request.method != "POST") return std::nullopt;
+    ++tried;
     Json made = Json::parse(request.body);
     if (called)
       made["metadata"]["annotations"]["nccl-env.io/status"] =
@@ -74,10 +80,26 @@ TEST_F(InstallationCheck, APodIsTriedInAnOptedInNamespace) {
     return Answer{201, made.dump()};
   };
   expect_part(check(), "Answers");
+  EXPECT_EQ(tried, 1) << "one of two kinds of answer, of three resources";
   called = false;
   expect_part(check(), "Answers", 1);
   serve(kPolicyPath, object_of(kPolicy + "  mode: DryRun\n"));
   expect_part(check(), "Answers");
+}
+
+TEST_F(InstallationCheck, ANamespaceWhosePolicyIsNotThereIsNamed) {
+  const auto space = [](const char* name, const char* followed) {
+    return Json{{"metadata", {{"name", name}, {"labels", {{"nccl-env.io/policy", followed}}}}}};
+  };
+  Json matching = object_of(kPolicy);
+  matching["metadata"]["name"] = "generic-rdma";
+  serve(kPoliciesPath, list_of_items(Json::array({matching})));
+  serve("/api/v1/namespaces", list_of_items(Json::array({space("typo", "generic-rmda")})));
+  expect_part(check(), "Answers", 1);
+  serve("/api/v1/namespaces", list_of_items(Json::array({space("ml", "generic-rdma")})));
+  EXPECT_THAT(check().out, Not(HasSubstr("PolicyMissing")));
+  answers[kPoliciesPath] = refusal(403, "ncclpolicies is forbidden");
+  EXPECT_EQ(line(Json::parse(check({"-o", "json"}).out), "Answers")["severity"], "warning");
 }
 
 // A first look finds no replica ready, later ones do.

@@ -48,8 +48,8 @@ TEST(CommandAnswer, AValueBesideOursIsAWarning) {
               ElementsAre(HasSubstr(
                   "The command of container c gives all ranks NCCL_IB_TIMEOUT=20 in place of 22.")));
   const Answered one = asked("export NCCL_IB_TIMEOUT=20");
-  EXPECT_THAT(one.text(), AllOf(HasSubstr("NCCL_IB_TIMEOUT     Policy   22"),
-                                HasSubstr("NCCL_IB_TIMEOUT     Command  20")));
+  EXPECT_THAT(one.text(),
+              AllOf(HasSubstr("NCCL_IB_TIMEOUT  Policy   22"), HasSubstr("NCCL_IB_TIMEOUT  Command  20")));
 }
 
 TEST(CommandAnswer, TheSameValueAndWhatIsNotCertainAreNone) {

@@ -334,7 +334,16 @@ TEST_F(ManagedCertificatesTest, ASecretThatMayNotBeMadeIsAnErrorThatNamesIt) {
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("nccl-env/webhook-tls"), HasSubstr("HTTP 403"),
                                              HasSubstr("secrets is forbidden")));
   EXPECT_FALSE(one->certificates->stats().serving);
-  EXPECT_THAT(log.str(), HasSubstr("secrets is forbidden"));
+  EXPECT_THAT(log.str(), AllOf(HasSubstr("secrets is forbidden"), HasSubstr("Do: kubectl apply -k cluster")));
+  const std::string told = log.str();
+  EXPECT_FALSE(one->certificates->round().ok());
+  EXPECT_EQ(log.str(), told) << "the same is said once";
+  api.instead = nullptr;
+  run(*one);
+  api.objects.erase(kSecret);
+  api.instead = [](const kube::Call&) { return kube::Reply{503, ""}; };
+  EXPECT_FALSE(one->certificates->round().ok());
+  EXPECT_THAT(log.str().substr(told.size()), HasSubstr("503"));
 }
 
 TEST_F(ManagedCertificatesTest, ASecretThatOthersChangeEachTimeIsGivenUpForThisRound) {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people do where a program of ours may not, by design: said by the webhook's log and by nccl-env check.
+#pragma once
+
+#include <string_view>
+
+namespace nccl_env::kube {
+
+inline constexpr std::string_view kSecretAgain =
+    "kubectl apply -k cluster (Helm: helm upgrade): the webhook may not create it, and no replica that "
+    "restarts gets ready";
+
+}  // namespace nccl_env::kube
