@@ -3,10 +3,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "commands/commands.h"
 #include "commands/machine.h"
 #include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
@@ -66,34 +68,63 @@ bool is_missed(const Value& omitted) {
   return scope_of(*omitted.reason) == ReasonScope::Node;
 }
 
-std::string comment_on(const Value& omitted) {
-  const std::string why = omitted.detail.empty() ? std::string(meaning(*omitted.reason)) : omitted.detail;
-  return comment(omitted.name + ": " + std::string(to_string(*omitted.reason)) + ": " + why);
+std::string why_of(const Value& omitted) {
+  return omitted.detail.empty() ? std::string(meaning(*omitted.reason)) : omitted.detail;
 }
 
-// First what there is to act on, each remedy once; then the values, and why others are not among them.
-std::string render(const MachineEnv& env, const Form& form) {
-  std::string text, values, others;
-  for (const Finding& finding : env.findings) {
-    text += comment(std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code)) +
-                    ": " + finding.sentence) +
-            comment("  " + std::string(remedy_of(finding)));
-  }
-  std::optional<Reason> told;
-  std::map<std::string_view, std::vector<std::string_view>> likewise;  // what follows a variable of NCCL's
+// Variables that are missing for one reason.
+struct Missing {
+  const Value& first;
+  std::vector<std::string_view> names;
+};
+
+// Those that follow a variable of NCCL's stand in `likewise`.
+std::vector<Missing> missing(const MachineEnv& env,
+                             std::map<std::string_view, std::vector<std::string_view>>& likewise) {
+  std::vector<Missing> all;
   for (const Value& value : env.omitted) {
     const Value* leader = find_named(env.omitted, followed(value.name));
     if (leader && leader != &value && leader->reason == value.reason) {
       likewise[leader->name].push_back(value.name);
       continue;
     }
-    if (!is_missed(value)) {
-      others += comment_on(value);
+    const auto same = std::ranges::find_if(all, [&](const Missing& each) {
+      return each.first.reason == value.reason && each.first.detail == value.detail;
+    });
+    same == all.end() ? all.push_back({value, {value.name}}) : same->names.push_back(value.name);
+  }
+  return all;
+}
+
+// First what there is to act on; then the values, and why others are not among them. A sentence stands once.
+std::string render(const MachineEnv& env, const Form& form) {
+  std::string text, values, others;
+  std::set<std::string_view> remedies;
+  bool no_list = false;  // a finding says why
+  for (const Finding& finding : env.findings) {
+    const std::string_view remedy = remedy_of(finding);
+    no_list = no_list || finding.code == Code::NoList;
+    if (finding.severity == Severity::Info) {
+      text += comment(finding.sentence + " " + std::string(remedy));
       continue;
     }
-    text += comment_on(value);
-    if (told != value.reason) text += comment("  " + std::string(remedy_here(remedy(*value.reason))));
-    told = value.reason;
+    text += comment(std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code)) +
+                    ": " + finding.sentence);
+    if (remedies.insert(remedy).second) text += comment("  " + std::string(remedy));
+  }
+  std::map<std::string_view, std::vector<std::string_view>> likewise;
+  for (const auto& [value, names] : missing(env, likewise)) {
+    const bool list = value.name == variable::kIbHca;
+    const std::string line = comment(join(names) + ": " + std::string(to_string(*value.reason)) +
+                                     (list && no_list ? "" : ": " + why_of(value)));
+    if (!is_missed(value)) {
+      others += line;
+      continue;
+    }
+    const std::string_view remedy = remedy_here(nccl_env::remedy(*value.reason));
+    text += line;
+    if (list) text += comment("  " + env.ports);
+    if (remedies.insert(remedy).second) text += comment("  " + std::string(remedy));
   }
   for (const auto& [leader, names] : likewise) text += comment(join(names) + ": as " + std::string(leader));
   for (const Value& value : env.given) values += form.line(value) + "\n";
@@ -110,7 +141,7 @@ OrderedJson to_json(const MachineEnv& env) {
   for (const Value& value : env.omitted) {
     omitted.push_back({{"name", value.name},
                        {"reason", to_string(*value.reason)},
-                       {"detail", value.detail.empty() ? meaning(*value.reason) : value.detail},
+                       {"detail", why_of(value)},
                        {"remedy", remedy_here(remedy(*value.reason))}});
   }
   return {{"good", is_good(env.findings) && std::ranges::none_of(env.omitted, is_missed)},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <ostream>
 #include <set>
 
@@ -146,27 +147,60 @@ nlohmann::ordered_json documents_of(const std::vector<ToldPod>& pods) {
   return all;
 }
 
+// The part of its object that a template makes: "Worker"; the object where it is the only one.
+std::string part_of(const PodTemplate& source) {
+  std::string_view path = source.path;
+  for (const std::string_view end : {".template", ".spec", ".template"}) {
+    if (path.ends_with(end)) path.remove_suffix(end.size());
+  }
+  const std::string part(path.substr(path.rfind('.') + 1));
+  return part.empty() || part == "spec" ? source.object : part;
+}
+
+// Says in a line which templates get values, where nothing is wrong with them: "Worker gets values; …".
+std::string parts_that_get(const std::vector<ToldPod>& pods) {
+  std::map<bool, std::set<std::string>> parts;
+  bool chosen = true;  // nobody asks for RDMA in vain
+  std::size_t got = 0;
+  for (const auto& [title, told, source] : pods) {
+    const bool gets = told.answer.state != PodState::NotInjected;
+    parts[gets].insert(part_of(*source));
+    chosen = chosen && (gets || told.answer.reason == Reason::NotRdma);
+    got += gets ? 1 : 0;
+  }
+  const std::string all = count_of(pods.size(), "pod");
+  if (got == pods.size()) return "All " + all + " get values.";
+  if (got == 0)
+    return "None of " + all +
+           (chosen ? " asks for RDMA, and none gets values."
+                   : " gets values: " + pods.front().told.answer.in_all);
+  if (!chosen) return std::to_string(got) + " of " + all + (got == 1 ? " gets values." : " get values.");
+  const auto words = [&](bool get, const char* one, const char* several) {
+    return join(parts[get]) + (parts[get].size() == 1 ? one : several);
+  };
+  return words(true, " gets values; ", " get values; ") +
+         words(false, " asks for no RDMA device, and needs none unless it is a rank.",
+               " ask for no RDMA device, and need none unless they are ranks.");
+}
+
 // Tells of several pods which there is something to act on, and what stands first there, as a paragraph with
-// a blank line; of templates without it, how many get values.
+// a blank line; of templates without it, which get values.
 std::string summary_of(const std::vector<ToldPod>& pods) {
   const ToldPod* worst = nullptr;
-  std::size_t bad = 0, got = 0;
+  std::size_t bad = 0;
   for (const ToldPod& pod : pods) {
     const std::vector<Finding>& findings = pod.told.answer.findings;
-    if (pod.told.answer.state != PodState::NotInjected) ++got;
     if (is_good(findings)) continue;
     ++bad;
     if (!worst || more_urgent(findings.front(), worst->told.answer.findings.front())) worst = &pod;
   }
-  const std::string all = count_of(pods.size(), "pod");
   if (pods.size() == 1 || (!worst && !pods.front().source)) return {};
   if (worst)
-    return paragraph(std::to_string(bad) + " of " + all + " to act on" + (bad > 1 ? ", first " : ": ") +
-                     worst->title + ": " + worst->told.answer.findings.front().sentence) +
+    return paragraph(std::to_string(bad) + " of " + count_of(pods.size(), "pod") + " to act on" +
+                     (bad > 1 ? ", first " : ": ") + worst->title + ": " +
+                     worst->told.answer.findings.front().sentence) +
            "\n";
-  if (got == 0)
-    return paragraph("None of " + all + " gets values: " + pods.front().told.answer.in_all) + "\n";
-  return std::to_string(got) + " of " + all + (got == 1 ? " gets values.\n\n" : " get values.\n\n");
+  return paragraph(parts_that_get(pods)) + "\n";
 }
 
 void print_env(const ToldPod& pod, bool several, std::ostream& out) {
@@ -337,17 +371,8 @@ void add_explain(CommandLine& line, CLI::App& parent) {
                  "pod/NAME or job/NAME of a cluster; pod or job with -f: what kubectl get -o json printed")
       ->type_name("")
       ->expected(1, 2);
-  add_namespace(app, to.cluster);
+  add_pod_options(app, to);
   add_code_paths(app, to.policy.allow_code_paths);
-  app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
-  app.add_option("-f,--filename", to.pod,
-                 "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
-                 "input. Without --policy the policy of the cluster's namespace counts")
-      ->type_name("FILE");
-  app.add_option("--claims", to.claims,
-                 "Files with ResourceClaims and ResourceClaimTemplates of the pods, beside those in -f")
-      ->type_name("FILE");
-  app.add_option("--node", to.node, "The pod's node; default: its spec.nodeName, else the only table's");
   program::group_options(app, "A pod or job of a cluster", {"--namespace", "--kubeconfig", "--context"});
   program::group_options(
       app, "Manifests and files",

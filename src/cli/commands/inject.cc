@@ -105,15 +105,8 @@ void add_inject(CommandLine& line, CLI::App& parent) {
        "nccl-env inject -f job.yaml --policy roce.yaml --table gpu-1.yaml | kubectl apply -f -",
        {"yaml"}},
       inject_manifest);
-  app.add_option("-f,--filename", to.pod, "The manifest; - is the standard input")
-      ->required()
-      ->type_name("FILE");
-  add_namespace(app, to.cluster);
-  app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
-  app.add_option("--claims", to.claims, "Files with ResourceClaims and ResourceClaimTemplates of the pods")
-      ->type_name("FILE");
-  app.add_option("--node", to.node, "The pods' node; default: their spec.nodeName, else the only table's")
-      ->type_name("NAME");
+  add_pod_options(app, to);
+  app.get_option("--filename")->required();
 }
 
 }  // namespace nccl_env::cli

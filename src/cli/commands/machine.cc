@@ -20,9 +20,11 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/explain/template_answer.h"
+#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/node/probe.h"
@@ -115,12 +117,14 @@ std::string pod_text(const std::string& node, Json entries) {
 // goes into one environment.
 std::shared_ptr<const NcclPolicy> policy_of(const std::shared_ptr<const NcclPolicy>& given,
                                             const std::optional<NcclVersion>& version,
-                                            const std::vector<std::string>& engines) {
+                                            const std::vector<std::string>& engines,
+                                            const std::vector<std::string>& hcas) {
   auto policy = std::make_shared<NcclPolicy>(given ? *given : NcclPolicy());
   if (policy->name.empty()) policy->name = "none";
   policy->mode = PolicyMode::Enforce;
   policy->resources = {{kResource, Exposure::Host}};
   policy->skip_resources.clear();
+  if (!hcas.empty()) policy->fabric.hcas = hcas;
   policy->on_unresolved = OnUnresolved::Allow;  // nothing here waits for a Binding
   policy->deliver_env_file = true;
   if (version) policy->min_nccl = version;
@@ -218,9 +222,10 @@ constexpr std::pair<Reason, std::string_view> kReasonsHere[] = {
     {Reason::EngineCannotSay,
      "Nothing to do where the engine's own choice is right; else set the variable yourself."},
     {Reason::NoFabricPort, kShowPorts},
-    {Reason::AmbiguousFabric, "Name the fabric by --policy: spec.fabric.hcas, netdevs or subnets."},
+    {Reason::AmbiguousFabric,
+     "Name the fabric's HCAs, --hcas mlx5_0,mlx5_1, or its netdevs or subnets by --policy (spec.fabric)."},
     {Reason::MixedLinkLayers, "Name one of the two by --policy: spec.fabric.linkLayer."},
-    {Reason::TooManyHcas, "Name fewer by --policy: spec.fabric.hcas."},
+    {Reason::TooManyHcas, "Name fewer: --hcas mlx5_0,mlx5_1."},
     {Reason::GidTableUnknown, kUnread},
     {Reason::PKeyUnknown, kUnread},
     {Reason::NodeInterfaceUnknown, "Give this machine's address (--address), or set the interface yourself."},
@@ -272,11 +277,27 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
         disabled->detail + " No value for them is given; unset it, also in nccl.conf, to have them.";
   into.findings = told.answer.findings;
   for (Finding& finding : into.findings) {
-    finding.remedy = remedy_here(remedy_of(finding));
+    const bool uncabled = finding.code == Code::RailDown && finding.severity == Severity::Info;
+    finding.remedy = uncabled ? "Nothing to do, if they have no cable by design; else bring up their netdevs."
+                              : remedy_here(remedy_of(finding));
     if (users.files.contains(finding.subject.path))
       put_here(finding.remedy, "also in nccl.conf", "in " + place_of(users, finding.subject.path));
     put_here(finding.sentence, "of the table", "of this machine");
   }
+}
+
+// Says which ports are Active, in the form of --hcas.
+std::string states_of(const NodeFabric& table) {
+  std::map<std::pair<bool, std::string_view>, std::vector<std::string>> hcas;
+  for (const Port& port : table.ports)
+    hcas[{port.state != PortState::Active, to_string(link_layer_of(port).value_or(LinkLayer::Unspecified))}]
+        .push_back(port.hca);
+  for (auto& [kind, names] : hcas) std::ranges::sort(names, hca_name_less);
+  return join(hcas, "; ", [](const auto& of) {
+    const auto& [kind, names] = of;
+    return std::string(kind.first ? "not Active: " : "Active: ") + std::to_string(names.size()) + " x " +
+           std::string(kind.second) + " " + join(names, ",");
+  });
 }
 
 std::string nothing_here(const NodeFabric& table) {
@@ -310,6 +331,9 @@ void add_machine_options(CLI::App& app, MachineArguments& into) {
          "This machine's address: the interface that carries it is its own, not a rail; default: the one "
          "that its routes give")
       ->type_name("IP");
+  app.add_option("--hcas", into.hcas, "The fabric's HCAs, by name or glob; default: the policy's, else found")
+      ->delimiter(',')
+      ->type_name("NAME[,NAME...]");
   std::vector<std::string> names;
   for (const Engine* engine : other_engines()) {
     if (gives_values(*engine)) names.emplace_back(engine->name);
@@ -323,7 +347,7 @@ void add_machine_options(CLI::App& app, MachineArguments& into) {
 }
 
 program::Failure decide_environment(const MachineArguments& machine, std::istream& in, MachineEnv& into) {
-  const auto& [policy, nccl_version, sysfs, own, ignore_environment, engines] = machine;
+  const auto& [policy, nccl_version, sysfs, own, ignore_environment, engines, hcas] = machine;
   const auto version = program::read_nccl_version(nccl_version);
   if (!version) return {program::kUsage, version.error().message};
   if (policy.file.empty() && !policy.name.empty())
@@ -338,10 +362,11 @@ program::Failure decide_environment(const MachineArguments& machine, std::istrea
   read.table.time = now;
   const auto table = std::make_shared<const NodeFabric>(std::move(read.table));
   into.nothing = nothing_here(*table);
+  into.ports = states_of(*table);
   into.problems = std::move(read.problems);
 
   const auto wanted =
-      policy_of(given, nccl_version.empty() ? std::nullopt : std::optional(*version), engines);
+      policy_of(given, nccl_version.empty() ? std::nullopt : std::optional(*version), engines, hcas);
   ReviewParser parser;
   const UsersEntries users = ignore_environment ? UsersEntries() : users_entries();
   const std::string text = pod_text(kMachine, users.entries);

@@ -25,6 +25,7 @@ struct MachineArguments {
   std::string address;               // of the interface for socketInterface: FromNode; "": none
   bool ignore_environment = false;   // nothing is the user's: for another process's environment
   std::vector<std::string> engines;  // beside NCCL, in addition to the policy's
+  std::vector<std::string> hcas;     // globs that name the fabric; none: the policy's
 };
 void add_machine_options(CLI::App& app, MachineArguments& into);
 
@@ -36,6 +37,7 @@ struct MachineEnv {
   std::string disabled;               // the sentence where the user's own setting keeps NCCL from the fabric
   std::vector<Value> given;           // in name order, each with its text
   std::vector<Value> omitted;         // and why
+  std::string ports;                  // "Active: 8 x InfiniBand mlx5_0,…; not Active: 2 x InfiniBand …"
   std::vector<Finding> findings;      // of the user's own values, and of what NCCL makes of all
   std::vector<std::string> problems;  // devices that could not be read
 };

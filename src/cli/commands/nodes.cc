@@ -275,7 +275,7 @@ std::string render_text(const NodeAnswer& answer, const std::string& name) {
   const auto& [policy, view, findings, version, assumed, selection, unknown] = answer;
   std::string text = printable(name) + ": ";
   if (findings.empty()) {
-    text += "nothing found" + unknown + "\n";
+    text += "no findings" + unknown + "\n";
   } else {
     text += verdict_of(findings) + "\n" + render_sections(findings);
   }

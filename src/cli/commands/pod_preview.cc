@@ -354,6 +354,20 @@ program::Failure read_situation(const PodArguments& arguments, const std::vector
 
 }  // namespace
 
+void add_pod_options(CLI::App& app, PodArguments& into) {
+  app.add_option("-f,--filename", into.pod,
+                 "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
+                 "input. Without --policy the policy of the cluster's namespace counts")
+      ->type_name("FILE");
+  add_namespace(app, into.cluster);
+  app.add_option("--table", into.tables, "Files with NodeFabrics")->type_name("FILE");
+  app.add_option("--claims", into.claims,
+                 "Files with ResourceClaims and ResourceClaimTemplates of the pods, beside those in -f")
+      ->type_name("FILE");
+  app.add_option("--node", into.node, "The pods' node; default: their spec.nodeName, else the only table's")
+      ->type_name("NAME");
+}
+
 std::vector<PodTemplate> find_pod_templates(const Json& document) {
   std::vector<PodTemplate> found;
   if (text_at(document, "kind") == "AdmissionReview") {

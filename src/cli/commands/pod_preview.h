@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cluster/connection.h"
+#include "commands/command_line.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/explain/answered_pod.h"
 #include "nccl_env/core/pod/review.h"
@@ -63,6 +64,9 @@ struct PodArguments {
   std::string node;
   std::string at;
 };
+
+// -f, --namespace, --table, --claims and --node.
+void add_pod_options(CLI::App& app, PodArguments& into);
 
 struct Situation {
   PodSurroundings around;  // of each pod, but for its node; without a policy it says why

@@ -26,8 +26,11 @@ void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
   const auto say = [&](const std::string& sentence) { err << "nccl-env: " << printable(sentence) << '\n'; };
   if (!env.nothing.empty()) return say(env.nothing + "; nothing is set");
   if (!env.disabled.empty()) say(env.disabled);
-  for (const Finding& finding : env.findings)
-    say(std::string(to_string(finding.code)) + ": " + finding.sentence);
+  for (const Finding& finding : env.findings) {
+    if (verbose || finding.severity != Severity::Info)
+      say(std::string(to_string(finding.code)) + ": " + finding.sentence + " " +
+          std::string(remedy_of(finding)));
+  }
   if (!verbose) return;
   for (const Value& value : env.given) say("set " + value.name + "=" + *value.value);
   for (const Value& value : env.omitted)

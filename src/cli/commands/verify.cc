@@ -339,7 +339,9 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
   const NcclLog& log = logs.front().log;
   if (!log.speaks())
     return stop(terminal, program::kNothing,
-                arguments.logs.front() + ": none of " + count_of(log.lines, "line") + " is known here; " +
+                arguments.logs.front() +
+                    (log.lines == 0 ? ": the log is empty, so the container wrote nothing yet; "
+                                    : ": none of " + count_of(log.lines, "line") + " is known here; ") +
                     needs_of(log));
   const LogVerification verification = verify_log(log, logs.front().values);
   print_answer(terminal, verification, log);

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
 
+#include "commands/sections.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/findings/catalogue.h"
+#include "nccl_env/core/nccl_log/failure_line.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -46,44 +49,56 @@ std::string ranks_text(Ranks ranks) {
   return std::string(name_in(kTexts, ranks));
 }
 
-// The words of the program that have one of the names, in the form of each.
+// A meaning of the words that were asked for.
+struct Told {
+  std::string kind, name, meaning, more, document;  // more: the remedy, of a variable its note
+  std::optional<Impact> impact = {};
+};
+
 class Answer {
  public:
-  void add(std::string_view kind, const Named& words) {
-    add(std::string(kind), words, {std::string(words.meaning), std::string(words.remedy)});
-    found_.back()["remedy"] = text_or_null(std::string(words.remedy));
-    found_.back()["impact"] = to_string(words.impact);
-  }
   void add(const Variable& variable) {
-    const std::string meaning = "Takes " + takes(variable) + ". " + ranks_text(variable.ranks);
-    add("variable", {variable.name, meaning, {}, Impact::None, "docs/reference/variables.md"},
-        {meaning, std::string(variable.note)});
-    found_.back()["note"] = text_or_null(std::string(variable.note));
+    found_.push_back({"variable", std::string(variable.name),
+                      "Takes " + takes(variable) + ". " + ranks_text(variable.ranks),
+                      std::string(variable.note), "docs/reference/variables.md"});
+  }
+  void add(const char* kind, const Named& words) {
+    found_.push_back({kind, std::string(words.name), std::string(words.meaning), std::string(words.remedy),
+                      std::string(words.document), words.impact});
+  }
+  void add_section(std::string heading, std::string document) {
+    found_.push_back({"section", std::move(heading), {}, {}, std::move(document)});
   }
   [[nodiscard]] bool empty() const { return found_.empty(); }
-  void print(const Console& terminal) const {
-    if (is_document(terminal.form)) return print_document({{"names", found_}}, terminal.form, terminal.out);
-    terminal.out << columns_.render();
+  // `list`: names and meanings alone.
+  void print(bool list, const Console& terminal) const {
+    if (is_document(terminal.form)) return print_document(document(), terminal.form, terminal.out);
+    TextColumns columns(0);
+    for (Told each : found_) {
+      for (const std::string& sentence : {each.meaning, list ? "" : each.more}) {
+        if (!sentence.empty()) columns.add({std::exchange(each.name, ""), sentence});
+      }
+      if (!list) columns.add({each.name, "(" + each.kind + ", " + each.document + ")"});
+    }
+    terminal.out << columns.render();
   }
 
  private:
-  void add(const std::string& kind, const Named& words, const std::vector<std::string>& sentences) {
-    std::string name(words.name);
-    for (const std::string& sentence : sentences) {
-      if (sentence.empty()) continue;
-      columns_.add({name, sentence});
-      name.clear();
+  [[nodiscard]] OrderedJson document() const {
+    OrderedJson names = OrderedJson::array();
+    for (const auto& [kind, name, meaning, more, document, impact] : found_) {
+      names.push_back({{"name", name}, {"kind", kind}, {"meaning", meaning}, {"document", document}});
+      names.back()[kind == "variable" ? "note" : "remedy"] = text_or_null(more);
+      if (impact) names.back()["impact"] = to_string(*impact);
     }
-    columns_.add({"", "(" + kind + ", " + std::string(words.document) + ")"});
-    found_.push_back(
-        {{"name", words.name}, {"kind", kind}, {"meaning", words.meaning}, {"document", words.document}});
+    return {{"names", names}};
   }
 
-  TextColumns columns_{0};
-  OrderedJson found_ = OrderedJson::array();
+  std::vector<Told> found_;
 };
 
-// Adds everything that has the name, in any case; "": all reasons and findings.
+// Adds what has the name, in any case: a word has one meaning, a reason's before a finding's. "": all reasons
+// and findings.
 void look_up(std::string_view name, Answer& into) {
   const auto is_asked = [&](std::string_view word) {
     return name.empty() || equal_ignoring_case(name, word);
@@ -92,7 +107,7 @@ void look_up(std::string_view name, Answer& into) {
     if (is_asked(to_string(reason))) into.add("reason", words_of(reason));
   }
   for (const Code code : all_codes()) {
-    if (is_asked(to_string(code))) into.add("finding", words_of(code));
+    if (is_asked(to_string(code)) && !parse_reason(to_string(code))) into.add("finding", words_of(code));
   }
   if (name.empty()) return;
   for (const Variable* variable : all_variables()) {
@@ -121,17 +136,47 @@ std::vector<std::string> names_in(std::string_view pasted) {
   return names;
 }
 
+// Adds the failure that a line of NCCL's log tells, or its end: "error 12", "status=12".
+void read_line(const std::string& asked, Answer& into) {
+  const bool end = asked.starts_with("error ") || asked.starts_with("status=");
+  const auto failure = read_nccl_failure((end ? "Got completion with " : "") + asked, true);
+  if (failure && failure->code != Code::UnknownWarning) into.add("finding", words_of(failure->code));
+}
+
+std::string lowered(std::string_view text) {
+  std::string low(text);
+  for (char& c : low) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return low;
+}
+
+// Adds the sections of pages whose headings have all the words, or stand in them: alerts, symptoms, subjects.
+void find_sections(const std::string& asked, Answer& into) {
+  std::istringstream lines{std::string(kSections)};
+  const std::vector<std::string> words = names_in(lowered(asked));
+  for (std::string document, heading; lines >> document && std::getline(lines >> std::ws, heading);) {
+    const std::vector<std::string> held = names_in(lowered(heading));
+    const auto is_held = [&](const std::string& word) { return std::ranges::find(held, word) != held.end(); };
+    const bool in_line = held.size() > 1 && !std::ranges::search(words, held).empty();
+    if (!words.empty() && (in_line || std::ranges::all_of(words, is_held)))
+      into.add_section(heading, document);
+  }
+}
+
 std::string near_to(const std::string& name) {
   std::vector<std::string_view> names;
   for (const Reason reason : all_reasons()) names.push_back(to_string(reason));
   for (const Code code : all_codes()) names.push_back(to_string(code));
   for (const Variable* variable : all_variables()) names.push_back(variable->name);
+  for (std::string_view rest = kSections; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1)) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    names.push_back(line.substr(line.find(' ') + 1));
+  }
   const std::string_view found = nearest(name, names, name.size() / 5 + 1);
   return found.empty() ? "; without a name it lists all reasons and findings"
                        : ": do you mean " + std::string(found) + "?";
 }
 
-// The whole text first, then names in it.
+// The whole text first, then names in it, then what it may tell.
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
   const auto& [words] = arguments;
   const std::string asked = join(words, " ");
@@ -140,10 +185,16 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
   if (answer.empty()) {
     for (const std::string& name : names_in(asked)) look_up(name, answer);
   }
+  if (answer.empty()) {
+    read_line(asked, answer);
+    find_sections(asked, answer);
+  }
   if (answer.empty())
     return stop(terminal, program::kUsage,
-                "what: " + asked + " is neither a reason nor a finding or a variable" + near_to(asked));
-  answer.print(terminal);
+                "what: " + asked +
+                    " is neither a reason, a finding, a variable, an alert nor in a heading of docs" +
+                    near_to(asked));
+  answer.print(asked.empty(), terminal);
   return program::kDone;
 }
 
@@ -151,11 +202,14 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
 
 void add_what(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(parent,
-                                {"what", "Tell what a reason, a finding or a variable means, and what to do.",
+                                {"what",
+                                 "Tell what a reason, a finding, a variable or a line of NCCL's log means, "
+                                 "and what to do; of an alert, a symptom or a subject which section tells.",
                                  "nccl-env what GidNotUniform"},
                                 tell_what);
   app.add_option("NAME", to.words,
-                 "In any case: NoTable, PortDown, NCCL_IB_TC; default: all reasons and findings")
+                 "In any case: NoTable, PortDown, NCCL_IB_TC, error 12, strict; default: all reasons and "
+                 "findings, in a line")
       ->type_name("");
 }
 

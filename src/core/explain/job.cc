@@ -123,8 +123,8 @@ class Sentence {
              (started == 1 ? " has its values; " : " have their values, and agree where they have to; ") +
              why + but;
     if (compared_.size() == 1) return "The one rank of " + job_ + " has its values." + but;
-    return "All " + std::to_string(compared_.size()) + " ranks of " + job_ +
-           " have their values, and agree where they have to." + but;
+    return (compared_.size() == 2 ? "Both" : "All " + std::to_string(compared_.size())) + " ranks of " +
+           job_ + " have their values, and agree where they have to." + but;
   }
 
   // A sentence that follows on that of a healthy job; "" if there is none.

@@ -618,7 +618,8 @@ class Judge {
                   " ports of the node's fabric, without " + join_some(left_out, kMostNames, text) +
                   (choice_->few.empty()
                        ? "."
-                       : "; the policy expects " + std::to_string(expected.value_or(0)) + " (TooFewPorts)."));
+                       : "; the policy expects " + std::to_string(expected.value_or(0)) + " (TooFewPorts)."),
+              lost ? "" : "Nothing, if they have no cable by design; else `nccl-env doctor` looks at them.");
   }
 
   // Each rank waits for its slowest rail.

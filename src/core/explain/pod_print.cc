@@ -353,7 +353,7 @@ std::string value_text(const PodRecord& record, const Value& value) {
   return value.value ? *value.value : "(" + unknown_words(record, value) + ")";
 }
 
-// The container's env, with a remedy once for each reason.
+// The container's env, with a remedy once for each reason, and a sentence once.
 void add_env(const PodRecord& record, const std::vector<Value>& env, const std::vector<Value>& omitted,
              TextColumns& table) {
   if (!env.empty() || !omitted.empty()) table.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
@@ -361,11 +361,14 @@ void add_env(const PodRecord& record, const std::vector<Value>& env, const std::
     table.add({value.name, std::string(source_word(value)), value_text(record, value)});
     if (!value.detail.empty()) table.add({"", "", value.detail});
   }
-  std::set<Reason> told;
+  std::set<Reason> remedies;
+  std::set<std::string> told;
   for (const Value& value : omitted) {
     const auto& reason = value.reason;
-    table.add({value.name, "-", (reason ? std::string(to_string(*reason)) + ": " : "") + why_text(value)});
-    if (reason && told.insert(*reason).second) table.add({"", "", std::string(remedy(*reason))});
+    const std::string why = (reason ? std::string(to_string(*reason)) + ": " : "") + why_text(value);
+    const bool again = reason && !told.insert(why).second;
+    table.add({value.name, "-", again ? std::string(to_string(*reason)) + ", as above" : why});
+    if (reason && remedies.insert(*reason).second) table.add({"", "", std::string(remedy(*reason))});
   }
 }
 
@@ -386,9 +389,10 @@ std::string lines_table(const PodRecord& record, const std::vector<Value>& lines
 std::string container_text(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
   std::vector<Value> omitted = omitted_values(answer, record, container);
-  std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it
+  std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it, or the policy means it
     const Value* own = container.find_in_env(value.name);
-    return own && (value.reason == Reason::UserSet || own->source == Source::Command);
+    return value.reason == Reason::OmittedByPolicy ||
+           (own && (value.reason == Reason::UserSet || own->source == Source::Command));
   });
   const std::string name = printable(container.name);
   TextColumns env(4);
@@ -408,8 +412,7 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   const std::string words = file_words(record);
   TextColumns about(4);
   if (!words.empty() || lines.empty()) about.add({words.empty() ? "empty" : words});
-  const std::string note =
-      container.names_file ? "" : " (" + std::string(to_string(Code::ImageConfHidden)) + ")";
+  const std::string note = container.names_file ? "" : ", in place of the image's";
   return text + "\n  " + conf_path(container.names_file) + " of container " + name + note + "\n" +
          about.render() + lines_table(record, lines, container);
 }

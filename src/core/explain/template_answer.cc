@@ -111,7 +111,8 @@ std::string injected_text(const AnsweredPod& made) {
   const auto left_out = [](const Value& value) {
     return value.name + (value.reason ? " (" + std::string(to_string(*value.reason)) + ")" : "");
   };
-  const std::vector<Value> omitted = omitted_values(answer, made.record, *container);
+  std::vector<Value> omitted = omitted_values(answer, made.record, *container);
+  std::erase_if(omitted, [](const Value& value) { return value.reason == Reason::OmittedByPolicy; });
   if (!omitted.empty()) text += "; left out: " + join(omitted, ", ", left_out);
   const Value* list = container->find(variable::kIbHca);
   if (list && is_ours(*list) && list->value && answer.nccl_with_us && answer.nccl_with_us->ports.empty())

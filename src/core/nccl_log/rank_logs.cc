@@ -76,16 +76,14 @@ std::string_view network_of(std::string_view address) {
   return address.substr(0, end);
 }
 
-// "- mlx5_4:1, + mlx5_9:1".
+// "without mlx5_4:1, with mlx5_9:1".
 std::string changes_text(const Names& own, const Names& most) {
-  std::vector<std::string> changes;
-  for (const std::string& name : most) {
-    if (!own.contains(name)) changes.push_back("- " + name);
-  }
-  for (const std::string& name : own) {
-    if (!most.contains(name)) changes.push_back("+ " + name);
-  }
-  return join_some(changes, kMostChanges);
+  Names fewer, more;
+  std::ranges::set_difference(most, own, std::inserter(fewer, fewer.end()));
+  std::ranges::set_difference(own, most, std::inserter(more, more.end()));
+  return (fewer.empty() ? "" : "without " + join_some(fewer, kMostChanges)) +
+         (fewer.empty() || more.empty() ? "" : ", ") +
+         (more.empty() ? "" : "with " + join_some(more, kMostChanges));
 }
 
 // Finds the differences among the ranks, in the order of their subjects: network, links, HCAs, version, GID
@@ -537,7 +535,7 @@ class RankJudge {
   RanksVerification into_;
 };
 
-// "TimedOut; MissingRail: - mlx5_4:1": what the log tells by itself, and what sets it apart.
+// "TimedOut; MissingRail: without mlx5_4:1": what the log tells by itself, and what sets it apart.
 std::string answer_of(const RankLog& rank, const std::string& difference) {
   if (!rank.problem.empty()) return rank.problem;
   if (!rank.speaks()) return "no line of NCCL's";

@@ -91,6 +91,24 @@ TEST_F(TwoRails, TheUsersOwnStayAndAreJudged) {
   EXPECT_THAT(env({"-i"}).out, HasSubstr("export NCCL_IB_HCA='mlx5_0,mlx5_1'"));
 }
 
+// Which of nine ports are rails cannot be told: the reason stands once, beside what decides, and --hcas says
+// it.
+TEST_F(Machine, WhereItCannotTellTheStatesAreSaidAndTheFabricIsNamed) {
+  for (int i = 0; i < 9; ++i) add_rail("mlx5_" + std::to_string(i), "0a00:0001", "InfiniBand");
+  for (const char* hca : {"mlx5_7", "mlx5_8"})
+    add_file("class/infiniband/" + std::string(hca) + "/ports/1/state", "1: DOWN");
+  const CliResult told = env();
+  EXPECT_EQ(told.code, 1);
+  EXPECT_THAT(told.out, AllOf(HasSubstr("#   Active: 7 x InfiniBand mlx5_0,mlx5_1,"),
+                              HasSubstr("; not Active: 2 x InfiniBand mlx5_7,mlx5_8\n"),
+                              HasSubstr("# NCCL_IB_HCA, NCCL_IB_GID_INDEX: AmbiguousFabric\n"),
+                              HasSubstr("--hcas mlx5_0,mlx5_1")));
+  EXPECT_EQ(told.out.find("look alike"), told.out.rfind("look alike"));
+  const CliResult named = env({"--hcas", "mlx5_[0-6]"});
+  EXPECT_EQ(named.code, 0) << named.out;
+  EXPECT_THAT(named.out, HasSubstr("NCCL_IB_HCA='mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6'"));
+}
+
 // A process that keeps NCCL from the fabric itself is told so before all else.
 TEST_F(TwoRails, WhatKeepsNcclFromThemIsSaidFirst) {
   for (const auto& [name, value] : {std::pair("NCCL_IB_DISABLE", "1"), std::pair("NCCL_NET", "Socket")}) {

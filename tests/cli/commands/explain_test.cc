@@ -87,17 +87,20 @@ TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
   EXPECT_EQ(both.code, 1);
   tests::expect_golden("the first lines", both.out.substr(0, both.out.find("\n\n")));
   write("pod.yaml", kPod + "\n---\n" + kPod);
-  EXPECT_THAT(explain({"--table", table}).out, StartsWith("2 of 2 pods get values."));
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("All 2 pods get values."));
   const std::string without = named(named(kPod, "train", "other"), "rdma/hca", "example.org/gpu");
   write("pod.yaml", without + "\n---\n" + kPod);
-  EXPECT_THAT(explain({"--table", table}).out, StartsWith("1 of 2 pods gets values."));
+  EXPECT_THAT(
+      explain({"--table", table}).out,
+      StartsWith(
+          "Pod/train gets values; Pod/other asks for no RDMA device, and needs none unless\nit is a rank."));
 }
 
 TEST_F(CliExplain, PodsOfOneJobAreComparedByItsLabel) {
   const std::string odd = named(named(kPod, "train", "other"), "\"name\": \"c\"",
                                 "\"name\": \"c\", \"env\": [{\"name\": \"NCCL_ALGO\", \"value\": \"Ring\"}]");
   write("pod.yaml", kPod + "\n---\n" + odd);
-  EXPECT_THAT(explain({"--table", table}).out, StartsWith("2 of 2 pods"));  // they may be of two jobs
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("All 2 pods"));  // they may be of two jobs
   const auto labelled = [](const std::string& text) {
     return named(text, "\"metadata\": {", R"("metadata": {"labels": {"job-name": "j"}, )");
   };

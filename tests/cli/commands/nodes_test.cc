@@ -80,7 +80,7 @@ TEST_F(Nodes, AsJson) {
 
 TEST_F(Nodes, WhatTheDoctorFoundComesFirstThenTheTableAndNcclsChoice) {
   EXPECT_EQ(run("nodes", {"gpu-1"}).code, 0);
-  EXPECT_THAT(run("nodes", {"gpu-1"}).out, StartsWith("gpu-1: nothing found\n"));
+  EXPECT_THAT(run("nodes", {"gpu-1"}).out, StartsWith("gpu-1: no findings\n"));
   write_fleet(100);
   expect_shown(run("nodes", {"gpu-10"}), 1);
   EXPECT_EQ(run("nodes", {"gpu-1"}).code, 0) << "the fault is another node's";
@@ -158,7 +158,7 @@ TEST_F(NcclOnANode, WhatIsNotKnownIsNotShownAsGood) {
   std::string text = kTable;
   text.erase(text.find("    state: Active\n"), 18);
   EXPECT_THAT(run_cli({"nodes", "gpu-1", write("gpu-1.yaml", text)}).out,
-              StartsWith("gpu-1: nothing found (state not known for 1 of 1 fabric port)\n"));
+              StartsWith("gpu-1: no findings (state not known for 1 of 1 fabric port)\n"));
 }
 
 TEST_F(NcclOnANode, RemarksStandOnVariablesAndValuesThatNcclTakesForOthers) {

@@ -40,12 +40,30 @@ TEST(What, ReasonsFindingsAndVariablesAreToldInAnyCaseAndInAPastedLine) {
   const std::string all = run_cli({"what"}).out;
   for (const char* name : {"NoTable", "PortDown", "RailDown", "EmptyGid", "Hooks"})
     EXPECT_THAT(all, HasSubstr(name));
+  EXPECT_THAT(all, Not(HasSubstr("Check cable"))) << "a remedy is told of the one that is asked for";
+}
+
+TEST(What, AWordHasOneMeaning) {
+  EXPECT_THAT(run_cli({"what", "StaleTable"}).out,
+              AllOf(HasSubstr("(reason, docs/use/reasons.md)"), Not(HasSubstr("finding"))));
+}
+
+TEST(What, ALineOfNcclsLogAnAlertAndASymptomAreFound) {
+  const auto out = [](const char* words) { return run_cli({"what", words}).out; };
+  for (const char* line : {"error 12", "status=12",
+                           "NET/IB : Got completion from peer 10.0.0.2<4711> with status=12 opcode=0 len=0"})
+    EXPECT_THAT(out(line), StartsWith("NoAnswer  ")) << line;
+  EXPECT_THAT(out("error 12"), HasSubstr("(section, docs/use/troubleshooting.md#error-12)"));
+  EXPECT_THAT(out("ncclenvportdown"), HasSubstr("(section, docs/operate/runbooks.md#ncclenvportdown)"));
+  EXPECT_THAT(out("strict"), HasSubstr("docs/operate/operations.md#strict-namespaces"));
+  EXPECT_EQ(run_cli({"what", "foo bar"}).code, 2);
 }
 
 TEST(What, AMisspeltNameIsNotTaken) {
   EXPECT_EQ(run_cli({"what", "PortDwn"}).code, 2);
   EXPECT_THAT(run_cli({"what", "PortDwn"}).err, HasSubstr("do you mean PortDown?"));
   EXPECT_THAT(run_cli({"what", "NCCL_IB_TIMOUT"}).err, HasSubstr("do you mean NCCL_IB_TIMEOUT?"));
+  EXPECT_THAT(run_cli({"what", "NcclEnvPortDwn"}).err, HasSubstr("do you mean NcclEnvPortDown?"));
   EXPECT_THAT(run_cli({"what", "NCCL_FOO"}).err, Not(HasSubstr("do you mean")));
 }
 

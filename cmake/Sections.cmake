@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes OUTPUT, a C++ source with the headings of the pages that people read: a line
+# "docs/use/troubleshooting.md#error-12 Error 12" for each. Reasons, findings and variables are told by name.
+#   cmake -DROOT=. -DOUTPUT=sections.cc -P cmake/Sections.cmake
+
+cmake_minimum_required(VERSION 3.25)
+
+file(GLOB pages RELATIVE ${ROOT} ${ROOT}/docs/start/*.md ${ROOT}/docs/use/*.md ${ROOT}/docs/operate/*.md)
+list(REMOVE_ITEM pages docs/use/reasons.md)
+set(sections "")
+foreach(page IN LISTS pages)
+  file(STRINGS ${ROOT}/${page} headings REGEX "^##+ ")
+  foreach(heading IN LISTS headings)
+    string(REGEX REPLACE "^#+ |`" "" heading "${heading}")
+    string(TOLOWER "${heading}" anchor)
+    string(REGEX REPLACE "[^a-z0-9 _-]" "" anchor "${anchor}")  # as GitHub makes it
+    string(REPLACE " " "-" anchor "${anchor}")
+    string(APPEND sections "${page}#${anchor} ${heading}\n")
+  endforeach()
+endforeach()
+file(WRITE ${OUTPUT} "// Made by cmake/Sections.cmake.
+#include \"commands/sections.h\"
+
+namespace nccl_env::cli {
+
+const std::string_view kSections = R\"section(${sections})section\";
+
+}  // namespace nccl_env::cli
+")
