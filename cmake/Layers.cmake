@@ -43,6 +43,15 @@ function(nccl_env_layer name)
   endforeach()
   if(LAYER_COLD)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
+    set_property(GLOBAL APPEND PROPERTY NCCL_ENV_COLD ${target})
+  else()
+    set_property(GLOBAL APPEND PROPERTY NCCL_ENV_HOT ${target})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # A unit may grow by inlining as much as its sources would one by one: beyond GCC's limit for large units,
+      # comparisons of string_views stay calls.
+      target_compile_options(${target} PRIVATE
+        $<$<CONFIG:Release>:--param=inline-unit-growth=400 --param=large-unit-insns=200000>)
+    endif()
   endif()
   if(NCCL_ENV_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)  # coverage, which libFuzzer follows
@@ -75,5 +84,14 @@ function(nccl_env_unity target)
     math(EXPR unit "${index} * ${units} / ${count}")
     set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${unit})
     math(EXPR index "${index} + 1")
+  endforeach()
+endfunction()
+
+# Links the objects of the layers that requests wait for into PROGRAM, and before all archives: of an inline function the
+# linker takes the first copy that it meets, and a cold layer's is slow.
+function(nccl_env_hot_first program)
+  get_property(hot GLOBAL PROPERTY NCCL_ENV_HOT)
+  foreach(layer IN LISTS hot)
+    target_sources(${program} PRIVATE $<TARGET_OBJECTS:${layer}>)
   endforeach()
 endfunction()
