@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -598,8 +599,35 @@ std::optional<std::string_view> Pod::label(std::string_view key) const {
 // A parser's buffers are 14 times its largest document: buffers that no honest pod needs are not kept.
 constexpr std::size_t kKeptDocument = 256u << 10;
 
+// Returns what stands between the brackets of a pod's managedFields, as a view of `text`; "" if that is not
+// known. The API server writes them last in the metadata; they are a third to a half of a review, and nobody
+// reads them. The first ']' behind their beginning has to be followed by the spec: in valid JSON it stands
+// outside of strings. Where it is the end of a list inside, the rest has a bracket too many, and is no JSON.
+std::string_view managed_fields(std::string_view text) {
+  constexpr std::string_view kBegin = "\"managedFields\":[", kEnd = "]},\"spec\":{";
+  const void* begin = ::memmem(text.data(), text.size(), kBegin.data(), kBegin.size());
+  if (!begin) return {};
+  text.remove_prefix(static_cast<std::size_t>(static_cast<const char*>(begin) - text.data()) + kBegin.size());
+  const std::size_t end = text.find(']');
+  return end != text.npos && text.substr(end).starts_with(kEnd) ? text.substr(0, end) : std::string_view();
+}
+
 struct ReviewParser::State {
   simdjson::dom::parser parser{kMaxReviewBytes};
+  std::string shortened;
+
+  // As parse(), but what stands in managedFields is not looked at where it can be left out.
+  Result<Element> parse_review(std::string_view text, bool padded) {
+    constexpr std::size_t kWorthIt = 512;
+    const std::string_view hole = text.size() <= kKeptDocument ? managed_fields(text) : std::string_view();
+    if (hole.size() < kWorthIt) return parse(text, padded);
+    const auto before = static_cast<std::size_t>(hole.data() - text.data());
+    const std::size_t rest = text.size() - hole.size();
+    shortened.reserve(rest + kJsonPadding);
+    shortened.assign(text.substr(0, before)).append(text.substr(before + hole.size()));
+    const Result<Element> root = parse({shortened.data(), rest}, shortened.capacity() >= rest + kJsonPadding);
+    return root ? root : parse(text, padded);
+  }
 
   Result<Element> parse(std::string_view text, bool padded) {
     if (text.size() > kMaxReviewBytes) return Error{"the document is larger than 8 MiB"};
@@ -631,7 +659,7 @@ Result<Review> ReviewParser::parse_review(std::string_view text, bool padded) {
     text = rest;
     padded = false;
   }
-  const Result<Element> root = state_->parse(text, padded);
+  const Result<Element> root = state_->parse_review(text, padded);
   if (!root) return root.error();
   Reading reading;
   const Path top;

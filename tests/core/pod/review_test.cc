@@ -160,6 +160,65 @@ TEST(Review, EveryReviewThatIsReadIsDecidedAndItsPatchApplies) {
   EXPECT_GT(read, 500);
 }
 
+// What is read, or why nothing is.
+std::string reading_of(const std::string& text) {
+  ReviewParser parser;
+  const auto review = parser.parse_review(text);
+  return review ? std::string(review->uid) + sorted(summary(review->pod)).dump() : review.error().message;
+}
+
+// Items of managedFields, of which some only look like its end, and some are not JSON.
+std::string random_items(std::mt19937& random) {
+  const std::string pieces[] = {R"({"f:spec":{"k:{\"name\":\"c\"}":{".":{}}}})",
+                                R"("]},\"spec\":{")",
+                                R"({"a":[1,2],"b":[]})",
+                                R"([[{"managedFields":[7]},"spec"]])",
+                                R"({"managedFields":["x"]})",
+                                R"(]},"spec":{)",
+                                R"(]},"spec":{"hostNetwork":true},"rest":{"managedFields":[)",
+                                R"(]})",
+                                R"([)",
+                                R"(")",
+                                R"("\\")"};
+  std::string items = "\"" + std::string(600, 'x') + "\"";
+  for (auto count = random() % 4; count > 0; --count) {
+    const std::string& piece = pieces[random() % std::size(pieces)];
+    items = random() % 2 == 0 ? piece + "," + items : items + "," + piece;
+  }
+  return items;
+}
+
+TEST(Review, WhatStandsInManagedFieldsChangesNothing) {
+  constexpr std::string_view kBegin = "\"managedFields\":[", kEnd = "]},\"spec\":{";
+  const std::string text = recorded("pod-create-job-indexed").begin()->second;
+  const std::size_t begin = text.find(kBegin) + kBegin.size(), end = text.find(kEnd, begin);
+  ASSERT_TRUE(begin < end && end < text.size());
+  const std::string before = text.substr(0, begin), after = text.substr(end);
+  const std::string without = reading_of(before + after);
+  std::mt19937 random(1);
+  int valid = 0, invalid = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const std::string items = random_items(random);
+    const std::string whole = before + items + after;
+    std::string other_key = whole;  // the same text to a parser, and another to a search
+    for (std::size_t at = 0; (at = other_key.find(kBegin, at)) != other_key.npos;)
+      other_key.replace(at, kBegin.size(), "\"managed\\u0046ields\":[");
+    const std::string read = reading_of(whole), expected = reading_of(other_key);
+    if (read == expected) {
+      ++valid;
+      continue;
+    }
+    // A list that is not JSON may pass, and then as if it were empty.
+    ASSERT_FALSE(Json::accept(whole)) << items;
+    ASSERT_EQ(read, without) << items;
+    ++invalid;
+  }
+  EXPECT_GT(valid, 1000);
+  EXPECT_GT(invalid, 10) << "nothing was left out";
+  for (std::size_t size = end; size < end + kEnd.size(); ++size)
+    EXPECT_EQ(reading_of(text.substr(0, size)), reading_of("{")) << size;
+}
+
 TEST(Review, EqualTemplatesMutateEqually) {
   ReviewParser parser;
   const NcclPolicy policy = everything();
