@@ -42,8 +42,16 @@ void append_escape(std::string& out, std::uint32_t point) {
 
 // Returns how many leading bytes need no escape: nearly all that is logged.
 std::size_t plain_length(std::string_view text) {
+  constexpr std::uint64_t kEach = 0x0101010101010101;
   const auto escaped = [](unsigned char c) { return c < 0x20 || c >= 0x7F || c == '"' || c == '\\'; };
-  return static_cast<std::size_t>(std::find_if(text.begin(), text.end(), escaped) - text.begin());
+  std::size_t at = 0;
+  for (; at + json::kWord <= text.size(); at += json::kWord) {
+    const std::uint64_t word = json::word_at(text.data() + at);
+    const std::uint64_t from_delete_on = (word | (word + kEach)) & kEach * 0x80;
+    if ((json::escaped_bytes(word) | from_delete_on) != 0) break;
+  }
+  const auto rest = text.begin() + static_cast<std::ptrdiff_t>(at);
+  return static_cast<std::size_t>(std::find_if(rest, text.end(), escaped) - text.begin());
 }
 
 void append_text(std::string& out, std::string_view text) {

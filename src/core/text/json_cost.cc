@@ -50,17 +50,24 @@ bool may_hold_too_many(std::string_view text) {
   };
   std::size_t at = 0;
   if (!text.empty()) look_at(at++);
-  for (; at + sizeof(Bytes) <= text.size() && others <= kMostOtherNumbers; at += sizeof(Bytes)) {
-    const auto begins = may_begin_number(bytes_at(text.data() + at - 1), bytes_at(text.data() + at));
+  constexpr std::size_t kBlock = 4 * sizeof(Bytes);  // hardly any begins a number: one branch for each
+  for (; at + kBlock <= text.size() && others <= kMostOtherNumbers; at += kBlock) {
+    const char* const block = text.data() + at;
+    std::array<std::uint64_t, kBlock / sizeof(std::uint64_t)> begins;  // a byte of ones for each that does
+    Bytes any{};
+    for (std::size_t i = 0; i < kBlock; i += sizeof(Bytes)) {
+      const auto bytes = Bytes(may_begin_number(bytes_at(block + i - 1), bytes_at(block + i)));
+      std::memcpy(begins.data() + i / sizeof(std::uint64_t), &bytes, sizeof bytes);
+      any |= bytes;
+    }
     std::array<std::uint64_t, 2> halves{};
-    std::memcpy(halves.data(), &begins, sizeof(begins));
-    for (std::uint64_t& half : halves) half &= 0x0101010101010101U;
-    std::size_t from = at;
-    for (std::uint64_t half : halves) {
-      for (; half != 0; half &= half - 1) {  // one bit for each byte
-        behind_number(text, from + static_cast<std::size_t>(std::countr_zero(half)) / 8, others);
+    std::memcpy(halves.data(), &any, sizeof any);
+    if ((halves[0] | halves[1]) == 0) continue;
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+      for (std::uint64_t ones = begins[i] & 0x0101010101010101U; ones != 0; ones &= ones - 1) {
+        const auto byte = static_cast<std::size_t>(std::countr_zero(ones)) / 8;
+        behind_number(text, at + i * sizeof(std::uint64_t) + byte, others);
       }
-      from += sizeof(half);
     }
   }
   for (; at < text.size(); ++at) look_at(at);

@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -186,6 +188,22 @@ class Fields {
   Refusals* refusals_;
 };
 
+// Compares keys, which are mostly short, without a call.
+inline bool is_key(std::string_view key, std::string_view wanted) {
+  const std::size_t size = key.size();
+  if (size != wanted.size()) return false;
+  const auto differ = [&](auto word) {  // in their first or last bytes
+    decltype(word) first, last, wanted_first, wanted_last;
+    std::memcpy(&first, key.data(), sizeof word);
+    std::memcpy(&last, key.data() + size - sizeof word, sizeof word);
+    std::memcpy(&wanted_first, wanted.data(), sizeof word);
+    std::memcpy(&wanted_last, wanted.data() + size - sizeof word, sizeof word);
+    return ((first ^ wanted_first) | (last ^ wanted_last)) != 0;
+  };
+  if (size > 16 || size < 4) return key == wanted;
+  return size < 8 ? !differ(std::uint32_t()) : !differ(std::uint64_t());
+}
+
 // Returns fields of one object, in the order of `keys`. A null counts as absent.
 template <std::size_t N>
 std::array<std::optional<Element>, N> pick(Element value, const Path& path,
@@ -202,7 +220,7 @@ std::array<std::optional<Element>, N> pick(Element value, const Path& path,
   for (auto field = object.begin(); field != object.end(); ++field) {
     const std::string_view key = field.key();
     for (std::size_t i = 0; i < N; ++i) {
-      if (key != keys[i]) continue;
+      if (!is_key(key, keys[i])) continue;
       if (seen[i]) failure.add(path.field(keys[i]), "stands twice");
       seen[i] = true;
       if (const Element child = field.value(); !child.is_null()) found[i] = child;
