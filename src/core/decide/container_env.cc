@@ -77,9 +77,11 @@ std::string possible_list(const Container& container, const OwnEntries& own) {
   return "The container's " + from + " NCCL_IB_HCA, and the index is that of the node's list.";
 }
 
-OwnEntries::OwnEntries(const Pod& pod) : listed_(names_in_status(pod)) {}
+OwnEntries::OwnEntries(const Pod& pod)
+    : listed_(names_in_status(pod)), is_first_(listed_.constants.empty() && listed_.env_file.empty()) {}
 
-bool OwnEntries::owns(const Container& container, const EnvEntry& entry, const Literals& literals) const {
+bool OwnEntries::owns_listed(const Container& container, const EnvEntry& entry,
+                             const Literals& literals) const {
   if (is_own_reference(entry) || is_lost(container, entry)) return true;
   if (entry.has_source) return false;
   const auto listed = listed_.constants.find(container.name);
@@ -119,6 +121,8 @@ UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEnt
   has_mooncake_index_ = last("MC_GID_INDEX") != nullptr;
   recovers_ports_ = turns_recovery_on();
   conf_ = own_conf(container, last(variable::kConfFile));
+  is_free_ = known_.empty() && !vllm_ && conf_.empty() && container.env_from_prefixes.empty() &&
+             container.arguments.empty();
 }
 
 bool UserEnv::leaves_room_for_file(Reason reason) {
@@ -126,6 +130,7 @@ bool UserEnv::leaves_room_for_file(Reason reason) {
 }
 
 std::optional<Value> UserEnv::objection(std::string_view name, bool constant) const {
+  if (is_free_ && has_engine_prefix(name)) return std::nullopt;
   const auto omit = [&](Reason reason, const std::string& detail) { return left_out(name, reason, detail); };
   if (last(name)) return omit(Reason::UserSet, "The container sets it itself.");
   if (auto rival = objection_of_group(name)) return rival;

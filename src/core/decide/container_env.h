@@ -25,14 +25,20 @@ class OwnEntries {
 
   // `literals` are the values that this plan would set as literals, by name.
   using Literals = std::vector<std::pair<std::string_view, std::string_view>>;
-  [[nodiscard]] bool owns(const Container& container, const EnvEntry& entry, const Literals& literals) const;
+  [[nodiscard]] bool owns(const Container& container, const EnvEntry& entry, const Literals& literals) const {
+    if (is_first_ && entry.file_key.empty()) return false;  // nearly all entries of nearly all pods
+    return owns_listed(container, entry, literals);
+  }
   // True if a reference to our file came back without its source, now or in an earlier review of this pod.
   [[nodiscard]] bool lost_reference(const Pod& pod) const;
 
  private:
+  [[nodiscard]] bool owns_listed(const Container& container, const EnvEntry& entry,
+                                 const Literals& literals) const;
   [[nodiscard]] bool is_lost(const Container& container, const EnvEntry& entry) const;
 
   StatusNames listed_;
+  bool is_first_;  // the status lists nothing
 };
 
 // True for a fileKeyRef to our file.
@@ -93,6 +99,7 @@ class UserEnv {
   // Mooncake's own; its TENT engine lets NCCL_IB_GID_INDEX in the environment override it.
   bool has_mooncake_index_ = false;
   bool recovers_ports_ = false;
+  bool is_free_ = false;  // nothing of the user's is in the way of a variable that NCCL or an engine may read
   mutable std::vector<std::pair<const EngineGroup*, std::optional<Rival>>>
       rivals_;  // those looked for so far
 };

@@ -8,6 +8,7 @@
 #include "decide/engine_values.h"
 #include "decide/launcher.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 
@@ -87,8 +88,8 @@ void PodPlanner::run() {
       plan_.containers.push_back(std::move(container));
   }
   plan_.form = form();
-  list_file();
   plan_carriers();
+  list_file();
 }
 
 std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails) const {
@@ -241,11 +242,12 @@ bool PodPlanner::reads_conf(const Container& container) const {
 // The resolver sets a socket interface only if the pod has it, so a constant one counts as found in the pod.
 void PodPlanner::list_file() {
   if (!first_consumer_) return;
-  for (const Value& wish : wishes_) {
+  plan_.file.reserve(wishes_.size());
+  for (Value& wish : wishes_) {  // nobody needs them any more
     if (!wish.in_file) continue;
-    Value& line = plan_.file.emplace_back(wish);
+    Value& line = plan_.file.emplace_back(std::move(wish));
     if (line.by_file_key) line.in_env = line.by_file_key = false;
-    if (looks_ && wish.name == variable::kSocketIfname) {
+    if (looks_ && line.name == variable::kSocketIfname) {
       line.source = Source::Pod;
       line.value.reset();
     }
@@ -446,6 +448,7 @@ void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional
 void PodPlanner::warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan) {
   WarningCase of{pod_, &policy_, match_, {}, &container, &user, &plan};
   for (const EnvEntry* entry : user.entries()) {
+    if (!has_known_prefix(entry->name)) continue;
     of.entry = entry;
     add_warnings(Moment::Entry, of, plan_);
   }

@@ -26,7 +26,7 @@ const Container* if_left_out(const WarningCase& of, Reason reason) {
 
 // Says what is wrong with a variable that is read as it stands there.
 std::string entry_problem(const EnvEntry& entry) {
-  if (!has_known_prefix(entry.name) || !entry.is_literal()) return {};
+  if (!entry.is_literal()) return {};
   return setting_problem(entry.name, entry.value).value_or("");
 }
 
@@ -80,7 +80,7 @@ constexpr std::array kWarnings{
             [](Of of) {
               const EnvReferences references(*of.container);
               const auto stays = [&](const EnvEntry& entry) {
-                if (entry.has_source || entry.is_literal() || !has_known_prefix(entry.name)) return false;
+                if (entry.has_source || !has_known_prefix(entry.name) || entry.is_literal()) return false;
                 const auto& value = references.value_of(entry);
                 return value && !first_reference(*value).empty();
               };

@@ -27,7 +27,7 @@ struct WarningCase {
   const Container* container = nullptr;
   const UserEnv* user = nullptr;
   const ContainerPlan* plan = nullptr;
-  const EnvEntry* entry = nullptr;  // one of its user's
+  const EnvEntry* entry = nullptr;  // one of its user's, with a name that NCCL or another engine may read
 };
 
 // True for pods that would have been ours: without a policy these are pods that ask for a known RDMA

@@ -18,7 +18,6 @@ constexpr std::string_view kNccl = "NCCL_";
 // "NCCL_IB_HCA" of "nccl_ib_hca" and "NCLL_IB_HCA": the beginning is misspelt, and the rest names a variable;
 // "" of other names.
 std::string_view with_prefix(std::string_view name) {
-  if (name.empty() || lower(name.front()) != 'n') return {};  // nearly every variable of a container
   if (name.find_first_of("-.") != name.npos) {                // NCCL-IB-HCA, of a file that allows it
     std::string joined(name);
     std::replace_if(
@@ -100,7 +99,8 @@ std::optional<std::string> name_problem(std::string_view name) {
   // Parameters that NCCL reads and the catalogue does not hold, near to some that it holds.
   constexpr std::array<std::string_view, 4> kOthers{"NCCL_GIN_ENABLE", "NCCL_NVTX_DISABLE", "NCCL_PAT_ENABLE",
                                                     "NCCL_P2P_NVL_CHUNKSIZE"};
-  if (find_nccl_variable(name)) return std::nullopt;
+  // Nearly every variable of a container.
+  if (name.empty() || lower(name.front()) != 'n' || find_nccl_variable(name)) return std::nullopt;
   std::string_view meant = with_prefix(name);
   if (meant.empty() && !name.starts_with(kNccl)) return std::nullopt;
   if (std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end()) return std::nullopt;
