@@ -198,6 +198,13 @@ void Admission::Decision::record_plan(const Plan& plan) {
   record_.warnings = plan.warnings.size();
   if (plan.status.empty()) return;
   record_.exposure = plan.exposure;
+  const auto count = [&](const std::vector<Value> ContainerPlan::*values) {
+    std::size_t sum = 0;
+    for (const ContainerPlan& container : plan.containers) sum += (container.*values).size();
+    return sum;
+  };
+  record_.set.reserve(count(&ContainerPlan::set));
+  record_.omitted.reserve(count(&ContainerPlan::omitted));
   for (const ContainerPlan& container : plan.containers) {
     const std::string_view scope = review_.pod.containers[container.position].name;
     for (const Value& planned : container.set) record_.set.push_back({scope, planned.name});

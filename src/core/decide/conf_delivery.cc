@@ -61,7 +61,9 @@ bool is_wanted(const OwnVolume& volume, ConfVolume wanted, const FileKeys& files
 }
 
 std::string volume_json(ConfVolume wanted, const FileKeys& files) {
-  std::string out = "{\"name\":";
+  std::string out;
+  out.reserve(256);  // of two files
+  out += "{\"name\":";
   json::append_string(out, conf_file::kVolume);
   if (wanted == ConfVolume::Empty) {
     // The file has a line for each variable: 1 MiB is more than any policy fills.
@@ -107,6 +109,7 @@ std::string_view users_conf(const Container& container) {
 void plan_mounts(const Container& container, ContainerPlan& plan) {
   const auto& places = plan.names_conf ? conf_file::kNamedPaths : conf_file::kPaths;
   if (plan.mounts_conf) {
+    plan.missing_mounts.reserve(places.size() + plan.engine_files.size());
     for (const std::string_view place : places)
       plan.missing_mounts.push_back({std::string(place), conf_file::kName});
   }

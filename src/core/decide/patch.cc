@@ -59,8 +59,16 @@ class PatchText {
   std::size_t operations_ = 0;
 };
 
+// A path in room for the longest of ours, so that it is made once.
+std::string path_of(std::initializer_list<std::string_view> parts) {
+  std::string path;
+  path.reserve(128);
+  for (const std::string_view part : parts) path += part;
+  return path;
+}
+
 std::string annotation_path(std::string_view key) {
-  return "/metadata/annotations/" + pointer_token(key);
+  return path_of({"/metadata/annotations/", pointer_token(key)});
 }
 
 using Wanted = std::vector<std::pair<std::string_view, std::string_view>>;  // ascending by name
@@ -148,14 +156,14 @@ std::string new_env_entries(const ContainerPlan& plan) {
 
 void patch_env(PatchText& patch, const Container& container, const ContainerPlan& plan,
                const std::string& place) {
-  const std::string env = place + "/env";
+  const std::string env = path_of({place, "/env"});
   if (plan.stale.size() > kManyStale)
     return replace_list(patch, env, container.env_source, plan.stale, new_env_entries(plan));
   for (auto position = plan.stale.rbegin(); position != plan.stale.rend(); ++position) {
     patch.remove(env + "/" + std::to_string(*position));
   }
   if (container.has_env) {
-    const std::string last = env + "/-";
+    const std::string last = path_of({env, "/-"});
     for (const Value& planned : plan.set) {
       if (!planned.in_env || planned.state == State::Present) continue;
       patch.add(last, [&](std::string& out) { append_env_entry(out, planned); });
@@ -166,26 +174,29 @@ void patch_env(PatchText& patch, const Container& container, const ContainerPlan
   if (!entries.empty()) patch.add_item(env, "[" + entries + "]");
 }
 
-std::string mount_json(const FileMount& file) {
-  std::string mount = "{\"name\":";
-  append_string(mount, conf_file::kVolume);
-  mount += ",\"mountPath\":";
-  append_string(mount, file.path);
-  mount += ",\"subPath\":";
-  append_string(mount, file.file);
-  return mount += ",\"readOnly\":true}";
+void append_mount(std::string& out, const FileMount& file) {
+  out += "{\"name\":";
+  append_string(out, conf_file::kVolume);
+  out += ",\"mountPath\":";
+  append_string(out, file.path);
+  out += ",\"subPath\":";
+  append_string(out, file.file);
+  out += ",\"readOnly\":true}";
 }
 
 // Mounts as JSON, with a comma between two.
 std::string mounts_json(const std::vector<FileMount>& files) {
   std::string out;
-  for (const FileMount& file : files) out.append(out.empty() ? "" : ",").append(mount_json(file));
+  for (const FileMount& file : files) {
+    if (!out.empty()) out += ',';
+    append_mount(out, file);
+  }
   return out;
 }
 
 void patch_mounts(PatchText& patch, const Container& container, const ContainerPlan& plan,
                   const std::string& place) {
-  const std::string mounts = place + "/volumeMounts";
+  std::string mounts = path_of({place, "/volumeMounts"});
   if (plan.stale_mounts.size() > kManyStale) {
     return replace_list(patch, mounts, container.mounts_source, plan.stale_mounts,
                         mounts_json(plan.missing_mounts));
@@ -195,19 +206,21 @@ void patch_mounts(PatchText& patch, const Container& container, const ContainerP
   }
   if (plan.missing_mounts.empty()) return;
   if (!container.has_mounts) return patch.add_item(mounts, "[" + mounts_json(plan.missing_mounts) + "]");
-  for (const FileMount& file : plan.missing_mounts) patch.add_item(mounts + "/-", mount_json(file));
+  mounts += "/-";
+  for (const FileMount& file : plan.missing_mounts)
+    patch.add(mounts, [&](std::string& out) { append_mount(out, file); });
 }
 
 void patch_container(PatchText& patch, const Container& container, const ContainerPlan& plan) {
   const std::string place =
-      (container.kind == ContainerKind::Init ? "/spec/initContainers/" : "/spec/containers/") +
-      std::to_string(container.index);
+      path_of({container.kind == ContainerKind::Init ? "/spec/initContainers/" : "/spec/containers/",
+               std::to_string(container.index)});
   patch_env(patch, container, plan, place);
   patch_mounts(patch, container, plan, place);
 }
 
 void patch_list(PatchText& patch, std::string_view list, bool exists, const ListChange& change) {
-  const std::string place = std::string(list) + "/" + std::to_string(change.index);
+  const std::string place = path_of({list, "/", std::to_string(change.index)});
   switch (change.kind) {
     case ListChange::Kind::None:
       return;
