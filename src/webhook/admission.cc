@@ -60,7 +60,7 @@ class Admission::Decision {
   Attempt<PolicyLookup> policy_of_namespace();
   Attempt<SharedTable> find_table();
   Attempt<store::BootCheck> check_boot(const PackedTable* table) const;
-  Attempt<const BindingPlan*> plan_of_node(std::shared_ptr<const NcclPolicy> policy, bool changed = false);
+  Attempt<const CachedPlan*> plan_of_node(std::shared_ptr<const NcclPolicy> policy, bool changed = false);
   [[nodiscard]] bool is_new(const NcclPolicy& policy) const;
   [[nodiscard]] Attempt<PodClaims> find_claims() const;
   [[nodiscard]] bool may_postpone() const { return lookup_ <= PodLookup::Postpone; }
@@ -70,7 +70,8 @@ class Admission::Decision {
   void record_policy(const NcclPolicy& policy);
   void record_binding(const BindingPlan& plan);
   std::string refuse(const BindingPlan& plan);
-  std::string annotate(const BindingPlan& plan);
+  // `encoded`: the patch of the usual Binding, where it is known.
+  std::string annotate(const BindingPlan& plan, std::string_view encoded = {});
   std::string finish_binding(const BindingPlan* plan, AdmissionResponse& response, bool too_large = false);
   std::string bounded(const AdmissionResponse& response, bool too_large);
   std::string left_alone(std::string detail);
@@ -290,6 +291,8 @@ void Admission::Decision::record_binding(const BindingPlan& plan) {
     if (values.short_list)
       record_.omitted.push_back({{scope, values.short_list->name}, *values.short_list->reason});
   };
+  record_.set.reserve(plan.host.set.size() + plan.sub_interface.set.size());
+  record_.omitted.reserve(plan.host.omitted.size() + plan.sub_interface.omitted.size() + 1);
   add(plan.host, "host");
   add(plan.sub_interface, "subinterface");
   if (plan.no_env_file)
@@ -319,8 +322,8 @@ bool Admission::Decision::holds_back(const Pod& pod, const BindingPlan& plan) {
   return true;
 }
 
-store::Attempt<const BindingPlan*> Admission::Decision::plan_of_node(std::shared_ptr<const NcclPolicy> policy,
-                                                                     bool changed) {
+store::Attempt<const CachedPlan*> Admission::Decision::plan_of_node(std::shared_ptr<const NcclPolicy> policy,
+                                                                    bool changed) {
   auto table = find_table();
   if (!table) return table.no_value();
   const auto boot = check_boot((*table).get());
@@ -361,7 +364,7 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
       if (!planned) return planned.no_value();
     }
   }
-  return annotate(**planned);
+  return annotate(**planned, (*planned)->patch);
 }
 
 // Answers a Binding in a namespace whose policy gives no values now. A pod that waits for some gets those
@@ -387,7 +390,7 @@ store::Attempt<std::string> Admission::Decision::answer_without_policy(PolicyLoo
   }
   record_.reason.reset();
   record_.detail += " The pod was created by it, and gets its values.";
-  return annotate(**planned);
+  return annotate(**planned, (*planned)->patch);
 }
 
 std::string Admission::Decision::refuse(const BindingPlan& plan) {
@@ -400,14 +403,16 @@ std::string Admission::Decision::refuse(const BindingPlan& plan) {
   return finish_binding(&plan, response);
 }
 
-std::string Admission::Decision::annotate(const BindingPlan& plan) {
+std::string Admission::Decision::annotate(const BindingPlan& plan, std::string_view encoded) {
   record_binding(plan);
   AdmissionResponse response = response_to(review_);
   Patch patch;
   if (within_budget(review_.binding, plan)) {
     record_.outcome = Outcome::Annotate;
     if (lacks(plan)) record_.lacking = &plan;
-    patch = render_binding_patch(review_.binding, plan);
+    const Binding& binding = review_.binding;
+    if (binding.has_metadata && !binding.has_annotations) response.encoded_patch = encoded;
+    if (response.encoded_patch.empty()) patch = render_binding_patch(binding, plan);
     response.patch = std::move(patch.text);
   } else {
     record_.reason = Reason::BudgetExceeded;
@@ -418,9 +423,10 @@ std::string Admission::Decision::annotate(const BindingPlan& plan) {
 
 std::string Admission::Decision::finish_binding(const BindingPlan* plan, AdmissionResponse& response,
                                                 bool too_large) {
+  response.audit.reserve(3);
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (record_.reason) response.audit.emplace_back("reason", to_string(*record_.reason));
-  if (plan) response.audit.emplace_back("node", plan->annotations.at(std::string(key::kNode)));
+  if (plan) response.audit.emplace_back("node", plan->annotations.find(key::kNode)->second);
   return bounded(response, too_large);
 }
 

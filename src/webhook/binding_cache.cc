@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "nccl_env/core/decide/patch.h"
+
 namespace nccl_env::webhook {
 namespace {
 
@@ -21,10 +23,10 @@ std::size_t bytes_of(const NodeValues& values) {
   return bytes;
 }
 
-std::size_t bytes_of(std::string_view node, const BindingPlan& plan) {
+std::size_t bytes_of(std::string_view node, const CachedPlan& plan) {
   constexpr std::size_t kEntry = 1024;  // the plan's own members, context and links
-  std::size_t bytes =
-      kEntry + node.size() + bytes_of(plan.host) + bytes_of(plan.sub_interface) + bytes_of(plan.pod_owned);
+  std::size_t bytes = kEntry + node.size() + plan.patch.capacity() + bytes_of(plan.host) +
+                      bytes_of(plan.sub_interface) + bytes_of(plan.pod_owned);
   for (const auto& [key, value] : plan.annotations) bytes += 128 + key.size() + value.size();
   return bytes;
 }
@@ -45,13 +47,15 @@ bool BindingCache::holds(const Entry& entry, const NcclPolicy& policy, const Pac
          !expired(entry.plan.host, context.now) && !expired(entry.plan.sub_interface, context.now);
 }
 
-const BindingPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
-                                      SharedTable table, const NodeContext& context) {
+const CachedPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
+                                     SharedTable table, const NodeContext& context) {
   auto found = entries_.find(node);
   if (found != entries_.end() && holds(found->second, *policy, table.get(), context))
     return found->second.plan;
   const std::optional<NodeFabric> fabric = table ? std::optional(table->unpack()) : std::nullopt;
-  Entry entry{plan_binding(std::move(policy), node, fabric ? &*fabric : nullptr, context), 0, table, context};
+  Entry entry{
+      {plan_binding(std::move(policy), node, fabric ? &*fabric : nullptr, context), {}}, 0, table, context};
+  entry.plan.patch = encoded_binding_patch(entry.plan);
   entry.bytes = bytes_of(node, entry.plan);
   if (found != entries_.end()) bytes_ -= found->second.bytes;
   // Drops all plans at once: a real cluster needs this once in thousands of Bindings at most.

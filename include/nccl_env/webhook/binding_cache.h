@@ -17,13 +17,17 @@ namespace nccl_env::webhook {
 // constants are long.
 inline constexpr std::size_t kMaxBindingBytes = 6u << 20;
 
+struct CachedPlan : BindingPlan {
+  std::string patch;  // encoded_binding_patch(): what nearly all Bindings of the node get
+};
+
 // Keeps the last plan of each node: what a Binding writes depends on policy, table and time only, and most
 // Bindings find all three unchanged. One per thread.
 class BindingCache {
  public:
   // Returns plan_binding's answer; the reference holds until the next call.
-  const BindingPlan& find(std::shared_ptr<const NcclPolicy> policy, std::string_view node, SharedTable table,
-                          const NodeContext& context);
+  const CachedPlan& find(std::shared_ptr<const NcclPolicy> policy, std::string_view node, SharedTable table,
+                         const NodeContext& context);
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   // The approximate size of all plans that are kept.
@@ -31,7 +35,7 @@ class BindingCache {
 
  private:
   struct Entry {
-    BindingPlan plan;
+    CachedPlan plan;
     std::size_t bytes = 0;
     SharedTable table;  // held, so that no other one gets its address
     NodeContext context;

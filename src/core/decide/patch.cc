@@ -317,6 +317,14 @@ Patch render_binding_patch(const Binding& binding, const BindingPlan& plan) {
   return patch.take();
 }
 
+std::string encoded_binding_patch(const BindingPlan& plan) {
+  Binding usual;
+  usual.has_metadata = true;
+  std::string encoded;
+  append_base64(encoded, render_binding_patch(usual, plan).text);
+  return encoded;
+}
+
 namespace {
 
 // For texts that a terminal shows, and that hold names which nobody has checked yet.
@@ -332,7 +340,8 @@ void append_shown(std::string& out, std::string_view text) {
 
 std::string render_response(const AdmissionResponse& response) {
   std::string out;
-  out.reserve(2048 + response.patch.size() * 4 / 3);  // with a status of 1 KB among the audit annotations
+  out.reserve(2048 + response.encoded_patch.size() +
+              response.patch.size() * 4 / 3);  // with a status of 1 KB among the audit annotations
   out += "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"response\":{\"uid\":";
   append_string(out, response.uid);
   out += response.allowed ? ",\"allowed\":true" : ",\"allowed\":false";
@@ -341,10 +350,10 @@ std::string render_response(const AdmissionResponse& response) {
     append_string(out, response.message);
     out += '}';
   }
-  if (!response.patch.empty()) {
+  if (!response.patch.empty() || !response.encoded_patch.empty()) {
     out += ",\"patchType\":\"JSONPatch\",\"patch\":\"";
     append_base64(out, response.patch);
-    out += '"';
+    out.append(response.encoded_patch) += '"';
   }
   for (std::size_t i = 0; i < response.warnings.size(); ++i) {
     out += i == 0 ? ",\"warnings\":[" : ",";

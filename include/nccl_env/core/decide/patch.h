@@ -38,12 +38,17 @@ Plan within_patch_bounds(const Pod& pod, Plan plan);
 // The patch for a Binding: it touches annotations only.
 Patch render_binding_patch(const Binding& binding, const BindingPlan& plan);
 
+// The same in base64 for a Binding with metadata and without annotations, as schedulers send them; "" where
+// it is too large.
+std::string encoded_binding_patch(const BindingPlan& plan);
+
 struct AdmissionResponse {
   std::string_view uid;
   bool allowed = true;
-  int code = 0;         // of a refusal, e.g. 403
-  std::string message;  // of a refusal
-  std::string patch;    // RFC 6902 text; "" for none
+  int code = 0;                         // of a refusal, e.g. 403
+  std::string message;                  // of a refusal
+  std::string patch;                    // RFC 6902 text; "" for none
+  std::string_view encoded_patch = {};  // in place of `patch`: in base64 already
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> audit;  // annotation name without prefix -> value
 };
