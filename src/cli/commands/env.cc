@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -78,18 +77,13 @@ struct Missing {
   std::vector<std::string_view> names;
 };
 
-// Those that follow a variable of NCCL's stand in `likewise`.
-std::vector<Missing> missing(const MachineEnv& env,
-                             std::map<std::string_view, std::vector<std::string_view>>& likewise) {
+// What follows a variable of NCCL's stands behind it.
+std::vector<Missing> missing(const MachineEnv& env) {
   std::vector<Missing> all;
   for (const Value& value : env.omitted) {
-    const Value* leader = find_named(env.omitted, followed(value.name));
-    if (leader && leader != &value && leader->reason == value.reason) {
-      likewise[leader->name].push_back(value.name);
-      continue;
-    }
     const auto same = std::ranges::find_if(all, [&](const Missing& each) {
-      return each.first.reason == value.reason && each.first.detail == value.detail;
+      return each.first.reason == value.reason &&
+             (each.first.detail == value.detail || each.first.name == followed(value.name));
     });
     same == all.end() ? all.push_back({value, {value.name}}) : same->names.push_back(value.name);
   }
@@ -112,8 +106,7 @@ std::string render(const MachineEnv& env, const Form& form) {
                     ": " + finding.sentence);
     if (remedies.insert(remedy).second) text += comment("  " + std::string(remedy));
   }
-  std::map<std::string_view, std::vector<std::string_view>> likewise;
-  for (const auto& [value, names] : missing(env, likewise)) {
+  for (const auto& [value, names] : missing(env)) {
     const bool list = value.name == variable::kIbHca;
     const std::string line = comment(join(names) + ": " + std::string(to_string(*value.reason)) +
                                      (list && no_list ? "" : ": " + why_of(value)));
@@ -126,7 +119,6 @@ std::string render(const MachineEnv& env, const Form& form) {
     if (list) text += comment("  " + env.ports);
     if (remedies.insert(remedy).second) text += comment("  " + std::string(remedy));
   }
-  for (const auto& [leader, names] : likewise) text += comment(join(names) + ": as " + std::string(leader));
   for (const Value& value : env.given) values += form.line(value) + "\n";
   if (!values.empty()) text += std::string(form.head) + values;
   text += others;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <ostream>
 #include <set>
 
@@ -157,30 +156,23 @@ std::string part_of(const PodTemplate& source) {
   return part.empty() || part == "spec" ? source.object : part;
 }
 
-// Says in a line which templates get values, where nothing is wrong with them: "Worker gets values; …".
+// Says in a line which templates get values, where nothing is wrong with them: "Values for Worker; …".
 std::string parts_that_get(const std::vector<ToldPod>& pods) {
-  std::map<bool, std::set<std::string>> parts;
+  std::set<std::string> getting, others;
   bool chosen = true;  // nobody asks for RDMA in vain
-  std::size_t got = 0;
   for (const auto& [title, told, source] : pods) {
     const bool gets = told.answer.state != PodState::NotInjected;
-    parts[gets].insert(part_of(*source));
+    (gets ? getting : others).insert(part_of(*source));
     chosen = chosen && (gets || told.answer.reason == Reason::NotRdma);
-    got += gets ? 1 : 0;
   }
   const std::string all = count_of(pods.size(), "pod");
-  if (got == pods.size()) return "All " + all + " get values.";
-  if (got == 0)
+  if (others.empty()) return "All " + all + " get values.";
+  if (getting.empty())
     return "None of " + all +
            (chosen ? " asks for RDMA, and none gets values."
                    : " gets values: " + pods.front().told.answer.in_all);
-  if (!chosen) return std::to_string(got) + " of " + all + (got == 1 ? " gets values." : " get values.");
-  const auto words = [&](bool get, const char* one, const char* several) {
-    return join(parts[get]) + (parts[get].size() == 1 ? one : several);
-  };
-  return words(true, " gets values; ", " get values; ") +
-         words(false, " asks for no RDMA device, and needs none unless it is a rank.",
-               " ask for no RDMA device, and need none unless they are ranks.");
+  return "Values for " + join(getting) + "; none for " + join(others) +
+         (chosen ? ": no RDMA device is asked for, and none is needed unless it is a rank." : ".");
 }
 
 // Tells of several pods which there is something to act on, and what stands first there, as a paragraph with

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
@@ -143,18 +142,12 @@ void read_line(const std::string& asked, Answer& into) {
   if (failure && failure->code != Code::UnknownWarning) into.add("finding", words_of(failure->code));
 }
 
-std::string lowered(std::string_view text) {
-  std::string low(text);
-  for (char& c : low) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return low;
-}
-
 // Adds the sections of pages whose headings have all the words, or stand in them: alerts, symptoms, subjects.
 void find_sections(const std::string& asked, Answer& into) {
   std::istringstream lines{std::string(kSections)};
-  const std::vector<std::string> words = names_in(lowered(asked));
+  const std::vector<std::string> words = names_in(lower_case(asked));
   for (std::string document, heading; lines >> document && std::getline(lines >> std::ws, heading);) {
-    const std::vector<std::string> held = names_in(lowered(heading));
+    const std::vector<std::string> held = names_in(lower_case(heading));
     const auto is_held = [&](const std::string& word) { return std::ranges::find(held, word) != held.end(); };
     const bool in_line = held.size() > 1 && !std::ranges::search(words, held).empty();
     if (!words.empty() && (in_line || std::ranges::all_of(words, is_held)))

@@ -33,8 +33,8 @@ std::size_t longest_spec(const NcclPolicy& policy) {
   return longest + (policy.varies_socket_interface() ? 256 + 8 * interface : 0);
 }
 
-// Each text, of which there may be one without an index, holds the constants, and a policy's engines have
-// theirs as notes or in files of their own.
+// Each text, of which shapes of Host have one without an index, holds the constants, and a policy's engines
+// have theirs as notes or in files of their own.
 std::size_t binding_reserve(const NcclPolicy& policy) {
   std::size_t text = kBindingReserve;
   for (const auto& [name, value] : policy_constants(policy, false)) text += name.size() + value.size() + 2;
@@ -49,7 +49,7 @@ std::size_t binding_reserve(const NcclPolicy& policy) {
   }
   for (const Engine* engine : policy.engines)
     text += engine->variables.empty() ? 0 : 2048 + 2 * engine->longest_line;
-  return kBindingReserve + 2 * pod_shapes().size() * text + longest_spec(policy);
+  return kBindingReserve + (pod_shapes().size() + 2) * text + longest_spec(policy);
 }
 
 }  // namespace

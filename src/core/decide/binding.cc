@@ -42,7 +42,7 @@ std::string conf_text(const BindingPlan& plan, const PodShape& shape, const Node
       return goes_with_list(line.first, !values.set.contains(line.first));
     });
   }
-  if (values.plain_hcas) notes.emplace(variable::kIbHca, *values.plain_hcas);
+  if (values.plain_hcas) notes.emplace(variable::kIbHca, std::string());
   for (const auto& value : values.engines) {
     if (!file_engine_of(value.first)) notes.insert(value);
   }

@@ -62,9 +62,12 @@ Resolution resolve_given(const std::vector<std::string>& names, const ConfText& 
                          std::string_view node) {
   Resolution resolution;
   for (const std::string& name : names) {
-    const bool noted = given.notes.contains(name);
-    if (noted || given.values.contains(name)) {
-      resolution.env.emplace(name, (noted ? given.notes : given.values).find(name)->second);
+    const auto note = given.notes.find(name), line = given.values.find(name);
+    if (note != given.notes.end() && !note->second.empty()) {
+      resolution.env.insert(*note);
+    } else if (line != given.values.end()) {
+      const bool plain = note != given.notes.end() && line->second.starts_with('=');
+      resolution.env.emplace(name, line->second.substr(plain ? 1 : 0));
     } else if (node.empty()) {
       resolution.omitted.push_back(left_out(name, Reason::NotBound, meaning(Reason::NotBound)));
       resolution.complete = false;

@@ -123,7 +123,7 @@ TEST(BindingPlan, IsSmallUnderEveryShippedPolicy) {
       for (const auto& [key, text] : annotations) bytes += key.size() + text.size();
       const bool baidu = policy.name == "baidu-roce";
       EXPECT_LE(annotations.size(), baidu ? 5U : 6U) << policy.name;
-      EXPECT_LE(bytes, baidu ? 1050U : 1400U) << policy.name;
+      EXPECT_LE(bytes, baidu ? 900U : 1400U) << policy.name;
     }
   }
 }

@@ -262,7 +262,7 @@ TEST(OtherReaders, NoIndexIsPinnedBesidePortRecovery) {
 
 TEST(InitGivenValues, AreThoseOfTheTextAndNothingIsEmpty) {
   const std::vector<std::string> names{"NCCL_IB_HCA", "NCCL_IB_GID_INDEX"};
-  const ConfText text = read_conf("NCCL_IB_HCA==mlx5_0,mlx5_1\nNCCL_IB_TC=106\n#NCCL_IB_HCA mlx5_0,mlx5_1\n");
+  const ConfText text = read_conf("NCCL_IB_HCA==mlx5_0,mlx5_1\nNCCL_IB_TC=106\n#NCCL_IB_HCA\n");
   const Resolution given = resolve_given(names, text, R"({"v":1,"node":"n1"})");
   EXPECT_EQ(render_env_file(given.env), "NCCL_IB_HCA='mlx5_0,mlx5_1'\n")
       << "the note's form, and no other name";

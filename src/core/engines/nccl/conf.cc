@@ -29,15 +29,15 @@ void append_note(std::string& text, std::string_view name, std::string_view valu
   do {
     const std::string_view part = value.substr(0, kMaxBytes - 2 - std::min(name.size(), kMaxBytes / 2));
     value.remove_prefix(part.size());
-    text.append("#").append(name).append(" ").append(part).append("\n");
+    text.append("#").append(name).append(part.empty() ? "" : " ").append(part).append("\n");
   } while (!value.empty());
 }
 
-// "#NAME VALUE", or the next part of that value.
+// "#NAME", "#NAME VALUE", or the next part of that value.
 bool take_note(std::string_view line, ConfValues& notes) {
-  const std::size_t end = line.find(' ');
-  if (!line.starts_with('#') || end == line.npos || !is_name(line.substr(1, end - 1))) return false;
-  notes[std::string(line.substr(1, end - 1))].append(line.substr(end + 1));
+  const std::size_t end = std::min(line.find(' '), line.size());
+  if (!line.starts_with('#') || !is_name(line.substr(1, end - 1))) return false;
+  notes[std::string(line.substr(1, end - 1))].append(line.substr(std::min(end + 1, line.size())));
   return true;
 }
 

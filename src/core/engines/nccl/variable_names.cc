@@ -18,7 +18,7 @@ constexpr std::string_view kNccl = "NCCL_";
 // "NCCL_IB_HCA" of "nccl_ib_hca" and "NCLL_IB_HCA": the beginning is misspelt, and the rest names a variable;
 // "" of other names.
 std::string_view with_prefix(std::string_view name) {
-  if (name.find_first_of("-.") != name.npos) {                // NCCL-IB-HCA, of a file that allows it
+  if (name.find_first_of("-.") != name.npos) {  // NCCL-IB-HCA, of a file that allows it
     std::string joined(name);
     std::replace_if(
         joined.begin(), joined.end(), [](char c) { return c == '-' || c == '.'; }, '_');

@@ -17,7 +17,7 @@ namespace nccl_env {
 using ConfValues = std::map<std::string, std::string, std::less<>>;
 
 // A text of nccl.conf. `notes` are comments of ours, "#NAME VALUE", for readers that know them: NCCL takes
-// none of them.
+// none of them. One without a value, "#NAME", stands for that of the line without its '='.
 struct ConfText {
   ConfValues values;  // of two lines of a name the first counts
   ConfValues notes;
