@@ -25,7 +25,6 @@
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/findings/explains.h"

@@ -12,10 +12,6 @@
 
 namespace nccl_env {
 
-// The values that the container does not have, each with its reason or, where there is none, a clause.
-std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& record,
-                                  const GivenContainer& container);
-
 // "given", "given, node not seen" or "given, but"; the state and its reason elsewhere.
 std::string verdict_words(const PodAnswer& answer);
 

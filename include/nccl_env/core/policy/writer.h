@@ -5,7 +5,6 @@
 #include <string>
 
 #include "nccl_env/core/policy/policy.h"
-#include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env {
 
