@@ -154,8 +154,13 @@ def judge(made, policies, tables, told):
     constants = [{"NCCL_IB_TIMEOUT": "22", "NCCL_SOCKET_IFNAME": f"eth{version}"} for version in versions
                  if version is not None]
     states = list(tables.during(*made.bind))[::-1]  # the newest of equal ones
+    # The index is right beside the list of its own policy alone.
+    edited = len({*versions, *(version for version, _ in policies.during(*made.bind))}) > 1
+    changed = edited and made.node.get("omitted", {}).get("host", {}).get("NCCL_IB_GID_INDEX") == "PolicyChanged"
     for state, late in states:
         values = node_values(made.number, state)
+        if values and changed:
+            values.pop("NCCL_IB_GID_INDEX", None)
         if values and any(made.seen == {**given, **values} for given in constants):
             return RIGHT, None, late
     if not made.seen:

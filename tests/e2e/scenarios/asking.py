@@ -74,7 +74,7 @@ def check_healthy(cluster, viewer, poor, admin):
         expect_in("what a tenant is told", text, "pod asking/healthy\n  answer    given, node not seen. The pod has what policy asking",
                   "\n  node      ask-0\n", "\n  exposure  Host\n", f"File    {hca_list(RAILS)}\n",
                   "NCCL_IB_QPS_PER_CONNECTION  Policy  8\n", "NCCL_DEBUG                  User    INFO\n",
-                  "OmittedByPolicy", "not allowed: get ncclpolicies.nccl-env.io asking",
+                  "not allowed: get ncclpolicies.nccl-env.io asking",
                   "not allowed: get nodefabrics.nccl-env.io ask-0")
     # The cluster's role `view`, bound in a namespace, reads that namespace; a role for pods alone does not.
     poorer = "not allowed: get namespaces asking"

@@ -22,7 +22,7 @@ def check_columns(cluster):
     shown = eventually("policy shown as accepted",
                        lambda: (rows := cluster.kubectl("get", "ncclp", "shown")) and "True" in rows and rows)
     columns = [re.split(r" {2,}|(?<=\S) +(?=\S+$)", line.strip()) for line in shown.splitlines()]
-    expect("columns of ncclp", columns[0], ["NAME", "MODE", "ACCEPTED", "AGE"])
+    expect("columns of ncclp", columns[0], ["NAME", "MODE", "ACCEPTED", "PODSWITHOUT", "AGE"])
     expect("row of ncclp", columns[1][:3], ["shown", "DryRun", "True"])
     rows = [re.split(r" {2,}", line.strip()) for line in cluster.kubectl("get", "nf", "node-a").splitlines()]
     expect("columns of nf", rows[0], ["NAME", "ACTIVE PORTS", "LINK LAYER", "HCAS", "OBSERVED", "AGE"])
