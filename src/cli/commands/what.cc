@@ -149,7 +149,8 @@ void find_sections(const std::string& asked, Answer& into) {
   for (std::string document, heading; lines >> document && std::getline(lines >> std::ws, heading);) {
     const std::vector<std::string> held = names_in(lower_case(heading));
     const auto is_held = [&](const std::string& word) { return std::ranges::find(held, word) != held.end(); };
-    const bool in_line = held.size() > 1 && !std::ranges::search(words, held).empty();
+    const bool in_line =
+        held.size() > 1 && std::search(words.begin(), words.end(), held.begin(), held.end()) != words.end();
     if (!words.empty() && (in_line || std::ranges::all_of(words, is_held)))
       into.add_section(heading, document);
   }
