@@ -105,9 +105,9 @@ def index_inside(observed):
 def storage_first(observed):
     """A VLAN's address comes before the rail's own, and NCCL's search ends there."""
     own = rows(observed["interfaces"][2]["addresses"][0].split("/")[0], "eth3")[2:]
-    observed["ports"][2]["gidRows"] = rows("172.16.3.31", "eth3.9") + [f"{i + 4} {row.split(' ', 1)[1]}"
+    observed["ports"][2]["gidRows"] = rows("172.31.3.31", "eth3.9") + [f"{i + 4} {row.split(' ', 1)[1]}"
                                                                        for i, row in enumerate(own)]
-    observed["interfaces"].append(netdev_of("eth3.9", "172.16.3.31"))
+    observed["interfaces"].append(netdev_of("eth3.9", "172.31.3.31"))
 
 
 def address_twice(observed):
