@@ -97,7 +97,7 @@ class Webhooks:
         token.write_text(self.plane.token("nccl-env-webhook"))
         kubeconfig = self.plane.write_kubeconfig(name, token_file=token, port=self.ways.get(name), namespace="nccl-env")
         return [self.program, *arguments(container), *self.options, "--kubeconfig", kubeconfig, "--listen",
-                "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
+                "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--log-level=debug"]  # with the lines of dry runs
 
     def start(self, name):
         if name in self.replicas:

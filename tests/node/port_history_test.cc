@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/builders.h"
 
 namespace nccl_env::node::port_history_test {
