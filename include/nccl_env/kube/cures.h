@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do where a program of ours may not, by design: said by the webhook's log and by nccl-env check.
+// Cures for people where a program of ours may not act, by design: the webhook's log and nccl-env check say
+// them.
 #pragma once
 
 #include <string_view>

@@ -171,7 +171,7 @@ std::string running_pods_in(const std::string& name_space) {
   return kube::by_field(path_in(name_space, kube::kPods), "status.phase!=Succeeded,status.phase!=Failed");
 }
 
-// What a pod holds, and its node gives no more; "" where that is nothing.
+// Finds values that a pod holds and its node gives no more; "" where there are none.
 struct PodCheck {
   Code code;
   Severity severity;

@@ -77,7 +77,7 @@ struct Missing {
   std::vector<std::string_view> names;
 };
 
-// What follows a variable of NCCL's stands behind it.
+// Groups the variables by their reason; one that follows a variable of NCCL's stands behind it.
 std::vector<Missing> missing(const MachineEnv& env) {
   std::vector<Missing> all;
   for (const Value& value : env.omitted) {

@@ -197,7 +197,7 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
   return (*chosen)->name;
 }
 
-// What commands give to all ranks of their object (mpirun -x), by its name.
+// Returns the values that commands give to all ranks of their object (mpirun -x), by its name.
 std::map<std::string, std::vector<Value>> given_to_ranks(const Json& document) {
   std::map<std::string, std::vector<Value>> given;
   ReviewParser parser;

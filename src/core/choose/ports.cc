@@ -347,8 +347,7 @@ class PortFilter {
     return infer_by_networks();
   }
 
-  // Of an unusual number of RoCE ports some may be for storage, where their networks lie far from the
-  // others'.
+  // Tells compute from storage among an unusual number of RoCE ports, where their networks lie far apart.
   bool infer_by_networks() {
     const std::vector<const Port*> ports = left();
     if (is_believed(ports.size())) return true;

@@ -175,7 +175,7 @@ void read_command(const CommandWords& words, bool certain, int depth, const Comm
     read_command(inner, runs, depth + 1, use);
   };
   for (std::size_t i = 0; i < words.size(); ++i) {
-    // Of words that are scripts for whoever reads them nothing is certain. A container's own are whole.
+    // Nothing is certain of words that are scripts for whoever reads them. A container's own are whole.
     const bool runs = certain && i == script && (depth == 0 || words[i].literal);
     if (runs || words[i].text.find_first_of(" \t\n;") != string_view::npos)
       Script(words[i].text, runs, deeper).read();

@@ -67,7 +67,7 @@ class Assignments {
     }
   }
 
-  // What is said of this variable, or of all, is not certain any more.
+  // Makes uncertain what is said of this variable; "": of all.
   void forget(string_view name) {
     for (CommandValue& value : values_) value.certain = value.certain && !name.empty() && value.name != name;
   }

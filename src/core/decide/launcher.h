@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container's command says of NCCL: the variables that it sets, also for ranks elsewhere (mpirun -x),
+// Tells of a container's command the variables of NCCL that it sets, also for ranks elsewhere (mpirun -x),
 // where they beat those of the ranks' own pods; and whether it starts ranks without the pod's env, or with it
 // on other nodes.
 #pragma once

@@ -222,8 +222,8 @@ std::string sign_in_command(const Container& container) {
   return {};
 }
 
-// What tells that the pod is one of several that work together; "" if nothing does. LeaderWorkerSet and
-// JobSet write these.
+// Returns the sign that the pod is one of several that work together; "" if there is none. LeaderWorkerSet
+// and JobSet write these.
 std::string sign_of_several(const Pod& pod) {
   for (const std::string_view name :
        {"leaderworkerset.sigs.k8s.io/size", "jobset.sigs.k8s.io/replicatedjob-replicas"}) {

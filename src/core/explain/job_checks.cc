@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Past 600 lines: one class compares the ranks of a job, and all of its checks share what is read of them.
 #include "explain/job_checks.h"
 
 #include <algorithm>

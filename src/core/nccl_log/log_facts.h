@@ -38,8 +38,8 @@ std::string line_text(std::uint64_t line);  // "line 4: "; "" without one
 bool may_be_one_host(const NcclLog& log);
 // The failure of hosts that use unlike networks or plugins, of which no line tells; nothing where they agree.
 std::optional<NcclFailure> mixed_networks(const NcclLog& log);
-// What sets the hosts of one log apart, as the logs of ranks are compared (rank_logs.cc), as far as its lines
-// name their processes.
+// Compares the hosts of one log as the logs of ranks are (rank_logs.cc), as far as its lines name their
+// processes.
 std::vector<Finding> compare_hosts(const NcclLog& log);
 // The failure of a plugin that NCCL was told to use and did not find, where it came to sockets; nothing else.
 std::optional<NcclFailure> missing_plugin(const NcclLog& log);

@@ -179,7 +179,7 @@ std::string value_hash(const NcclPolicy& policy) {
   // Which pods are meant, how values reach them, and what becomes of those that get none.
   for (const char* name : {"mode", "match", "skipResources", "containers", "delivery", "onUnresolved"})
     spec.erase(name);
-  // Of constants those by which NCCL chooses a GID row.
+  // Constants count where NCCL chooses a GID row by them.
   Json& constants = spec["env"];
   for (auto entry = constants.begin(); entry != constants.end();) {
     const bool counts = std::ranges::find(kOfGidRow, entry.key()) != std::end(kOfGidRow);
