@@ -29,6 +29,10 @@ std::string_view own_conf(const Container& container, const EnvEntry* named) {
   return named && (named->has_source || !named->value.empty()) ? variable::kConfFile : users_conf(container);
 }
 
+std::string unseen_list(const std::string& from) {
+  return "The container's " + from + " NCCL_IB_HCA, and the index is that of the node's list.";
+}
+
 bool is_known(const EnvEntry* entry) {
   return entry && entry->is_literal();
 }
@@ -74,7 +78,7 @@ std::string possible_list(const Container& container, const OwnEntries& own) {
     if (conf.empty() || conf_is_occupied(container)) return {};  // occupied: it reads no file of ours
     from = "own file (" + std::string(conf) + ") could hold";
   }
-  return "The container's " + from + " NCCL_IB_HCA, and the index is that of the node's list.";
+  return unseen_list(from);
 }
 
 OwnEntries::OwnEntries(const Pod& pod)
@@ -159,8 +163,7 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
     }
   }
   if (goes_with_list(name, constant) && names_list(container_))
-    return omit(Reason::UserSetGroup,
-                "The container's command names NCCL_IB_HCA, and the index is that of the node's list.");
+    return omit(Reason::UserSetGroup, unseen_list("command names"));
   if (may_come_from_source(name, constant)) {
     return omit(Reason::EnvFromPresent,
                 "The container's envFrom could hold it, and env would override that.");
