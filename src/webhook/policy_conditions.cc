@@ -241,8 +241,9 @@ void PolicyConditions::look(SteadyTime now) {
     kube::Call call;
     call.target = kube::path_in(name.first, kube::kPods, name.second);
     const auto reply = api_(call);
-    if (reply && reply->status == kNoRight) return;  // the installation has less rights
-    const Result<Pod> pod = reply && reply->status == kOk ? pods_.parse_pod(reply->body) : Error{"none"};
+    // The installation has less rights, or the server is away: each further call would wait for its deadline.
+    if (!reply || reply->status == kNoRight) return;
+    const Result<Pod> pod = reply->status == kOk ? pods_.parse_pod(reply->body) : Error{"none"};
     if (!pod || pod->node_name != plan.host.node) continue;
     const auto consumed = consumed_exposure(*pod);
     const std::optional<Value> lack = plan.no_env_file && reads_env_file(*pod) ? plan.no_env_file

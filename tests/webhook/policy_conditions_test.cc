@@ -423,6 +423,22 @@ TEST_F(PodsWithoutValues, AreNotReadWithoutTheRight) {
   EXPECT_EQ(reads, 1);
 }
 
+// Each call to a server that is away waits for its deadline, and other policies wait for their conditions.
+TEST_F(PodsWithoutValues, AreNotReadWhileTheServerIsAway) {
+  int reads = 0;
+  api.instead = [&](const kube::Call& call) {
+    const bool pod = call.target.find("/pods/") != std::string::npos;
+    reads += pod ? 1 : 0;
+    return pod ? std::optional(Result<kube::Reply>(Error{"connection refused"})) : std::nullopt;
+  };
+  for (const char* name : {"p-0", "p-1", "p-2"}) bind(name, "node-b", "node-b");
+  EXPECT_EQ(later(), nullptr);
+  EXPECT_EQ(reads, 1);
+  api.instead = {};
+  bind("p-3", "node-b", "node-b");
+  EXPECT_EQ(later()["count"], 1) << "back again";
+}
+
 TEST_F(PodsWithoutValues, AreForgottenAfterAnHourAndWithAnEdit) {
   bind("p-0", "node-b", "node-b");
   EXPECT_EQ(later()["status"], "True");
