@@ -351,7 +351,7 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
   auto planned = plan_of_node(found.policy);
   if (!planned) return planned.no_value();
   const bool may_hold = may_hold_back(**planned);
-  if (may_hold || is_new(*found.policy)) {
+  if (may_hold || (is_new(*found.policy) && gives_index(**planned))) {
     if (may_postpone()) return store::Postponed{};
     const Result<Pod> pod = read_pod();
     if (!pod) {

@@ -284,6 +284,12 @@ TEST_F(AdmissionTest, ForADayAfterAnEditAPodOfOtherValuesGetsNoIndex) {
   policy.value_hash = "0000000b";
   set(policy);
   EXPECT_TRUE(index());
+  policy.written = now_;
+  set(policy);
+  EXPECT_TRUE(postpones(binding_review()));
+  policy.gid_index.kind = GidIndexRule::Kind::Omit;
+  set(policy);
+  EXPECT_FALSE(postpones(binding_review())) << "where there is no index, nothing is left out of a pod";
 }
 
 // The pod of an author who knows our keys: no hook saw it at CREATE.

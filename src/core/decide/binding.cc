@@ -208,6 +208,12 @@ const Value* refusal_of(const BindingPlan& plan, std::optional<Exposure> consume
   return values && values->deny ? &*values->deny : nullptr;
 }
 
+bool gives_index(const BindingPlan& plan) {
+  const auto has_one = [](const NodeValues& values) { return values.set.contains(variable::kIbGidIndex); };
+  return plan.policy && (plan.policy->gid_index.kind == GidIndexRule::Kind::Literal || has_one(plan.host) ||
+                         has_one(plan.sub_interface));
+}
+
 NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network) {
   NodeValues values = values_of(plan, exposure);
   if (host_network || exposure == Exposure::PodOwned) return values;

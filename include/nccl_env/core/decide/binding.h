@@ -55,6 +55,8 @@ const NodeValues& values_of(const BindingPlan& plan, Exposure exposure);
 // Returns why the node is refused to a pod that consumes values of that exposure (nothing: of none), and by
 // EnvFile or not: its policy says onUnresolved: Deny. Null where it is not refused.
 const Value* refusal_of(const BindingPlan& plan, std::optional<Exposure> consumed, bool by_env_file);
+// True if a pod could get an index, which a pod of other values of its policy must not have.
+bool gives_index(const BindingPlan& plan);
 // The values of a pod of that exposure, with the socket interface of its network.
 NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network);
 
