@@ -13,6 +13,7 @@
 
 #include "core/nccl_log/verify_lines.h"
 #include "support/golden.h"
+#include "support/memory/allocated.h"
 #include "support/places.h"
 
 namespace nccl_env::log_verify_test {
@@ -351,6 +352,27 @@ TEST(PortsEvent, IsTheCauseOfTheErrorOfItsDevice) {
                 sentence(other + event("mlx5_5", "m:7:7") + completion("mlx5_3")));
   EXPECT_THAT(sentence(event("mlx5_5", "node-b:7:7") + completion("", "n:1:1", "node-b")),
               HasSubstr("whose peer node-b<4711> had it"));
+}
+
+// Each host's part of the log must not hold the processes of all.
+TEST(LogVerify, TheHostsOfALargeJobAreComparedInLittleMemory) {
+  std::string text;
+  for (int process = 0; process < 4096; ++process) {
+    const std::string number = std::to_string(process), host = "w" + std::to_string(process / 8);
+    for (const char* line : {"NCCL version 2.21.5+cuda12.4", "Bootstrap : Using eth0:10.0.0.1<0>",
+                             "NCCL_IB_TIMEOUT set by environment to 22.", "Using network IB"})
+      text.append(host)
+          .append(":")
+          .append(number)
+          .append(":")
+          .append(number)
+          .append(" [0] NCCL INFO ")
+          .append(line)
+          .append("\n");
+  }
+  const NcclLog log = read_lines(text);
+  ASSERT_EQ(log.hosts, 512U);
+  EXPECT_LT(tests::peak_of([&] { verify_log(log, {}); }), 16 << 20);
 }
 
 }  // namespace
