@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/kube/base64.h"
 #include "nccl_env/store/manifests.h"
 #include "nccl_env/webhook/admission.h"
 
@@ -34,26 +35,14 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
   return files;
 }
 
-std::string decoded(const std::string& base64) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  unsigned bits = 0, count = 0;
-  for (const char c : base64) {
-    const auto digit = kDigits.find(c);
-    if (digit == kDigits.npos) break;
-    bits = bits << 6 | static_cast<unsigned>(digit);
-    if (++count % 4 != 1) out += static_cast<char>(bits >> (6 - 2 * ((count - 1) % 4)));
-  }
-  return out;
-}
-
 // Returns the review with its object as patched; "" without a patch.
 std::string patched(const std::string& review, const std::string& response) {
   const Json answer = Json::parse(response)["response"];
   if (!answer.contains("patch")) return {};
-  Json next = Json::parse(review);
+  Json next = Json::parse(review, nullptr, false);
+  if (next.is_discarded()) return {};  // of managedFields that are left out
   next["request"]["object"] =
-      next["request"]["object"].patch(Json::parse(decoded(answer["patch"].get<std::string>())));
+      next["request"]["object"].patch(Json::parse(*kube::decode_base64(answer["patch"].get<std::string>())));
   return next.dump();
 }
 

@@ -231,10 +231,6 @@ class OpenConnectionsTest : public ServerTest {
   [[nodiscard]] std::uint64_t evicted(Eviction cause) const {
     return server->stats().connections_evicted[static_cast<std::size_t>(cause)];
   }
-  static int count_ended(const std::vector<TestClient*>& clients) {
-    return static_cast<int>(
-        std::count_if(clients.begin(), clients.end(), [](auto* c) { return c->ended(); }));
-  }
 
  private:
   std::list<TestClient> clients_;
