@@ -40,6 +40,7 @@ constexpr std::int64_t kEnoughLocked = 64 << 20;
 
 constexpr std::size_t kMostChanges = 4;  // that one sentence names
 
+constexpr const char* kOutOfCommand = "Take it out of the command, or see that the policy gives the same.";
 constexpr const char* kLaterWebhook =
     "Look for a webhook that changes pods after nccl-env's, and create the pod anew.";
 
@@ -484,7 +485,7 @@ class Judge {
         beside.insert(0, ", which differs from the " + count_of(ours.size(), "HCA") + " of nccl-env: ");
       }
       told.add(Code::ValueOverridden, Severity::Warning, value.name, set_text(value) + beside + ".",
-               "Take it out of the command, or see that the policy gives the same.");
+               kOutOfCommand);
     }
   }
 
@@ -572,8 +573,11 @@ class Judge {
     }
     if (find_named(container.replaced, name)) finding.remedy = kLaterWebhook;
     if (value && value->is_from(Source::Policy)) finding.remedy = policys_remedy(name);
-    if (value && value->source == Source::Command)
+    if (value && value->source == Source::Command) {
       finding.sentence = set_text(*value) + ": " + continued(std::move(finding.sentence));
+      finding.remedy = kOutOfCommand;
+      return finding;
+    }
     if (finding.code != Code::FellBack) return finding;
     if (users) {
       finding.remedy = words_of(Code::NoSuchDevice).remedy;

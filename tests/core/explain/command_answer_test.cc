@@ -37,6 +37,7 @@ TEST(CommandAnswer, AListThatTheNodeDoesNotHaveIsAnError) {
   EXPECT_THAT(found_by("export NCCL_IB_HCA=mlx5_9 && torchrun x"),
               ElementsAre(AllOf(HasSubstr("error NoSuchDevice: The command sets NCCL_IB_HCA=mlx5_9: "),
                                 HasSubstr("So NCCL silently falls back to sockets"))));
+  EXPECT_THAT(asked("export NCCL_IB_HCA=mlx5_9").text(), HasSubstr("remedy    Take it out of the command"));
   EXPECT_THAT(found_by("NCCL_IB_TIMEOUT=x torchrun a"),
               ElementsAre(HasSubstr("ValueMisread: NCCL_IB_TIMEOUT: \"x\"")));
 }
