@@ -159,8 +159,16 @@ int print_environment(const MachineArguments& machine, const Console& terminal) 
   } else {
     terminal.out << render(env, *std::ranges::find(kEnvForms, terminal.form, &Form::word));
   }
-  if (prolog) return program::kDone;
-  return std::ranges::any_of(env.omitted, is_missed) ? program::kFinding : program::code_of(env.findings);
+  const auto missed = std::ranges::find_if(env.omitted, is_missed);
+  const bool well = missed == env.omitted.end() && program::code_of(env.findings) == program::kDone;
+  if (prolog || well) return program::kDone;
+  // `eval` shows no comment and loses the exit code.
+  if (!terminal.width)
+    terminal.err << "nccl-env: "
+                 << printable(is_good(env.findings) ? missed->name + ": " + why_of(*missed)
+                                                    : env.findings.front().sentence)
+                 << '\n';
+  return program::kFinding;
 }
 
 }  // namespace

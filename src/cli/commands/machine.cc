@@ -24,6 +24,7 @@
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/spelling.h"
@@ -223,9 +224,9 @@ constexpr std::pair<Reason, std::string_view> kReasonsHere[] = {
      "Nothing to do where the engine's own choice is right; else set the variable yourself."},
     {Reason::NoFabricPort, kShowPorts},
     {Reason::AmbiguousFabric,
-     "Name the fabric's HCAs, --hcas mlx5_0,mlx5_1, or its netdevs or subnets by --policy (spec.fabric)."},
+     "Name the fabric's HCAs (--hcas NAME,NAME), or its netdevs or subnets by --policy (spec.fabric)."},
     {Reason::MixedLinkLayers, "Name one of the two by --policy: spec.fabric.linkLayer."},
-    {Reason::TooManyHcas, "Name fewer: --hcas mlx5_0,mlx5_1."},
+    {Reason::TooManyHcas, "Name fewer: --hcas NAME,NAME."},
     {Reason::GidTableUnknown, kUnread},
     {Reason::PKeyUnknown, kUnread},
     {Reason::NodeInterfaceUnknown, "Give this machine's address (--address), or set the interface yourself."},
@@ -300,6 +301,18 @@ std::string states_of(const NodeFabric& table) {
   });
 }
 
+// A name that says no HCA of this machine would be missed in silence.
+void add_unmatched(const std::vector<std::string>& hcas, const NodeFabric& table, MachineEnv& into) {
+  for (const std::string& glob : hcas) {
+    const auto is_named = [&](const Port& port) { return glob_matches(glob, port.hca); };
+    if (std::ranges::any_of(table.ports, is_named)) continue;
+    into.findings.push_back(
+        {.code = Code::NoSuchDevice,
+         .sentence = "--hcas: this machine has no HCA \"" + glob + "\". " + into.ports + ".",
+         .remedy = "Name HCAs as /sys/class/infiniband does, or globs of them."});
+  }
+}
+
 std::string nothing_here(const NodeFabric& table) {
   const auto of_verbs = [](const Port& port) { return link_layer_of(port) != LinkLayer::Unspecified; };
   const auto of_efa = [](const Port& port) { return port.driver == "efa"; };
@@ -333,6 +346,7 @@ void add_machine_options(CLI::App& app, MachineArguments& into) {
       ->type_name("IP");
   app.add_option("--hcas", into.hcas, "The fabric's HCAs, by name or glob; default: the policy's, else found")
       ->delimiter(',')
+      ->allow_extra_args(false)  // what follows, behind -- too, is the command
       ->type_name("NAME[,NAME...]");
   std::vector<std::string> names;
   for (const Engine* engine : other_engines()) {
@@ -340,6 +354,7 @@ void add_machine_options(CLI::App& app, MachineArguments& into) {
   }
   app.add_option("-e,--engines", into.engines, "Also values for these engines, in the words of each")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(names, CLI::ignore_case))
       ->type_name("NAME[,NAME...]");
   app.add_flag("-i,--ignore-environment", into.ignore_environment,
@@ -381,6 +396,7 @@ program::Failure decide_environment(const MachineArguments& machine, std::istrea
   take(answer_template({*pod, parse_json(text), plan, wanted, kMachine, &binding, table, *version, nullptr,
                         context, options}),
        values_for(binding, Exposure::Host, true), users, given != nullptr, into);
+  add_unmatched(hcas, *table, into);
   return {};
 }
 

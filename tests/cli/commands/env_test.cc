@@ -102,8 +102,10 @@ TEST_F(Machine, WhereItCannotTellTheStatesAreSaidAndTheFabricIsNamed) {
   EXPECT_THAT(told.out, AllOf(HasSubstr("#   Active: 7 x InfiniBand mlx5_0,mlx5_1,"),
                               HasSubstr("; not Active: 2 x InfiniBand mlx5_7,mlx5_8\n"),
                               HasSubstr("# NCCL_IB_HCA, NCCL_IB_GID_INDEX: AmbiguousFabric\n"),
-                              HasSubstr("--hcas mlx5_0,mlx5_1")));
+                              HasSubstr("--hcas NAME,NAME")));
   EXPECT_EQ(told.out.find("look alike"), told.out.rfind("look alike"));
+  EXPECT_THAT(told.err, HasSubstr("look alike")) << "eval shows no comment";
+  EXPECT_THAT(env({"--hcas", "mlx5_[0-6],=mlx5_1"}).out, HasSubstr("error NoSuchDevice: --hcas"));
   const CliResult named = env({"--hcas", "mlx5_[0-6]"});
   EXPECT_EQ(named.code, 0) << named.out;
   EXPECT_THAT(named.out, HasSubstr("NCCL_IB_HCA='mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6'"));
@@ -159,6 +161,7 @@ TEST_F(Machine, ATaskPrologNeverStopsAJobAndRunStartsItsCommand) {
   expect_shown(env(), 3);
   EXPECT_EQ(env({"-o", "slurm"}).code, 0);
   EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", "sh", "-c", "exit 5"}), 5);
+  EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--hcas", "a,b", "--", "sh", "-c", "exit 6"}), 6);
   EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", path("absent")}), 127);
   EXPECT_EQ(exit_of({"run", "--sysfs", sysfs, "--", sysfs}), 126) << "a directory";
   add_rail("mlx5_0", "0a00:0001");
