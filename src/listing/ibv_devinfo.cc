@@ -10,7 +10,9 @@
 namespace nccl_env::listing {
 namespace {
 
-bool is_plain_key(std::string_view key) {  // fw_ver, max_mr_size, …
+// fw_ver, max_mr_size, …, and the one key of two words.
+bool is_plain_key(std::string_view key) {
+  if (key == "completion timestamp_mask") return true;
   return std::all_of(key.begin(), key.end(),
                      [](char c) { return is_lower_letter(c) || is_digit(c) || c == '_'; });
 }

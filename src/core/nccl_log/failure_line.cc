@@ -36,7 +36,7 @@ constexpr string_view kHarmless[] = {
     "Failed to find ncclCollNet", "No plugin found", "Plugin load", "OOO RQ is force enabled",
     "Resiliency is enabled", "NCCL_SOCKET_NTHREADS is greater", "remote FLID configured as zero",
     "peer access is already enabled", "RAS received unknown", "Cannot get incoming CPU",
-    "failed to IPC register userbuff", "Maximum retry reached for accept",
+    "failed to IPC register userbuff", "Maximum retry reached for accept", "Could not find real path of",
     "NCCL/NET (shim) mismatch recommended"};
 // clang-format on
 

@@ -58,7 +58,11 @@ std::optional<NcclFailure> mixed_networks(const NcclLog& log) {
   for (const NcclLog::Facts* facts : {&log.networks, &log.plugins}) {
     const std::string unlike = unlike_text(*facts, log);
     if (unlike.empty()) continue;
-    NcclFailure failure = failure_of(Code::MixedNetworks, unlike);
+    const std::string none = log.no_device.empty() ? ""
+                                                   : "; NET/IB found no device in line " +
+                                                         std::to_string(first_line(log.no_device)) +
+                                                         by_processes({0, processes_in(log.no_device)}, log);
+    NcclFailure failure = failure_of(Code::MixedNetworks, unlike + none);
     failure.line = first_line(*facts);
     return failure;
   }

@@ -131,8 +131,21 @@ bool came_back(const NcclFailure& failure, const NcclLog& log) {
   });
 }
 
+bool names(string_view list, string_view device) {
+  return parse_nccl_name_list(list, kNewestNccl, kMostListed).selects(device, -1);
+}
+
+// NCCL opens each device before it looks at its list: one that is not named is not missed.
+bool is_unlisted(const NcclFailure& failure, const NcclLog& log) {
+  const auto names_it = [&](const auto& list) { return names(list.first, failure.device); };
+  const NcclLog::Facts& lists = log.read(variable::kIbHca);
+  return !failure.device.empty() && !lists.empty() && !log.devices.empty() &&
+         std::ranges::none_of(lists, names_it);
+}
+
 // True if the log shows that the run did without what failed.
 bool is_survived(const NcclFailure& failure, const NcclLog& log, const Failures& all) {
+  if (failure.code == Code::DeviceNotOpened) return is_unlisted(failure, log);
   if (!log.ended) return false;
   // UCX asks each adapter at its start, also one that nothing needs.
   if (failure.code == Code::MemoryLock) return has(failure.text, "ulimit -l");
@@ -161,8 +174,7 @@ bool may_cause(const NcclFailure& failure, std::string_view value) {
   if (value.empty()) return false;
   if (blamed_variable(failure.code) == variable::kIbGidIndex)
     return is_index(value) && (!failure.gid_index || nccl_integer(value) == *failure.gid_index);
-  if (failure.code == Code::DeviceNotOpened && !failure.device.empty())
-    return parse_nccl_name_list(value, kNewestNccl, kMostListed).selects(failure.device, -1);
+  if (failure.code == Code::DeviceNotOpened && !failure.device.empty()) return names(value, failure.device);
   return true;
 }
 

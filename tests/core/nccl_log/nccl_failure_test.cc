@@ -258,6 +258,20 @@ TEST(NcclFailure, ThousandsOfThemAreBounded) {
   EXPECT_EQ(reader.log().failures.size(), 256u);
 }
 
+// NCCL opens each device before it looks at its list.
+TEST(NcclFailure, ADeviceThatNoListNamesIsNotMissed) {
+  const auto is_good_with = [](const std::string& list) {
+    const std::string info = "h:1:1 [0] NCCL INFO ";
+    return is_good(verify_lines(info + "NCCL_IB_HCA set to " + list + "\n" + kWarn +
+                                "x.cc:1 NCCL WARN NET/IB : Unable to open device mlx5_1\n" + info +
+                                "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n")
+                       .findings);
+  };
+  EXPECT_TRUE(is_good_with("=mlx5_0"));
+  EXPECT_FALSE(is_good_with("=mlx5_0,mlx5_1"));
+  EXPECT_FALSE(is_good_with("mlx5")) << "by a prefix";
+}
+
 std::string comm(int nodes, int ranks) {
   return "gpu-1:1:2 [0] NCCL INFO comm 0x55d9607ee240 rank 0 nRanks " + std::to_string(ranks) + " nNodes " +
          std::to_string(nodes) + " localRanks 8 localRank 0 MNNVL 0\n";

@@ -304,8 +304,8 @@ constexpr Variable kNetRows[] = {
 constexpr Variable kTuningRows[] = {
     integer("NCCL_P2P_NET_CHUNKSIZE", 1, kLarge, Equal, "bytes; a power of two is advised"),
     integer("NCCL_BUFFSIZE", 1, kLarge, Equal, "bytes per channel"),
-    integer("NCCL_MIN_NCHANNELS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
-    integer("NCCL_MAX_NCHANNELS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
+    integer("NCCL_MIN_NCHANNELS", 1, 128, Equal, "NCCL has 64 channels, 32 before 2.25; RCCL has 128"),
+    integer("NCCL_MAX_NCHANNELS", 1, 128, Equal, "NCCL has 64 channels, 32 before 2.25; RCCL has 128"),
     integer("NCCL_MIN_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
     integer("NCCL_MAX_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
     integer("NCCL_NCHANNELS_PER_NET_PEER", 1, kLarge, Equal, "channels to one peer; at least one"),
