@@ -506,8 +506,11 @@ Checked while_starting(const InstalledParts& parts, Checked checked) {
 Status survey_cluster(kube::ApiServer& client, InstalledParts& into) {
   const auto reply = client.call({"GET", "/version", "", ""});
   if (!reply) return reply.error();
+  Json version = parse_json(reply->body);
+  if (reply->status == kube::kOk && text_at(version, "gitVersion").empty())
+    return Error{client.server() + ": answers, but not as a Kubernetes API server"};
   into.version = reply->status == kube::kOk
-                     ? LookUp{Outcome::Found, parse_json(reply->body), {}}
+                     ? LookUp{Outcome::Found, std::move(version), {}}
                      : LookUp{Outcome::Failed, {}, "get /version: " + kube::status_message(*reply)};
   look_up_parts(client, false, into);
   return done();

@@ -84,8 +84,9 @@ LookUp look_up(kube::ApiServer& client, const Asked& asked) {
 std::string not_installed(kube::ApiServer& client) {
   const auto reply = client.call({"GET", std::string(kube::kPolicies.group), "", ""});
   if (!reply || reply->status != kube::kNotFound) return {};
-  return "nccl-env is not installed in this cluster: it knows no ncclpolicies and no nodefabrics "
-         "(docs/operate/install.md; `nccl-env check --pre` tells whether it can be)";
+  return std::string(
+             "nccl-env is not installed in this cluster: it knows no ncclpolicies and no nodefabrics") +
+         kHowToInstall;
 }
 
 program::Failure not_read(kube::ApiServer& client, std::string problem) {

@@ -54,6 +54,9 @@ LookUp look_up(kube::ApiServer& client, const Asked& asked);
 // A cluster that does not know the kinds of our objects, as a sentence; "" where it knows them, and where
 // that cannot be told.
 std::string not_installed(kube::ApiServer& client);
+inline constexpr const char* kHowToInstall =
+    " (docs/operate/install.md; `nccl-env check --pre` tells whether it can be)";
+
 // Objects of ours could not be read, or are not there, as `problem` says: kNothing where nothing is
 // installed.
 program::Failure not_read(kube::ApiServer& client, std::string problem);

@@ -46,7 +46,8 @@ Look look_of(const std::vector<Finding>& findings, const auto& answer) {
 Look look_at_parts(kube::ApiServer& client) {
   const auto parts = survey_parts(client, program::clock_now());
   if (!parts) return {program::kNotSeen, parts.error().message};
-  if (is_nothing(*parts)) return {program::kNothing, client.server() + ": nothing of nccl-env is installed"};
+  if (is_nothing(*parts))
+    return {program::kNothing, client.server() + ": nothing of nccl-env is installed" + kHowToInstall};
   Checks checks = judge_parts(*parts);
   for (Checked& checked : judge_namespaces(client)) checks.push_back(while_starting(*parts, checked));
   return look_of(findings_of(checks), checks);

@@ -39,6 +39,9 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
     state.hcas.push_back(doctor::port_name(view, *port));
     if (const auto rate = rate_of(*port)) state.rates.push_back(*rate);
     state.unknown_states += port->state ? 0 : 1;
+    // A listing tells addresses without their prefixes, by which nodes are compared.
+    const bool subnet = link_layer_of(*port) != LinkLayer::Ethernet || view.table->interfaces.has_value();
+    state.unknown_subnets += subnet ? 0 : 1;
   }
   if (!view.offered.empty()) state.hca_list = format_hca_list(*view.table, view.offered);
   state.gid_index = view.index;
@@ -201,13 +204,17 @@ constexpr std::size_t kMostNodes = 3;
 // Tells of ports that no check could judge: that does not make them healthy.
 std::string unknown_line(const Diagnosis& diagnosis) {
   std::size_t ports = 0;
-  int unknown = 0;
+  int states = 0, subnets = 0;
   for (const NodeState& node : diagnosis.nodes) {
     ports += node.hcas.size();
-    unknown += node.unknown_states;
+    states += node.unknown_states;
+    subnets += node.unknown_subnets;
   }
-  if (unknown == 0) return {};
-  return "state not known for " + std::to_string(unknown) + " of " + count_of(ports, "fabric port") + "\n";
+  std::vector<std::string> unknown;
+  if (states > 0) unknown.push_back("state not known for " + std::to_string(states));
+  if (subnets > 0 && diagnosis.nodes.size() > 1)
+    unknown.push_back("subnet not known for " + std::to_string(subnets));
+  return unknown.empty() ? "" : join(unknown, ", ") + " of " + count_of(ports, "fabric port") + "\n";
 }
 
 using Told = std::vector<const Finding*>;

@@ -54,6 +54,7 @@ struct NodeState {
   std::optional<std::chrono::seconds> age;
   bool stale = false;
   int unknown_states = 0;       // of `hcas`: the table does not tell whether they are up
+  int unknown_subnets = 0;      // of `hcas`: likewise whether their addresses are in the pool's subnets
   std::vector<int> rail_ports;  // per rail of its pool: index of the table's port; -1: none
 };
 
