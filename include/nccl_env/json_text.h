@@ -36,15 +36,18 @@ inline std::uint64_t word_at(const char* place) {
   return word;
 }
 
+// Returns a text of less than eight bytes, and spaces behind it.
+inline std::uint64_t short_word(std::string_view text) {
+  std::uint64_t word = 0x2020202020202020;
+  text.copy(reinterpret_cast<char*>(&word), text.size());
+  return word;
+}
+
 // True if JSON escapes nothing of the text: nearly all of ours. Looks at 16 bytes at a time.
 inline bool is_plain(std::string_view text) {
   using Bytes [[gnu::vector_size(2 * kWord)]] = unsigned char;
   const char* const end = text.data() + text.size();
-  if (text.size() < kWord) {
-    std::uint64_t word = 0x2020202020202020;  // spaces
-    for (const char c : text) word = word << 8 | static_cast<unsigned char>(c);
-    return escaped_bytes(word) == 0;
-  }
+  if (text.size() < kWord) return escaped_bytes(short_word(text)) == 0;
   if (text.size() < sizeof(Bytes))
     return (escaped_bytes(word_at(text.data())) | escaped_bytes(word_at(end - kWord))) == 0;
   Bytes any{};
@@ -96,12 +99,8 @@ inline char* put_word(char* to, std::uint64_t word, std::size_t count) {
 inline char* put_escaped(char* to, std::string_view text) {
   std::size_t at = 0;
   for (; at + kWord <= text.size(); at += kWord) to = put_word(to, word_at(text.data() + at), kWord);
-  const std::size_t rest = text.size() - at;
-  if (rest == 0) return to;
-  if (at > 0) return put_word(to, word_at(text.data() + text.size() - kWord) >> (8 * (kWord - rest)), rest);
-  std::uint64_t word = 0;
-  for (std::size_t i = rest; i-- > 0;) word = word << 8 | static_cast<unsigned char>(text[i]);
-  return put_word(to, word, rest);
+  const std::string_view rest = text.substr(at);
+  return rest.empty() ? to : put_word(to, short_word(rest), rest.size());
 }
 
 // Appends "text" with quotes and escapes. `text` is UTF-8. Works in pieces on the stack, eight bytes at a

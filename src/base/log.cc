@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -42,16 +43,17 @@ void append_escape(std::string& out, std::uint32_t point) {
 
 // Returns how many leading bytes need no escape: nearly all that is logged.
 std::size_t plain_length(std::string_view text) {
-  constexpr std::uint64_t kEach = 0x0101010101010101;
-  const auto escaped = [](unsigned char c) { return c < 0x20 || c >= 0x7F || c == '"' || c == '\\'; };
+  const auto escaped = [](std::uint64_t word) {  // with all from the delete character on
+    constexpr std::uint64_t kEach = 0x0101010101010101;
+    return json::escaped_bytes(word) | ((word | (word + kEach)) & kEach * 0x80);
+  };
+  const auto first = [](std::uint64_t bits) { return static_cast<std::size_t>(std::countr_zero(bits)) / 8; };
   std::size_t at = 0;
   for (; at + json::kWord <= text.size(); at += json::kWord) {
-    const std::uint64_t word = json::word_at(text.data() + at);
-    const std::uint64_t from_delete_on = (word | (word + kEach)) & kEach * 0x80;
-    if ((json::escaped_bytes(word) | from_delete_on) != 0) break;
+    if (const std::uint64_t found = escaped(json::word_at(text.data() + at)); found != 0)
+      return at + first(found);
   }
-  const auto rest = text.begin() + static_cast<std::ptrdiff_t>(at);
-  return static_cast<std::size_t>(std::find_if(rest, text.end(), escaped) - text.begin());
+  return std::min(text.size(), at + first(escaped(json::short_word(text.substr(at)))));
 }
 
 void append_text(std::string& out, std::string_view text) {
@@ -154,19 +156,8 @@ void append_time(std::string& out, std::chrono::system_clock::time_point now) {
 }
 
 std::string_view level_name(LogLevel level) {
-  switch (level) {
-    case LogLevel::Debug:
-      return "debug";
-    case LogLevel::Info:
-      return "info";
-    case LogLevel::Warn:
-      return "warn";
-    case LogLevel::Error:
-      return "error";
-    case LogLevel::Off:
-      return "off";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 5> kNames{"debug", "info", "warn", "error", "off"};
+  return kNames[static_cast<std::size_t>(level)];
 }
 
 std::string format_line(LogLevel level, std::string_view message, Logger::Fields fields) {

@@ -126,8 +126,7 @@ std::string Admission::Decision::left_alone(std::string detail) {
   record_ = std::move(record);
   AdmissionResponse response = response_to(review_);
   response.patch = render_pod_patch(review_.pod, {}, nullptr).text;  // far smaller than the review
-  response.audit.emplace_back("decision", to_string(record_.outcome));
-  response.audit.emplace_back("reason", to_string(*record_.reason));
+  response.audit = {{"decision", to_string(record_.outcome)}, {"reason", to_string(*record_.reason)}};
   return render_response(response);
 }
 
@@ -272,7 +271,7 @@ store::Attempt<std::string> Admission::Decision::answer_pod() {
   response.audit.reserve(3);
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (plan.reason) response.audit.emplace_back("reason", to_string(*plan.reason));
-  if (!plan.status.empty()) response.audit.emplace_back("status", std::move(plan.status));
+  if (!plan.status.empty()) response.audit.emplace_back("status", plan.status);
   response.warnings = std::move(plan.warnings);
   record_.containers = std::move(plan.containers);
   return bounded(response, patch.too_large);

@@ -9,6 +9,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/json_text.h"
 
 namespace nccl_env {
@@ -329,11 +330,7 @@ namespace {
 
 // For texts that a terminal shows, and that hold names which nobody has checked yet.
 void append_shown(std::string& out, std::string_view text) {
-  const auto plain = [](char c) {
-    return c >= ' ' && c != '\x7f';
-  };  // bytes of other characters are negative
-  if (std::all_of(text.begin(), text.end(), plain)) return append_string(out, text);
-  append_string(out, printable(text));
+  is_printable_ascii(text) ? append_string(out, text) : append_string(out, printable(text));
 }
 
 }  // namespace

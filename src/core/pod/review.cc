@@ -619,7 +619,9 @@ struct ReviewParser::State {
   // As parse(), but what stands in managedFields is not looked at where it can be left out.
   Result<Element> parse_review(std::string_view text, bool padded) {
     constexpr std::size_t kWorthIt = 512;
-    const std::string_view hole = text.size() <= kKeptDocument ? managed_fields(text) : std::string_view();
+    const bool may_be =
+        text.size() > 4 * kWorthIt && text.size() <= kKeptDocument;  // no Binding of a scheduler
+    const std::string_view hole = may_be ? managed_fields(text) : std::string_view();
     if (hole.size() < kWorthIt) return parse(text, padded);
     const auto before = static_cast<std::size_t>(hole.data() - text.data());
     const std::size_t rest = text.size() - hole.size();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/json_fields.h"
 
+#include <bit>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,12 @@ constexpr std::size_t kMaxShownKey = 320;
 bool is_plain_word(std::string_view name) {
   return !name.empty() && name.size() <= 128 &&
          std::all_of(name.begin(), name.end(), [](char c) { return is_alphanumeric(c) || c == '_'; });
+}
+
+// One of 64 bits. All fields of a table have different ones, and so do those of its ports.
+std::uint64_t bit_of(std::string_view key) {
+  const int sum = key.empty() ? 0 : key.front() + 36 * key.back() + 41 * static_cast<int>(key.size() % 64);
+  return std::uint64_t{1} << (static_cast<unsigned>(sum) % 64);
 }
 
 std::string unknown(std::string_view name, std::span<const std::string_view> accepted) {
@@ -109,7 +116,10 @@ Fields::Fields(Element value, Path at, Refusals& refusals, std::span<const std::
   }
   object_ = object;
   next_ = object.begin();
-  if (const auto key = repeated_key(object)) refusals.add(path_.entry(*key), "stands twice");
+  for (auto field = object.begin(); field != object.end(); ++field) bits_ |= bit_of(field.key());
+  const bool may_repeat = static_cast<std::size_t>(std::popcount(bits_)) < object.size();
+  if (const auto key = may_repeat ? repeated_key(object) : std::nullopt)
+    refusals.add(path_.entry(*key), "stands twice");
   if (accepted.empty()) return;
   for (auto field = object.begin(); field != object.end() && !refusals.is_full(); ++field) {
     if (std::find(accepted.begin(), accepted.end(), field.key()) == accepted.end())
@@ -118,11 +128,11 @@ Fields::Fields(Element value, Path at, Refusals& refusals, std::span<const std::
 }
 
 std::optional<Element> Fields::find(std::string_view name) const {
-  if (!object_) return std::nullopt;
+  if ((bits_ & bit_of(name)) == 0) return std::nullopt;
   auto at = *next_;
-  if (at == object_->end() || !at.key_equals(name)) {
+  if (at == object_->end() || !is_key(at.key(), name)) {
     at = object_->begin();
-    while (at != object_->end() && !at.key_equals(name)) ++at;
+    while (at != object_->end() && !is_key(at.key(), name)) ++at;
     if (at == object_->end()) return std::nullopt;
   }
   const Element found = at.value();

@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nccl_env/result.h"
@@ -184,32 +185,23 @@ class Fields {
   // Behind the field that was found last: who writes an object in the order in which it is read has the next
   // one here.
   mutable std::optional<simdjson::dom::object::iterator> next_;
+  std::uint64_t bits_ = 0;  // of its keys: where a name's is missing, so is the field
   Path path_;
   Refusals* refusals_;
 };
 
-// Compares keys, which are mostly short, without a call.
+// Compares without a call where the wanted key is a constant.
 inline bool is_key(std::string_view key, std::string_view wanted) {
-  const std::size_t size = key.size();
-  if (size != wanted.size()) return false;
-  const auto differ = [&](auto word) {  // in their first or last bytes
-    decltype(word) first, last, wanted_first, wanted_last;
-    std::memcpy(&first, key.data(), sizeof word);
-    std::memcpy(&last, key.data() + size - sizeof word, sizeof word);
-    std::memcpy(&wanted_first, wanted.data(), sizeof word);
-    std::memcpy(&wanted_last, wanted.data() + size - sizeof word, sizeof word);
-    return ((first ^ wanted_first) | (last ^ wanted_last)) != 0;
-  };
-  if (size > 16 || size < 4) return key == wanted;
-  return size < 8 ? !differ(std::uint32_t()) : !differ(std::uint64_t());
+  return key.size() == wanted.size() && std::memcmp(key.data(), wanted.data(), wanted.size()) == 0;
 }
 
-// Returns fields of one object, in the order of `keys`. A null counts as absent.
+// Returns fields of one object, in the order of `keys`. A null counts as absent. Inlined, so that each key is
+// compared as a constant.
 template <std::size_t N>
-std::array<std::optional<Element>, N> pick(Element value, const Path& path,
-                                           const std::array<std::string_view, N>& keys, Failure& failure) {
+[[gnu::always_inline]] inline std::array<std::optional<Element>, N> pick(
+    Element value, const Path& path, const std::array<std::string_view, N>& keys, Failure& failure) {
   std::array<std::optional<Element>, N> found{};
-  std::array<bool, N> seen{};
+  std::uint32_t seen = 0;
   simdjson::dom::object object;
   if (value.get(object) != simdjson::SUCCESS) {
     failure.mismatch(path, "an object", value);
@@ -219,13 +211,17 @@ std::array<std::optional<Element>, N> pick(Element value, const Path& path,
   // wider words, which stalls the processor.
   for (auto field = object.begin(); field != object.end(); ++field) {
     const std::string_view key = field.key();
-    for (std::size_t i = 0; i < N; ++i) {
-      if (!is_key(key, keys[i])) continue;
-      if (seen[i]) failure.add(path.field(keys[i]), "stands twice");
-      seen[i] = true;
+    const auto take = [&](std::size_t i) __attribute__((always_inline)) {
+      if (!is_key(key, keys[i])) return false;
+      if ((seen >> i & 1U) != 0) failure.add(path.field(keys[i]), "stands twice");
+      seen |= 1U << i;
       if (const Element child = field.value(); !child.is_null()) found[i] = child;
-      break;
-    }
+      return true;
+    };
+    const auto take_any = [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+      (take(I) || ...);
+    };
+    take_any(std::make_index_sequence<N>());
   }
   return found;
 }

@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "nccl_env/json_text.h"
+
 namespace nccl_env {
 namespace {
-
-bool is_printable(char c) {
-  return c >= 0x20 && c < 0x7f;
-}
 
 bool is_label_character(char c) {
   return is_lower_letter(c) || is_digit(c);
@@ -29,7 +27,14 @@ std::string lower_case(std::string_view text) {
 }
 
 bool is_printable_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), is_printable);
+  constexpr std::uint64_t kEach = 0x0101010101010101, kHigh = kEach * 0x80;
+  std::uint64_t others = 0;  // their bytes' high bits are set
+  for (; text.size() >= json::kWord; text.remove_prefix(json::kWord)) {
+    const std::uint64_t word = json::word_at(text.data()), low = word & ~kHigh;
+    others |= word | (low + kEach) | ~(low + kEach * (0x80 - ' '));
+  }
+  return (others & kHigh) == 0 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 bool is_variable_name(std::string_view text) {

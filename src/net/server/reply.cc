@@ -1,40 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/reply.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
 namespace nccl_env::net {
 namespace {
 
+constexpr std::pair<int, std::string_view> kPhrases[] = {{200, "OK"},
+                                                         {400, "Bad Request"},
+                                                         {403, "Forbidden"},
+                                                         {404, "Not Found"},
+                                                         {405, "Method Not Allowed"},
+                                                         {413, "Content Too Large"},
+                                                         {415, "Unsupported Media Type"},
+                                                         {417, "Expectation Failed"},
+                                                         {431, "Request Header Fields Too Large"},
+                                                         {500, "Internal Server Error"},
+                                                         {501, "Not Implemented"},
+                                                         {503, "Service Unavailable"},
+                                                         {505, "HTTP Version Not Supported"}};
+
 std::string_view reason_phrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 417:
-      return "Expectation Failed";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Status";  // the phrase means nothing to clients
-  }
+  const auto* const found = std::find_if(std::begin(kPhrases), std::end(kPhrases),
+                                         [status](const auto& phrase) { return phrase.first == status; });
+  return found == std::end(kPhrases) ? "Status" : found->second;  // a phrase means nothing to clients
 }
 
 }  // namespace

@@ -172,7 +172,8 @@ TEST(NodeFabric, APortHasItsRowsInOneForm) {
 TEST(NodeFabric, IgnoresUnknownFieldsAndTheSummary) {
   json object = full_table();
   object["/observed/summary"_json_pointer] = "whatever";
-  object["/observed/ports/0/colour"_json_pointer] = {1, 2};
+  for (int i = 0; i < 200; ++i)
+    object["/observed/ports/0"_json_pointer]["colour" + std::to_string(i)] = {1, 2};
   object["status"] = 7;
   const auto table = parse_node_fabric(object);
   ASSERT_TRUE(table.ok()) << table.error().message;
@@ -413,7 +414,9 @@ TEST(NodeFabricText, IsReadAsItsTreeIsBoundedAndStrict) {
       {"70 lists", std::string(70, '[') + std::string(70, ']')},
       {"8 MiB and a blank", std::string((8U << 20U) + 1, ' ')},
       {"a port twice", R"({"apiVersion":"nccl-env.io/v1alpha1","kind":"NodeFabric","metadata":{"name":"n"},
-                          "observed":{"ports":[{"hca":"a","port":1,"port":2}]}})"}};
+                          "observed":{"ports":[{"hca":"a","port":1,"port":2}]}})"},
+      {"two keys twice", R"({"apiVersion":"nccl-env.io/v1alpha1","kind":"NodeFabric","metadata":{"name":"n"},
+                            "observed":{"ports":[{"hca":"a","b":1,"port":1,"b":2,"":1,"a":3,"":2}]}})"}};
   for (const auto& [title, given] : refused) {
     const auto none = read_node_fabric(given);
     ASSERT_FALSE(none) << title;

@@ -6,15 +6,19 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "nccl_env/core/text/strict.h"
+
 namespace nccl_env::tests::json_text_test {
 namespace {
 
 TEST(JsonText, EscapesEachByteAtEachPlaceOfAWord) {
-  for (int byte = 0; byte < 0x80; ++byte) {
+  for (int byte = 0; byte < 0x100; ++byte) {
     for (std::size_t size = 1; size < 20; ++size) {
       for (std::size_t at = 0; at < size; ++at) {
         std::string text(size, 'x');
         text[at] = static_cast<char>(byte);
+        EXPECT_EQ(is_printable_ascii(text), byte >= ' ' && byte <= '~') << text;
+        if (byte >= 0x80) continue;
         text.back() = text.size() % 2 == 0 ? '"' : text.back();
         std::string out = "before";
         json::append_string(out, text);

@@ -50,7 +50,8 @@ struct AdmissionResponse {
   std::string patch;                    // RFC 6902 text; "" for none
   std::string_view encoded_patch = {};  // in place of `patch`: in base64 already
   std::vector<std::string> warnings;
-  std::vector<std::pair<std::string, std::string>> audit;  // annotation name without prefix -> value
+  std::vector<std::pair<std::string_view, std::string_view>>
+      audit;  // annotation name without prefix -> value
 };
 // The AdmissionReview document, patch in base64.
 std::string render_response(const AdmissionResponse& response);
