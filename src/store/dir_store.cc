@@ -31,8 +31,10 @@ struct DirectoryStore::Body {
       lose_sight();
       return names.error();
     }
+    auto there = names->begin();  // both are sorted
     bool changed = std::erase_if(files, [&](const auto& entry) {
-                     return !std::binary_search(names->begin(), names->end(), entry.first);
+                     while (there != names->end() && *there < entry.first) ++there;
+                     return there == names->end() || *there != entry.first;
                    }) > 0;
     for (const std::string& name : *names) {
       ManifestFile& file = files.try_emplace(name, name).first->second;

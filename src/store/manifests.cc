@@ -15,10 +15,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool is_manifest(const std::filesystem::path& path) {
-  const std::string name = path.filename().string();
-  const std::string extension = path.extension().string();
-  return !name.starts_with('.') && (extension == ".yaml" || extension == ".yml" || extension == ".json");
+bool is_manifest(std::string_view path) {
+  return path[path.rfind('/') + 1] != '.' &&
+         (path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json"));
 }
 
 std::string name_of(const Json& object) {
@@ -72,7 +71,8 @@ Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path)
   std::error_code error;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
-    if (is_manifest(entry->path()) && !entry->is_directory(ignored)) names.push_back(entry->path().string());
+    const std::string& name = entry->path().native();
+    if (is_manifest(name) && !entry->is_directory(ignored)) names.push_back(name);
   }
   if (error) return Error{path.string() + ": " + error.message()};
   std::sort(names.begin(), names.end());

@@ -8,6 +8,7 @@ namespace {
 
 template <class Entries>
 auto place_of(Entries& entries, std::string_view node) {
+  if (entries.empty() || entries.back().first < node) return entries.end();
   return std::lower_bound(entries.begin(), entries.end(), node,
                           [](const auto& entry, std::string_view name) { return entry.first < name; });
 }

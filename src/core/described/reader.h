@@ -70,9 +70,10 @@ std::optional<std::vector<Object>> read_as(const json::Fields& fields, std::stri
 template <class Value>
 std::optional<std::vector<Value>> read_as(const json::Fields& fields, std::string_view name,
                                           const TextsOrOlder<Value>& kind) {
-  if (!fields.find(name)) return read_as(fields, kind.older_name, kind.older);
-  if (fields.find(kind.older_name))
+  if (fields.find(kind.older_name)) {
+    if (!fields.find(name)) return read_as(fields, kind.older_name, kind.older);
     fields.refuse(kind.older_name, "stands beside " + std::string(name) + ", which takes its place");
+  }
   return read_as(fields, name, kind.texts);
 }
 

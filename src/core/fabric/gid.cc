@@ -40,10 +40,10 @@ bool IpAddress::is_v4() const {
 }
 
 Result<IpAddress> parse_ip(std::string_view text) {
-  IpAddress address;
-  if (read_address(AF_INET6, text, address.bytes.data())) return address;
-  address.bytes = kV4Mapped;
-  if (read_address(AF_INET, text, address.bytes.data() + kV4Start / 8)) return address;
+  IpAddress address{kV4Mapped};
+  const bool v6 = text.find(':') != text.npos;
+  if (read_address(v6 ? AF_INET6 : AF_INET, text, address.bytes.data() + (v6 ? 0 : kV4Start / 8)))
+    return address;
   return Error{in_quotes(text) + " is not an IPv4 or IPv6 address"};
 }
 

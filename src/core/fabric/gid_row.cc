@@ -23,8 +23,10 @@ std::string_view take_word(std::string_view& rest) {
 }
 
 bool take_word(std::string_view& rest, std::string_view expected) {
-  if (rest.substr(0, rest.find(' ')) != expected) return false;
-  take_word(rest);
+  if (rest.empty() || rest.front() != expected.front() || !rest.starts_with(expected)) return false;
+  const std::string_view behind = rest.substr(expected.size());
+  if (!behind.empty() && behind.front() != ' ') return false;
+  rest = behind.substr(behind.empty() ? 0 : 1);
   return true;
 }
 

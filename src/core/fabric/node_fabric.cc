@@ -37,10 +37,10 @@ std::string format_partition_key(std::uint16_t key) {
 }
 
 bool is_netdev_name(std::string_view name) {
-  constexpr std::string_view kRefused = "/,:^=";
   return !name.empty() && name.size() <= 15 && name != "." && name != ".." &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return c > ' ' && c <= '~' && kRefused.find(c) == kRefused.npos; });
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return c > ' ' && c <= '~' && c != '/' && c != ',' && c != ':' && c != '^' && c != '=';
+         });
 }
 
 namespace {
@@ -68,7 +68,7 @@ bool is_label_value(std::string_view value) {
 namespace {
 
 bool all_hex(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_hex_digit);
 }
 
 }  // namespace

@@ -29,17 +29,24 @@ void check_keys(const json::Fields& fields, const std::vector<PartitionKey>& key
   }
 }
 
-void check_rows(const json::Fields& fields, std::string_view name, const Port& port) {
+// The field of a port that holds its GID rows, and the older form.
+constexpr std::string_view kRowTexts = "gidRows";
+constexpr const char* kRowObjects = "gids";
+
+void check_rows(const json::Fields& fields, const Port& port) {
   const std::vector<GidRow>& rows = *port.gids;
+  const auto refuse = [&](const std::string& why) {
+    fields.refuse(fields.find(kRowTexts) ? kRowTexts : kRowObjects, why);
+  };
   for (std::size_t at = 0; at < rows.size(); ++at) {
     const int index = rows[at].index;
     if (at > 0 && index >= 0 && rows[at - 1].index == index) {
-      fields.refuse(name, "index " + std::to_string(index) + " stands twice");
+      refuse("index " + std::to_string(index) + " stands twice");
     }
   }
   if (!rows.empty() && port.gid_table_length && rows.back().index >= *port.gid_table_length) {
-    fields.refuse(name, "index " + std::to_string(rows.back().index) + " is beyond gidTableLength " +
-                            std::to_string(*port.gid_table_length));
+    refuse("index " + std::to_string(rows.back().index) + " is beyond gidTableLength " +
+           std::to_string(*port.gid_table_length));
   }
 }
 
@@ -85,18 +92,15 @@ void check_rows_of_all(const json::Fields& observed, const NodeFabric& table) {
 
 template <class Entry>
 void sort_by_index(std::vector<Entry>& entries) {
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.index < b.index; });
+  const auto before = [](const Entry& a, const Entry& b) { return a.index < b.index; };
+  if (!std::is_sorted(entries.begin(), entries.end(), before))  // which allocates nothing
+    std::stable_sort(entries.begin(), entries.end(), before);
 }
 
 bool is_accepted_gid(std::optional<json::Element> value) {
   std::string_view text;
   return value && value->get(text) == simdjson::SUCCESS && parse_gid(text).ok();
 }
-
-// The field of a port that holds its GID rows, and the older form.
-constexpr std::string_view kRowTexts = "gidRows";
-constexpr const char* kRowObjects = "gids";
 
 }  // namespace
 
@@ -115,7 +119,7 @@ struct Rules<Port> {
   static void check(const json::Fields& fields, std::string_view list, Port& port) {
     if (list == kRowTexts && port.gids) {
       sort_by_index(*port.gids);
-      check_rows(fields, fields.find(kRowTexts) ? kRowTexts : kRowObjects, port);
+      check_rows(fields, port);
     } else if (list == "pkeys" && port.pkeys) {
       sort_by_index(*port.pkeys);
       check_keys(fields, *port.pkeys);

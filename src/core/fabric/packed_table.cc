@@ -7,8 +7,10 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory_resource>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
@@ -22,19 +24,22 @@ constexpr double kMostWhole = 1U << 30U;  // rates are usually whole, and far be
 
 class Packer {
  public:
-  void byte(std::uint8_t value) { out_ += static_cast<char>(value); }
+  Packer() { out_.reserve(4096); }
+  void byte(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
   void number(std::uint64_t value) {
     for (; value >= 0x80; value >>= 7U) byte(static_cast<std::uint8_t>(value | 0x80U));
     byte(static_cast<std::uint8_t>(value));
   }
-  void raw(const void* from, std::size_t size) { out_.append(static_cast<const char*>(from), size); }
+  void raw(const void* from, std::size_t size) {
+    out_.insert(out_.end(), static_cast<const char*>(from), static_cast<const char*>(from) + size);
+  }
 
   void operator()(const std::string& text) {
     const auto [known, added] = texts_.try_emplace(text, texts_.size());
     number(added ? 0 : known->second + 1);
     if (!added) return;
     number(text.size());
-    out_ += text;
+    raw(text.data(), text.size());
   }
   void operator()(double value) {
     const bool whole = value >= 0 && value <= kMostWhole && std::floor(value) == value;
@@ -67,8 +72,10 @@ class Packer {
   [[nodiscard]] std::string take() { return {out_.begin(), out_.end()}; }  // a copy without spare capacity
 
  private:
-  std::string out_;
-  std::unordered_map<std::string_view, std::size_t> texts_;
+  std::vector<char> out_;
+  std::array<std::byte, 8192> room_;  // for the texts of most tables
+  std::pmr::monotonic_buffer_resource pool_{room_.data(), room_.size()};
+  std::pmr::unordered_map<std::string_view, std::size_t> texts_{64, &pool_};
   std::array<std::uint8_t, 16> last_{};
 };
 

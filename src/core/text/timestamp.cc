@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/text/timestamp.h"
 
+#include <charconv>
 #include <optional>
 
 #include "text/quote.h"
@@ -14,12 +15,11 @@ class Cursor {
   explicit Cursor(std::string_view text) : rest_(text) {}
 
   unsigned number(std::size_t digits) {
+    const std::string_view here = rest_.substr(0, digits);
+    const char* const end = here.data() + here.size();
     unsigned value = 0;
-    if (rest_.substr(0, digits).find_first_not_of("0123456789") != rest_.npos || rest_.size() < digits) {
-      ok_ = false;
-    }
+    ok_ = ok_ && here.size() == digits && std::from_chars(here.data(), end, value).ptr == end;
     if (!ok_) return 0;
-    for (const char c : rest_.substr(0, digits)) value = value * 10 + static_cast<unsigned>(c - '0');
     rest_.remove_prefix(digits);
     return value;
   }
