@@ -14,12 +14,11 @@ TABLE = pathlib.Path(__file__).with_name("cost.tsv")
 ANSWERS = {  # row of the table: review and engines
     "pod": ("pod.json", "nccl"), "pod, all engines": ("pod.json", "all"),
     "Binding": ("binding.json", "nccl"), "Binding, all engines": ("binding.json", "all")}
-# Instructions of a loop's 100 and 300 answers: what a start costs falls out. Callgrind counts `rep movsb` and `rep stosb`
-# by the byte.
+# Instructions of a loop's 100 and 300 answers: what a start costs falls out. Callgrind counts `rep` by the byte.
 FEW, MANY = 100, 300
 TOLERANCE = 0.02
 ENVIRONMENT = dict(os.environ, GLIBC_TUNABLES="glibc.cpu.x86_rep_movsb_threshold=1000000:"
-                                              "glibc.cpu.x86_rep_stosb_threshold=1000000")
+                   "glibc.cpu.x86_rep_stosb_threshold=1000000")
 
 
 def rows_of(text):
