@@ -14,9 +14,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 from session import Session  # noqa: E402
 from scenarios import (carriers, engines, envfile, events, figures, full, helm, lost, nccl, older, programs,  # noqa: E402
-                       pull, removal, start, upgrade)
+                       pull, removal, upgrade)
 
-SCENARIOS = [carriers, envfile, engines, older, start, pull, nccl, programs, events, full, lost, removal,
+SCENARIOS = [carriers, envfile, engines, older, pull, nccl, programs, events, full, lost, removal,
              figures, upgrade, helm]
 
 

@@ -2,16 +2,14 @@
 """What an operator installs: images, manifests, a policy, a namespace. The agent reads a recorded /sys in place of the
 machine's, which has no RDMA devices."""
 import json
-import pathlib
 import shutil
 
 from agents import write_sys
 from image import BUSYBOX_IMAGE, write_image
 from node import NAME
 from process import Failed, eventually
+from session import HCAS, SOURCE
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-HCAS = [f"mlx5_{number}" for number in range(4)]
 POLICY = SOURCE / "tests/cluster/policy.yaml"
 # The overlay's agent, with the recorded /sys where the image looks for it.
 RECORDED = """apiVersion: kustomize.config.k8s.io/v1beta1

@@ -2,6 +2,7 @@
 """What a command in the cluster asks of it: objects by the API, and processes of pods as this machine's kernel sees them,
 without a program in the container."""
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -11,10 +12,12 @@ import subprocess
 from api import Api, Refused
 from image import BUSYBOX_IMAGE, write_image
 from node import NAME
+from objects import expect  # noqa: F401
 from process import Failed, eventually
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HCAS = [f"mlx5_{number}" for number in range(4)]
+RESOLVER = "nccl-env-resolve"
 TASKS = "*/containerd-state/io.containerd.runtime.v2.task/k8s.io"  # of a node, below the cluster's folder
 # Ends on SIGTERM, which a first process without a handler would not see.
 WAIT = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait; done"]
@@ -102,10 +105,19 @@ class Session:
         self.api.apply({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": namespace},
                         "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": exposure}]}, "hca": "FromNode",
                                  "gidIndex": "Pin", "env": {"NCCL_IB_TIMEOUT": "22"}, **spec}})
+        self.join(namespace, namespace)
+
+    def join(self, namespace, policy, labels=()):
+        """A namespace under this policy, once pods there get values."""
         self.api.apply({"apiVersion": "v1", "kind": "Namespace",
-                        "metadata": {"name": namespace, "labels": {"nccl-env.io/policy": namespace}}})
+                        "metadata": {"name": namespace, "labels": {"nccl-env.io/policy": policy, **dict(labels)}}})
         eventually(f"pods may be made in {namespace}", lambda: self.may_create(namespace))
         eventually(f"pods of {namespace} get values", lambda: self.is_injected(pod(namespace, "probe")))
+
+    def plain(self, namespace):
+        """A namespace without us, once pods may be made there."""
+        self.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        eventually(f"pods may be made in {namespace}", lambda: self.may_create(namespace))
 
     def may_create(self, namespace):
         """A namespace has its service account a moment later."""
@@ -123,7 +135,18 @@ class Session:
     def run(self, manifest):
         """Creates the pod; its running process."""
         self.api.create(manifest)
-        return self.running(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
+        return self.running(manifest["metadata"]["namespace"], manifest["metadata"]["name"],
+                            manifest["spec"]["containers"][0]["name"])
+
+    def pod_that(self, what, manifest, fits):
+        """Name and process of the first of `manifest`'s pods that `fits`: programs learn of a change a moment later."""
+        numbers = itertools.count()
+
+        def look():
+            name = f"{manifest['metadata']['name']}-{next(numbers)}"
+            process = self.run({**manifest, "metadata": {**manifest["metadata"], "name": name}})
+            return (name, process) if fits(name, process) else None
+        return eventually(what, look, limit=60)
 
     def running(self, namespace, name, container="main", after=None):
         """The container's process, once it runs; with `after`, another than this."""
@@ -139,6 +162,11 @@ class Session:
         except Failed as failed:
             told = self.kubectl("-n", namespace, "get", "events", "--field-selector", f"involvedObject.name={name}")
             raise Failed(f"{failed}\n{told}") from failed
+
+    def resolver(self, namespace, name):
+        """The status of a pod's init container of ours, {} before it has one."""
+        found = [one for one in statuses(self.api.get("Pod", namespace, name)) if one["name"] == RESOLVER]
+        return found[0] if found else {}
 
     def tasks(self):
         """The ids of all containers that run, on any node."""
@@ -195,7 +223,7 @@ class Session:
 
     @contextlib.contextmanager
     def without_agent(self):
-        """Tables stay as they are; behind it they are the agent's own again."""
+        """Tables stay as they are; behind it the agent makes its own anew."""
         def place(agents):
             self.api.merge("DaemonSet", "nccl-env", "nccl-env-agent",
                            {"spec": {"template": {"spec": {"nodeSelector": {"no-node": agents}}}}})
@@ -205,6 +233,7 @@ class Session:
                 "Pod", "nccl-env", "?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent"))
             yield
         finally:
+            self.kubectl("delete", "nodefabric", NAME, "--ignore-not-found")
             place(None)
             eventually("the table is back", lambda: list(self.ports_of()) == HCAS)
 
@@ -233,8 +262,3 @@ def pod(namespace, name, image=BUSYBOX_IMAGE, host_network=True, spec=None, **co
             "spec": {"hostNetwork": host_network, "terminationGracePeriodSeconds": 1, **(spec or {}), "containers": [
                 {"name": "main", "image": image, "command": WAIT, "resources": {"limits": {"rdma/hca": "1"}},
                  "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}, **container}]}}
-
-
-def expect(what, found, wanted):
-    if found != wanted:
-        raise Failed(f"{what}: {found!r} instead of {wanted!r}")

@@ -36,7 +36,7 @@ LEFT = {
 }
 
 
-def templates():
+def templates(folder):
     """Pods by name: of the file, of its object, and of the role and template where it has several."""
     def find(value, name):
         if isinstance(value, list):
@@ -47,8 +47,10 @@ def templates():
         elif isinstance(value, dict):
             for key, inner in value.items():
                 role = {"leaderTemplate": "-leader", "workerTemplate": "-worker"}.get(key, "")
+                if isinstance(inner, dict) and "template" in inner:  # by role, as jobs have them
+                    role = f"-{key.lower()}"
                 yield from find(inner, name + role)
-    for file in sorted(PAIRS.glob("*.yaml")):
+    for file in sorted(folder.glob("*.yaml")):
         for made in yaml.safe_load_all(file.read_text()):
             yield from find(made["spec"], f"{file.stem}-{made['metadata']['name']}")
 
@@ -109,10 +111,6 @@ def reasons(session, namespace, name):
     return next(iter(told["containers"].values())).get("omitted", {})
 
 
-def expect_full(what, variables):
-    expect(f"{what}: variables that are there and empty", [name for name, value in variables.items() if not value], [])
-
-
 def explained(session, name, namespace="engines"):
     """Each engine's block by its name, and all of it; these pods have findings, or none."""
     told = json.loads(session.command(
@@ -140,8 +138,7 @@ def blocks(session, pods, given):
 
 def plain(session, pods):
     """The pods by themselves."""
-    session.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "engines-plain"}})
-    eventually("pods may be made", lambda: session.may_create("engines-plain"))
+    session.plain("engines-plain")
     found = {}
     for name, process in started(session, "engines-plain", pods).items():
         expect(f"{name} without us: ucx.conf", process.file("/nccl-env/ucx.conf"), None)
@@ -151,13 +148,11 @@ def plain(session, pods):
 
 def by_env_file(session, pods, before, given):
     opt_in(session, "engines", ["EnvFile", "File"])
-    bound(session, "engines", pods["mooncake-sglang-prefill-leader"], "GLOO_SOCKET_IFNAME", given.interface)
+    bound(session, "engines", "first", pods["mooncake-sglang-prefill-leader"], "GLOO_SOCKET_IFNAME", given.interface)
     for name, process in started(session, "engines", pods).items():
         left, host = LEFT[name], on_host(pods[name])
         wanted = {**FOLDER, **without({**CONSTANTS, **given.env(host)}, left), **before[name]}
-        has = process.variables(PREFIXES)
-        expect(f"{name} by EnvFile", has, wanted)
-        expect_full(name, has)
+        expect(f"{name} by EnvFile", process.variables(PREFIXES), wanted)
         expect(f"{name}: ucx.conf", process.file("/nccl-env/ucx.conf"), given.ucx(host))
         told = reasons(session, "engines", name)
         expect(f"{name}: reasons", {variable: told.get(variable) for variable in left}, left)
@@ -171,9 +166,7 @@ def by_file(session, pods, before, given):
         "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME")}
     for name, process in started(session, "engines-file", pods).items():
         left, host = LEFT[name], on_host(pods[name])
-        has = process.variables(PREFIXES)
-        expect(f"{name} by File", has, {**FOLDER, **without(CONSTANTS, left), **before[name]})
-        expect_full(name, has)
+        expect(f"{name} by File", process.variables(PREFIXES), {**FOLDER, **without(CONSTANTS, left), **before[name]})
         expect(f"{name} by File: ucx.conf", process.file("/nccl-env/ucx.conf"), given.ucx(host))
         lines = process.conf() or {}  # none where the user has decided about all of it
         others = [line for line in lines if not line.startswith("NCCL_")]
@@ -190,27 +183,21 @@ def without_table(session, pods, before):
     session.api.delete("NodeFabric", None, NODE)
     for namespace, constants, lines in (("engines", CONSTANTS, CLASS_LINE),
                                         ("engines-bare", {"NCCL_IB_TIMEOUT": "22"}, {})):
-        process = bound(session, namespace, pods[name], "NVSHMEM_HCA_LIST", None)
-        has = process.variables(PREFIXES)
-        expect(f"{namespace} without a table", has, {**FOLDER, **constants, **before[name]})
+        process = bound(session, namespace, "bare", pods[name], "NVSHMEM_HCA_LIST", None)
+        expect(f"{namespace} without a table", process.variables(PREFIXES), {**FOLDER, **constants, **before[name]})
         expect(f"{namespace} without a table: ucx.conf", process.file("/nccl-env/ucx.conf"), lines)
 
 
-def bound(session, namespace, template, variable, wanted):
-    """Creates pods until one has this: its Binding was answered by a webhook that has seen the table change."""
-    def look():
-        bound.made += 1
-        process, = started(session, namespace, {f"bound-{bound.made}": template}).values()
-        return process if process.variables(PREFIXES).get(variable) == wanted else None
-    return eventually(f"a pod of {namespace} has {variable}={wanted}", look, limit=60)
-
-
-bound.made = 0
+def bound(session, namespace, name, template, variable, wanted):
+    """A pod whose Binding was answered by a webhook that has seen the table change."""
+    _, process = session.pod_that(f"a pod of {namespace} has {variable}={wanted}", manifest(namespace, name, template),
+                                  lambda _, process: process.variables(PREFIXES).get(variable) == wanted)
+    return process
 
 
 def run(session):
     session.load_image(IMAGE, files={"/bin/vllm": SERVES, "/bin/python3": SERVES, "/bin/bash": b'#!/bin/sh\nexec sh "$@"\n'})
-    pods = dict(templates())
+    pods = dict(templates(PAIRS))
     expect("the files' pods", sorted(pods), sorted(LEFT))
     before = plain(session, pods)
     with session.without_agent():

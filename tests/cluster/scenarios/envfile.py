@@ -5,13 +5,10 @@ import json
 import os
 
 from node import NAME as NODE
-from older_hook import OlderHook
-from pki import Pki
 from process import eventually
-from session import HCAS, expect, pod, statuses
+from session import HCAS, expect, pod
 
 NAME = "envfile: environment variables by fileKeyRef, their absence, and what takes their place"
-RESOLVER = "nccl-env-resolve"
 CONSTANTS = {"NCCL_IB_TIMEOUT": "22"}
 VALUES = {"NCCL_IB_HCA": ",".join(HCAS), "NCCL_IB_GID_INDEX": "3"}
 
@@ -33,11 +30,6 @@ def word(made, container="main"):
     return told["set"].get("NCCL_IB_HCA", told.get("omitted", {}).get("NCCL_IB_HCA"))
 
 
-def message(session, namespace, name):
-    ended = next(one for one in statuses(session.api.get("Pod", namespace, name)) if one["name"] == RESOLVER)
-    return ended["state"]["terminated"]
-
-
 def values(session):
     """Of the node's network: what the Binding gave. The image's own nccl.conf stays visible, and no variable is empty."""
     session.load_image("nccl-env.test/ownconf:1", env=("NCCL_IB_SL=5", "NCCL_IB_ADDR_FAMILY=AF_INET"),
@@ -45,14 +37,11 @@ def values(session):
     process = session.run(pod("envfile", "host", "nccl-env.test/ownconf:1"))
     expect("EnvFile", process.variables(), {**CONSTANTS, **VALUES, "NCCL_IB_SL": "5", "NCCL_IB_ADDR_FAMILY": "AF_INET"})
     expect("the image's nccl.conf", process.conf(), {"NCCL_IB_TC": "106"})
-    expect("the init container's end", message(session, "envfile", "host")["exitCode"], 0)
+    expect("the init container's end", session.resolver("envfile", "host")["state"]["terminated"]["exitCode"], 0)
     told = session.explained("envfile", "host")
     given = {value["name"]: (value["value"], value["source"]) for one in told["containers"] if one["name"] == "main"
              for value in one["env"]}
     expect("explain", {name: given[name] for name in VALUES}, {name: (value, "EnvFile") for name, value in VALUES.items()})
-    said = session.kubectl("-n", "envfile", "exec", "host", "--", "/bin/env")
-    expect("exec", sorted(line for line in said.splitlines() if line.startswith("NCCL_IB_HCA")),
-           [f"NCCL_IB_HCA={VALUES['NCCL_IB_HCA']}"])
     session.kill(process)
     again = session.running("envfile", "host", after=process)
     expect("after a restart", {name: again.variables().get(name) for name in VALUES}, VALUES)
@@ -77,45 +66,15 @@ def not_bound(session):
     without = [hook for hook in hooks["webhooks"] if not any("pods/binding" in rule["resources"] for rule in hook["rules"])]
     try:
         session.api.merge("MutatingWebhookConfiguration", None, "nccl-env", {"webhooks": without})
-        process = eventually("a pod that was not bound by us runs", lambda: unbound(session))
+        # API servers take a moment to see a changed configuration.
+        name, process = session.pod_that("a pod that was not bound by us runs", pod("envfile", "unbound"), lambda name, _: (
+            "nccl-env.io/node" not in session.api.get("Pod", "envfile", name)["metadata"]["annotations"]))
         expect("not bound", process.variables(), CONSTANTS)
     finally:
         session.api.merge("MutatingWebhookConfiguration", None, "nccl-env", {"webhooks": hooks["webhooks"]})
-    expect("its reason", "NotBound" in message(session, "envfile", f"unbound-{unbound.made}")["message"], True)
-    eventually("Bindings are answered again", lambda: bound(session))
-
-
-def unbound(session):
-    """Creates pods until one has no node annotation: API servers take a moment to see a changed configuration."""
-    unbound.made += 1
-    name = f"unbound-{unbound.made}"
-    process = session.run(pod("envfile", name))
-    return process if "nccl-env.io/node" not in session.api.get("Pod", "envfile", name)["metadata"]["annotations"] else None
-
-
-def bound(session):
-    bound.made += 1
-    process = session.run(pod("envfile", f"bound-{bound.made}"))
-    return "NCCL_IB_HCA" in process.variables()
-
-
-unbound.made = bound.made = 0
-
-
-def dropped(session):
-    """Another hook of older types empties the references: the pod has File, and starts."""
-    certificate = Pki(session.state / "pki-emptying")
-    hook = OlderHook(certificate.issue("older", "older", addresses=("IP:127.0.0.1",)), certificate.ca)
-    try:
-        for name in ("aaa-emptying", "zzz-emptying"):
-            session.api.apply(hook.configuration(name, "envfile"))
-            asked = hook.asked
-            eventually(f"{name} is called", lambda: session.is_injected(pod("envfile", "probe")) and hook.asked > asked)
-            process = session.run(pod("envfile", name))
-            expect(f"beside {name}", {key: process.has().get(key, "").lstrip("=") for key in VALUES}, VALUES)
-            session.api.delete("MutatingWebhookConfiguration", None, name)
-    finally:
-        hook.close()
+    expect("its reason", "NotBound" in session.resolver("envfile", name)["state"]["terminated"]["message"], True)
+    session.pod_that("Bindings are answered again", pod("envfile", "bound"),
+                     lambda _, process: "NCCL_IB_HCA" in process.variables())
 
 
 def old_kubelet(session):
@@ -124,29 +83,15 @@ def old_kubelet(session):
     process = session.run(pod("envfile", "unseen"))
     expect("a kubelet without the gate", process.variables(), {**CONSTANTS, **dict.fromkeys(VALUES, ""),
                                                                "NCCL_IB_ADDR_FAMILY": ""})
-    agents = {"spec": {"template": {"spec": {"nodeSelector": {"no-node": "has-it"}}}}}
-    session.api.merge("DaemonSet", "nccl-env", "nccl-env-agent", agents)
-    eventually("the agent is gone", lambda: not session.api.list(
-        "Pod", "nccl-env", "?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent"))
-    session.api.merge("NodeFabric", None, NODE, {"observed": {"kubeletVersion": "v1.34.9"}})
-    eventually("a Binding says so", lambda: old_told(session))
-    opt_in(session, "envfile-deny", onUnresolved="Deny")
-    session.api.create(pod("envfile-deny", "held"))
-    eventually("Deny holds the pod", lambda: "KubeletTooOld" in session.kubectl(
-        "-n", "envfile-deny", "get", "events", "--field-selector", "involvedObject.name=held"))
-
-
-def old_told(session):
-    old_told.made += 1
-    name = f"old-{old_told.made}"
-    session.run(pod("envfile", name))
-    if "KubeletTooOld" not in session.api.get("Pod", "envfile", name)["metadata"]["annotations"]["nccl-env.io/node"]:
-        return False
-    told = session.explained("envfile", name, code=1)
-    return "KubeletTooOld" in str(told)
-
-
-old_told.made = 0
+    with session.without_agent():
+        session.api.merge("NodeFabric", None, NODE, {"observed": {"kubeletVersion": "v1.34.9"}})
+        name, _ = session.pod_that("a Binding says so", pod("envfile", "old"), lambda name, _: "KubeletTooOld" in
+                                   session.api.get("Pod", "envfile", name)["metadata"]["annotations"]["nccl-env.io/node"])
+        expect("explain says so", "KubeletTooOld" in str(session.explained("envfile", name, code=1)), True)
+        opt_in(session, "envfile-deny", onUnresolved="Deny")
+        session.api.create(pod("envfile-deny", "held"))
+        eventually("Deny holds the pod", lambda: "KubeletTooOld" in session.kubectl(
+            "-n", "envfile-deny", "get", "events", "--field-selector", "involvedObject.name=held"))
 
 
 def no_gate(session):
@@ -166,5 +111,4 @@ def run(session):
     values(session)
     absent(session)
     not_bound(session)
-    dropped(session)
     session.clear("envfile", "envfile-look", "envfile-strange")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The DaemonSet's agent over what changes in its /sys and on the node's interfaces."""
-import itertools
 import subprocess
 import time
 
@@ -35,15 +34,8 @@ def rows(session):
 
 
 def new_pod_has(session, what, **wanted):
-    """Makes pods until one has these values: the webhook knows the table a moment later."""
-    numbers = itertools.count()
-
-    def look():
-        name = f"{what.replace(' ', '-')}-{next(numbers)}"
-        has = session.run(pod("events", name)).has()
-        session.api.delete("Pod", "events", name)
-        return {variable: has.get(variable) for variable in wanted} == wanted
-    eventually(f"a pod {what} has {wanted}", look, limit=SECONDS, pause=0.5)
+    session.pod_that(f"a pod {what} has {wanted}", pod("events", what.replace(" ", "-")),
+                     lambda _, process: {variable: process.has().get(variable) for variable in wanted} == wanted)
 
 
 def run(session):

@@ -13,7 +13,6 @@ from scenarios.events import follows
 from session import HCAS, expect, pod, statuses
 
 NAME = "full: without room for logs nothing is missed, and a pod on a full disk has its values"
-RESOLVER = "nccl-env-resolve"
 PAGE = 4096
 
 
@@ -98,17 +97,12 @@ class Filling:
         self.full.hold(self.ended)
 
 
-def has_ended(session, namespace, name):
-    """Whether the pod's init container of ours has."""
-    found = statuses(session.api.get("Pod", namespace, name))
-    return any(one["name"] == RESOLVER and "terminated" in one["state"] for one in found)
-
-
 def values(session, disk, namespace, host_network):
     """The init container writes into memory, though the disk has no room for its files, nor for its message."""
     with Filling(disk):
         session.api.create(pod(namespace, "train", host_network=host_network))
-        eventually(f"the init container of {namespace} has ended", lambda: has_ended(session, namespace, "train"), limit=90)
+        eventually(f"the init container of {namespace} has ended", lambda: "terminated" in session.resolver(
+            namespace, "train").get("state", {}), limit=90)
     beside = session.run(pod(namespace, "beside", host_network=host_network))
     expect(f"{namespace}: its values", session.running(namespace, "train").has(), beside.has())
     session.command("nccl-env", "explain", "pod/train", "-n", namespace, code=0)

@@ -14,8 +14,7 @@ def run(session):
     os.environ["PATH"] = f"{tools}:{os.environ['PATH']}"
     install, uninstall = commands("With Helm"), commands("Uninstall", number=1)
     session.shell(install.replace("registry.example", "docker.io/library"))
-    for workload in ("deployment/nccl-env-webhook", "daemonset/nccl-env-agent"):
-        session.kubectl("-n", "nccl-env", "rollout", "status", "--timeout=120s", workload)
+    session.rolled_out("deployment/nccl-env-webhook", "daemonset/nccl-env-agent")
     session.clear("ml")  # its policy is gone
     session.command("nccl-env", "check", "--wait", "1m")
     session.opt_in("helm")

@@ -9,7 +9,7 @@ from objects import (HCA, annotations_of, containers, env_of, expect, expect_in,
                      resolve_env, table)
 from process import PATIENCE, Failed, eventually
 from scenarios.delivery import make
-from scenarios.ways import LateWebhook
+from scenarios.ways import late_webhook
 
 NAME = "15 container start: the init container once, after reinvocation and an update too; ephemeral containers untouched"
 RESOLVER = "nccl-env-resolve"
@@ -99,7 +99,7 @@ def check_copy(cluster, original):
 
 def check_reinvocation(cluster):
     """A later webhook adds the resource: the init container comes with the second round, and only once."""
-    api, late = cluster.api, LateWebhook(cluster.plane)
+    api, late = cluster.api, late_webhook(cluster.plane)
     try:
         eventually("the later webhook is called", lambda: cluster.would_be(
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "start", "name": "probe", "labels": {"late": "yes"}},
@@ -110,7 +110,7 @@ def check_reinvocation(cluster):
                 check_pod(some)
     finally:
         api.delete("MutatingWebhookConfiguration", None, "zz-late")
-        late.server.shutdown()
+        late.close()
 
 
 def check_ephemeral(cluster, some):

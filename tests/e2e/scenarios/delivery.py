@@ -8,7 +8,7 @@ from objects import (HCA, annotations_of, containers, env_of, expect, expect_in,
 from process import Failed
 from scenarios.asking import without_webhooks
 
-NAME = "16 delivery by file: each worker has its own node's nccl.conf, and what a user set anywhere wins"
+NAME = "16 delivery by file: what an MPIJob's launcher is told, and what a user set anywhere wins"
 RAILS = {"node-a": (["mlx5_1", "mlx5_2"], 3), "node-b": (["mlx5_0", "mlx5_5"], 5)}
 LAUNCH = "mpirun --allow-run-as-root -np 16 -x NCCL_DEBUG=INFO -x NCCL_SOCKET_IFNAME=eth0 -x PATH python train.py"
 
@@ -41,14 +41,10 @@ def check_mpijob(cluster):
     expect("env of the launcher", made["spec"]["containers"][0].get("env", []), [])
     expect("file of the launcher", reads_conf(made["spec"]["containers"][0]), False)
     expect_in("the warning to the launcher's creator", " ".join(warnings), "NCCL_SOCKET_IFNAME", "read those values from")
-    for node in RAILS:
-        worker = pod_spec(node=node)
-        worker["containers"][0].update(name="mpi", command=["/usr/sbin/sshd", "-De"])
-        expect("a warning of sshd", [text for text in make(cluster, "files", f"resnet-{node}", worker)[1] if "sshd" in text],
-               [])
-        bound = cluster.bound("files", f"resnet-{node}")
-        # A rank that sshd starts sees the file and no env of the pod.
-        expect(f"nccl.conf on {node}", file_of(bound, containers(bound)["mpi"]), values(node))
+    worker = pod_spec(node="node-a")
+    worker["containers"][0].update(name="mpi", command=["/usr/sbin/sshd", "-De"])
+    _, warnings = make(cluster, "files", "resnet-worker", worker)
+    expect("a warning of sshd", [text for text in warnings if "sshd" in text], [])
 
 
 def check_own_values(cluster):
@@ -138,20 +134,6 @@ def check_many(cluster):
     expect("who has a status of those at the edge", outcomes, {4 << 10: False, 64 << 10: True})
 
 
-def check_file_alone(cluster):
-    cluster.put_policy(policy("file-alone", delivery=["File"], socketInterface="eth0"))
-    cluster.opt_in("file-alone", "file-alone")
-    make(cluster, "file-alone", "train", pod_spec(node="node-a"))
-    bound = cluster.bound("file-alone", "train")
-    train = containers(bound)["train"]
-    expect("env under delivery File", train.get("env", []), [{"name": "NCCL_SOCKET_IFNAME", "value": "eth0"},
-                                                             {"name": "NCCL_IB_TIMEOUT", "value": "22"}])
-    expect("nccl.conf under delivery File", file_of(bound, train), values("node-a"))
-    placed, _ = make(cluster, "file-alone", "placed", pod_spec(nodeName="node-b"))
-    expect("nccl.conf of a pod that names its node", file_of(placed, containers(placed)["train"]),
-           values("node-b"))
-
-
 def check_deny(cluster):
     """A pod that waits for a file of ours waits as one that waits for its env."""
     cluster.put_policy(policy("file-deny", delivery=["File"], onUnresolved="Deny"))
@@ -163,15 +145,17 @@ def check_explain(cluster):
     """The file's lines beside the env, and a file that no Binding filled."""
     ask = Asker(cluster, cluster.plane.kubeconfig)
     full = values("node-a")
-    lines = ask.json(0, "explain", "pod/train", "-n", "file-alone")["containers"][0]["file"]["lines"]
+    make(cluster, "files", "train", pod_spec(node="node-a"))
+    cluster.bound("files", "train")
+    lines = ask.json(0, "explain", "pod/train", "-n", "files")["containers"][0]["file"]["lines"]
     expect("lines by file alone", {line["name"]: line["value"] for line in lines}, full)
     expect("their sources", {line["source"] for line in lines}, {"File"})
     text = ask.told(1, "explain", "pod/own-values", "-n", "files")  # own-hcas names a device that is not there
     expect_in("env beside the file", " ".join(text.split()), "/etc/nccl.conf of container twice",
               "NCCL_IB_TIMEOUT User 20", "File 22 (the env's value counts)")
-    cluster.api.create(pod("file-alone", "unfilled", schedulerName="none"))
-    without_webhooks(cluster, lambda: cluster.api.bind("file-alone", "unfilled", "node-a"))
-    expect_in("a file that nobody filled", " ".join(ask.told(1, "explain", "pod/unfilled", "-n", "file-alone").split()),
+    cluster.api.create(pod("files", "unfilled", schedulerName="none"))
+    without_webhooks(cluster, lambda: cluster.api.bind("files", "unfilled", "node-a"))
+    expect_in("a file that nobody filled", " ".join(ask.told(1, "explain", "pod/unfilled", "-n", "files").split()),
               "missed at Binding. The pod was bound to node node-a", "the file is empty")
 
 
@@ -186,7 +170,6 @@ def run(cluster):
     check_own_values(cluster)
     check_own_files(cluster)
     check_many(cluster)
-    check_file_alone(cluster)
     check_explain(cluster)
     check_deny(cluster)
-    cluster.clear("files", "file-alone", "file-deny")
+    cluster.clear("files", "file-deny")

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Namespaces with rules of their own: a pod that they take without us, they take with our init container."""
-import json
-
 from api import Refused
-from objects import annotations_of, expect, pod_spec, policy
+from objects import expect, pod_spec, policy
 from process import Failed, eventually
 
 NAME = "17 namespaces: Pod Security, LimitRange, ResourceQuota, QoS classes, root pods, native sidecars"

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The less common ways to a bound pod."""
-import base64
-import http.server
 import json
-import ssl
-import threading
 import time
 
 from asker import Asker
+from hook import Hook
 from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
 from process import Failed, eventually
 from scenarios.asking import without_webhooks
@@ -33,48 +30,16 @@ def check_bindings(cluster):
         raise Failed("a value of another node travelled with the Binding")
 
 
-class LateWebhook:
+def late_webhook(plane):
     """A mutating webhook after ours that adds the RDMA resource."""
-
-    def __init__(self, plane):
-        certificate, key = plane.pki.issue("late", "late", addresses=("IP:127.0.0.1",))
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
-                asked = {"limits": {"rdma/hca": "1"}, "requests": {"rdma/hca": "1"}}
-                patch = [{"op": "add", "path": "/spec/containers/0/resources", "value": asked}]
-                reply = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {
-                    "uid": request["uid"], "allowed": True, "patchType": "JSONPatch",
-                    "patch": base64.b64encode(json.dumps(patch).encode()).decode()}}).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(reply)))
-                self.end_headers()
-                self.wfile.write(reply)
-
-            def log_message(self, *_):
-                pass
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        plane.api.create({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-            "metadata": {"name": "zz-late"},
-            "webhooks": [{"name": "late.e2e.nccl-env.io", "admissionReviewVersions": ["v1"], "sideEffects": "None",
-                          "failurePolicy": "Fail", "objectSelector": {"matchLabels": {"late": "yes"}},
-                          "clientConfig": {"url": f"https://127.0.0.1:{self.server.server_port}/",
-                                           "caBundle": base64.b64encode(plane.pki.ca.read_bytes()).decode()},
-                          "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
-                                     "resources": ["pods"]}]}]})
+    asked = {"limits": {"rdma/hca": "1"}, "requests": {"rdma/hca": "1"}}
+    late = Hook(plane.pki, lambda _: [{"op": "add", "path": "/spec/containers/0/resources", "value": asked}])
+    plane.api.create(late.configuration("zz-late", objectSelector={"matchLabels": {"late": "yes"}}))
+    return late
 
 
 def check_late_webhook(cluster):
-    api, late = cluster.api, LateWebhook(cluster.plane)
+    api, late = cluster.api, late_webhook(cluster.plane)
     try:
         eventually("the later webhook is called", lambda: cluster.would_be(
             pod("ways", "probe", labels={"late": "yes"}, rdma=False))["spec"]["containers"][0]["resources"])
@@ -84,7 +49,7 @@ def check_late_webhook(cluster):
                hca_list(RAILS))
     finally:
         api.delete("MutatingWebhookConfiguration", None, "zz-late")
-        late.server.shutdown()
+        late.close()
 
 
 def check_dry_run(cluster):
