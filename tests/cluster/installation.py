@@ -77,7 +77,7 @@ class Installation:
 
     def offer_devices(self):
         """In place of a device plugin."""
-        amounts = {"capacity": {"rdma/hca": "100"}}
+        amounts = {"capacity": dict.fromkeys(("rdma/hca", "aliyun/erdma", "nvidia.com/gpu"), "1000")}
         self.cluster.kubectl("patch", "node", NAME, "--subresource=status", "--type=merge", "-p", json.dumps({"status": amounts}))
 
     def wait_for(self, *workloads):

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way in which a value reaches a process, on the node's network and on a pod's own."""
-import pathlib
-
-import node
-from image import BUSYBOX_IMAGE, libraries
-from process import Failed, eventually
+from image import BUSYBOX_IMAGE
 from session import HCAS, expect, pod
 
 NAME = "carriers: environment and files of processes, by each delivery, beside what image and user set"
 CONSTANTS = {"NCCL_IB_TIMEOUT": "22"}
 FOUND = {"NCCL_IB_HCA": "=" + ",".join(HCAS), "NCCL_IB_GID_INDEX": "3"}
-PLAIN = ",".join(HCAS)
-SSHD_IMAGE = "nccl-env.test/sshd:1"
 
 
 def by_file(session):
@@ -19,7 +13,6 @@ def by_file(session):
     expect("File, the environment", process.variables(), CONSTANTS)
     lines = process.conf()
     expect("File, node's values", {name: lines.get(name) for name in FOUND}, FOUND)
-    expect("File, RCCL's file", process.file("/etc/rccl.conf"), lines)
     return process, lines
 
 
@@ -28,36 +21,7 @@ def beside_env_from(session):
     for name, data, timeout in (("with", {"NCCL_IB_TIMEOUT": "19"}, "19"), ("without", {"OTHER": "1"}, "22")):
         session.api.request("POST", "/api/v1/namespaces/carriers/configmaps", {"metadata": {"name": name}, "data": data})
         has = session.run(pod("carriers", name, envFrom=[{"configMapRef": {"name": name}}])).has()
-        expect(f"envFrom {name} the variable", (has["NCCL_IB_TIMEOUT"], has["NCCL_IB_HCA"].lstrip("=")), (timeout, PLAIN))
-
-
-def children(session, lines):
-    """Of sshd, nothing of the container's environment is left; of kubectl exec, all."""
-    key, server = session.state / "ssh.key", session.state / "sshd.key"
-    public = ""
-    for path in (key, server):
-        said = session.command("dropbearkey", "-t", "ed25519", "-f", path)
-        public = public or next(line for line in said.splitlines() if line.startswith("ssh-"))
-    session.load_image(SSHD_IMAGE, files={
-        "/bin/dropbear": pathlib.Path("/usr/sbin/dropbear").read_bytes(), **libraries("/usr/sbin/dropbear"),
-        "/etc/passwd": b"root:x:0:0:root:/root:/bin/sh\n", "/etc/dropbear/key": server.read_bytes(),
-        "/root/.ssh/authorized_keys": public.encode()})
-    session.run(pod("carriers", "sshd", SSHD_IMAGE, command=[
-        "/bin/dropbear", "-F", "-E", "-r", "/etc/dropbear/key", "-p", f"{node.ADDRESS}:2222"]))
-    said = eventually("sshd answers", lambda: ssh(session, key, "env; cat /etc/nccl.conf"))
-    got = dict(line.split("=", 1) for line in said.splitlines() if line.startswith("NCCL_"))
-    expect("a child of sshd", got, {name: value for name, value in lines.items() if "NCCL_" in name})
-    said = session.kubectl("-n", "carriers", "exec", "file", "--", "/bin/env")
-    expect("exec", [line for line in said.splitlines() if "NCCL_" in line], ["NCCL_IB_TIMEOUT=22"])
-
-
-def ssh(session, key, command):
-    try:
-        return session.command("dbclient", "-y", "-y", "-i", key, "-p", "2222", f"root@{node.ADDRESS}", command)
-    except Failed as refused:
-        if "onnection refused" in str(refused):
-            return None
-        raise
+        expect(f"envFrom {name} the variable", (has["NCCL_IB_TIMEOUT"], has["NCCL_IB_HCA"]), (timeout, FOUND["NCCL_IB_HCA"]))
 
 
 def restarted(session, process, lines):
@@ -103,26 +67,14 @@ def without_table(session, table):
     """Bound to a node whose table is gone: by file there is no line, and no variable is empty."""
     with session.without_agent():
         session.api.delete("NodeFabric", None, table)
-        eventually("pods get no list", lambda: no_list(session))
-
-
-def no_list(session):
-    """Creates pods until one has none; that one has nothing empty."""
-    no_list.made += 1
-    process = session.run(pod("carriers", f"bare-{no_list.made}"))
-    if "NCCL_IB_HCA" in process.has():
-        return False
-    expect("without a table", process.has(), CONSTANTS)
-    return True
-
-
-no_list.made = 0
+        _, process = session.pod_that("a pod gets no list", pod("carriers", "bare"),
+                                      lambda _, process: "NCCL_IB_HCA" not in process.has())
+        expect("without a table", process.has(), CONSTANTS)
 
 
 def run(session):
     session.opt_in("carriers")
     process, lines = by_file(session)
-    children(session, lines)
     restarted(session, process, lines)
     ephemeral(session)
     beside_env_from(session)
