@@ -81,7 +81,7 @@ class Killer(threading.Thread):
 
 def killed(session):
     """The kubelet starts it again, and the pod has its file. One takes 30 ms, so that some are not caught."""
-    for name in (f"killed-{attempt}" for attempt in range(10)):
+    for name in (f"killed-{attempt}" for attempt in range(30)):
         killer = Killer(session)
         killer.start()
         process = session.run(pod("pull", name, host_network=False))
