@@ -192,15 +192,14 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
     findings.push_back(of_log(Code::FellBack, Severity::Error, verification.notes.front()));
     findings.back().remedy = remedy_of_list(log);
   }
+  const std::size_t noted = findings.size();
   add_list(log, verification.values, findings);
   add_of_image(log, spec, verification, findings);
-  add_row_zero(log, spec, findings);
   add_unequal(log, findings);
   if (log.versions.size() > 1 &&
       std::ranges::find(findings, Code::NcclVersionsDiffer, &Finding::code) == findings.end())
     findings.push_back(of_log(Code::NcclVersionsDiffer, Severity::Warning, names_in(log.versions)));
   if (!verification.cause) add_initialising(log, findings);
-  const std::size_t noted = findings.size();
   add_misread(log, findings);
   for (Finding& unlike : compare_hosts(log)) {  // nothing that the log itself tells
     if (std::ranges::find(findings, unlike.code, &Finding::code) == findings.end())
@@ -209,6 +208,7 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
   for (std::size_t i = noted; i < findings.size(); ++i) {
     if (findings[i].severity != Severity::Info) verification.notes.push_back(findings[i].sentence + ".");
   }
+  add_row_zero(log, spec, findings);
   add_values(verification.values, findings);
   std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;

@@ -263,16 +263,18 @@ TEST(PartlyUsed, IsTheListThatThePodWasGivenOrThatNcclReads) {
   ASSERT_THAT(partly.findings, SizeIs(1));
   EXPECT_EQ(partly.findings[0].code, Code::PartlyUsed);
   EXPECT_THAT(partly.sentence, Not(HasSubstr("Nothing to do")));
-  EXPECT_EQ(verify_lines(uses, {{"NCCL_IB_HCA", "=mlx5_1", Source::Node}}).values.at(0).verdict,
-            LogVerdict::Used);
+  const std::string list = kInfo + "NCCL_IB_HCA set to =mlx5_1,mlx5_2\n",
+                    failed = kWarn +
+                             "NET/IB : Got completion from peer 10.0.0.2<1> with status=12 opcode=0 len=0\n";
+  const NcclLog both = read_lines(list + uses + failed);
+  EXPECT_THAT(render_text(verify_log(both, {}), both),
+              AllOf(HasSubstr("NoAnswer: "), HasSubstr("not mlx5_2 (down")));
   const auto reads = [&](const std::string& list) {
     return first_code(kInfo + "NCCL_IB_HCA set to " + list + "\n" + uses);
   };
   EXPECT_EQ(reads("=mlx5_1,mlx5_2"), "PartlyUsed");
   EXPECT_EQ(reads("mlx5_1,mlx6"), "PartlyUsed");
-  EXPECT_EQ(reads("mlx5"), "");
-  EXPECT_EQ(reads("^mlx5_2"), "");
-  EXPECT_EQ(reads("=mlx5_1:1"), "");
+  for (const char* whole : {"mlx5", "^mlx5_2", "=mlx5_1:1"}) EXPECT_EQ(reads(whole), "");
 }
 
 TEST(NcclTooOld, IsTheFirstAnswerWhereAPodHasOurListAndNoIndex) {
