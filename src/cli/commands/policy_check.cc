@@ -132,8 +132,8 @@ class Checker {
       add_at(place, {Code::PolicyField,
                      Severity::Info,
                      {.kind = "NcclPolicy", .name = policy, .path = "spec.nccl.minVersion"},
-                     "not said: 2.21.5 is taken, since older images need gidIndex: Pin; and an image's "
-                     "/etc/nccl.conf is hidden although 2.23.4 and later would read both"});
+                     "not said, which is right if all images have NCCL 2.21.5 or later; else write gidIndex: "
+                     "Pin. From 2.23.4 on, said here, an image's own /etc/nccl.conf counts, too"});
     if (!name.empty() && !names_.insert(name).second)
       add_at(place, {Code::PolicyField,
                      Severity::Error,
