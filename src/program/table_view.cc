@@ -119,6 +119,11 @@ std::string age_note(const NodeFabric& table, NodeContext context) {
   return {};
 }
 
+// True where ports look alike, and nothing tells which of them are the fabric.
+bool undecided(const TableView& view) {
+  return view.choice.reason == Reason::AmbiguousFabric;
+}
+
 }  // namespace
 
 TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now,
@@ -152,7 +157,7 @@ OrderedJson to_json(const TableView& view) {
   json["ports"] = OrderedJson::array();
   for (std::size_t i = 0; i < view.table->ports.size(); ++i) {
     OrderedJson port = table["observed"]["ports"][i];
-    port["fabric"] = view.choice.verdicts[i].fabric;
+    port["fabric"] = undecided(view) ? OrderedJson() : OrderedJson(view.choice.verdicts[i].fabric);
     port["why"] = view.choice.verdicts[i].why;
     if (port.contains("gids")) port["gids"] = rows_json(port["gids"], view.rows[i]);
     json["ports"].push_back(std::move(port));
@@ -184,7 +189,10 @@ std::string render_text(const TableView& view) {
     const PortVerdict& verdict = view.choice.verdicts[i];
     const std::string standing = verdict.of_fabric ? "fabric, but not listed: " : "not fabric, ";
     text += "\n" + printable(table.ports[i].hca) + " port " + std::to_string(table.ports[i].number) + ": " +
-            (verdict.fabric ? "fabric" : standing + printable(verdict.why)) + "\n";
+            (!verdict.fabric   ? standing + printable(verdict.why)
+             : undecided(view) ? "not decided"
+                               : "fabric") +
+            "\n";
     if (const std::string facts = facts_of(table.ports[i], verdict.why); !facts.empty())
       text += paragraph(facts, 2);
     text += rows_text(table.ports[i], view.rows[i]);

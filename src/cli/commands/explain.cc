@@ -165,7 +165,7 @@ std::string parts_that_get(const std::vector<ToldPod>& pods) {
     (gets ? getting : others).insert(part_of(*source));
     chosen = chosen && (gets || told.answer.reason == Reason::NotRdma);
   }
-  const std::string all = count_of(pods.size(), "pod");
+  const std::string all = count_of(pods.size(), "template");
   if (others.empty()) return "All " + all + " get values.";
   if (getting.empty())
     return "None of " + all +
@@ -188,7 +188,8 @@ std::string summary_of(const std::vector<ToldPod>& pods) {
   }
   if (pods.size() == 1 || (!worst && !pods.front().source)) return {};
   if (worst)
-    return paragraph(std::to_string(bad) + " of " + count_of(pods.size(), "pod") + " to act on" +
+    return paragraph(std::to_string(bad) + " of " +
+                     count_of(pods.size(), worst->source ? "template" : "pod") + " to act on" +
                      (bad > 1 ? ", first " : ": ") + worst->title + ": " +
                      worst->told.answer.findings.front().sentence) +
            "\n";

@@ -133,7 +133,9 @@ NameList rdma_networks_of(const Pod& pod) {
 std::string resource_of(const NcclPolicy& policy) {
   if (policy.resources.empty()) return {};
   const std::string& name = policy.resources.front().name;
-  return is_extended_resource(name) ? name + ": 1" : "one that matches " + name;
+  if (is_extended_resource(name)) return name + ": 1";
+  const std::size_t all = policy.resources.size();
+  return all == 1 ? "one that matches " + name : "one of " + std::to_string(all) + " patterns, first " + name;
 }
 
 std::string sorted_letters(std::string_view text) {

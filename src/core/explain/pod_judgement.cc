@@ -619,9 +619,9 @@ class Judge {
     told_.add(Code::RailDown, lost ? Severity::Warning : Severity::Info, variable::kIbHca,
               "The list has " + std::to_string(count) + " of the " + std::to_string(choice_->fabric.size()) +
                   " ports of the node's fabric, without " + join_some(left_out, kMostNames, text) +
-                  (choice_->few.empty()
-                       ? "."
-                       : "; the policy expects " + std::to_string(expected.value_or(0)) + " (TooFewPorts)."),
+                  (choice_->few.empty() ? "."
+                                        : "; the policy expects " + std::to_string(expected.value_or(0)) +
+                                              " (TooFewPorts), and the others are given all the same."),
               lost ? "" : "Nothing, if they have no cable by design; else `nccl-env doctor` looks at them.");
   }
 

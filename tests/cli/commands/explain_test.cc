@@ -87,7 +87,7 @@ TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
   EXPECT_EQ(both.code, 1);
   tests::expect_golden("the first lines", both.out.substr(0, both.out.find("\n\n")));
   write("pod.yaml", kPod + "\n---\n" + kPod);
-  EXPECT_THAT(explain({"--table", table}).out, StartsWith("All 2 pods get values."));
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("All 2 templates get values."));
   const std::string without = named(named(kPod, "train", "other"), "rdma/hca", "example.org/gpu");
   write("pod.yaml", without + "\n---\n" + kPod);
   EXPECT_THAT(explain({"--table", table}).out,
@@ -98,13 +98,13 @@ TEST_F(CliExplain, PodsOfOneJobAreComparedByItsLabel) {
   const std::string odd = named(named(kPod, "train", "other"), "\"name\": \"c\"",
                                 "\"name\": \"c\", \"env\": [{\"name\": \"NCCL_ALGO\", \"value\": \"Ring\"}]");
   write("pod.yaml", kPod + "\n---\n" + odd);
-  EXPECT_THAT(explain({"--table", table}).out, StartsWith("All 2 pods"));  // they may be of two jobs
+  EXPECT_THAT(explain({"--table", table}).out, StartsWith("All 2 templates"));  // they may be of two jobs
   const auto labelled = [](const std::string& text) {
     return named(text, "\"metadata\": {", R"("metadata": {"labels": {"job-name": "j"}, )");
   };
   write("pod.yaml", labelled(kPod) + "\n---\n" + labelled(odd));
   EXPECT_THAT(explain({"--table", table}).out,
-              StartsWith("1 of 2 pods to act on: Pod/other: It has NCCL_ALGO Ring"));
+              StartsWith("1 of 2 templates to act on: Pod/other: It has NCCL_ALGO Ring"));
 }
 
 TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {
