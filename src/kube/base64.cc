@@ -6,13 +6,7 @@
 namespace nccl_env::kube {
 namespace {
 
-int value_of(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : -1;
-}
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 }  // namespace
 
@@ -22,8 +16,8 @@ std::optional<std::string> decode_base64(std::string_view text) {
   int digits = 0, padding = 0;
   for (const char c : text) {
     if ((c == '\n' || c == '\r') && digits == 0) continue;
-    const int value = value_of(c);
-    if (c == '=' ? digits < 2 : value < 0 || padding > 0) return std::nullopt;
+    const std::size_t value = kDigits.find(c);
+    if (c == '=' ? digits < 2 : value == kDigits.npos || padding > 0) return std::nullopt;
     group = group << 6 | static_cast<std::uint32_t>(c == '=' ? 0 : value);
     padding += c == '=' ? 1 : 0;
     if (++digits < 4) continue;
@@ -37,7 +31,6 @@ std::optional<std::string> decode_base64(std::string_view text) {
 }
 
 std::string encode_base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto at = [&](std::size_t i) {
     return i < bytes.size() ? static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])) : 0;
   };

@@ -69,10 +69,9 @@ class Admission::Decision {
   void record_plan(const Plan& plan);
   void record_policy(const NcclPolicy& policy);
   void record_binding(const BindingPlan& plan);
-  std::string refuse(const BindingPlan& plan);
-  // `encoded`: the patch of the usual Binding, where it is known.
-  std::string annotate(const BindingPlan& plan, std::string_view encoded = {});
-  std::string finish_binding(const BindingPlan* plan, AdmissionResponse& response, bool too_large = false);
+  std::string refuse(const CachedPlan& plan);
+  std::string annotate(const CachedPlan& plan);
+  std::string finish_binding(const CachedPlan* plan, AdmissionResponse& response, bool too_large = false);
   std::string bounded(const AdmissionResponse& response, bool too_large);
   std::string left_alone(std::string detail);
 
@@ -363,7 +362,7 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
       if (!planned) return planned.no_value();
     }
   }
-  return annotate(**planned, (*planned)->patch);
+  return annotate(**planned);
 }
 
 // Answers a Binding in a namespace whose policy gives no values now. A pod that waits for some gets those
@@ -379,7 +378,10 @@ store::Attempt<std::string> Admission::Decision::answer_without_policy(PolicyLoo
   if (!pod) record_.detail += " Whether the pod waits for values is not known: " + pod.error().message;
   const bool waits = pod.ok() && !texts_read(*pod).empty();
   const bool promised = waits && found.policy && promised_policy(*pod) == found.policy->name;
-  if (waits && !promised) return annotate(plan_empty_binding(record_.subject.node, *record_.reason, *pod));
+  if (waits && !promised) {
+    const BindingPlan none = plan_empty_binding(record_.subject.node, *record_.reason, *pod);
+    return annotate({none, {}, encoded_node(none)});
+  }
   if (!found.policy) return finish_binding(nullptr, response);
   const auto planned = plan_of_node(found.policy, promised && is_of_other_values(*pod, *found.policy));
   if (!planned) return planned.no_value();
@@ -389,10 +391,10 @@ store::Attempt<std::string> Admission::Decision::answer_without_policy(PolicyLoo
   }
   record_.reason.reset();
   record_.detail += " The pod was created by it, and gets its values.";
-  return annotate(**planned, (*planned)->patch);
+  return annotate(**planned);
 }
 
-std::string Admission::Decision::refuse(const BindingPlan& plan) {
+std::string Admission::Decision::refuse(const CachedPlan& plan) {
   record_binding(plan);
   AdmissionResponse response = response_to(review_);
   response.allowed = false;
@@ -402,7 +404,7 @@ std::string Admission::Decision::refuse(const BindingPlan& plan) {
   return finish_binding(&plan, response);
 }
 
-std::string Admission::Decision::annotate(const BindingPlan& plan, std::string_view encoded) {
+std::string Admission::Decision::annotate(const CachedPlan& plan) {
   record_binding(plan);
   AdmissionResponse response = response_to(review_);
   Patch patch;
@@ -410,7 +412,7 @@ std::string Admission::Decision::annotate(const BindingPlan& plan, std::string_v
     record_.outcome = Outcome::Annotate;
     if (lacks(plan)) record_.lacking = &plan;
     const Binding& binding = review_.binding;
-    if (binding.has_metadata && !binding.has_annotations) response.encoded_patch = encoded;
+    if (binding.has_metadata && !binding.has_annotations) response.encoded_patch = plan.patch;
     if (response.encoded_patch.empty()) patch = render_binding_patch(binding, plan);
     response.patch = std::move(patch.text);
   } else {
@@ -420,12 +422,12 @@ std::string Admission::Decision::annotate(const BindingPlan& plan, std::string_v
   return finish_binding(&plan, response, patch.too_large);
 }
 
-std::string Admission::Decision::finish_binding(const BindingPlan* plan, AdmissionResponse& response,
+std::string Admission::Decision::finish_binding(const CachedPlan* plan, AdmissionResponse& response,
                                                 bool too_large) {
   response.audit.reserve(3);
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (record_.reason) response.audit.emplace_back("reason", to_string(*record_.reason));
-  if (plan) response.audit.emplace_back("node", plan->annotations.find(key::kNode)->second);
+  if (plan) response.node_in_json = plan->node;
   return bounded(response, too_large);
 }
 

@@ -25,8 +25,8 @@ std::size_t bytes_of(const NodeValues& values) {
 
 std::size_t bytes_of(std::string_view node, const CachedPlan& plan) {
   constexpr std::size_t kEntry = 1024;  // the plan's own members, context and links
-  std::size_t bytes = kEntry + node.size() + plan.patch.capacity() + bytes_of(plan.host) +
-                      bytes_of(plan.sub_interface) + bytes_of(plan.pod_owned);
+  std::size_t bytes = kEntry + node.size() + plan.patch.capacity() + plan.node.capacity() +
+                      bytes_of(plan.host) + bytes_of(plan.sub_interface) + bytes_of(plan.pod_owned);
   for (const auto& [key, value] : plan.annotations) bytes += 128 + key.size() + value.size();
   return bytes;
 }
@@ -53,9 +53,12 @@ const CachedPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, s
   if (found != entries_.end() && holds(found->second, *policy, table.get(), context))
     return found->second.plan;
   const std::optional<NodeFabric> fabric = table ? std::optional(table->unpack()) : std::nullopt;
-  Entry entry{
-      {plan_binding(std::move(policy), node, fabric ? &*fabric : nullptr, context), {}}, 0, table, context};
+  Entry entry{{plan_binding(std::move(policy), node, fabric ? &*fabric : nullptr, context), {}, {}},
+              0,
+              table,
+              context};
   entry.plan.patch = encoded_binding_patch(entry.plan);
+  entry.plan.node = encoded_node(entry.plan);
   entry.bytes = bytes_of(node, entry.plan);
   if (found != entries_.end()) bytes_ -= found->second.bytes;
   // Drops all plans at once: a real cluster needs this once in thousands of Bindings at most.

@@ -19,6 +19,7 @@ inline constexpr std::size_t kMaxBindingBytes = 6u << 20;
 
 struct CachedPlan : BindingPlan {
   std::string patch;  // encoded_binding_patch(): what nearly all Bindings of the node get
+  std::string node;   // encoded_node()
 };
 
 // Keeps the last plan of each node: what a Binding writes depends on policy, table and time only, and most

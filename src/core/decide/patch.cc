@@ -245,32 +245,28 @@ constexpr auto kBase64Pairs = [] {
 
 void append_base64(std::string& out, std::string_view bytes) {
   const std::size_t start = out.size();
-  out.resize(start + (bytes.size() + 2) / 3 * 4);
+  out.resize(start + bytes.size() / 6 * 8 + 16);
   char* to = out.data() + start;
-  const char* from = bytes.data();
-  const auto put = [&to](std::uint64_t twelve_bits) {
-    std::memcpy(to, kBase64Pairs[twelve_bits & 4095].data(), 2);
-    to += 2;
-  };
-  std::size_t left = bytes.size();
-  for (std::uint64_t bits; left >= sizeof bits; left -= 6, from += 6) {  // six of the eight bytes
+  const auto put_six = [&to](const char* from) {  // reads eight
+    std::uint64_t bits;
     std::memcpy(&bits, from, sizeof bits);
     bits = __builtin_bswap64(bits);
-    put(bits >> 52);
-    put(bits >> 40);
-    put(bits >> 28);
-    put(bits >> 16);
-  }
-  while (left > 0) {
-    const std::size_t taken = std::min<std::size_t>(left, 3);
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      bits = bits << 8 | (i < taken ? static_cast<unsigned char>(from[i]) : 0U);
-    put(bits >> 12);
-    put(bits);
-    from += taken;
-    left -= taken;
-  }
+    const auto put = [&](unsigned shift) {
+      std::memcpy(to, kBase64Pairs[bits >> shift & 4095].data(), 2);
+      to += 2;
+    };
+    put(52);
+    put(40);
+    put(28);
+    put(16);
+  };
+  std::size_t at = 0;
+  for (; at + sizeof(std::uint64_t) <= bytes.size(); at += 6) put_six(bytes.data() + at);
+  std::array<char, 16> rest{};
+  bytes.copy(rest.data(), rest.size(), at);
+  put_six(rest.data());
+  put_six(rest.data() + 6);
+  out.resize(start + (bytes.size() + 2) / 3 * 4);
   const std::size_t missing = (3 - bytes.size() % 3) % 3;
   out.replace(out.size() - missing, missing, missing, '=');
 }
@@ -335,6 +331,12 @@ void append_shown(std::string& out, std::string_view text) {
 
 }  // namespace
 
+std::string encoded_node(const BindingPlan& plan) {
+  std::string out;
+  append_shown(out, plan.annotations.find(key::kNode)->second);
+  return out;
+}
+
 std::string render_response(const AdmissionResponse& response) {
   std::string out;
   out.reserve(2048 + response.encoded_patch.size() +
@@ -363,6 +365,7 @@ std::string render_response(const AdmissionResponse& response) {
     out += ':';
     append_shown(out, response.audit[i].second);
   }
+  if (!response.node_in_json.empty()) out.append(",\"node\":").append(response.node_in_json);
   if (!response.audit.empty()) out += '}';
   out += "}}";
   return out;

@@ -536,8 +536,7 @@ Review::Kind kind_of(std::string_view group, std::string_view resource, std::str
 }
 
 // `too_large`: the object has been left out.
-Review read_request(Element request, const Path& path, bool too_large, Reading& reading) {
-  Review review;
+void read_request(Element request, const Path& path, bool too_large, Reading& reading, Review& review) {
   const auto [uid, resource, sub_resource, name, name_space, operation, object, dry_run] =
       pick(request, path,
            std::array<Keys, 8>{"uid", "resource", "subResource", "name", "namespace", "operation", "object",
@@ -550,15 +549,14 @@ Review read_request(Element request, const Path& path, bool too_large, Reading& 
   review.create = json::text(operation, path.field("operation"), reading) == "CREATE";
   review.dry_run = json::boolean(dry_run, path.field("dryRun"), reading);
   if (!resource) {
-    reading.add(path.field("resource"), "must be an object");
-    return review;
+    return reading.add(path.field("resource"), "must be an object");
   }
   const Path at = path.field("resource");
   const auto [group, plural] = pick(*resource, at, std::array<Keys, 2>{"group", "resource"}, reading);
   review.kind = kind_of(json::text(group, at.field("group"), reading),
                         json::text(plural, at.field("resource"), reading),
                         json::text(sub_resource, path.field("subResource"), reading));
-  if (review.kind == Review::Kind::Other || !review.create) return review;
+  if (review.kind == Review::Kind::Other || !review.create) return;
   if (!object && too_large) {
     std::string& excess = review.kind == Review::Kind::Pod ? review.pod.excess : review.binding.excess;
     excess = "It is larger than 1.5 MiB.";
@@ -571,7 +569,6 @@ Review read_request(Element request, const Path& path, bool too_large, Reading& 
   } else {
     review.binding = read_binding(*object, path.field("object"), reading);
   }
-  return review;
 }
 
 }  // namespace
@@ -675,8 +672,9 @@ Result<Review> ReviewParser::parse_review(std::string_view text, bool padded) {
   }
   if (!request) reading.add(top.field("request"), "must be an object");
   if (reading.failed()) return reading.error();
-  Review review = read_request(*request, top.field("request"), too_large, reading);
-  if (reading.failed()) return reading.error();
+  Result<Review> review = Review();
+  read_request(*request, top.field("request"), too_large, reading, *review);
+  if (reading.failed()) review = reading.error();
   return review;
 }
 

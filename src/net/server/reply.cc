@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/reply.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string_view>
-#include <utility>
 
 namespace nccl_env::net {
 namespace {
 
-constexpr std::pair<int, std::string_view> kPhrases[] = {{200, "OK"},
-                                                         {400, "Bad Request"},
-                                                         {403, "Forbidden"},
-                                                         {404, "Not Found"},
-                                                         {405, "Method Not Allowed"},
-                                                         {413, "Content Too Large"},
-                                                         {415, "Unsupported Media Type"},
-                                                         {417, "Expectation Failed"},
-                                                         {431, "Request Header Fields Too Large"},
-                                                         {500, "Internal Server Error"},
-                                                         {501, "Not Implemented"},
-                                                         {503, "Service Unavailable"},
-                                                         {505, "HTTP Version Not Supported"}};
-
-std::string_view reason_phrase(int status) {
-  const auto* const found = std::find_if(std::begin(kPhrases), std::end(kPhrases),
-                                         [status](const auto& phrase) { return phrase.first == status; });
-  return found == std::end(kPhrases) ? "Status" : found->second;  // a phrase means nothing to clients
-}
+// Phrases mean nothing to clients.
+constexpr std::string_view kStatusLines =
+    "200 OK\r400 Bad Request\r403 Forbidden\r404 Not Found\r405 Method Not Allowed\r413 Content Too Large\r"
+    "415 Unsupported Media Type\r417 Expectation Failed\r431 Request Header Fields Too Large\r"
+    "500 Internal Server Error\r501 Not Implemented\r503 Service Unavailable\r505 HTTP Version Not "
+    "Supported\r";
 
 }  // namespace
 
@@ -35,9 +19,10 @@ void format_reply(const HttpResponse& response, ReplyForm form, std::string& out
   out.clear();
   out.reserve(192 + response.allow.size() + response.content_type.size() + response.body.size());
   out += "HTTP/1.1 ";
-  out += std::to_string(response.status);
-  out += ' ';
-  out += reason_phrase(response.status);
+  const std::string status = std::to_string(response.status) + ' ';
+  const std::size_t line = kStatusLines.find(status);
+  out += line == kStatusLines.npos ? std::string_view(status)
+                                   : kStatusLines.substr(line, kStatusLines.find('\r', line) - line);
   if (!response.content_type.empty()) {
     out += "\r\nContent-Type: ";
     out += response.content_type;

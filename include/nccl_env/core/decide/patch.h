@@ -41,6 +41,8 @@ Patch render_binding_patch(const Binding& binding, const BindingPlan& plan);
 // The same in base64 for a Binding with metadata and without annotations, as schedulers send them; "" where
 // it is too large.
 std::string encoded_binding_patch(const BindingPlan& plan);
+// The audit annotation that says what the node gives, as JSON.
+std::string encoded_node(const BindingPlan& plan);
 
 struct AdmissionResponse {
   std::string_view uid;
@@ -51,7 +53,8 @@ struct AdmissionResponse {
   std::string_view encoded_patch = {};  // in place of `patch`: in base64 already
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string_view, std::string_view>>
-      audit;  // annotation name without prefix -> value
+      audit;                           // annotation name without prefix -> value
+  std::string_view node_in_json = {};  // the annotation "node" behind them, as encoded_node() returns it
 };
 // The AdmissionReview document, patch in base64.
 std::string render_response(const AdmissionResponse& response);
