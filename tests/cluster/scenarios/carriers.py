@@ -67,8 +67,7 @@ def without_table(session, table):
     """Bound to a node whose table is gone: by file there is no line, and no variable is empty."""
     with session.without_agent():
         session.api.delete("NodeFabric", None, table)
-        _, process = session.pod_that("a pod gets no list", pod("carriers", "bare"),
-                                      lambda _, process: "NCCL_IB_HCA" not in process.has())
+        _, process = session.pod_that("a pod has no list", pod("carriers", "bare"), lambda _, one: "NCCL_IB_HCA" not in one.has())
         expect("without a table", process.has(), CONSTANTS)
 
 

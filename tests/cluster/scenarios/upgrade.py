@@ -6,14 +6,15 @@ import subprocess
 from installation import archives, write_overlay
 from load import Load
 from process import Failed, eventually
+from scenarios.envfile import word
 from scenarios.removal import uninstall
 from session import SOURCE, expect, pod
 
 NAME = "upgrade: pods of the former state run on, those that wait have their values, none is missed; and back"
 WORKLOADS = ("deployment/nccl-env-webhook", "daemonset/nccl-env-agent")
 FORMER = "former"
-# By EnvFile, the default; by file; by an init container that finds nothing here but the constant.
-KINDS = {"upgrade-env": ("Host", {}), "upgrade-file": ("Host", {"delivery": ["File"]}), "upgrade-look": ("SubInterface", {})}
+# By EnvFile; by File, the default; by an init container that finds nothing here but the constant.
+KINDS = {"upgrade-env": ("Host", {"delivery": ["EnvFile"]}), "upgrade-file": ("Host", {}), "upgrade-look": ("SubInterface", {})}
 MOMENTS = ("rolling", "after", "back")
 
 
@@ -64,8 +65,7 @@ def upgrade(session, processes):
     wanted = values(processes)
     with Load(session, "upgrade-env") as load:
         session.kubectl("apply", "-k", session.state / "manifests/overlays/recorded")
-        rolling = values(let_go(session, "rolling"))
-        expect("bound while rolled", rolling, wanted)
+        expect("bound while rolled", values(let_go(session, "rolling")), wanted)
         session.rolled_out(*WORKLOADS)
         expect("bound after it", values(let_go(session, "after")), wanted)
     load.expect_none_missed("while upgraded")
@@ -111,6 +111,7 @@ def run(session):
         # By which both states pin an index.
         session.opt_in(namespace, exposure, gidIndex="Auto", nccl={"minVersion": "2.20.5"}, **spec)
     eventually("the node has a table", lambda: session.ports_of())
+    eventually("one has EnvFile", lambda: word(session.api.create(pod("upgrade-env", "probe"), "?dryRun=All")) == "EnvFile")
     images = {some["spec"]["containers"][0]["image"] for program in ("webhook", "agent") for some in session.pods_of(program)}
     expect("images", images, {f"nccl-env-{program}:{FORMER}" for program in ("webhook", "agent")})
     processes = made(session, "old")
