@@ -100,8 +100,7 @@ bool knows_file_keys(std::string_view kubelet) {
   constexpr std::string_view kBefore = "v1.";
   if (!kubelet.starts_with(kBefore)) return true;
   kubelet.remove_prefix(kBefore.size());
-  const auto minor = plain_decimal(kubelet.substr(0, kubelet.find('.')));
-  return !minor || *minor >= 35;
+  return plain_decimal(kubelet.substr(0, kubelet.find('.'))).value_or(35) >= 35;
 }
 
 std::optional<Value> problem_of_env_file(const NcclPolicy& policy, const NodeFabric* table) {
@@ -218,13 +217,14 @@ NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_netw
   NodeValues values = values_of(plan, exposure);
   if (host_network || exposure == Exposure::PodOwned) return values;
   const std::string interface(variable::kSocketIfname);
-  values.set.erase(interface);
-  values.why.erase(interface);
   std::erase_if(values.omitted,
                 [](const Value& omission) { return omission.name == variable::kSocketIfname; });
   const NodeValues& own = plan.pod_owned;
-  if (const auto value = own.set.find(interface); value != own.set.end()) values.set.insert(*value);
-  if (const auto why = own.why.find(interface); why != own.why.end()) values.why.insert(*why);
+  for (const auto texts : {&NodeValues::set, &NodeValues::why}) {
+    (values.*texts).erase(interface);
+    if (const auto found = (own.*texts).find(interface); found != (own.*texts).end())
+      (values.*texts).insert(*found);
+  }
   for (const Value& omission : own.omitted) {
     if (omission.name == interface) values.omitted.push_back(omission);
   }

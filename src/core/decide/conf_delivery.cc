@@ -13,23 +13,11 @@
 namespace nccl_env {
 namespace {
 
-// True if no part of the path is empty, "." or "..".
-bool is_clean(std::string_view path) {
-  if (!path.starts_with('/')) return false;
-  while (!path.empty()) {
-    path.remove_prefix(1);
-    const std::string_view part = path.substr(0, path.find('/'));
-    if (part.empty() || part == "." || part == "..") return false;
-    path.remove_prefix(part.size());
-  }
-  return true;
-}
-
 // "/etc/./x//.." -> "/etc". The kubelet takes a relative path from the root. Nearly every path is clean
-// already; `room` holds the clean form of one that is not.
+// already; `room` holds the clean form of one that may not be.
 std::string_view clean_path(std::string_view path, std::string& room) {
   path = without_trailing_slashes(path);
-  if (is_clean(path)) return path;
+  if (path.starts_with('/') && path.find("/.") == path.npos && path.find("//") == path.npos) return path;
   std::vector<std::string_view> parts;
   while (!path.empty()) {
     const std::string_view part = path.substr(0, path.find('/'));

@@ -115,13 +115,6 @@ bool policy_sets(const NcclPolicy& policy, const CommandValue& value) {
                                              policy.socket_interface.kind != SocketInterfaceRule::Kind::Omit);
 }
 
-// By mpi-operator's labels (kubeflow/mpi-operator, v2beta1: pkg/controller/mpi_job_controller.go); it reaches
-// workers by ssh whatever their command is.
-bool is_mpi_worker(const Pod& pod) {
-  return pod.label("training.kubeflow.org/operator-name") == "mpi-operator" &&
-         pod.label("training.kubeflow.org/job-role") == "worker";
-}
-
 }  // namespace
 
 std::vector<CommandValue> command_values(const Container& container) {
@@ -131,7 +124,11 @@ std::vector<CommandValue> command_values(const Container& container) {
 }
 
 bool serves_ranks(const Pod& pod, const Container& container) {
-  bool serves = container.kind == ContainerKind::Main && is_mpi_worker(pod);
+  // By mpi-operator's labels (kubeflow/mpi-operator, v2beta1: pkg/controller/mpi_job_controller.go); it
+  // reaches workers by ssh whatever their command is.
+  bool serves = container.kind == ContainerKind::Main &&
+                pod.label("training.kubeflow.org/operator-name") == "mpi-operator" &&
+                pod.label("training.kubeflow.org/job-role") == "worker";
   const auto look = [&](const CommandWords& words, bool) {
     for (std::size_t i = 0; i < words.size() && !serves; ++i) {
       const string_view word = words[i].text, name = base_name(word);

@@ -152,20 +152,17 @@ bool opts_out(const Pod& pod) {
 
 PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* pod_claims) {
   if (is_mirror(pod)) return skip(Reason::MirrorPod, "The pod mirrors a static pod of the kubelet.");
-  if (const std::string_view* resource = skipped_resource(pod, policy)) {
+  if (const std::string_view* resource = skipped_resource(pod, policy))
     return skip(Reason::NotVerbs,
                 "The pod requests " + std::string(*resource) + ", which NCCL does not reach through verbs.");
-  }
   const ClaimMatch claims = match_claims(pod, policy, pod_claims);
-  if (!claims.not_verbs.empty()) {
+  if (!claims.not_verbs.empty())
     return skip(Reason::NotVerbs,
                 "The pod claims " + claims.not_verbs + ", which NCCL does not reach through verbs.");
-  }
   const auto inject = inject_value(pod);
   if (opts_out(pod)) return skip(Reason::OptedOut, "The pod says nccl-env.io/inject: \"false\".");
-  if (inject && inject != "true") {
+  if (inject && inject != "true")
     return skip(Reason::InvalidInjectValue, "nccl-env.io/inject must be \"true\" or \"false\".");
-  }
 
   const Requests requests = find_requests(pod, policy, claims);
   const NetworkMatch networks = match_networks(pod, policy);

@@ -16,6 +16,7 @@
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/policy/writer.h"
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env {
@@ -36,12 +37,6 @@ std::string rate_text(double gbps) {
   std::ostringstream text;
   text << gbps << " Gb/s";
   return text.str();
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " or ") + word;
-  return text;
 }
 
 // Answers conditions from one node's labels and the ports of its fabric.
@@ -90,10 +85,10 @@ class NodeFacts {
     for (const std::string_view board : boards_) {
       const auto fits = [&](const std::string& glob) { return glob_matches(glob, board); };
       if (std::none_of(when.boards.begin(), when.boards.end(), fits))
-        return {Answer::No, "board " + std::string(board) + " is not " + joined(when.boards)};
+        return {Answer::No, "board " + std::string(board) + " is not " + join(when.boards, " or ")};
     }
     if (!boards_known_) return {Answer::Unknown, "not all boards are known"};
-    return {Answer::Yes, "boards " + joined(when.boards)};
+    return {Answer::Yes, "boards " + join(when.boards, " or ")};
   }
 
   [[nodiscard]] ConditionAnswer judge_rate(const NodeCondition& when) const {

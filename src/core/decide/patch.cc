@@ -25,6 +25,9 @@ class PatchText {
     begin("remove", path);
     text_ += '}';
   }
+  void remove_items(const std::string& list, const std::vector<std::size_t>& ascending) {
+    for (auto at = ascending.rbegin(); at != ascending.rend(); ++at) remove(list + "/" + std::to_string(*at));
+  }
   // `append_value` appends JSON to the string that it is given. On a key that exists, add replaces.
   template <class Append>
   void add(std::string_view path, Append append_value) {
@@ -160,9 +163,7 @@ void patch_env(PatchText& patch, const Container& container, const ContainerPlan
   const std::string env = path_of({place, "/env"});
   if (plan.stale.size() > kManyStale)
     return replace_list(patch, env, container.env_source, plan.stale, new_env_entries(plan));
-  for (auto position = plan.stale.rbegin(); position != plan.stale.rend(); ++position) {
-    patch.remove(env + "/" + std::to_string(*position));
-  }
+  patch.remove_items(env, plan.stale);
   if (container.has_env) {
     const std::string last = path_of({env, "/-"});
     for (const Value& planned : plan.set) {
@@ -202,9 +203,7 @@ void patch_mounts(PatchText& patch, const Container& container, const ContainerP
     return replace_list(patch, mounts, container.mounts_source, plan.stale_mounts,
                         mounts_json(plan.missing_mounts));
   }
-  for (auto position = plan.stale_mounts.rbegin(); position != plan.stale_mounts.rend(); ++position) {
-    patch.remove(mounts + "/" + std::to_string(*position));
-  }
+  patch.remove_items(mounts, plan.stale_mounts);
   if (plan.missing_mounts.empty()) return;
   if (!container.has_mounts) return patch.add_item(mounts, "[" + mounts_json(plan.missing_mounts) + "]");
   mounts += "/-";

@@ -14,10 +14,6 @@
 namespace nccl_env {
 namespace {
 
-bool keeps_to_binding(const Pod& pod) {
-  return pod.label(key::kResolve) == key::kAtBinding || pod.annotation(key::kResolve) == key::kAtBinding;
-}
-
 Plan skip(Plan plan, Reason reason, std::string detail) {
   plan.inject = false;
   plan.reason = reason;
@@ -57,7 +53,8 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
   plan.exposure = match.exposure;
   plan.no_rail = match.no_rail;
   if (match.few_rails) plan.few_rails = match.rails_unknown;
-  const bool looks = resolver && !at_binding && !keeps_to_binding(pod);
+  const bool looks = resolver && !at_binding && pod.label(key::kResolve) != key::kAtBinding &&
+                     pod.annotation(key::kResolve) != key::kAtBinding;
   PodPlanner(pod, policy, looks ? resolver : std::nullopt, match, plan).run();
   add_warnings(Moment::Pod, {pod, &policy, match}, plan);
   plan.inject = true;

@@ -89,11 +89,10 @@ bool mounts_one_of(const Container& container, const Names& volumes) {
 std::string device_problem(const Pod& pod, const std::vector<bool>& ours) {
   const Names volumes = device_volumes(pod);
   bool brought = false;  // to one of them: the others may be its helpers
-  for (std::size_t i = 0; i < std::min(pod.containers.size(), ours.size()); ++i) {
-    const Container& container = pod.containers[i];
-    brought =
-        brought || (ours[i] && container.kind == ContainerKind::Main && may_bring_device(pod, container));
-  }
+  first_problem(pod, ours, [&](const Container& container) -> std::string_view {
+    brought = brought || may_bring_device(pod, container);
+    return {};
+  });
   if (brought) return {};
   return first_problem(pod, ours, [&](const Container& container) -> std::string_view {
     if (mounts_one_of(container, volumes)) {

@@ -21,10 +21,8 @@ TableMap::const_iterator TableMap::find(std::string_view node) const {
 }
 
 bool TableMap::insert(SharedTable table) {
-  const std::string_view node = table->name();
-  const auto place = place_of(entries_, node);
-  if (place != entries_.end() && place->first == node) return false;
-  entries_.emplace(place, node, std::move(table));
+  if (find(table->name()) != entries_.end()) return false;
+  put(std::move(table));
   return true;
 }
 

@@ -36,6 +36,18 @@ std::string text_in_status(const Pod& pod, std::string_view name) {
   return text_at(parse_json(*text), name);
 }
 
+// Nothing where there are none. A file itself is not told, unless it is left out.
+void append_values(std::string& out, std::string_view key, const std::vector<Value>& values) {
+  if (values.empty()) return;
+  append_key(out, key);
+  out += '{';
+  for (const Value& value : values) {
+    if (value.reason || !value.is_file())
+      append_member(out, value.name, value.reason ? to_string(*value.reason) : status_word(value));
+  }
+  out += '}';
+}
+
 }  // namespace
 
 std::string render_status(const Pod& pod, const Plan& plan) {
@@ -54,21 +66,8 @@ std::string render_status(const Pod& pod, const Plan& plan) {
     if (!container.in_scope) continue;
     append_key(out, pod.containers[container.position].name);
     out += '{';
-    if (!container.set.empty()) {
-      append_key(out, "set");
-      out += '{';
-      for (const Value& planned : container.set) {
-        if (!planned.is_file()) append_member(out, planned.name, status_word(planned));
-      }
-      out += '}';
-    }
-    if (!container.omitted.empty()) {
-      append_key(out, "omitted");
-      out += '{';
-      for (const Value& omission : container.omitted)
-        append_member(out, omission.name, to_string(*omission.reason));
-      out += '}';
-    }
+    append_values(out, "set", container.set);
+    append_values(out, "omitted", container.omitted);
     out += '}';
   }
   out += "}}";
@@ -89,12 +88,9 @@ StatusNames names_in_status(const Pod& pod) {
   const auto status = pod.annotation(key::kStatus);
   if (!status || status->size() > kMaxStatusBytes) return listed;
   const auto json = parse_json(*status);
-  if (!json.is_object()) return listed;
   listed.fallback = text_at(json, "fallback");
-  if (!json.contains("containers") || !json["containers"].is_object()) return listed;
-  for (const auto& [container, plan] : json["containers"].items()) {
-    if (!plan.is_object() || !plan.contains("set") || !plan["set"].is_object()) continue;
-    for (const auto& [name, source] : plan["set"].items()) {
+  for (const auto& [container, plan] : member(json, "containers").items()) {
+    for (const auto& [name, source] : member(plan, "set").items()) {
       if (source == to_string(Source::Policy)) listed.constants[container].insert(name);
       if (source == to_string(Carrier::EnvFile)) listed.env_file[container].insert(name);
     }

@@ -98,18 +98,14 @@ class WishList {
       add_literal(name, constant->second);
   }
 
-  // Adds a constant, or an interface of pods' own networks, that differs from node to node.
-  void add_by_variant(std::string_view name) {
-    wishes_.push_back({.name = std::string(name), .source = Source::Node});
-  }
-
   void add_node_value(std::string_view name) {
     wishes_.push_back({.name = std::string(name), .source = at_start_ ? Source::Pod : Source::Node});
   }
 
   void add_constants() {
     const std::size_t first = wishes_.size();
-    for (const std::string_view name : policy_.varying()) add_by_variant(name);
+    for (const std::string_view name : policy_.varying())
+      wishes_.push_back({.name = std::string(name), .source = Source::Node});
     const std::size_t constants = wishes_.size();
     for (const auto& [name, value] : policy_.env) {
       if (!policy_.varies(name)) add_literal(name, value);
@@ -195,7 +191,7 @@ class WishList {
     } else if (host_network_) {
       add_node_value(kName);
     } else if (varies) {
-      add_by_variant(kName);
+      wishes_.push_back({.name = std::string(kName), .source = Source::Node});
     } else if (kind == Kind::Literal) {
       add_literal(kName, policy_.socket_interface.literal);
     } else {

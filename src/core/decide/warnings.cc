@@ -30,10 +30,6 @@ std::string entry_problem(const EnvEntry& entry) {
   return setting_problem(entry.name, entry.value).value_or("");
 }
 
-bool has_no_effect(std::optional<std::string_view> resolve) {
-  return resolve && *resolve != key::kAtBinding;
-}
-
 using Of = const WarningCase&;
 
 struct Warning {
@@ -99,9 +95,7 @@ constexpr std::array kWarnings{
             }},
     Warning{Moment::Container, kAlone,
             [](Of of) {
-              const Container* container = if_left_out(of, Reason::ConfPresent);
-              if (!container) return std::string();
-              return about(container,
+              return about(if_left_out(of, Reason::ConfPresent),
                            "its own file (" + std::string(of.user->conf()) +
                                ") could hold NCCL variables, so nothing was injected that it might "
                                "set: put all values there, or remove it to get the policy's");
@@ -109,8 +103,10 @@ constexpr std::array kWarnings{
     // The author of a value other than the only valid one would believe that it works.
     Warning{Moment::Pod, kAlone,
             [](Of of) -> std::string {
-              const auto label = of.pod.label(key::kResolve), annotation = of.pod.annotation(key::kResolve);
-              if (!has_no_effect(label) && !has_no_effect(annotation)) return {};
+              const auto works = [](auto resolve) {
+                return resolve.value_or(key::kAtBinding) == key::kAtBinding;
+              };
+              if (works(of.pod.label(key::kResolve)) && works(of.pod.annotation(key::kResolve))) return {};
               return "nccl-env.io/resolve can only be \"Binding\": it has no effect";
             }},
     Warning{
