@@ -14,8 +14,10 @@ using std::string_view;
 constexpr std::size_t kMostRead = 64u << 10;
 constexpr int kMaxDepth = 4;
 
-// Cuts a shell's text into simple commands. Nothing is certain behind what it does not follow: a compound
-// command, a function, a here-document, a quote without its end.
+constexpr string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
+// Cuts a shell's text into simple commands; a here-document is a command of one word. Nothing is certain
+// behind what it does not follow: a compound command, a function, a here-document, a quote without its end.
 class Script {
  public:
   Script(string_view text, bool certain, const CommandUse& use) : left_(text), certain_(certain), use_(use) {}
@@ -46,27 +48,25 @@ class Script {
     in_word_ = true;
     while (!left_.empty() && left_.front() != quote) {
       const char c = take();
-      if (quote == '\'') {
+      if (quote == '\'' || string_view("\\$`").find(c) == string_view::npos) {
         add(c);
-      } else if (c == '\\') {
-        if (const char next = take(); next != '\n') add(next);
-      } else if (c == '$' || c == '`') {
+      } else if (c != '\\') {
         expand(c);
-      } else {
-        add(c);
+      } else if (const char next = take(); next != '\n') {
+        add(next);
       }
     }
     certain_ = certain_ && !left_.empty();
     take();
   }
 
-  // $NAME, whose name stays in the word; ${…}, $(…), `…`.
+  // $NAME, ${…}, $(…), `…`.
   void expand(char c) {
     in_word_ = true;
     word_.literal = false;
     const char opens = c == '$' && !left_.empty() ? left_.front() : c;
     const char closes = opens == '(' ? ')' : opens == '{' ? '}' : '`';
-    if (c == '$' && closes == '`') return;
+    if (c == '$' && closes == '`') return skip_name();
     if (c == '$') take();
     for (std::size_t depth = 1; depth > 0 && !left_.empty();) {
       const char next = take();
@@ -75,6 +75,8 @@ class Script {
       } else if (next == opens) {
         ++depth;
       }
+      if (opens != '{') word_.inner += next;
+      if (opens != '{' && next == '$') skip_name();
     }
     certain_ = certain_ && !left_.empty();
   }
@@ -84,8 +86,8 @@ class Script {
     word_ = {};  // 2>
     in_word_ = false;
     certain_ = certain_ && !(c == '<' && left_.starts_with('<'));
+    skip_word_ = c == '<' && left_.starts_with('<') && !left_.starts_with("<<") ? '<' : '>';
     while (left_.starts_with(c) || left_.starts_with('&')) take();
-    skip_word_ = true;
   }
 
   void end_word() {
@@ -95,7 +97,9 @@ class Script {
                                                     "while", "until", "function", "{"};
     if (!std::exchange(in_word_, false)) return;
     CommandWord word = std::exchange(word_, {});
-    if (std::exchange(skip_word_, false)) return;
+    const char skipped = std::exchange(skip_word_, '\0');
+    if (skipped == '<') here_end_ = word.text;
+    if (skipped != '\0') return;
     const auto found = std::find(kReserved.begin(), kReserved.end(), word.text);
     if (!words_.empty() || found == kReserved.end()) return words_.push_back(std::move(word));
     certain_ = certain_ && found < kReserved.begin() + 7;
@@ -106,13 +110,21 @@ class Script {
     const bool had_words = end_command();
     const bool twice = (c == '&' || c == '|') && left_.starts_with(c);
     if (twice) take();
+    if (c == '\n' && !here_end_.empty()) read_here_document();
     certain_ = certain_ && c != '(';
     behind_ = twice || c == '|' || (behind_ && c == '\n' && !had_words);
   }
 
+  // Behind the line that has its `<<`. Where its end is not found, it is all that follows.
+  void read_here_document() {
+    const std::size_t end = std::min(left_.find("\n" + std::exchange(here_end_, {})), left_.size());
+    use_({{std::string(left_.substr(0, end))}}, false);
+    left_.remove_prefix(end);
+  }
+
   bool end_command() {
     end_word();
-    skip_word_ = false;
+    skip_word_ = '\0';
     if (words_.empty()) return false;
     const bool certain = certain_ && !behind_;
     use_(words_, certain);
@@ -122,6 +134,10 @@ class Script {
     return true;
   }
 
+  // The name behind `$` or `${`.
+  void skip_name() {
+    left_.remove_prefix(std::min(left_.find_first_not_of(kLetters, left_.starts_with('{')), left_.size()));
+  }
   void skip_to(char end) { left_.remove_prefix(std::min(left_.find(end), left_.size())); }
   void add(char c) {
     word_.text += c;
@@ -141,12 +157,12 @@ class Script {
   CommandWords words_;
   CommandWord word_;
   bool in_word_ = false;
-  bool skip_word_ = false;  // the next one: of a redirection
-  bool behind_ = false;     // &&, || or |
+  char skip_word_ = '\0';  // the next one: it ends a here-document ('<'), or is another redirection's ('>')
+  std::string here_end_;   // of the one that begins with the next line
+  bool behind_ = false;    // &&, || or |
 };
 
 bool is_assignment(string_view word) {
-  constexpr string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
   const std::size_t equals = word.find_first_not_of(kLetters);
   return equals != string_view::npos && equals > 0 && word[equals] == '=';
 }
@@ -167,9 +183,18 @@ std::size_t script_of(const CommandWords& words) {
   return is_script ? std::min(at, words.size()) : words.size();
 }
 
+// True for commands that tell, test or take away what their words name.
+bool only_tells(const CommandWords& words) {
+  constexpr std::array<string_view, 11> kTells{"echo", "printf", "[",   "[[",  "test",    "unset",
+                                               "grep", "egrep",  "sed", "awk", "printenv"};
+  const std::size_t program = program_of(words);
+  return program < words.size() &&
+         std::find(kTells.begin(), kTells.end(), base_name(words[program].text)) != kTells.end();
+}
+
 void read_command(const CommandWords& words, bool certain, int depth, const CommandUse& use) {
   use(words, certain);
-  if (depth == kMaxDepth) return;
+  if (depth == kMaxDepth || only_tells(words)) return;
   const std::size_t script = script_of(words);
   const CommandUse deeper = [&](const CommandWords& inner, bool runs) {
     read_command(inner, runs, depth + 1, use);
@@ -212,6 +237,25 @@ void each_command(const Container& container, const CommandUse& use) {
     bytes = std::min(kMostRead, bytes + argument.size());
   }
   if (!words.empty()) read_command(words, bytes < kMostRead, 0, use);
+}
+
+bool may_set(const Container& container, std::string_view name) {
+  bool named = false, sets = false;
+  std::size_t bytes = 0;
+  for (const string_view argument : container.arguments) {
+    named = named || argument.find(name) != argument.npos;
+    bytes += argument.size();
+  }
+  if (!named || bytes >= kMostRead) return named;
+  each_command(container, [&](const CommandWords& words, bool) {
+    const std::size_t script = script_of(words), program = program_of(words);
+    for (std::size_t i = 0; i < words.size() && !sets; ++i) {
+      const string_view text = i == script ? string_view() : words[i].text;  // a script's own are to come
+      if (text.find(name) != text.npos || words[i].inner.find(name) != text.npos)
+        sets = i < program ? is_assignment(words[i].text) : !only_tells(words);
+    }
+  });
+  return sets;
 }
 
 }  // namespace nccl_env

@@ -17,8 +17,9 @@
 namespace nccl_env {
 
 struct CommandWord {
-  std::string text;     // without quotes and without what is expanded
-  bool literal = true;  // nothing in it is expanded
+  std::string text;        // without quotes and without what is expanded
+  bool literal = true;     // nothing in it is expanded
+  std::string inner = {};  // what is in its $(…) and `…`
 };
 using CommandWords = std::vector<CommandWord>;  // of one simple command, as it is written
 
@@ -26,6 +27,11 @@ using CommandWords = std::vector<CommandWord>;  // of one simple command, as it 
 // each `if`, `case`, loop, group, function and here-document.
 using CommandUse = std::function<void(const CommandWords& words, bool certain)>;
 void each_command(const Container& container, const CommandUse& use);
+
+// True if the command names the variable where that may set it: not in comments, expansions and tests,
+// `unset`, `env -u`, and words that are told or sought (echo, grep). What is no shell's text counts wherever
+// it has the name: a here-document, a program's argument.
+bool may_set(const Container& container, std::string_view name);
 
 // Returns the place of the program behind assignments, `env`, `exec` and the like; the number of words where
 // there is none.

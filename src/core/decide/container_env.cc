@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "command/command.h"
 #include "decide/conf_delivery.h"
 #include "decide/wanted.h"
 #include "nccl_env/core/engines/catalogue.h"
@@ -58,27 +59,16 @@ std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<cons
   return std::nullopt;
 }
 
-bool names_list(const Container& container) {
-  return std::any_of(container.arguments.begin(), container.arguments.end(),
-                     [](std::string_view word) { return word.find(variable::kIbHca) != word.npos; });
-}
-
 std::string possible_list(const Container& container, const OwnEntries& own) {
   const auto is_users_file = [&](const EnvEntry& entry) {
     return entry.name == variable::kConfFile && !own.owns(container, entry, {{entry.name, entry.value}});
   };
-  std::string from;
-  if (names_list(container)) {
-    from = "command names";
-  } else if (may_be_in_source(container, variable::kIbHca)) {
-    from = "envFrom could hold";
-  } else {
-    const auto named = std::find_if(container.env.begin(), container.env.end(), is_users_file);
-    const std::string_view conf = own_conf(container, named == container.env.end() ? nullptr : &*named);
-    if (conf.empty() || conf_is_occupied(container)) return {};  // occupied: it reads no file of ours
-    from = "own file (" + std::string(conf) + ") could hold";
-  }
-  return unseen_list(from);
+  if (may_set(container, variable::kIbHca)) return unseen_list("command may set");
+  if (may_be_in_source(container, variable::kIbHca)) return unseen_list("envFrom could hold");
+  const auto named = std::find_if(container.env.begin(), container.env.end(), is_users_file);
+  const std::string_view conf = own_conf(container, named == container.env.end() ? nullptr : &*named);
+  if (conf.empty() || conf_is_occupied(container)) return {};  // occupied: it reads no file of ours
+  return unseen_list("own file (" + std::string(conf) + ") could hold");
 }
 
 OwnEntries::OwnEntries(const Pod& pod)
@@ -162,8 +152,8 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
                   "The container sets " + std::string(other) + ", which decides the partition with it.");
     }
   }
-  if (goes_with_list(name, constant) && names_list(container_))
-    return omit(Reason::UserSetGroup, unseen_list("command names"));
+  if (goes_with_list(name, constant) && may_set(container_, variable::kIbHca))
+    return omit(Reason::UserSetGroup, unseen_list("command may set"));
   if (may_come_from_source(name, constant)) {
     return omit(Reason::EnvFromPresent,
                 "The container's envFrom could hold it, and env would override that.");

@@ -54,7 +54,7 @@ std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<cons
                                 const std::vector<std::string_view>& arguments);
 
 // Why the container may have a list of HCAs of its own that nobody sees here, and so an index is not given
-// beside it by a file: its command names NCCL_IB_HCA, or its envFrom or its own file could hold it. ""
+// beside it by a file: its command may set NCCL_IB_HCA, or its envFrom or its own file could hold it. ""
 // where none does.
 std::string possible_list(const Container& container, const OwnEntries& own);
 

