@@ -38,6 +38,12 @@ bool is_known(const EnvEntry* entry) {
   return entry && entry->is_literal();
 }
 
+// True if NCCL takes the same where this variable of the GID group is not set.
+bool is_default(const EnvEntry& entry) {
+  if (entry.name == variable::kIbGidIndex) return nccl_integer(entry.value).value_or(-1) < 0;
+  return entry.value == (entry.name == variable::kIbAddrFamily ? "AF_INET" : "2");
+}
+
 }  // namespace
 
 bool is_own_reference(const EnvEntry& entry) {
@@ -215,10 +221,11 @@ bool UserEnv::turns_recovery_on() const {
   return is_known(recovery) && nccl_integer(recovery->value).value_or(0) != 0;
 }
 
-// Returns the user's HCA list only if the user sets no variable of the group.
+// Returns the user's HCA list only if the user sets no variable of the group, or to NCCL's default.
 const EnvEntry* UserEnv::find_group_member() const {
-  const auto found = std::find_if(known_.begin(), known_.end(),
-                                  [](const EnvEntry* entry) { return in_gid_group(entry->name); });
+  const auto found = std::find_if(known_.begin(), known_.end(), [](const EnvEntry* entry) {
+    return in_gid_group(entry->name) && !(is_known(entry) && is_default(*entry));
+  });
   return found == known_.end() ? last(variable::kIbHca) : *found;
 }
 
