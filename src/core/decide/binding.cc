@@ -39,7 +39,8 @@ std::string conf_text(const BindingPlan& plan, const PodShape& shape, const Node
   lines.insert(values.set.begin(), values.set.end());
   if (!index) {
     std::erase_if(lines, [&](const auto& line) {
-      return goes_with_list(line.first, !values.set.contains(line.first));
+      const bool any_list = values.only_ipv6 && line.first == variable::kIbAddrFamily;
+      return !any_list && goes_with_list(line.first, !values.set.contains(line.first));
     });
   }
   if (values.plain_hcas) notes.emplace(variable::kIbHca, std::string());

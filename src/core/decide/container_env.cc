@@ -158,7 +158,8 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
                   "The container sets " + std::string(other) + ", which decides the partition with it.");
     }
   }
-  if (goes_with_list(name, constant) && may_set(container_, variable::kIbHca))
+  if (goes_with_list(name, constant) && name != variable::kIbAddrFamily &&
+      may_set(container_, variable::kIbHca))
     return omit(Reason::UserSetGroup, unseen_list("command may set"));
   if (may_come_from_source(name, constant)) {
     return omit(Reason::EnvFromPresent,

@@ -19,6 +19,12 @@ namespace {
 // How many names NCCL reads from NCCL_SOCKET_IFNAME (MAX_IFS).
 constexpr int kMaxInterfaces = 16;
 
+bool may_have_ipv4(const Port& port) {
+  const auto is_v4 = [](const GidRow& row) { return row.address.value_or(row.gid.address()).is_v4(); };
+  return link_layer_of(port) != LinkLayer::InfiniBand &&
+         (!port.gids || std::any_of(port.gids->begin(), port.gids->end(), is_v4));
+}
+
 class ValueFinder {
  public:
   // `fabric_unknown`: as in SettledPolicy.
@@ -143,6 +149,7 @@ class ValueFinder {
     }
     if (gid.ipv6 && !policy_.env.contains(variable::kIbAddrFamily)) {
       values_.set.emplace(variable::kIbAddrFamily, "AF_INET6");
+      values_.only_ipv6 = std::none_of(table_->ports.begin(), table_->ports.end(), may_have_ipv4);
     }
     if (gid.range && !policy_.env.contains(variable::kIbAddrRange)) {
       values_.set.emplace(variable::kIbAddrRange, format_cidr(*gid.range));

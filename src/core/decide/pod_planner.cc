@@ -97,6 +97,8 @@ std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails) con
   // Only texts for Host, and what the pod finds, may hold more of these than a literal.
   if (possible_list_.empty() || (shape_.exposure != Exposure::Host && finder == Finder::Node)) return wishes;
   for (Value& wish : wishes) {
+    // The node tells whether it is right with any list.
+    if (finder == Finder::Node && wish.name == variable::kIbAddrFamily) continue;
     if (wish.state == State::LeftOut || !goes_with_list(wish.name, is_policys(wish))) continue;
     wish.in_file = false;
     if (!wish.in_env) wish = left_out(wish.name, Reason::UserSetGroup, possible_list_);

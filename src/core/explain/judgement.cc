@@ -50,6 +50,8 @@ constexpr FaultRow kFaults[] = {
     {NcclFault::MixedLinks, Code::MixedLinks, Severity::Error, variable::kIbHca},
     {NcclFault::EmptyIndex, Code::EmptyGid, Severity::Error, variable::kIbGidIndex, kNoAddressRemedy},
     {NcclFault::LinkLocal, Code::LinkLocalGid, Severity::Warning, variable::kIbGidIndex, kNoAddressRemedy},
+    {NcclFault::OtherFamily, Code::LinkLocalGid, Severity::Warning, variable::kIbGidIndex,
+     "Set NCCL_IB_ADDR_FAMILY=AF_INET6, or remove the list."},
     {NcclFault::OldDefault, Code::LinkLocalGid, Severity::Warning, variable::kIbGidIndex,
      "Set NCCL_IB_GID_INDEX to the row of its routed address (show_gids), or remove the variable that keeps "
      "the node's index away."},
@@ -89,7 +91,7 @@ void judge_selection(const NcclSelection& with_us, const NcclEnv& env, const Fin
     } else if (fault == NcclFault::RoceV1 && !search.empty() && env.contains(variable::kIbRoceVersionNum)) {
       by = variable::kIbRoceVersionNum;
       remedy = "Say 2 in " + std::string(by) + ", or remove it.";
-    } else if (fault == NcclFault::LinkLocal && !search.empty()) {
+    } else if ((fault == NcclFault::LinkLocal || fault == NcclFault::OtherFamily) && !search.empty()) {
       by = search;
       remedy = "Correct " + std::string(by) +
                ", or remove it; if the rail has no routed address, give its interface one.";

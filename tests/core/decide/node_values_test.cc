@@ -226,6 +226,11 @@ TEST(Binding, WritesTheValuesOfBothExposures) {
           Pair("hostnetwork.nccl-env.io/noindex-nccl.conf", "NCCL_IB_HCA==mlx5_1,mlx5_2\n#NCCL_IB_HCA\n"),
           Pair("subinterface.nccl-env.io/nccl.conf", "NCCL_IB_HCA==mlx5_1,mlx5_2\n#NCCL_IB_HCA\n"),
           Pair("nccl-env.io/node", R"({"v":1,"node":"node-a","policy":"p","generation":1})")));
+  NodeFabric ipv6 = rails(1);
+  ipv6.ports[0].gids = std::vector<GidRow>{row(5, gid("fd00:1::1"), GidType::RoCEv2, "eth1")};
+  EXPECT_EQ(
+      binding_of(policy_for("rdma/*"), &ipv6).annotations.at("hostnetwork.nccl-env.io/noindex-nccl.conf"),
+      "NCCL_IB_ADDR_FAMILY=AF_INET6\nNCCL_IB_HCA==mlx5_1\n#NCCL_IB_HCA\n");
 }
 
 TEST(Binding, StaysUnderEightKiB) {

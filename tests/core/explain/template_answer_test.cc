@@ -816,6 +816,10 @@ TEST(Explain, FaultsOfNcclsChoiceHaveTheRemedyThatMendsThem) {
   EXPECT_THAT(remedy_of_first({list, env_literal("NCCL_SOCKET_FAMILY", "AF_INET6")}, {2, 21, 5}),
               StartsWith("Remove NCCL_SOCKET_FAMILY"));
   EXPECT_EQ(remedy_of_first({list, env_literal("NCCL_SOCKET_FAMILY", "AF_INET")}, {2, 21, 5}), "");
+  for (Port& port : table.ports)
+    port.gids = std::vector<GidRow>{row(0, gid("fe80::1"), GidType::RoCEv1, "eth1"),
+                                    row(3, gid("fd00::1"), GidType::RoCEv2, "eth1")};
+  EXPECT_THAT(remedy_of_first({list}, {2, 21, 5}), StartsWith("Set NCCL_IB_ADDR_FAMILY=AF_INET6"));
   for (Port& port : table.ports) port.gids->clear();
   EXPECT_THAT(remedy_of_first({list}, {2, 21, 5}), StartsWith("Give the rail's interface a routed address"));
 }

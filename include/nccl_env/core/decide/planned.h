@@ -91,7 +91,8 @@ struct NodeValues {
   std::vector<EnginePort> ports;  // of the list, where the node gives it
   // NCCL_IB_HCA without its '=', where that names the same ports: for env, whose other readers know no '='.
   std::optional<std::string> plain_hcas;
-  std::vector<Value> omitted;                           // variables the policy wants and the node cannot give
+  bool only_ipv6 = false;      // of all RoCE ports, listed or not: the family is right with any list
+  std::vector<Value> omitted;  // variables the policy wants and the node cannot give
   std::map<std::string, std::string, std::less<>> why;  // of varying constants: the variant that gives it
   std::optional<Value> deny;                            // with the first reason for which Deny holds pods
   std::vector<std::string> notes;                       // sentences for people

@@ -397,7 +397,8 @@ std::optional<NcclFault> fault_of(const Port& port, const NcclGidTable& table, c
   if (!is_valid_gid(row->gid)) {
     const bool by_default =
         version < nccl_since::kDynamicGid && nccl_getenv_or_empty(env, variable::kIbGidIndex).empty();
-    return by_default && has_v2 ? NcclFault::OldDefault : NcclFault::LinkLocal;
+    if (!has_v2 || by_variable) return NcclFault::LinkLocal;
+    return by_default ? NcclFault::OldDefault : NcclFault::OtherFamily;
   }
   return has_v2 && roce_version(*row) == 1 ? std::optional(NcclFault::RoceV1) : std::nullopt;
 }

@@ -15,7 +15,7 @@ namespace nccl_env {
 struct NcclGid {
   std::optional<int> index;        // absent: the call fails, or the choice depends on rows that are not known
   bool needs_rows = false;         // NCCL searches the port's rows, none of which is known; not in `note`
-  std::optional<NcclFault> fault;  // EmptyIndex or LinkLocal, which the note tells
+  std::optional<NcclFault> fault;  // EmptyIndex, LinkLocal and their like, which the note tells
   std::string note;  // sentences: a silent fall-back, an index that carries no traffic, a failure
 };
 

@@ -22,6 +22,7 @@ enum class NcclFault {
   MixedLinks,    // ports of both link layers
   EmptyIndex,    // the GID index names no row
   LinkLocal,     // the row is link-local
+  OtherFamily,   // likewise, by NCCL's own search, and the port has an IPv6 row
   OldDefault,    // likewise, by the default of NCCL before 2.21, and the port has a better one
   RoceV1,        // the row is RoCE v1, where the port has one of v2
   NoInterface,   // no interface of the node has a name of the list
