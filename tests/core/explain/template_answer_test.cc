@@ -360,16 +360,16 @@ TEST(Explain, ATemplateThatGetsNothingBesideOneThatDoesIsAFinding) {
 
 TEST(Explain, AVariableThatCostsTheListIsTheAnswerWhereNcclThenTakesMore) {
   NodeFabric table = rails(2);
-  const Json own_index = equipped(pod({container("c", {env_literal("NCCL_IB_GID_INDEX", "-1")})}));
-  EXPECT_THAT(ask_template(own_index, kHostPolicy, &table).answer.findings, IsEmpty());
+  const Json own_range = equipped(pod({container("c", {env_literal("NCCL_IB_ADDR_RANGE", "10.0.0.0/8")})}));
+  EXPECT_THAT(ask_template(own_range, kHostPolicy, &table).answer.findings, IsEmpty());
   Port& management = table.ports.emplace_back(table.ports[0]);
   management.hca = "mlx5_bond_0";
   NcclPolicy policy = kHostPolicy;
   policy.fabric.hcas = {"mlx5_1", "mlx5_2"};
   EXPECT_THAT(
-      texts_of(ask_template(own_index, policy, &table).answer.findings),
+      texts_of(ask_template(own_range, policy, &table).answer.findings),
       ElementsAre(HasSubstr("warning UserListShort: NCCL_IB_HCA is left out, so that NCCL takes other HCAs "
-                            "than the node's 2: with mlx5_bond_0. The container sets NCCL_IB_GID_INDEX")));
+                            "than the node's 2: with mlx5_bond_0. The container sets NCCL_IB_ADDR_RANGE")));
 }
 
 TEST(Explain, OfAListThatIsNotKnownNothingIsSaid) {
