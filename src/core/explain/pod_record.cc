@@ -10,6 +10,7 @@
 #include "decide/launcher.h"
 #include "engines/nccl/ports.h"
 #include "explain/judgement.h"
+#include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/catalogue.h"
@@ -496,6 +497,8 @@ PodRecord read_pod_record(const Pod& pod, const Json& object) {
   record.name_space = text_at(metadata, "namespace");
   record.node = std::string(pod.node_name);
   record.host_network = pod.host_network;
+  record.no_index = std::ranges::any_of(
+      texts_read(pod), [](std::string_view key) { return key.ends_with(conf_file::kNoIndexText); });
   record.networks = networks_of(pod).names;
   record.ending = !member(metadata, "deletionTimestamp").is_null();
   record.owners = owners_of(metadata);

@@ -145,6 +145,14 @@ TEST(Explain, WhatTheEnvLeavesToTheFileIsNotLeftOut) {
   const Answered asked = ask_template(pod({container("c", own)}), kHostPolicy, &table);
   EXPECT_THAT(conf_of(asked), Contains("NCCL_IB_ADDR_FAMILY=AF_INET6 File"));
   EXPECT_THAT(omitted_of(asked), Not(Contains(StartsWith("NCCL_IB_ADDR_FAMILY"))));
+  Json unseen = container("c");
+  unseen["envFrom"] = {{{"configMapRef", {{"name", "m"}}}}};
+  NcclPolicy policy = kHostPolicy;
+  policy.fabric.hcas = {"mlx5_1"};
+  const auto family = Contains(StartsWith("NCCL_IB_ADDR_FAMILY=AF_INET6"));
+  EXPECT_THAT(conf_of(ask_template(pod({unseen}), policy, &table)), family);
+  table.ports.push_back(rails(2).ports[1]);  // a list that is not seen may name it
+  EXPECT_THAT(conf_of(ask_template(pod({unseen}), policy, &table)), Not(family));
 }
 
 TEST(Explain, WhatTheNodeWouldGiveStandsBesideTheUsersValueAlone) {
@@ -360,7 +368,7 @@ TEST(Explain, ATemplateThatGetsNothingBesideOneThatDoesIsAFinding) {
 
 TEST(Explain, AVariableThatCostsTheListIsTheAnswerWhereNcclThenTakesMore) {
   NodeFabric table = rails(2);
-  const Json own_range = equipped(pod({container("c", {env_literal("NCCL_IB_ADDR_RANGE", "10.0.0.0/8")})}));
+  const Json own_range = equipped(pod({container("c", {env_literal("NCCL_IB_ADDR_RANGE", "0.0.0.0/0")})}));
   EXPECT_THAT(ask_template(own_range, kHostPolicy, &table).answer.findings, IsEmpty());
   Port& management = table.ports.emplace_back(table.ports[0]);
   management.hca = "mlx5_bond_0";

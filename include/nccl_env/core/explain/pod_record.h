@@ -93,6 +93,7 @@ struct PodRecord {
   bool has_log = false;  // a container of the user's has run
   std::string starting;  // of a pod in phase Pending, what a container waits for: "ContainerCreating"
   bool host_network = false;
+  bool no_index = false;              // it reads the text without an index
   std::vector<std::string> networks;  // secondary ones that it asks for: "ml/rail-0"
   std::string unscheduled;            // what the scheduler says of a pod that it could not place
   std::vector<std::string> gates;     // scheduling gates
