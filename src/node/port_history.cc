@@ -122,14 +122,16 @@ void PortHistory::note_rows(Rows& rows, Port& port, Timestamp now) {
     }
     here.try_emplace(address_of(row), Place{row});
   }
-  std::size_t gone = 0;
+  std::vector<std::pair<Timestamp, std::pair<std::string, Gid>>> gone;  // the oldest first
   for (auto& [key, place] : rows.places) {
     if (here.contains(key)) continue;
     changes += place.here ? 1 : 0;
-    place.here = false;
-    ++gone;
+    if (std::exchange(place.here, false)) place.since = now;
+    gone.emplace_back(place.since, key);
   }
-  if (gone <= kMostRowsGone) here.merge(rows.places);
+  std::sort(gone.begin(), gone.end());
+  for (std::size_t i = 0; i + kMostRowsGone < gone.size(); ++i) rows.places.erase(gone[i].second);
+  here.merge(rows.places);
   rows.places = std::move(here);
   if (rows.places.empty()) return;
   rows.changes = port.gid_index_changes = std::min(changes, kMaxIndexChanges);

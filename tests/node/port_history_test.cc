@@ -298,6 +298,7 @@ TEST(PortHistory, AddressesThatComeAndGoForeverAreForgotten) {
     EXPECT_EQ(rows, (Rows{{}, i}));
   }
   EXPECT_EQ(look(history, addressed(5, "10.0.1.0"), 300), (Rows{{}, 200})) << "forgotten";
+  EXPECT_EQ(look(history, addressed(5, "10.0.1.190"), 310), (Rows{"310", 201})) << "of the newest 16";
   EXPECT_EQ(look(history, addressed(5, "10.0.1.199"), 301).since, "301") << "known";
 }
 

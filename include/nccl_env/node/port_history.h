@@ -32,6 +32,7 @@ class PortHistory {
   struct Place {
     GidRow row;
     bool here = true;
+    Timestamp since = {};  // when it went, if that was seen
   };
   struct Rows {
     std::map<std::pair<std::string, Gid>, Place> places;
