@@ -353,7 +353,7 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
     if (may_postpone()) return store::Postponed{};
     const Result<Pod> pod = read_pod();
     if (!pod) {
-      if (may_hold) record_.reason = Reason::PodLookupFailed;
+      record_.reason = Reason::PodLookupFailed;
       record_.detail = pod.error().message;
     } else if (may_hold && holds_back(*pod, **planned)) {
       return refuse(**planned);

@@ -270,7 +270,7 @@ TEST_F(AdmissionTest, ForADayAfterAnEditAPodOfOtherValuesGetsNoIndex) {
   EXPECT_THAT(record_.omitted, Contains(Pair(::testing::_, Reason::PolicyChanged)));
   EXPECT_TRUE(index("another")) << "which could not be read";
   EXPECT_THAT(record_.detail, HasSubstr("another uid"));
-  EXPECT_EQ(record_.reason, std::nullopt);
+  EXPECT_EQ(record_.reason, Reason::PodLookupFailed);
   const int reads = reads_;
   now_ += std::chrono::hours(24);
   EXPECT_TRUE(index());

@@ -171,7 +171,7 @@ constexpr std::array kEntries{
           "The interface that the policy names does not exist or is down on the node.",
           "Correct spec.socketInterface, or use FromNode.", Impact::Policy},
     Entry{Reason::PodLookupFailed, kNodeScope, "PodLookupFailed",
-          "The pod could not be read before a refusal, so it was let pass.",
+          "The pod could not be read before a refusal, or after an edit of its policy, so it was let pass.",
           "Check the webhook's log for the failed look-up.", Impact::None},
     Entry{Reason::ConditionNotMet, kNodeScope, "ConditionNotMet",
           "The policy sets the variable only for nodes of another kind.",
