@@ -328,9 +328,10 @@ store::Attempt<const CachedPlan*> Admission::Decision::plan_of_node(std::shared_
   if (!boot) return boot.no_value();
   if (*table) record_.boot = *boot;
   const AdmissionOptions& options = admission_.options_;
-  return &admission_.binding_plans_.find(
-      std::move(policy), record_.subject.node, *std::move(table),
-      {options.clock(), options.max_table_age, snapshot_.in_sync, *boot == store::BootCheck::Other, changed});
+  const NodeContext context{options.clock(),   options.max_table_age,
+                            snapshot_.in_sync, *boot == store::BootCheck::Other,
+                            changed,           policy->generation > 1 && is_new(*policy)};
+  return &admission_.binding_plans_.find(std::move(policy), record_.subject.node, *std::move(table), context);
 }
 
 // True while pods may be bound that an earlier generation made.

@@ -43,7 +43,8 @@ bool BindingCache::holds(const Entry& entry, const NcclPolicy& policy, const Pac
   return entry.plan.policy.get() == &policy && entry.table.get() == table &&
          entry.context.max_table_age == context.max_table_age && entry.context.in_sync == context.in_sync &&
          entry.context.other_boot == context.other_boot &&
-         entry.context.policy_changed == context.policy_changed && context.now >= entry.context.now &&
+         entry.context.policy_changed == context.policy_changed &&
+         entry.context.policy_edited == context.policy_edited && context.now >= entry.context.now &&
          !expired(entry.plan.host, context.now) && !expired(entry.plan.sub_interface, context.now);
 }
 

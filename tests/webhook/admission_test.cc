@@ -290,6 +290,13 @@ TEST_F(AdmissionTest, ForADayAfterAnEditAPodOfOtherValuesGetsNoIndex) {
   policy.gid_index.kind = GidIndexRule::Kind::Omit;
   set(policy);
   EXPECT_FALSE(postpones(binding_review())) << "where there is no index, nothing is left out of a pod";
+  policy.resources.front().exposure = Exposure::Host;
+  for (const auto& [generation, served] : {std::pair(1, false), std::pair(2, true)}) {
+    policy.generation = generation;
+    set(policy);
+    EXPECT_EQ(bound_annotations().contains("subinterface.nccl-env.io/nccl.conf"), served)
+        << "pods may wait for the text of a shape that an edit takes away";
+  }
 }
 
 // The pod of an author who knows our keys: no hook saw it at CREATE.

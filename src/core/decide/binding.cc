@@ -52,16 +52,21 @@ std::string conf_text(const BindingPlan& plan, const PodShape& shape, const Node
   return text ? *text : std::string();
 }
 
+// True if an earlier generation may have promised texts of any shape.
+bool serves_earlier(const NodeContext& context) {
+  return context.policy_edited || context.policy_changed;
+}
+
 // A pod with devices of its own gets constants alone, and reads no text where there are none.
 bool has_texts(const NcclPolicy& policy, const PodShape& shape) {
   return can_have(policy, shape) && (shape.exposure != Exposure::PodOwned || !policy.variants.empty() ||
                                      !policy_constants(policy, false).empty());
 }
 
-void add_texts(BindingPlan& plan, const PodShape& shape, const std::string& spec) {
+void add_texts(BindingPlan& plan, const PodShape& shape, const std::string& spec, bool twin) {
   const NodeValues values = values_for(plan, shape.exposure, shape.host_network);
   plan.annotations.emplace(text_key(shape, conf_file::kName), conf_text(plan, shape, values, spec, true));
-  if (shape.exposure == Exposure::Host)  // also where no index comes: the policy of the pod's CREATE chose
+  if (twin)  // also where no index comes: the policy of the pod's CREATE chose
     plan.annotations.emplace(text_key(shape, conf_file::kNoIndexText),
                              conf_text(plan, shape, values, spec, false));
   for (const Engine* engine : plan.policy->engines) {
@@ -75,7 +80,7 @@ std::string dump(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
+std::string render_node(const BindingPlan& plan, const NodeFabric* table, bool sub_interfaces) {
   nlohmann::ordered_json json{{"v", 1}, {"node", plan.host.node}};
   if (table && table->time) json["table"] = format_timestamp(*table->time);
   if (table && table->boot_id) json["bootId"] = *table->boot_id;
@@ -83,7 +88,7 @@ std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
   json["generation"] = plan.policy->generation;
   auto omitted = nlohmann::ordered_json::object();
   if (!plan.host.omitted.empty()) omitted["host"] = omitted_json(plan.host);
-  if (!plan.sub_interface.omitted.empty() && can_have(*plan.policy, shape_of(Exposure::SubInterface, false)))
+  if (!plan.sub_interface.omitted.empty() && sub_interfaces)
     omitted["subinterface"] = omitted_json(plan.sub_interface);
   // Why pods with a network of their own get no socket interface, where that differs from node to node.
   if (auto own = omitted_json(plan.pod_owned, variable::kSocketIfname); !own.empty())
@@ -136,9 +141,12 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
     plan.pod_owned = std::move(settled.constants);
   }
   plan.no_env_file = problem_of_env_file(*plan.policy, table);
-  plan.annotations.emplace(key::kNode, render_node(plan, table));
+  const bool all = serves_earlier(context);
+  const bool sub_interfaces = all || can_have(*plan.policy, shape_of(Exposure::SubInterface, false));
+  plan.annotations.emplace(key::kNode, render_node(plan, table, sub_interfaces));
   for (const PodShape& shape : pod_shapes()) {
-    if (has_texts(*plan.policy, shape)) add_texts(plan, shape, spec);
+    if (all || has_texts(*plan.policy, shape))
+      add_texts(plan, shape, spec, all || may_pin(*plan.policy, shape));
   }
   return plan;
 }

@@ -204,4 +204,9 @@ bool can_have(const NcclPolicy& policy, const PodShape& shape) {
                      [&](const NetworkRule& rule) { return rule.exposure == shape.exposure; });
 }
 
+bool may_pin(const NcclPolicy& policy, const PodShape& shape) {
+  return shape.exposure == Exposure::Host || policy.gid_index.kind == GidIndexRule::Kind::Literal ||
+         (shape.exposure == Exposure::SubInterface && policy.partition_key);
+}
+
 }  // namespace nccl_env

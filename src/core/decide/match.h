@@ -43,5 +43,7 @@ bool is_mirror(const Pod& pod);
 PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
 // True if a pod that the policy matches can have this shape.
 bool can_have(const NcclPolicy& policy, const PodShape& shape);
+// True if the texts of this shape may hold what goes with their list: then each has a twin without it.
+bool may_pin(const NcclPolicy& policy, const PodShape& shape);
 
 }  // namespace nccl_env

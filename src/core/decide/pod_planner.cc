@@ -94,8 +94,7 @@ void PodPlanner::run() {
 
 std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails) const {
   std::vector<Value> wishes = make_wishes(policy_, match_.exposure, pod_.host_network, finder, rails);
-  // Only texts for Host, and what the pod finds, may hold more of these than a literal.
-  if (possible_list_.empty() || (shape_.exposure != Exposure::Host && finder == Finder::Node)) return wishes;
+  if (possible_list_.empty() || (finder == Finder::Node && !may_pin(policy_, shape_))) return wishes;
   for (Value& wish : wishes) {
     // The node tells whether it is right with any list.
     if (finder == Finder::Node && wish.name == variable::kIbAddrFamily) continue;
@@ -141,7 +140,7 @@ FileKeys PodPlanner::engine_keys() const {
 
 // The annotation of the text that it reads.
 std::string PodPlanner::text() const {
-  const bool index = possible_list_.empty() || shape_.exposure != Exposure::Host;
+  const bool index = possible_list_.empty() || !may_pin(policy_, shape_);
   return text_key(shape_, index ? conf_file::kName : conf_file::kNoIndexText);
 }
 

@@ -158,9 +158,11 @@ TEST(CommandWords, ANameThatIsToldTestedOrTakenAwaySetsNothing) {
 // A command never removes a variable of ours; beside a list that it names no index is given.
 TEST(CommandWords, WithholdTheIndexAlone) {
   const NodeFabric table = rails(2);
-  for (const bool by_env : {false, true}) {
-    NcclPolicy policy = policy_for("rdma/hca", Exposure::Host);
-    policy.gid_index.kind = GidIndexRule::Kind::Pin;
+  for (const auto& [by_env, exposure] : {std::pair(false, Exposure::Host), std::pair(true, Exposure::Host),
+                                         std::pair(false, Exposure::SubInterface)}) {
+    const bool host = exposure == Exposure::Host;  // elsewhere a literal index alone stands beside a list
+    NcclPolicy policy = policy_for("rdma/hca", exposure);
+    policy.gid_index = {host ? GidIndexRule::Kind::Pin : GidIndexRule::Kind::Literal, 3};
     policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
     policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
     policy.deliver_env_file = policy.says_delivery = by_env;
@@ -169,7 +171,7 @@ TEST(CommandWords, WithholdTheIndexAlone) {
       made.resize(containers);
       if (!command.is_null()) made[0]["command"] = command;
       const BindingPlan binding = binding_of(policy, &table);
-      const Admitted admitted = settled(pod(made), policy, with_resolver());
+      const Admitted admitted = settled(equipped(pod(made, host)), policy, with_resolver());
       const Json status =
           Json::parse(std::string(admitted.pod["metadata"]["annotations"]["nccl-env.io/status"]));
       std::vector<std::string> names;
@@ -187,7 +189,7 @@ TEST(CommandWords, WithholdTheIndexAlone) {
     for (const char* script : {"export NCCL_IB_HCA=mlx5_0; a", "if a; then export NCCL_IB_HCA=$X; fi",
                                "mpirun -x NCCL_IB_HCA a"}) {
       EXPECT_EQ(names_with({"bash", "-c", script}), without) << script;
-      EXPECT_EQ(names_with({"bash", "-c", script}, 2), without) << "they share the file";
+      EXPECT_EQ(names_with({"bash", "-c", script}, 2), host ? without : all) << "they share the file";
     }
     for (const char* script :
          {"export NCCL_IB_GID_INDEX=1; a", "export NCCL_IB_TIMEOUT=20 NCCL_SOCKET_IFNAME=x",

@@ -234,6 +234,8 @@ TEST(BindingPlan, APodOfOtherValuesGetsTodaysListAndNoIndex) {
     EXPECT_THAT(plan.annotations.at("hostnetwork.nccl-env.io/nccl.conf"),
                 HasSubstr("NCCL_IB_HCA==mlx5_1,mlx5_2\n"));
     EXPECT_THAT(plan.annotations.at("nccl-env.io/node"), HasSubstr(R"("NCCL_IB_GID_INDEX":"PolicyChanged")"));
+    for (const char* text : {"podowned.nccl-env.io/nccl.conf", "subinterface.nccl-env.io/noindex-nccl.conf"})
+      EXPECT_TRUE(plan.annotations.contains(text)) << "which its policy may have promised then: " << text;
     const auto usual = plan_binding(shared, table.name, &table, {kNow}).annotations;
     EXPECT_THAT(usual.at("hostnetwork.nccl-env.io/nccl.conf"), HasSubstr("NCCL_IB_GID_INDEX=3\n"));
   }

@@ -19,6 +19,7 @@ struct NodeContext {
   bool in_sync = true;                           // false: ages do not count
   bool other_boot = false;                       // the node is known to have booted since its table
   bool policy_changed = false;                   // the pod was created by other values of its policy
+  bool policy_edited = false;                    // pods wait that an earlier generation of it may have made
 };
 
 // True if a table of that time counts as none: it is too old, or is_ahead(). A table without a time never is.
