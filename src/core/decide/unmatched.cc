@@ -273,12 +273,16 @@ bool may_have_devices(const Pod& pod) {
          });
 }
 
-std::string several_without_rdma(const Pod& pod, const NcclPolicy& policy, std::string sign) {
+std::string gpus_without_rdma(const Pod& pod, const NcclPolicy& policy) {
   if (!lacks_rdma(pod, policy)) return {};
+  return "The pod has GPUs and asks for no RDMA resource (" + resource_of(policy) + ")";
+}
+
+std::string several_without_rdma(const Pod& pod, const NcclPolicy& policy, std::string sign) {
   if (sign.empty()) sign = sign_of_several(pod);
-  if (sign.empty()) return {};
-  return "The pod has GPUs and asks for no RDMA resource (" + resource_of(policy) +
-         "), and is one of several (" + sign + "): between nodes NCCL will use TCP.";
+  std::string text = sign.empty() ? sign : gpus_without_rdma(pod, policy);
+  return text.empty() ? text
+                      : text + ", and is one of several (" + sign + "): between nodes NCCL will use TCP.";
 }
 
 std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {

@@ -190,7 +190,12 @@ class Answerer {
     answer_.remedy = unmatched_remedy(pod_, *around_.policy, around_.claims, around_.one_of);
     std::string how = unmatched_rdma(pod_, *around_.policy);
     if (how.empty()) how = several_without_rdma(pod_, *around_.policy, around_.one_of);
-    if (how.empty()) return;
+    if (how.empty()) {
+      if (std::string text = gpus_without_rdma(pod_, *around_.policy); !text.empty())
+        told_.add(Code::NoList, Severity::Info, "",
+                  text + ": NCCL uses TCP if it talks to pods of other nodes.");
+      return;
+    }
     answer_.sentence = std::move(how);
     tell_no_list();
   }

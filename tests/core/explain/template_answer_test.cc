@@ -795,7 +795,10 @@ TEST(Explain, ARankBeyondALimitGetsNothingByNobodysChoice) {
 
 TEST(Explain, APodWithGpusAndRdmaNetworksThatAsksForNoResourceIsTold) {
   Json made = pod({container("c", {}, "nvidia.com/gpu")}, false);
-  EXPECT_THAT(ask_template(made, kHostPolicy, nullptr).answer.findings, IsEmpty());
+  EXPECT_THAT(
+      texts_of(ask_template(made, kHostPolicy, nullptr).answer.findings),
+      ElementsAre("info NoList: The pod has GPUs and asks for no RDMA resource (rdma/hca: 1): NCCL uses TCP "
+                  "if it talks to pods of other nodes."));
   made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "rdma-net-0";
   EXPECT_THAT(
       texts_of(ask_template(made, kHostPolicy, nullptr).answer.findings),

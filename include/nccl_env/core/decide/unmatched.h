@@ -17,9 +17,10 @@ namespace nccl_env {
 std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims,
                              const std::string& sign = {});
 
-// Tells that a pod that has GPUs and nothing of RDMA, which nobody turned off, is one of several, by its
-// labels, env or command; or by `sign`, which the object that makes it gave. A sentence; "" where nothing
-// tells so.
+// Tells of a pod that has GPUs and nothing of RDMA, which nobody turned off, in a clause; "" of any other.
+std::string gpus_without_rdma(const Pod& pod, const NcclPolicy& policy);
+// Tells that such a pod is one of several, by its labels, env or command; or by `sign`, which the object that
+// makes it gave. A sentence; "" where nothing tells so.
 std::string several_without_rdma(const Pod& pod, const NcclPolicy& policy, std::string sign = {});
 
 // True if the pod may open RDMA devices: it asks for a device that is no GPU, brings those of its host, or is
