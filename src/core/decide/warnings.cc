@@ -9,6 +9,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/strict.h"
@@ -99,6 +100,13 @@ constexpr std::array kWarnings{
                            "its own file (" + std::string(of.user->conf()) +
                                ") could hold NCCL variables, so nothing was injected that it might "
                                "set: put all values there, or remove it to get the policy's");
+            }},
+    Warning{Moment::Container, kJudged,
+            [](Of of) {
+              const Value* none = find_named(of.plan->omitted, variable::kIbGidIndex);
+              const bool counts = of.policy->names(LinkLayer::Ethernet) && !of.user->pins_index() &&
+                                  (!none || is_left_to_nccl(*none->reason));
+              return counts ? about(of.container, search_problem(*of.container, *of.policy)) : "";
             }},
     // The author of a value other than the only valid one would believe that it works.
     Warning{Moment::Pod, kAlone,

@@ -30,6 +30,20 @@ bool is_constant(std::string_view variable) {
   return std::ranges::find(all, variable) == all.end();
 }
 
+bool serves_all(const NodeFabric& table, const std::vector<EnginePort>& ports,
+                std::optional<std::int64_t> index) {
+  const InterfaceIndex interfaces(table);
+  return std::ranges::all_of(ports, [&](const EnginePort& listed) {
+    return std::ranges::any_of(table.ports, [&](const Port& port) {
+      const auto serves = [&](const GidRow& row) {
+        return row.index == index && judge_row(interfaces, port, row, {}).usable;
+      };
+      return port.hca == listed.hca && port.number == listed.number && port.gids &&
+             std::ranges::any_of(*port.gids, serves);
+    });
+  });
+}
+
 namespace {
 
 // The user's variable or file decides, or the value is not known before the pod runs.
@@ -90,16 +104,7 @@ class Comparison {
     const Value* omission = node_->omission(wish.name);
     const auto index = nccl_integer(*given->value);
     if (!omission || omission->reason != Reason::OmittedByPolicy || node_->ports.empty()) return false;
-    const InterfaceIndex interfaces(*table_);
-    return std::ranges::all_of(node_->ports, [&](const EnginePort& listed) {
-      return std::ranges::any_of(table_->ports, [&](const Port& port) {
-        const auto serves = [&](const GidRow& row) {
-          return row.index == index && judge_row(interfaces, port, row, {}).usable;
-        };
-        return port.hca == listed.hca && port.number == listed.number && port.gids &&
-               std::ranges::any_of(*port.gids, serves);
-      });
-    });
+    return serves_all(*table_, node_->ports, index);
   }
 
   // Returns the value that the node gives today for a variable that the policy wants.

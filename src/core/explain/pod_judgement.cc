@@ -217,6 +217,12 @@ class Judge {
     return std::ranges::find(answer_.findings, code, &Finding::code) != answer_.findings.end();
   }
 
+  // True if the node's fabric is known to be RoCE.
+  [[nodiscard]] bool is_roce() const {
+    return choice_ && !choice_->fabric.empty() &&
+           link_layer_of(*choice_->fabric.front()) == LinkLayer::Ethernet;
+  }
+
   // True if no port of the fabric is up.
   [[nodiscard]] bool is_fabric_down() const {
     return choice_ && !choice_->fabric.empty() && std::ranges::all_of(choice_->fabric, is_down);
@@ -351,9 +357,7 @@ class Judge {
   void judge_rail() {
     if (!plan_ || !plan_->no_rail || exposure_ != Exposure::SubInterface) return;
     if (list_ && list_->value && list_->is_from(Source::Pod)) return;  // the pod has seen its own
-    const bool is_roce =
-        choice_ && !choice_->fabric.empty() && link_layer_of(*choice_->fabric.front()) == LinkLayer::Ethernet;
-    if (around_.policy->names(LinkLayer::Ethernet) || is_roce)
+    if (around_.policy->names(LinkLayer::Ethernet) || is_roce())
       told_.add(Code::NoRail, Severity::Warning, "", std::string(words_of(Code::NoRail).meaning));
   }
 
@@ -459,6 +463,22 @@ class Judge {
     judge_turned_off(container, told);
     judge_choice(container, told);
     judge_command(container, told);
+    judge_search(container, told);
+  }
+
+  // An NCCL that does not search takes row 0 of each port.
+  void judge_search(const GivenContainer& container, const FindingSink& told) const {
+    const auto own = std::ranges::find(pod_.containers, container.name, &Container::name);
+    const Value *list = container.find(variable::kIbHca), *index = container.find(variable::kIbGidIndex);
+    const auto none = parse_reason(find_text(container.omitted, variable::kIbGidIndex));
+    if (!around_.policy || own == pod_.containers.end() || (list && list->state == State::Users) ||
+        (index && index->value) || (none && !is_left_to_nccl(*none)))
+      return;
+    const bool is_right = exposure_ == Exposure::Host && today_ && around_.table && !today_->ports.empty() &&
+                          serves_all(table(), today_->ports, 0);
+    if ((!around_.policy->names(LinkLayer::Ethernet) && !is_roce()) || is_right) return;
+    if (const std::string text = search_problem(*own, *around_.policy); !text.empty())
+      told.add(Code::NcclTooOld, Severity::Error, variable::kIbGidIndex, text + ".");
   }
 
   // "The command sets NCCL_IB_HCA=mlx5_9".

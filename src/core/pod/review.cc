@@ -307,11 +307,12 @@ Container read_container(Element item, const Path& path, ContainerKind kind, boo
   reading.take(Part::Containers);
   container.kind = kind;
   container.index = path.index;
-  const auto [name, env, env_from, resources, mounts, command, args, security, pull] =
+  const auto [name, image, env, env_from, resources, mounts, command, args, security, pull] =
       pick(item, path,
-           std::array<Keys, 9>{"name", "env", "envFrom", "resources", "volumeMounts", "command", "args",
-                               "securityContext", "imagePullPolicy"},
+           std::array<Keys, 10>{"name", "image", "env", "envFrom", "resources", "volumeMounts", "command",
+                                "args", "securityContext", "imagePullPolicy"},
            reading);
+  container.image = json::text(image, path.field("image"), reading);
   container.always_pulls = json::text(pull, path.field("imagePullPolicy"), reading) == "Always";
   container.name = json::text(name, path.field("name"), reading);
   reading.check_length(container.name, kMaxNameBytes);

@@ -37,6 +37,12 @@ void check_search(const PolicyInput& spec, const NcclPolicy& policy) {
     spec.error("gidIndex",
                "Dynamic leaves it to NCCL, which looks for it from 2.21.5 on, and nccl.minVersion is " +
                    format_nccl_version(*policy.min_nccl));
+  if (policy.gid_index.kind == GidIndexRule::Kind::Omit && !policy.searches_gid() &&
+      policy.names(LinkLayer::Ethernet))
+    spec.findings.warning(spec.fields.path("gidIndex").text(),
+                          "Omit leaves it to NCCL, which takes row 0 of a RoCE port before 2.21.5, and "
+                          "nccl.minVersion is " +
+                              format_nccl_version(*policy.min_nccl) + ": write Pin");
 }
 
 // Whether all that matches the second glob matches the first; false where it is not certain.

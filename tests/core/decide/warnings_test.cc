@@ -77,6 +77,23 @@ TEST(PodWarnings, AnIndexOfTheUsersMayBeAnotherRowInAPodWithItsOwnTable) {
   EXPECT_THAT(warnings(with_env(kIndex, "3"), infiniband), IsEmpty());
 }
 
+TEST(PodWarnings, AnImageTooOldForTheSearchThatThePolicyCountsOn) {
+  const Json old = changed({{kContainer + "image", "nvcr.io/nvidia/pytorch:24.03-py3"}}, true);
+  NcclPolicy roce = policy();
+  roce.gid_index.kind = GidIndexRule::Kind::Auto;
+  EXPECT_THAT(warnings(old, roce), IsEmpty()) << "the fabric may be InfiniBand";
+  roce.fabric.link_layer = LinkLayer::Ethernet;
+  for (const Json& warned : {old, with_env("NCCL_VERSION", "2.19.3-1", true)})
+    EXPECT_THAT(warnings(warned, roce), ElementsAre(HasSubstr("write gidIndex: Pin")));
+  Json own = old;
+  own[Json::json_pointer(kContainer + "env")] = {env_literal("NCCL_IB_HCA", "=mlx5_1"),
+                                                 env_literal("NCCL_VERSION", "2.19.3")};
+  EXPECT_THAT(warnings(own, roce), IsEmpty()) << "the list and its index are the user's";
+  EXPECT_THAT(warnings(with_env("NCCL_VERSION", "2.21.5", true), roce), IsEmpty());
+  roce.gid_index.kind = GidIndexRule::Kind::Pin;
+  EXPECT_THAT(warnings(old, roce), IsEmpty());
+}
+
 TEST(PodWarnings, AUsersValueThatNcclMisreadsComesFirstAndThreeAreTheMost) {
   Json bare = pod({container("c", {env_literal("NCCL_IB_TIMEOUT", "99")}, "")});
   bare["metadata"]["labels"]["nccl-env.io/inject"] = "true";

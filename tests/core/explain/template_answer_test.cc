@@ -809,6 +809,27 @@ TEST(Explain, APodWithGpusAndRdmaNetworksThatAsksForNoResourceIsTold) {
   EXPECT_THAT(ask_template(made, kHostPolicy, nullptr).answer.findings, IsEmpty()) << "it may ask by a claim";
 }
 
+TEST(Explain, AnImageTooOldForTheSearchOfThePolicyIsAnErrorUnlessRowZeroIsRight) {
+  NcclPolicy policy = kHostPolicy;
+  policy.gid_index.kind = GidIndexRule::Kind::Auto;
+  const Json made = equipped(pod({container("c", {env_literal("NCCL_VERSION", "2.19.3-1")})}));
+  const auto found = [&](const NodeFabric* table) {
+    return texts_of(ask_template(made, policy, table).answer.findings);
+  };
+  const NodeFabric three = rails_node(2, 3);
+  NodeFabric zero = rails_node(2, 0);
+  for (Port& port : zero.ports) port.gids->erase(port.gids->begin(), port.gids->end() - 1);
+  EXPECT_THAT(found(nullptr), IsEmpty()) << "the fabric may be InfiniBand";
+  EXPECT_THAT(found(&three),
+              ElementsAre(AllOf(HasSubstr("error NcclTooOld: NCCL_VERSION=2.19.3-1: an NCCL before"),
+                                HasSubstr("write gidIndex: Pin there."))));
+  EXPECT_THAT(found(&zero), Not(Contains(HasSubstr("NcclTooOld"))));
+  policy.fabric.link_layer = LinkLayer::Ethernet;
+  EXPECT_THAT(found(nullptr), ElementsAre(HasSubstr("NcclTooOld")));
+  policy.gid_index.kind = GidIndexRule::Kind::Pin;
+  EXPECT_THAT(found(&three), IsEmpty());
+}
+
 TEST(Explain, FaultsOfNcclsChoiceHaveTheRemedyThatMendsThem) {
   NodeFabric table = rails(2);
   const auto remedy_of_first = [&](const std::vector<Json>& env, NcclVersion version) {

@@ -71,6 +71,7 @@ struct Compute {
 
 struct Container {
   std::string_view name;
+  std::string_view image;
   ContainerKind kind = ContainerKind::Main;
   int index = 0;         // in its list of the pod's spec
   bool has_env = false;  // the `env` key exists and is a list (it may be empty)

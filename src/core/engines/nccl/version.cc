@@ -2,6 +2,7 @@
 #include "nccl_env/core/engines/nccl/version.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -36,7 +37,33 @@ bool is_suffix(std::string_view text) {
   return text.empty();
 }
 
+// True for "2.19.3-1" and 2.21, for "24.03-py3" and 24.4; false for what does not begin with two numbers.
+bool is_before(std::string_view text, std::pair<int, int> first) {
+  std::pair numbers(0, 0);
+  return take_number(text, numbers.first) && take(text, '.') && take_number(text, numbers.second) &&
+         numbers < first;
+}
+
+constexpr std::pair kSearch(nccl_since::kDynamicGid.major, nccl_since::kDynamicGid.minor);
+
 }  // namespace
+
+bool is_before_search(std::string_view version) {
+  return is_before(version, kSearch);
+}
+
+bool has_old_nccl(std::string_view image) {
+  constexpr std::string_view kNvidia = "nvcr.io/nvidia/", kNccl = "nccl";
+  constexpr std::array<std::string_view, 5> kFrameworks{"pytorch", "tensorflow", "jax", "nemo", "mxnet"};
+  image = image.substr(0, image.find('@'));
+  const std::size_t colon = image.find(':', image.rfind('/') + 1);
+  if (colon == image.npos) return false;
+  const std::string_view tag = image.substr(colon + 1), name = image.substr(0, colon);
+  if (const std::size_t at = tag.find(kNccl); at != tag.npos)
+    return is_before(tag.substr(at + kNccl.size()), kSearch);
+  return name.starts_with(kNvidia) && is_before(tag, {24, 4}) &&
+         std::find(kFrameworks.begin(), kFrameworks.end(), name.substr(kNvidia.size())) != kFrameworks.end();
+}
 
 Result<NcclVersion> parse_nccl_version(std::string_view text) {
   std::string_view rest = text;

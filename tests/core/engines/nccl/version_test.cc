@@ -29,6 +29,21 @@ TEST(NcclVersion, TheEndsOfWhatIsKnown) {
   }
 }
 
+TEST(NcclVersion, AnImagesTagMayTellThatItSearchesForNoIndex) {
+  for (const char* image :
+       {"nvcr.io/nvidia/pytorch:24.03-py3", "nvcr.io/nvidia/nemo:23.11.framework@sha256:0a",
+        "nvcr.io/nvidia/pytorch:23.10-py3", "registry:5000/a/torch:cuda12.2-nccl2.19.3-1"})
+    EXPECT_TRUE(has_old_nccl(image)) << image;
+  for (const char* image :
+       {"nvcr.io/nvidia/pytorch:24.04-py3", "nvcr.io/nvidia/tritonserver:23.10-py3", "nvcr.io/nvidia/pytorch",
+        "example.com/nvidia/pytorch:23.10-py3", "registry:23.10/pytorch", "a/torch:nccl2.21.5",
+        "a/torch:nccl", "nvcr.io/nvidia/pytorch:latest", ""})
+    EXPECT_FALSE(has_old_nccl(image)) << image;
+  for (const auto& [version, old] :
+       {std::pair("2.15.5-1", true), std::pair("2.21.5-1", false), std::pair("", false)})
+    EXPECT_EQ(is_before_search(version), old) << version;
+}
+
 TEST(NcclVersion, OtherTextIsRefused) {
   const std::string long_number(100000, '9');
   for (const std::string& text :

@@ -29,6 +29,12 @@ std::string newest_version();
 // True for a later minor release than the newest whose rules are known; an answer for it has to say so.
 bool is_newer_than_known(const NcclVersion& version);
 
+// True for NCCL_VERSION of an image, "2.19.3-1", if that NCCL does not search for a GID index.
+bool is_before_search(std::string_view version);
+// True if the image's name says the same: "nccl2.19.3" in its tag, or a release of NVIDIA's framework images
+// before 24.04, whose release notes name 2.21.5 (docs.nvidia.com/deeplearning/frameworks/support-matrix).
+bool has_old_nccl(std::string_view image);
+
 // The versions in which NCCL's rules changed. A change that came with a minor's first release stands at
 // patch 0, so that a version given as two numbers falls on the right side.
 namespace nccl_since {
