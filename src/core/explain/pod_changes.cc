@@ -202,14 +202,6 @@ bool is_kept_over_boot(const PodRecord& record, const NodeFabric* table) {
          record.bound->boot != *table->boot_id;
 }
 
-std::string changed_over_boot(const PodRecord& record, const PodSurroundings& around) {
-  if (!is_kept_over_boot(record, around.table.get()) || !record.status || !around.policy) return {};
-  const BindingPlan plan = plan_binding(around.policy, record.node, around.table.get(), around.context);
-  std::vector<Change> changes = changes_since(record, around, values_today(record, plan));
-  std::erase_if(changes, [](const Change& change) { return is_constant(change.now.name); });
-  return changes.empty() ? "" : "kept over a boot: " + changes_text(changes);
-}
-
 TextsByName details_today(const PodRecord& record, const NodeFabric* table, const NodeValues& today) {
   TextsByName details;
   for (const Value& omission : today.omitted) {
