@@ -28,12 +28,13 @@ constexpr std::size_t kMaxName = 128;
 constexpr std::size_t kMaxDetail = 512;
 constexpr std::string_view kFirstFact = "{\"v\":1}\n";
 
-// Reasons of the kubelet for a container that it cannot start (pkg/kubelet/images/types.go,
-// pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
+// Reasons of the kubelet for a container that it cannot start, those of its image first
+// (pkg/kubelet/images/types.go, pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
 constexpr std::array<std::string_view, 9> kStuck{
     "ImagePullBackOff",           "ErrImagePull",      "ErrImageNeverPull",
     "InvalidImageName",           "ImageInspectError", "CreateContainerError",
     "CreateContainerConfigError", "RunContainerError", "CrashLoopBackOff"};
+constexpr std::ptrdiff_t kOfImages = 5;
 
 // Words of the pod's status: short and printable, whoever wrote them.
 std::string word_of(const Json& value) {
@@ -157,8 +158,10 @@ void read_resolver(const Json& object, GivenFile& into) {
   if (member(state, "terminated").is_object()) return read_end(member(state, "terminated"), into);
   const Json& last = member(member(*found, "lastState"), "terminated");
   into.detail = word_of(member(member(state, "waiting"), "reason"));
-  into.stuck = std::ranges::find(kStuck, into.detail) != kStuck.end();
-  if (into.stuck && into.detail.find("Image") != std::string::npos) into.detail += ": " + image_words(*found);
+  const auto reason = std::ranges::find(kStuck, into.detail);
+  into.stuck = reason != kStuck.end();
+  into.crashes = into.stuck && *reason == kStuck.back();
+  if (reason - kStuck.begin() < kOfImages) into.detail += ": " + image_words(*found);
   if (!into.stuck || !last.is_object()) return;
   const Json& code = member(last, "exitCode");
   if (code.is_number_integer()) into.detail += ", exit code " + code.dump();

@@ -374,9 +374,9 @@ class Answerer {
       return set(
           PodState::NotStarted,
           "The pod's init container nccl-env-resolve, which writes its values, has not ended yet" + why + ".",
-          !file.stuck                                   ? std::string()
-          : file.detail.starts_with("CrashLoopBackOff") ? without
-                                                        : kResolverRemedy,
+          !file.stuck    ? std::string()
+          : file.crashes ? without
+                         : kResolverRemedy,
           file.stuck ? std::optional(Code::HeldBack) : std::nullopt);
     if (file.state == Failed && file.stuck)
       return set(PodState::NotStarted,

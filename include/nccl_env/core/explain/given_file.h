@@ -41,6 +41,7 @@ struct GivenFile {
   TextsByName details;  // for the same values: variable -> sentence
   bool cut = false;     // the init container said more than the kubelet keeps
   std::optional<std::int64_t> memory_lock = {};  // the limit that it had, in bytes; -1: none
+  bool crashes = false;                          // Waiting: it is started again and again
 
   // True once the init container has said all that it wrote.
   [[nodiscard]] bool is_written() const;
