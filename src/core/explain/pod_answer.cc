@@ -13,6 +13,7 @@
 #include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/join.h"
@@ -143,7 +144,8 @@ class Answerer {
       tell_start(*record_.file);
     } else if (is_unread() && lacks_node_values()) {
       tell_unread();
-    } else if ((!record_.bound || !record_.bound->reason.empty()) && lacks_node_values()) {
+    } else if ((!record_.bound || !record_.bound->reason.empty() || was_edited_away()) &&
+               lacks_node_values()) {
       tell_missed_binding();
     } else if (around_.exists && record_.file && record_.file->at_start) {
       tell_start(*record_.file);
@@ -311,6 +313,12 @@ class Answerer {
     return (missing || no_file) && !known && (!by_file || no_file);
   }
 
+  // True if its Binding gave values, by a policy that was changed since its CREATE, and none to pods as this.
+  [[nodiscard]] bool was_edited_away() const {
+    return record_.bound->generation != record_.status->generation &&
+           record_.reason_at_binding(variable::kIbHca).empty();
+  }
+
   // True if the node's kubelet does not read what comes by EnvFile.
   [[nodiscard]] bool is_unread() const { return record_.bound && !record_.bound->env_file.empty(); }
 
@@ -337,7 +345,9 @@ class Answerer {
   }
 
   void tell_missed_binding() {
-    if (record_.bound) answer_.reason = parse_reason(record_.bound->reason);
+    if (record_.bound)
+      answer_.reason =
+          record_.bound->reason.empty() ? Reason::PolicyChanged : parse_reason(record_.bound->reason);
     set(PodState::MissedAtBinding,
         "The pod was bound to node " + record_.node + " without values of it, so the variables" +
             (record_.file ? " and files" : "") +
@@ -348,6 +358,8 @@ class Answerer {
   // Returns the reason that the Binding left in the pod, else a reason that holds today and may explain it.
   [[nodiscard]] std::string why_missed() const {
     const std::string policy = "policy " + record_.status->policy;
+    if (answer_.reason == Reason::PolicyChanged)
+      return policy + ", by which it was created, was changed before, and has no text for pods of its kind.";
     if (record_.bound) {
       const std::string why = answer_.reason ? std::string(meaning(*answer_.reason)) : std::string();
       return policy + ", by which it was created, was gone by then, and no other policy gave any. " + why;

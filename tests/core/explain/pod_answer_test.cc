@@ -312,6 +312,12 @@ TEST(PodAnswer, WhyABindingBroughtNothingIsTold) {
   const Answered told = ask(bind_to_node(by_env, plan_empty_binding("gpu-1", Reason::PolicyMissing, {})));
   expect_told("the Binding's annotation has a reason", told, PodState::MissedAtBinding, true);
   EXPECT_EQ(told.answer.reason, Reason::PolicyMissing);
+  NcclPolicy edited = rdma_policy(2);
+  edited.resources.front().exposure = Exposure::PodOwned;
+  const Json before = admit(pod({container("c")}, false), rdma_policy(1)).pod;
+  const Answered away = ask(bound(before, edited, &kTwoRails));
+  expect_told("the policy was edited to others", away, PodState::MissedAtBinding, true);
+  EXPECT_EQ(away.answer.reason, Reason::PolicyChanged);
 }
 
 TEST(PodAnswer, WithoutAStatusThePolicyTellsWhetherItWasMissed) {
