@@ -359,6 +359,34 @@ class PortComparison {
   std::set<const Port*> ended_;
 };
 
+// A pool of two has no usual network. Nodes whose rows are in different ones need a route, as many fabrics
+// have it; but not where another row of a port is in the other node's.
+void compare_networks_of_two(Report& report) {
+  const PoolView& pool = report.pool;
+  if (pool.nodes.size() != 2) return;
+  std::map<const NodeView*, std::set<std::string>> used, all;
+  for (const FabricPort& at : pool.ports) {
+    if (const auto network = network_of(at)) used[&at.node].insert(network->text);
+    for (const GidRow& row : at.port.gids.value_or(std::vector<GidRow>())) {
+      const auto network = at.node.interfaces.network_of(row);
+      if (network && std::ranges::count(at.rows.usable, row.index) > 0)
+        all[&at.node].insert(format_cidr(*network));
+    }
+  }
+  const auto& [first, second] = std::pair(pool.nodes[0], pool.nodes[1]);
+  const auto meet = [](const std::set<std::string>& left, const std::set<std::string>& right) {
+    return std::ranges::any_of(left, [&](const std::string& network) { return right.contains(network); });
+  };
+  if (used[first].empty() || used[second].empty() || meet(used[first], used[second])) return;
+  const bool beside = meet(all[first], all[second]);
+  report.add({Code::SubnetDiffers,
+              beside ? Severity::Warning : Severity::Info,
+              {.kind = "Pool", .name = pool.name},
+              "no network is that of both nodes: " + first->table->name + " uses rows in " +
+                  some_of(used[first]) + ", " + second->table->name + " in " + some_of(used[second]),
+              beside ? "" : "Nothing, where these networks are routed to each other, as between racks."});
+}
+
 void compare_modes(Report& report) {
   const auto& nodes = report.pool.nodes;
   Shares<std::string> shares;
@@ -387,6 +415,7 @@ void compare_modes(Report& report) {
 void check_attributes(Report& report) {
   PortComparison ports(report);
   for (const PortRow& row : kPortRows) ports.compare(row);
+  compare_networks_of_two(report);
   compare_modes(report);
 }
 

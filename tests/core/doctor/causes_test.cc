@@ -146,6 +146,16 @@ TEST(DoctorsCause, AnIndexThatMeansAnotherNetworkIsTold) {
   const Diagnosis diagnosis = diagnose(fleet);
   EXPECT_THAT(faults(diagnosis), ElementsAre("warning SubnetDiffers gpu-0 mlx5_1"));
   EXPECT_THAT(diagnosis.findings[0].sentence, StartsWith("172.16.0.0/24; 10.1.0.0/16 on 5 of 6 nodes"));
+  fleet.resize(2);
+  for (NodeFabric& node : fleet) node.ports.resize(1);
+  EXPECT_THAT(faults(diagnose(fleet)), ElementsAre(StartsWith("warning SubnetDiffers")))
+      << "of two none is usual";
+}
+
+TEST(DoctorsCause, TwoNodesWithoutACommonNetworkNeedARoute) {
+  const Diagnosis routed = diagnose(fleet_of(2, dual_port_node));
+  EXPECT_THAT(faults(routed), IsEmpty());
+  EXPECT_EQ(std::ranges::count(routed.findings, Code::SubnetDiffers, &Finding::code), 1);
 }
 
 void set_address(NodeFabric& node, std::size_t rail, const std::string& address, int prefix) {
