@@ -11,6 +11,7 @@
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/nccl_log/failure_line.h"
+#include "nccl_env/core/policy/description.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -135,6 +136,17 @@ std::vector<std::string> names_in(std::string_view pasted) {
   return names;
 }
 
+// Adds the fields of a policy that have the name, or among whose words it is: "Auto" of gidIndex.
+void look_up_field(std::string_view name, Answer& into) {
+  const auto is_word = [&](const std::string& word) {
+    return word.front() >= 'A' && word.front() <= 'Z' && equal_ignoring_case(word, name);
+  };
+  described::each_field<NcclPolicy>([&](const auto& field) {
+    if (equal_ignoring_case(field.name, name) || std::ranges::any_of(names_in(field.means), is_word))
+      into.add("field", {field.name, field.means, {}, Impact::Policy, "docs/reference/policy-reference.md"});
+  });
+}
+
 // Adds the failure that a line of NCCL's log tells, or its end: "error 12", "status=12".
 void read_line(const std::string& asked, Answer& into) {
   const bool end = asked.starts_with("error ") || asked.starts_with("status=");
@@ -176,6 +188,7 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
   const std::string asked = join(words, " ");
   Answer answer;
   look_up(asked, answer);
+  if (answer.empty()) look_up_field(asked, answer);
   if (answer.empty()) {
     for (const std::string& name : names_in(asked)) look_up(name, answer);
   }
@@ -186,7 +199,8 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
   if (answer.empty())
     return stop(terminal, program::kUsage,
                 "what: " + asked +
-                    " is neither a reason, a finding, a variable, an alert nor in a heading of docs" +
+                    " is neither a reason, a finding, a variable, a word of a policy, an alert nor in a "
+                    "heading of docs" +
                     near_to(asked));
   answer.print(asked.empty(), terminal);
   return program::kDone;

@@ -46,6 +46,7 @@ TEST(What, ReasonsFindingsAndVariablesAreToldInAnyCaseAndInAPastedLine) {
 TEST(What, AWordHasOneMeaning) {
   EXPECT_THAT(run_cli({"what", "StaleTable"}).out,
               AllOf(HasSubstr("(reason, docs/use/reasons.md)"), Not(HasSubstr("finding"))));
+  EXPECT_THAT(run_cli({"what", "auto"}).out, StartsWith("gidIndex  NCCL_IB_GID_INDEX. Auto: "));
 }
 
 TEST(What, ALineOfNcclsLogAnAlertAndASymptomAreFound) {
