@@ -56,10 +56,11 @@ PodSurroundings ContextReader::read(const PodRecord& pod) {
   return around;
 }
 
-Result<AnsweredPod> ContextReader::answer(const Json& object) {
+Result<AnsweredPod> ContextReader::answer(const Json& object, const std::vector<Value>& given) {
   const auto live = LivePod::read(object);
   if (!live) return live.error();
   AnsweredPod told{(*live)->record(), {}, read((*live)->record())};
+  give_to_ranks((*live)->pod(), given, told.record);
   told.answer = answer_pod((*live)->pod(), told.record, told.around);
   return told;
 }

@@ -34,8 +34,9 @@ class ContextReader {
                 program::Tables tables)
       : options_(options), policy_(std::move(policy)), tables_(std::move(tables)) {}
 
-  // Returns explain's answer for the pod. An error: `object` is not a pod.
-  Result<AnsweredPod> answer(const nlohmann::json& object);
+  // Returns explain's answer for the pod, of whose ranks a launcher sets `given`. An error: `object` is not a
+  // pod.
+  Result<AnsweredPod> answer(const nlohmann::json& object, const std::vector<Value>& given = {});
 
  private:
   PodSurroundings read(const PodRecord& pod);

@@ -320,15 +320,22 @@ int explain_target(const ExplainArguments& arguments, const Console& terminal) {
   const auto found = read_pods(*request, cluster, terminal.in);
   if (!found) return stop(terminal, program::kNotSeen, found.error().message);
   if (found->pods.empty()) return stop(terminal, program::kNothing, arguments.pod + ": holds no pod");
+  const bool of_job = request->target.kind == Target::Kind::Job;
+  std::vector<Value> given;  // by the job's launcher to all of its ranks
+  for (const nlohmann::json& object : of_job ? found->pods : std::vector<nlohmann::json>()) {
+    const auto live = LivePod::read(object);
+    for (Value& value : live ? given_to_ranks((*live)->pod()) : std::vector<Value>())
+      given.push_back(std::move(value));
+  }
   std::vector<AnsweredPod> pods;
   for (const nlohmann::json& object : found->pods) {
-    auto answered = context->answer(object);
+    auto answered = context->answer(object, given);
     if (!answered) return stop(terminal, program::kNotSeen, answered.error().message);
     pods.push_back(*std::move(answered));
   }
   if (const std::string mixed = mixture(pods, *request); !mixed.empty())
     return stop(terminal, program::kUsage, mixed);
-  if (request->target.kind == Target::Kind::Job) {
+  if (of_job) {
     const bool named = !request->target.name.empty();
     return print_job({named ? cluster.name_space : pods.front().record.name_space,
                       named ? request->target.name : job_name(pods),

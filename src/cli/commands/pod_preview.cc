@@ -203,9 +203,8 @@ std::map<std::string, std::vector<Value>> given_to_ranks(const Json& document) {
   ReviewParser parser;
   for (const PodTemplate& source : find_pod_templates(document)) {
     const Result<Pod> pod = parse_template(parser, source);
-    for (const Container& container : pod ? pod->containers : std::vector<Container>()) {
-      for (Value& value : set_by_command(container, true)) given[source.object].push_back(std::move(value));
-    }
+    for (Value& value : pod ? given_to_ranks(*pod) : std::vector<Value>())
+      given[source.object].push_back(std::move(value));
   }
   return given;
 }

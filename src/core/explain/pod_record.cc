@@ -127,6 +127,9 @@ std::string PodRecord::reason_missing(const Value& value) const {
   return by_binding.empty() && file && file->at_start ? find_text(file->reasons, value.name) : by_binding;
 }
 
+namespace {
+
+// Returns what the container's command sets for certain; or of that, what it gives to ranks elsewhere.
 std::vector<Value> set_by_command(const Container& container, bool for_ranks) {
   std::vector<Value> values;
   for (const CommandValue& set : command_values(container)) {
@@ -135,6 +138,24 @@ std::vector<Value> set_by_command(const Container& container, bool for_ranks) {
     if (set.for_ranks) values.back().container = printable(container.name);
   }
   return values;
+}
+
+}  // namespace
+
+std::vector<Value> given_to_ranks(const Pod& pod) {
+  std::vector<Value> given;
+  for (const Container& container : pod.containers) {
+    for (Value& value : set_by_command(container, true)) given.push_back(std::move(value));
+  }
+  return given;
+}
+
+void give_to_ranks(const Pod& pod, const std::vector<Value>& given, PodRecord& into) {
+  for (GivenContainer& container : into.containers) {
+    const auto own = std::ranges::find(pod.containers, container.name, &Container::name);
+    if (!container.in_status || own == pod.containers.end()) continue;
+    container.take_command(serves_ranks(pod, *own) ? given : std::vector<Value>());
+  }
 }
 
 namespace {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "decide/launcher.h"
 #include "explain/judgement.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
@@ -258,9 +257,8 @@ AnsweredPod answer_template(const TemplateInput& input) {
       const auto container = std::ranges::find(record.containers, name, &GivenContainer::name);
       if (container == record.containers.end()) continue;
       fill_container(plan, planned, node ? &*node : nullptr, *container);
-      const bool ranks = serves_ranks(input.pod, input.pod.containers[planned.position]);
-      container->take_command(ranks ? input.from_launcher : std::vector<Value>());
     }
+    give_to_ranks(input.pod, input.from_launcher, record);
   };
   answer_made(made_of(input, plan), fill, told);
   around.plan = nullptr;

@@ -52,6 +52,18 @@ TEST_F(ExplainJob, AnOddRankIsCode1AndTheSentenceNamesIt) {
   EXPECT_EQ(json["findings"][0]["subject"]["parts"][0], "worker-2");
 }
 
+TEST_F(ExplainJob, WhatItsLauncherGivesToRanksIsOnTheWorkers) {
+  Json launcher = Json::parse(kPod), workers = {worker(0), worker(1)};
+  launcher["metadata"] = {{"name", "train-launcher"}, {"namespace", "ml"}};
+  launcher["spec"]["containers"][0]["command"] = {"mpirun", "-x", "NCCL_IB_GID_INDEX=1", "train"};
+  launcher["spec"]["containers"][0].erase("resources");
+  for (Json& each : workers) each["spec"]["containers"][0]["command"] = {"/usr/sbin/sshd", "-De"};
+  workers.push_back(launcher);
+  serve_none_but(kSelectors[2], workers);
+  const Json json = Json::parse(run({"explain", "job/train", "-o", "json"}).out);
+  EXPECT_THAT(json["findings"].dump(), HasSubstr("gives all ranks NCCL_IB_GID_INDEX=1 in place of 3"));
+}
+
 TEST_F(ExplainJob, WhoMayReadNoTableIsNotAskedForEachNode) {
   serve_none_but(kSelectors[2], {worker(0), worker(1), worker(2)});
   expect_shown(run({"explain", "job/train"}));

@@ -135,8 +135,10 @@ struct PodRecord {
 // that admission makes of a template may have no name.
 PodRecord read_pod_record(const Pod& pod, const nlohmann::json& object);
 
-// Returns what the container's command sets for certain; or of that, what it gives to ranks elsewhere.
-std::vector<Value> set_by_command(const Container& container, bool for_ranks);
+// Returns what the pod's commands set for certain on all ranks of its object: `mpirun -x`.
+std::vector<Value> given_to_ranks(const Pod& pod);
+// Gives them to the containers that serve ranks.
+void give_to_ranks(const Pod& pod, const std::vector<Value>& given, PodRecord& into);
 
 // Returns the values that were injected into one container or into all (""), by container and name, and
 // beside them its users' own (State::Users). `object` is the pod as the API server gives it. Fails for a pod
