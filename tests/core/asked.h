@@ -119,14 +119,13 @@ inline Answered ask_template(const Json& object, const NcclPolicy& policy, const
   const Result<Pod> parsed = parser.parse_pod(text);
   if (!parsed) throw std::runtime_error(parsed.error().message);
   const Plan plan = plan_pod(*parsed, policy, options);
-  TemplateInput input{*parsed, object, plan, std::make_shared<const NcclPolicy>(policy)};
-  input.version = version;
-  input.options = options;
-  input.context = NodeContext{kNow};
+  PodSurroundings around = opted_in(policy);
+  around.version = version;
+  TemplateInput input{*parsed, object, plan, around, nullptr, options};
   if (!table) return {answer_template(input)};
-  input.table = std::make_shared<const NodeFabric>(*table);
-  const BindingPlan binding = plan_binding(input.policy, table->name, table, input.context);
-  input.node = table->name;
+  input.around.table = std::make_shared<const NodeFabric>(*table);
+  input.around.node = table->name;
+  const BindingPlan binding = plan_binding(around.policy, table->name, table, around.context);
   input.binding = &binding;
   return {answer_template(input)};
 }

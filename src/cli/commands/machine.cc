@@ -391,10 +391,14 @@ program::Failure decide_environment(const MachineArguments& machine, std::istrea
   PlanOptions options;
   options.resolver = Resolver{"none", "", "", ""};
   const Plan plan = plan_pod(*pod, *wanted, options);
-  const NodeContext context{now};
-  const BindingPlan binding = plan_binding(wanted, kMachine, table.get(), context);
-  take(answer_template({*pod, parse_json(text), plan, wanted, kMachine, &binding, table, *version, nullptr,
-                        context, options}),
+  PodSurroundings around;
+  around.node = kMachine;
+  around.policy = wanted;
+  around.table = table;
+  around.context.now = now;
+  around.version = *version;
+  const BindingPlan binding = plan_binding(wanted, kMachine, table.get(), around.context);
+  take(answer_template({*pod, parse_json(text), plan, std::move(around), &binding, options}),
        values_for(binding, Exposure::Host, true), users, given != nullptr, into);
   add_unmatched(hcas, *table, into);
   return {};

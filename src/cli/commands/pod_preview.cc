@@ -211,23 +211,24 @@ std::map<std::string, std::vector<Value>> given_to_ranks(const Json& document) {
 
 PreviewedPod preview(const PodTemplate& source, const Pod& pod, const std::string& node,
                      const Situation& situation, const std::vector<Value>& from_launcher) {
-  const auto& [around, files, tables, given_node, options] = situation;
+  const auto& [common, files, tables, given_node, options] = situation;
   PreviewedPod made{source, {}, node, {}};
+  PodSurroundings around = common;
+  around.node = node;
   if (!around.policy) {
-    PodSurroundings without = around;
-    without.node = node;
-    made.told = answer_template(source.pod, std::move(without));
+    made.told = answer_template(source.pod, std::move(around));
     return made;
   }
   const PodClaims claims = claims_of(pod, files);
   const Plan plan = within_patch_bounds(pod, plan_pod(pod, *around.policy, options, &claims));
   const auto table = std::ranges::find(tables, node, [](const auto& each) { return each->name; });
-  const auto found = table == tables.end() ? nullptr : *table;
+  if (table != tables.end()) around.table = *table;
   std::optional<BindingPlan> binding;
-  if (!tables.empty()) binding = plan_binding(around.policy, node, found.get(), around.context);
+  if (!tables.empty()) binding = plan_binding(around.policy, node, around.table.get(), around.context);
   const BindingPlan* const bound = binding ? &*binding : nullptr;
-  made.told = answer_template({pod, source.pod, plan, around.policy, node, bound, found, around.version,
-                               &claims, around.context, options, source.one_of, from_launcher});
+  around.claims = &claims;
+  around.one_of = source.one_of;
+  made.told = answer_template({pod, source.pod, plan, std::move(around), bound, options, from_launcher});
   if (plan.inject) made.patch = render_pod_patch(pod, plan, bound).text;
   return made;
 }

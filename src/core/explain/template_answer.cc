@@ -170,9 +170,9 @@ void fill_container(const Plan& plan, const ContainerPlan& planned, const NodeVa
 // The plan as the webhook carries it out; under DryRun as it would.
 Plan enforced_plan(const TemplateInput& input) {
   if (input.plan.reason != Reason::DryRun) return input.plan;
-  NcclPolicy enforced = *input.policy;
+  NcclPolicy enforced = *input.around.policy;
   enforced.mode = PolicyMode::Enforce;
-  return within_patch_bounds(input.pod, plan_pod(input.pod, enforced, input.options, input.claims));
+  return within_patch_bounds(input.pod, plan_pod(input.pod, enforced, input.options, input.around.claims));
 }
 
 // Takes out what a pod that was printed has of its run: this one has not run.
@@ -188,7 +188,7 @@ nlohmann::json never_run(nlohmann::json object) {
 nlohmann::json made_of(const TemplateInput& input, const Plan& plan) {
   const std::string patch = render_pod_patch(input.pod, plan, input.binding).text;
   nlohmann::json made = never_run(patch.empty() ? input.object : input.object.patch(parse_json(patch)));
-  if (input.binding) made["spec"]["nodeName"] = input.node;
+  if (input.binding) made["spec"]["nodeName"] = input.around.node;
   if (!input.pod.name_space.empty()) made["metadata"]["namespace"] = input.pod.name_space;
   return made;
 }
@@ -236,18 +236,11 @@ void answer_made(const nlohmann::json& made, const Fill& fill, AnsweredPod& into
 AnsweredPod answer_template(const TemplateInput& input) {
   const Plan plan = enforced_plan(input);
   const bool dry = input.plan.reason == Reason::DryRun && plan.inject;
-  AnsweredPod told;
+  AnsweredPod told{{}, {}, input.around};
   PodSurroundings& around = told.around;
-  around.node = input.node;
-  around.one_of = input.one_of;
   around.plan = &plan;
-  around.claims = input.claims;
   around.namespace_policy = input.plan.policy;
-  around.policy = input.policy;
   around.table_known = input.binding != nullptr;
-  around.table = input.table;
-  around.context = input.context;
-  around.version = input.version;
   const auto fill = [&](PodRecord& record) {
     std::optional<NodeValues> node;
     if (input.binding) node = values_for(*input.binding, plan.exposure, input.pod.host_network);
@@ -264,7 +257,7 @@ AnsweredPod answer_template(const TemplateInput& input) {
   around.plan = nullptr;
   around.claims = nullptr;
   add_notes(input, plan, told);
-  if (plan.reason == Reason::NotRdma) told.answer.demands = demands_of(input.pod, input.claims);
+  if (plan.reason == Reason::NotRdma) told.answer.demands = demands_of(input.pod, input.around.claims);
   if (dry) {
     told.answer.state = PodState::NotInjected;
     told.answer.reason = Reason::DryRun;

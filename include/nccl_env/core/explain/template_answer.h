@@ -16,17 +16,11 @@ namespace nccl_env {
 
 struct TemplateInput {
   const Pod& pod;
-  const nlohmann::json& object;              // that it was read from
-  const Plan& plan;                          // of that pod
-  std::shared_ptr<const NcclPolicy> policy;  // that the plan is of
-  std::string_view node = {};                // "" if none is known
-  const BindingPlan* binding = nullptr;      // of that node; null: node values are told as known at Binding
-  std::shared_ptr<const NodeFabric> table = {};  // of that node; null: nothing is told of NCCL's own choice
-  NcclVersion version = kNewestNccl;
-  const PodClaims* claims = nullptr;      // the pod's claims, as far as they are known; null: none is
-  NodeContext context = {};               // of the binding
+  const nlohmann::json& object;           // that it was read from
+  const Plan& plan;                       // of that pod
+  PodSurroundings around;                 // with the policy of the plan; its table: that of its node
+  const BindingPlan* binding = nullptr;   // to that node; null: node values are told as known at Binding
   PlanOptions options = {};               // of the plan
-  std::string_view one_of = {};           // as PodSurroundings::one_of
   std::vector<Value> from_launcher = {};  // that the launcher's command gives to ranks that sshd starts
 };
 
