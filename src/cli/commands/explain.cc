@@ -146,16 +146,6 @@ nlohmann::ordered_json documents_of(const std::vector<ToldPod>& pods) {
   return all;
 }
 
-// The part of its object that a template makes: "Worker"; the object where it is the only one.
-std::string part_of(const PodTemplate& source) {
-  std::string_view path = source.path;
-  for (const std::string_view end : {".template", ".spec", ".template"}) {
-    if (path.ends_with(end)) path.remove_suffix(end.size());
-  }
-  const std::string part(path.substr(path.rfind('.') + 1));
-  return part.empty() || part == "spec" ? source.object : part;
-}
-
 // Says in a line which templates get values, where nothing is wrong with them: "Values for Worker; …".
 std::string parts_that_get(const std::vector<ToldPod>& pods) {
   std::set<std::string> getting, others;

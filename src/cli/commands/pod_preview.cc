@@ -203,8 +203,10 @@ std::map<std::string, std::vector<Value>> given_to_ranks(const Json& document) {
   ReviewParser parser;
   for (const PodTemplate& source : find_pod_templates(document)) {
     const Result<Pod> pod = parse_template(parser, source);
-    for (Value& value : pod ? given_to_ranks(*pod) : std::vector<Value>())
+    for (Value& value : pod ? given_to_ranks(*pod) : std::vector<Value>()) {
+      value.container += " of " + part_of(source);
       given[source.object].push_back(std::move(value));
+    }
   }
   return given;
 }
@@ -400,6 +402,15 @@ Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source) {
 
 std::string title_of(const PodTemplate& source) {
   return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;
+}
+
+std::string part_of(const PodTemplate& source) {
+  std::string_view path = source.path;
+  for (const std::string_view end : {".template", ".spec", ".template"}) {
+    if (path.ends_with(end)) path.remove_suffix(end.size());
+  }
+  const std::string part(path.substr(path.rfind('.') + 1));
+  return part.empty() || part == "spec" ? source.object : part;
 }
 
 program::Failure answer_pods(const std::string& file, Preview& into) {

@@ -53,6 +53,8 @@ std::vector<std::string> objects_without_pods(const nlohmann::json& document);
 // parser and the template.
 Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source);
 std::string title_of(const PodTemplate& source);  // "MPIJob/resnet50 spec.…template"
+// The part of its object that a template makes: "Worker"; the object where it is the only one.
+std::string part_of(const PodTemplate& source);
 
 // Pods of a file, and what decides about them.
 struct PodArguments {

@@ -54,8 +54,8 @@ class Assignments {
     if (!has_known_prefix(name) || !is_variable_name(name) || (!has_value && !for_ranks)) return;
     const auto found =
         std::find_if(values_.begin(), values_.end(), [&](const auto& one) { return one.name == name; });
-    CommandValue made{std::string(name), std::string(has_value ? text.substr(equals + 1) : string_view()),
-                      certain && has_value && word.literal, for_ranks};
+    CommandValue made{std::string(name), {}, certain && has_value, for_ranks};
+    if (has_value && word.literal) made.value = text.substr(equals + 1);
     if (found == values_.end()) {
       if (values_.size() < kMostValues) values_.push_back(std::move(made));
     } else if (!has_value) {
@@ -161,7 +161,7 @@ std::string launcher_warning(const Pod& pod, const NcclPolicy& policy, bool cert
   for (const Container& container : pod.containers) {
     std::vector<std::string> names;
     for (const CommandValue& value : command_values(container)) {
-      if (value.for_ranks && (value.certain || !certain) && policy_sets(policy, value))
+      if (value.for_ranks && ((value.certain && value.value) || !certain) && policy_sets(policy, value))
         names.push_back(value.name);
     }
     if (names.empty()) continue;

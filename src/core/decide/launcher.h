@@ -4,6 +4,7 @@
 // on other nodes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,9 @@ namespace nccl_env {
 // A variable that a command sets; by its last word on it, if there are several.
 struct CommandValue {
   std::string name;
-  std::string value;
-  // The value is literal, set whatever happens, and the only one. If not, `value` means nothing.
-  bool certain = false;
-  bool for_ranks = false;  // given to all ranks that the command starts
+  std::optional<std::string> value;  // absent where it is not literal
+  bool certain = false;              // it is set whatever happens, and to nothing else
+  bool for_ranks = false;            // given to all ranks that the command starts
 };
 // Those of NCCL and of other engines, in their order: `export NAME=…`, `NAME=… program`, `env NAME=…`; Open
 // MPI's `-x NAME[=…]` and `--mca mca_base_env_list`, Hydra's (MPICH, Intel MPI) `-env`, `-genv NAME …` and

@@ -24,7 +24,9 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
   std::vector<Value> all;
   const auto add = [&](const std::string& name, const std::string& why, std::string detail = {}) {
     if (why.empty()) return;
-    const std::optional<Reason> reason = parse_reason(why);
+    const bool by_command = find_named(container.command, name) != nullptr;
+    const std::optional<Reason> reason = by_command ? Reason::UserSet : parse_reason(why);
+    if (by_command) detail = "The container's command sets it.";
     auto today = answer.details.find(name);
     if (today == answer.details.end()) today = answer.details.find(followed(name));
     if (!reason) detail = why;

@@ -40,7 +40,7 @@ constexpr std::int64_t kEnoughLocked = 64 << 20;
 
 constexpr std::size_t kMostChanges = 4;  // that one sentence names
 
-constexpr const char* kOutOfCommand = "Take it out of the command, or see that the policy gives the same.";
+constexpr const char* kOutOfCommand = "Take it out of that command, or see that the policy gives the same.";
 constexpr const char* kLaterWebhook =
     "Look for a webhook that changes pods after nccl-env's, and create the pod anew.";
 
@@ -452,6 +452,7 @@ class Judge {
       if (users) own.insert_or_assign(value.name, *value.value);
     }
     for (const Value& value : container.command) {
+      if (!value.value) continue;
       judge_setting(value.name, *value.value, false, told);
       own.insert_or_assign(value.name, *value.value);
     }
@@ -484,25 +485,33 @@ class Judge {
   // "The command sets NCCL_IB_HCA=mlx5_9".
   static std::string set_text(const Value& value) {
     return (value.container.empty() ? "The command sets "
-                                    : "The command of container " + value.container + " gives all ranks ") +
+                                    : "The command of " + value.container + " gives all ranks ") +
            value.name + "=" + *value.value;
+  }
+
+  // Returns what the container has but for its command; of what is found later, what its node gives today.
+  [[nodiscard]] const std::string* ours(const Value* given) const {
+    if (given && given->value) return given->state == State::Given ? &*given->value : nullptr;
+    if (!given || given->state != State::Later || !binding_ || !exposure_) return nullptr;
+    return values_of(*binding_, *exposure_).find(given->name);
   }
 
   // Tells what a command sets in place of ours, where no other finding is about it.
   void judge_command(const GivenContainer& container, const FindingSink& told) const {
     for (const Value& value : container.command) {
-      const Value* given = container.find_given(value.name);
+      const std::string* given = ours(container.find_given(value.name));
       const bool is_told = std::ranges::any_of(told.into, [&](const Finding& finding) {
         return finding.subject.path == value.name && finding.severity != Severity::Info;
       });
-      if (is_told || !given || !given->value || given->state != State::Given) continue;
-      std::string beside = " in place of " + *given->value;
+      if (is_told || !given || !value.value || *given == *value.value) continue;
+      std::string beside = " in place of " + *given;
       if (value.name == variable::kIbHca) {
-        const bool known = &container == main_ && answer_.nccl_with_us;
-        const auto ours = names_of_list(*given->value);
-        beside = list_difference(ours, known ? hcas_of(*answer_.nccl_with_us) : names_of_list(*value.value));
+        const auto env = environments_of(container);
+        const auto listed = names_of_list(*given);
+        beside =
+            list_difference(listed, env ? hcas_of(select(env->with_us, {})) : names_of_list(*value.value));
         if (beside.empty()) continue;
-        beside.insert(0, ", which differs from the " + count_of(ours.size(), "HCA") + " of nccl-env: ");
+        beside.insert(0, ", which differs from the " + count_of(listed.size(), "HCA") + " of nccl-env: ");
       }
       told.add(Code::ValueOverridden, Severity::Warning, value.name, set_text(value) + beside + ".",
                kOutOfCommand);
@@ -593,7 +602,7 @@ class Judge {
     }
     if (find_named(container.replaced, name)) finding.remedy = kLaterWebhook;
     if (value && value->is_from(Source::Policy)) finding.remedy = policys_remedy(name);
-    if (value && value->source == Source::Command) {
+    if (value && value->source == Source::Command && value->value) {
       finding.sentence = set_text(*value) + ": " + continued(std::move(finding.sentence));
       finding.remedy = kOutOfCommand;
       return finding;

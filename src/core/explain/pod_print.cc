@@ -294,6 +294,7 @@ std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurr
 }
 
 std::string unknown_words(const PodRecord& record, const Value& value) {
+  if (value.source == Source::Command) return "its command decides";
   if (value.state == State::Users) return "not in the pod";
   // A value of a bound pod that its init container has to tell and did not.
   const bool waits = !record.file || record.file->state == GivenFile::State::Waiting;
@@ -302,17 +303,23 @@ std::string unknown_words(const PodRecord& record, const Value& value) {
   return value.source == Source::Pod ? "found at container start" : "known once the node is";
 }
 
-// The value, or in brackets when it will be known: "(known once the node is)".
-std::string value_text(const PodRecord& record, const Value& value) {
-  return value.value ? *value.value : "(" + unknown_words(record, value) + ")";
+// The value, or in brackets when it will be known: "(known once the node is)"; and what counts in its place.
+std::string value_text(const PodRecord& record, const GivenContainer& container, const Value& value) {
+  const Value* counts = container.find_in_env(value.name);
+  const bool by_command = counts && counts->source == Source::Command;
+  const bool beaten =
+      by_command ? value.source != Source::Command : counts && !value.in_env && counts->value != value.value;
+  if (!beaten) return value.value ? *value.value : "(" + unknown_words(record, value) + ")";
+  return value.value.value_or("") + (value.value ? " (the " : "(the ") + (by_command ? "command" : "env") +
+         "'s value counts)";
 }
 
 // The container's env, with a remedy once for each reason, and a sentence once.
-void add_env(const PodRecord& record, const std::vector<Value>& env, const std::vector<Value>& omitted,
-             TextColumns& table) {
+void add_env(const PodRecord& record, const GivenContainer& container, const std::vector<Value>& env,
+             const std::vector<Value>& omitted, TextColumns& table) {
   if (!env.empty() || !omitted.empty()) table.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   for (const Value& value : env) {
-    table.add({value.name, std::string(source_word(value)), value_text(record, value)});
+    table.add({value.name, std::string(source_word(value)), value_text(record, container, value)});
     if (!value.detail.empty()) table.add({"", "", value.detail});
   }
   std::set<Reason> remedies;
@@ -331,10 +338,7 @@ std::string lines_table(const PodRecord& record, const std::vector<Value>& lines
   TextColumns table(4);
   if (!lines.empty()) table.add({"LINE", "SOURCE", "VALUE"});
   for (const Value& line : lines) {
-    const Value* beside = container.find_in_env(line.name);
-    const bool beaten = line.value && beside && beside->value != line.value;
-    table.add({line.name, std::string(source_word(line)),
-               value_text(record, line) + (beaten ? " (the env's value counts)" : "")});
+    table.add({line.name, std::string(source_word(line)), value_text(record, container, line)});
     if (!line.detail.empty()) table.add({"", "", line.detail});
   }
   return table.render();
@@ -345,12 +349,11 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   std::vector<Value> omitted = omitted_values(answer, record, container);
   std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it, or the policy means it
     const Value* own = container.find_in_env(value.name);
-    return value.reason == Reason::OmittedByPolicy ||
-           (own && (value.reason == Reason::UserSet || own->source == Source::Command));
+    return value.reason == Reason::OmittedByPolicy || (own && value.reason == Reason::UserSet);
   });
   const std::string name = printable(container.name);
   TextColumns env(4);
-  add_env(record, env_values(answer, record, container), omitted, env);
+  add_env(record, container, env_values(answer, record, container), omitted, env);
   std::string text = env.render();
   if (!text.empty()) text.insert(0, "\n  container " + name + "\n");  // else the file's table tells all
   for (const Engine* engine : other_engines()) {

@@ -36,7 +36,7 @@ void GivenContainer::take_command(std::vector<Value> from) {
   command.insert(command.end(), from.begin(), from.end());
   std::erase_if(command, [&](const Value& set) {
     const Value* given = find_given(set.name);
-    if (!given || !given->value) return false;
+    if (!given || !given->value || !set.value) return false;
     const bool list = set.name == variable::kIbHca;
     return list ? names_of_list(*given->value) == names_of_list(*set.value) : given->value == set.value;
   });
@@ -135,7 +135,7 @@ std::vector<Value> set_by_command(const Container& container, bool for_ranks) {
   for (const CommandValue& set : command_values(container)) {
     if (!set.certain || (for_ranks && !set.for_ranks)) continue;
     values.push_back({set.name, set.value, Source::Command, State::Users, true});
-    if (set.for_ranks) values.back().container = printable(container.name);
+    if (set.for_ranks) values.back().container = "container " + printable(container.name);
   }
   return values;
 }

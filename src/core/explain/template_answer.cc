@@ -110,8 +110,17 @@ std::string injected_text(const AnsweredPod& made) {
   const auto left_out = [](const Value& value) {
     return value.name + (value.reason ? " (" + std::string(to_string(*value.reason)) + ")" : "");
   };
+  std::vector<std::string> decided;  // of what is given or left out
+  std::string by = "its command";
+  for (const Value& set : container->command) {
+    if (!set.container.empty()) by = "the command of " + set.container;
+    if (container->find_given(set.name) || container->omitted.contains(set.name)) decided.push_back(set.name);
+  }
+  if (!decided.empty()) text += "; " + by + " decides " + join(decided);
   std::vector<Value> omitted = omitted_values(answer, made.record, *container);
-  std::erase_if(omitted, [](const Value& value) { return value.reason == Reason::OmittedByPolicy; });
+  std::erase_if(omitted, [&](const Value& value) {
+    return value.reason == Reason::OmittedByPolicy || find_named(container->command, value.name);
+  });
   if (!omitted.empty()) text += "; left out: " + join(omitted, ", ", left_out);
   const Value* list = container->find(variable::kIbHca);
   if (list && is_ours(*list) && list->value && answer.nccl_with_us && answer.nccl_with_us->ports.empty())

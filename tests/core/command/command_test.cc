@@ -30,8 +30,8 @@ std::vector<CommandValue> values_of(const Command& command) {
 std::vector<std::string> certain_in(const Command& command) {
   std::vector<std::string> found;
   for (const CommandValue& value : values_of(command)) {
-    if (value.certain)
-      found.push_back(value.name + "=" + value.value + (value.for_ranks ? " for ranks" : ""));
+    if (value.certain && value.value)
+      found.push_back(value.name + "=" + *value.value + (value.for_ranks ? " for ranks" : ""));
   }
   return found;
 }
