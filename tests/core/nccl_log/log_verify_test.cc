@@ -263,10 +263,10 @@ TEST(PartlyUsed, IsTheListThatThePodWasGivenOrThatNcclReads) {
   ASSERT_THAT(partly.findings, SizeIs(1));
   EXPECT_EQ(partly.findings[0].code, Code::PartlyUsed);
   EXPECT_THAT(partly.sentence, Not(HasSubstr("Nothing to do")));
-  const std::string list = kInfo + "NCCL_IB_HCA set to =mlx5_1,mlx5_2\n",
+  const std::string own = kInfo + "NCCL_IB_HCA set to =mlx5_1,mlx5_2\n",
                     failed = kWarn +
                              "NET/IB : Got completion from peer 10.0.0.2<1> with status=12 opcode=0 len=0\n";
-  const NcclLog both = read_lines(list + uses + failed);
+  const NcclLog both = read_lines(own + uses + failed);
   EXPECT_THAT(render_text(verify_log(both, {}), both),
               AllOf(HasSubstr("NoAnswer: "), HasSubstr("not mlx5_2 (down")));
   const auto reads = [&](const std::string& list) {
