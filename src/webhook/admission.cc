@@ -197,7 +197,7 @@ void Admission::Decision::record_plan(const Plan& plan) {
   record_.warnings = plan.warnings.size();
   if (plan.status.empty()) return;
   record_.exposure = plan.exposure;
-  const auto count = [&](const std::vector<Value> ContainerPlan::*values) {
+  const auto count = [&](SharedValues ContainerPlan::*values) {
     std::size_t sum = 0;
     for (const ContainerPlan& container : plan.containers) sum += (container.*values).size();
     return sum;
@@ -270,7 +270,8 @@ store::Attempt<std::string> Admission::Decision::answer_pod() {
   response.audit.reserve(3);
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (plan.reason) response.audit.emplace_back("reason", to_string(*plan.reason));
-  if (!plan.status.empty()) response.audit.emplace_back("status", plan.status);
+  response.status = plan.status;
+  response.escaped_status = plan.escaped_status;
   response.warnings = std::move(plan.warnings);
   record_.containers = std::move(plan.containers);
   return bounded(response, patch.too_large);

@@ -33,6 +33,8 @@ std::size_t longest_spec(const NcclPolicy& policy) {
   return longest + (policy.varies_socket_interface() ? 256 + 8 * interface : 0);
 }
 
+}  // namespace
+
 // Each text, of which shapes of Host have one without an index, holds the constants, and a policy's engines
 // have theirs as notes or in files of their own.
 std::size_t binding_reserve(const NcclPolicy& policy) {
@@ -52,10 +54,8 @@ std::size_t binding_reserve(const NcclPolicy& policy) {
   return kBindingReserve + (pod_shapes().size() + 2) * text + longest_spec(policy);
 }
 
-}  // namespace
-
-std::size_t annotation_budget(const Pod& pod, const Plan& plan, const NcclPolicy& policy) {
-  std::size_t bytes = key::kStatus.size() + plan.status.size() + binding_reserve(policy);
+std::size_t annotation_budget(const Pod& pod, const Plan& plan, std::size_t reserve) {
+  std::size_t bytes = key::kStatus.size() + plan.status.size() + reserve;
   for (const auto& [name, value] : pod.annotations) {
     if (name != key::kStatus && !is_node_key(name)) bytes += name.size() + value.size();
   }

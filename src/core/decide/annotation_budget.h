@@ -10,8 +10,10 @@
 
 namespace nccl_env {
 
-// Returns the bytes that the pod's annotations will have: what stays of them, the plan's status, and room for
-// Binding.
-std::size_t annotation_budget(const Pod& pod, const Plan& plan, const NcclPolicy& policy);
+// Returns the room that a Binding by this policy may need.
+std::size_t binding_reserve(const NcclPolicy& policy);
+// Returns the bytes that the pod's annotations will have: what stays of them, the plan's status, and that
+// room.
+std::size_t annotation_budget(const Pod& pod, const Plan& plan, std::size_t reserve);
 
 }  // namespace nccl_env

@@ -127,6 +127,25 @@ ListChange plan_volume(const Pod& pod, ConfVolume wanted, const FileKeys& files)
   return {Kind::Replace, index, volume_json(wanted, files)};
 }
 
+std::vector<std::string> env_entries(const ContainerPlan& plan) {
+  std::vector<std::string> entries;
+  for (const Value& planned : plan.set) {
+    if (!planned.in_env || planned.state == State::Present) continue;
+    std::string& out = entries.emplace_back("{\"name\":");
+    json::append_string(out, planned.name);
+    out +=
+        planned.source == Source::Policy ? ",\"value\":" : ",\"valueFrom\":{\"fileKeyRef\":{\"volumeName\":";
+    json::append_string(out, planned.source == Source::Policy ? *planned.value : conf_file::kVolume);
+    if (planned.source != Source::Policy) {
+      json::append_string(out += ",\"path\":", conf_file::kEnvName);
+      json::append_string(out += ",\"key\":", planned.name);
+      out += ",\"optional\":true}}";
+    }
+    out += '}';
+  }
+  return entries;
+}
+
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {
   ConfValues values;
   for (const auto& [name, value] : policy.env) {

@@ -37,6 +37,9 @@ ListChange plan_volume(const Pod& pod, ConfVolume wanted, const FileKeys& files)
 // Where an engine's file is mounted.
 std::string place_of(const Engine& engine);
 
+// The plan's variables that the container's env does not hold yet, as entries of it, JSON.
+std::vector<std::string> env_entries(const ContainerPlan& plan);
+
 // Returns the policy's own lines for all nodes: its constants and literals. The socket interface is among
 // them on a pod network; on the node's network, it depends on the node.
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network);

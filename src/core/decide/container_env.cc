@@ -106,12 +106,9 @@ bool OwnEntries::lost_reference(const Pod& pod) const {
 }
 
 UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals)
-    : container_(container) {
-  user_.reserve(container.env.size());
+    : container_(container), own_(own), literals_(literals) {
   for (const EnvEntry& entry : container.env) {
-    if (own.owns(container, entry, literals)) continue;
-    user_.push_back(&entry);
-    if (has_engine_prefix(entry.name)) known_.push_back(&entry);
+    if (may_be_known(entry.name) && !own.owns(container, entry, literals)) noted_.push_back(&entry);
   }
   disabled_by_ = find_disabling();
   group_member_ = find_group_member();
@@ -121,7 +118,7 @@ UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEnt
   has_mooncake_index_ = last("MC_GID_INDEX") != nullptr;
   recovers_ports_ = turns_recovery_on();
   conf_ = own_conf(container, last(variable::kConfFile));
-  is_free_ = known_.empty() && !vllm_ && conf_.empty() && container.env_from_prefixes.empty() &&
+  is_free_ = noted_.empty() && !vllm_ && conf_.empty() && container.env_from_prefixes.empty() &&
              container.arguments.empty();
 }
 
@@ -130,7 +127,6 @@ bool UserEnv::leaves_room_for_file(Reason reason) {
 }
 
 std::optional<Value> UserEnv::objection(std::string_view name, bool constant) const {
-  if (is_free_ && has_engine_prefix(name)) return std::nullopt;
   const auto omit = [&](Reason reason, const std::string& detail) { return left_out(name, reason, detail); };
   if (last(name)) return omit(Reason::UserSet, "The container sets it itself.");
   if (auto rival = objection_of_group(name)) return rival;
@@ -179,25 +175,24 @@ std::optional<Value> UserEnv::objection_of_group(std::string_view name) const {
   const EngineVariable* row = find_engine_variable(name);
   const EngineGroup* group = row && row->render ? group_of(name) : nullptr;
   if (!group) return std::nullopt;
-  const std::optional<Rival>& rival = rival_in(*group);
+  const std::optional<Rival> rival = find_rival(*group, noted_, container_.arguments);
   if (!rival) return std::nullopt;
   return left_out(name, Reason::UserSetGroup,
                   (rival->word.empty() ? "The container sets " : "The container has an argument with ") +
                       std::string(rival->name) + ", which " + std::string(group->decides) + ".");
 }
 
-const std::optional<Rival>& UserEnv::rival_in(const EngineGroup& group) const {
-  for (const auto& [known, rival] : rivals_) {
-    if (known == &group) return rival;
-  }
-  return rivals_.emplace_back(&group, find_rival(group, known_, container_.arguments)).second;
-}
-
 const EnvEntry* UserEnv::last(std::string_view name) const {
-  const auto& entries = has_engine_prefix(name) ? known_ : user_;
-  const auto found = std::find_if(entries.rbegin(), entries.rend(),
-                                  [&](const EnvEntry* entry) { return entry->name == name; });
-  return found == entries.rend() ? nullptr : *found;
+  if (may_be_known(name)) {
+    const auto found = std::find_if(noted_.rbegin(), noted_.rend(),
+                                    [&](const EnvEntry* entry) { return entry->name == name; });
+    return found == noted_.rend() ? nullptr : *found;
+  }
+  const auto& env = container_.env;
+  const auto found = std::find_if(env.rbegin(), env.rend(), [&](const EnvEntry& entry) {
+    return entry.name == name && !own_.owns(container_, entry, literals_);
+  });
+  return found == env.rend() ? nullptr : &*found;
 }
 
 bool UserEnv::pins_index() const {
@@ -224,10 +219,10 @@ bool UserEnv::turns_recovery_on() const {
 
 // Returns the user's HCA list only if the user sets no variable of the group, or to NCCL's default.
 const EnvEntry* UserEnv::find_group_member() const {
-  const auto found = std::find_if(known_.begin(), known_.end(), [](const EnvEntry* entry) {
+  const auto found = std::find_if(noted_.begin(), noted_.end(), [](const EnvEntry* entry) {
     return in_gid_group(entry->name) && !(is_known(entry) && is_default(*entry));
   });
-  return found == known_.end() ? last(variable::kIbHca) : *found;
+  return found == noted_.end() ? last(variable::kIbHca) : *found;
 }
 
 // A value that is not known disables nothing: an unneeded variable does no harm.

@@ -29,6 +29,8 @@ class OwnEntries {
     if (is_first_ && entry.file_key.empty()) return false;  // nearly all entries of nearly all pods
     return owns_listed(container, entry, literals);
   }
+  // True if the status lists nothing, so that no literal is ours.
+  [[nodiscard]] bool is_first() const { return is_first_; }
   // True if a reference to our file came back without its source, now or in an earlier review of this pod.
   [[nodiscard]] bool lost_reference(const Pod& pod) const;
 
@@ -38,7 +40,7 @@ class OwnEntries {
   [[nodiscard]] bool is_lost(const Container& container, const EnvEntry& entry) const;
 
   StatusNames listed_;
-  bool is_first_;  // the status lists nothing
+  bool is_first_;
 };
 
 // True for a fileKeyRef to our file.
@@ -58,12 +60,13 @@ std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<cons
 // where none does.
 std::string possible_list(const Container& container, const OwnEntries& own);
 
-// Variables that the user's own env of one container rules out. Refers to the container.
+// Variables that the user's own env of one container rules out. Refers to its constructor's arguments.
 class UserEnv {
  public:
   UserEnv(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals);
 
-  [[nodiscard]] const std::vector<const EnvEntry*>& entries() const { return user_; }
+  // The entries of its user's that NCCL or another engine may read, or whose names are nearly such.
+  [[nodiscard]] const std::vector<const EnvEntry*>& entries() const { return noted_; }
 
   // Why the user's env, or a configuration file of the user's, keeps us from this variable. `constant`: its
   // value is the policy's, whatever ports there are.
@@ -71,6 +74,8 @@ class UserEnv {
   // Whether a file of ours may still be written, since it overrides nothing that the user may have elsewhere.
   static bool leaves_room_for_file(Reason reason);
 
+  // True if nothing of the user's is in the way of a variable that NCCL or an engine may read.
+  [[nodiscard]] bool is_free() const { return is_free_; }
   // True if the user pins an index: then NCCL reads nothing else of the GID group.
   [[nodiscard]] bool pins_index() const;
   // True if an index in a file of ours harms nothing although the container's env is to have none.
@@ -82,7 +87,6 @@ class UserEnv {
  private:
   [[nodiscard]] const EnvEntry* last(std::string_view name) const;
   [[nodiscard]] std::optional<Value> objection_of_group(std::string_view name) const;
-  [[nodiscard]] const std::optional<Rival>& rival_in(const EngineGroup& group) const;
   [[nodiscard]] bool is_vllms(std::string_view name) const;
   [[nodiscard]] bool turns_recovery_on() const;
   [[nodiscard]] const EnvEntry* find_group_member() const;
@@ -90,8 +94,9 @@ class UserEnv {
   [[nodiscard]] bool may_come_from_source(std::string_view name, bool constant) const;
 
   const Container& container_;
-  std::vector<const EnvEntry*> user_;
-  std::vector<const EnvEntry*> known_;  // those of them that NCCL or another engine may read
+  const OwnEntries& own_;
+  const OwnEntries::Literals& literals_;
+  std::vector<const EnvEntry*> noted_;
   std::string_view conf_;
   std::string_view disabled_by_;            // the variable that keeps NCCL from verbs; "" if none does
   const EnvEntry* group_member_ = nullptr;  // what decides the GID; null if the user leaves it to us
@@ -99,9 +104,7 @@ class UserEnv {
   // Mooncake's own; its TENT engine lets NCCL_IB_GID_INDEX in the environment override it.
   bool has_mooncake_index_ = false;
   bool recovers_ports_ = false;
-  bool is_free_ = false;  // nothing of the user's is in the way of a variable that NCCL or an engine may read
-  mutable std::vector<std::pair<const EngineGroup*, std::optional<Rival>>>
-      rivals_;  // those looked for so far
+  bool is_free_ = false;
 };
 
 }  // namespace nccl_env

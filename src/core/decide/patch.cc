@@ -5,10 +5,13 @@
 #include <array>
 #include <cstring>
 
+#include "decide/conf_delivery.h"
 #include "decide/match.h"
+#include "nccl_env/core/decide/compiled_policy.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/json_text.h"
 
@@ -75,15 +78,26 @@ std::string annotation_path(std::string_view key) {
   return path_of({"/metadata/annotations/", pointer_token(key)});
 }
 
-using Wanted = std::vector<std::pair<std::string_view, std::string_view>>;  // ascending by name
+struct WantedAnnotation {
+  std::string_view key;
+  std::string_view value;
+  std::string_view escaped = {};  // as EscapedText has it; "": not known
+};
+using Wanted = std::vector<WantedAnnotation>;  // ascending by key
+
+void append_value(std::string& out, const WantedAnnotation& wanted) {
+  if (wanted.escaped.empty()) return append_string(out, wanted.value);
+  out += '"';
+  out.append(wanted.escaped) += '"';
+}
 
 void append_object(std::string& out, const Wanted& annotations) {
   out += '{';
-  for (const auto& [key, value] : annotations) {
+  for (const WantedAnnotation& wanted : annotations) {
     if (out.back() != '{') out += ',';
-    append_string(out, key);
+    append_string(out, wanted.key);
     out += ':';
-    append_string(out, value);
+    append_value(out, wanted);
   }
   out += '}';
 }
@@ -93,10 +107,10 @@ void patch_annotations(PatchText& patch, bool has_metadata, bool has_annotations
                        const std::vector<Annotation>& present, Wanted wanted) {
   for (const auto& [name, value] : present) {
     const auto found = std::find_if(wanted.begin(), wanted.end(),
-                                    [&name = name](const auto& entry) { return entry.first == name; });
+                                    [&name = name](const auto& entry) { return entry.key == name; });
     if (found == wanted.end()) {
       if (is_own_key(name)) patch.remove(annotation_path(name));
-    } else if (found->second == value) {
+    } else if (found->value == value) {
       wanted.erase(found);
     }
   }
@@ -111,112 +125,56 @@ void patch_annotations(PatchText& patch, bool has_metadata, bool has_annotations
   } else if (!has_annotations) {
     patch.add("/metadata/annotations", append_all);
   } else {
-    for (const auto& [name, value] : wanted) {
-      patch.add(annotation_path(name), [&text = value](std::string& out) { append_string(out, text); });
-    }
+    for (const WantedAnnotation& one : wanted)
+      patch.add(annotation_path(one.key), [&](std::string& out) { append_value(out, one); });
   }
-}
-
-void append_env_entry(std::string& out, const Value& planned) {
-  out += "{\"name\":";
-  append_string(out, planned.name);
-  if (planned.source == Source::Policy) {
-    out += ",\"value\":";
-    append_string(out, *planned.value);
-  } else {
-    out += ",\"valueFrom\":{\"fileKeyRef\":{\"volumeName\":";
-    append_string(out, conf_file::kVolume);
-    out += ",\"path\":";
-    append_string(out, conf_file::kEnvName);
-    out += ",\"key\":";
-    append_string(out, planned.name);
-    out += ",\"optional\":true}}";
-  }
-  out += '}';
 }
 
 // From so many on, a list is written anew instead of removing one entry after the other.
 constexpr std::size_t kManyStale = 16;
 
-// Writes a list of which some entries are stale: what stays, in its order, and behind it `added`, which is
-// JSON.
-void replace_list(PatchText& patch, std::string_view path, const ListSource& list,
-                  const std::vector<std::size_t>& stale, std::string_view added) {
-  std::string items = "[" + list.items_without(stale);
-  if (items.size() > 1 && !added.empty()) items += ',';
-  patch.replace_item(path, items.append(added).append("]"));
+Wanted wanted_by(const BindingPlan& plan) {
+  Wanted wanted;
+  wanted.reserve(plan.annotations.size() + 1);
+  for (const auto& [key, value] : plan.annotations) wanted.push_back({key, value});
+  return wanted;
 }
 
-// Writes the plan's variables that the list does not hold yet, with a comma between two.
-std::string new_env_entries(const ContainerPlan& plan) {
-  std::string out;
-  for (const Value& planned : plan.set) {
-    if (!planned.in_env || planned.state == State::Present) continue;
-    if (!out.empty()) out += ',';
-    append_env_entry(out, planned);
+std::vector<std::string> mount_items(const ContainerPlan& plan) {
+  std::vector<std::string> items;
+  for (const FileMount& file : plan.missing_mounts) {
+    std::string& out = items.emplace_back("{\"name\":");
+    append_string(out, conf_file::kVolume);
+    append_string(out += ",\"mountPath\":", file.path);
+    append_string(out += ",\"subPath\":", file.file);
+    out += ",\"readOnly\":true}";
   }
-  return out;
+  return items;
 }
 
-void patch_env(PatchText& patch, const Container& container, const ContainerPlan& plan,
-               const std::string& place) {
-  const std::string env = path_of({place, "/env"});
-  if (plan.stale.size() > kManyStale)
-    return replace_list(patch, env, container.env_source, plan.stale, new_env_entries(plan));
-  patch.remove_items(env, plan.stale);
-  if (container.has_env) {
-    const std::string last = path_of({env, "/-"});
-    for (const Value& planned : plan.set) {
-      if (!planned.in_env || planned.state == State::Present) continue;
-      patch.add(last, [&](std::string& out) { append_env_entry(out, planned); });
-    }
-    return;
+// Takes the items at `stale` out of a list, and puts `added`, JSON, behind the others.
+void patch_items(PatchText& patch, std::string list, bool exists, const ListSource& source,
+                 const std::vector<std::size_t>& stale, const std::vector<std::string>& added) {
+  if (stale.size() > kManyStale) {
+    std::string items = "[" + source.items_without(stale);
+    if (items.size() > 1 && !added.empty()) items += ',';
+    return patch.replace_item(list, items.append(join(added, ",")).append("]"));
   }
-  const std::string entries = new_env_entries(plan);
-  if (!entries.empty()) patch.add_item(env, "[" + entries + "]");
-}
-
-void append_mount(std::string& out, const FileMount& file) {
-  out += "{\"name\":";
-  append_string(out, conf_file::kVolume);
-  out += ",\"mountPath\":";
-  append_string(out, file.path);
-  out += ",\"subPath\":";
-  append_string(out, file.file);
-  out += ",\"readOnly\":true}";
-}
-
-// Mounts as JSON, with a comma between two.
-std::string mounts_json(const std::vector<FileMount>& files) {
-  std::string out;
-  for (const FileMount& file : files) {
-    if (!out.empty()) out += ',';
-    append_mount(out, file);
-  }
-  return out;
-}
-
-void patch_mounts(PatchText& patch, const Container& container, const ContainerPlan& plan,
-                  const std::string& place) {
-  std::string mounts = path_of({place, "/volumeMounts"});
-  if (plan.stale_mounts.size() > kManyStale) {
-    return replace_list(patch, mounts, container.mounts_source, plan.stale_mounts,
-                        mounts_json(plan.missing_mounts));
-  }
-  patch.remove_items(mounts, plan.stale_mounts);
-  if (plan.missing_mounts.empty()) return;
-  if (!container.has_mounts) return patch.add_item(mounts, "[" + mounts_json(plan.missing_mounts) + "]");
-  mounts += "/-";
-  for (const FileMount& file : plan.missing_mounts)
-    patch.add(mounts, [&](std::string& out) { append_mount(out, file); });
+  patch.remove_items(list, stale);
+  if (!exists && !added.empty()) return patch.add_item(list, "[" + join(added, ",") + "]");
+  list += "/-";
+  for (const std::string& item : added) patch.add_item(list, item);
 }
 
 void patch_container(PatchText& patch, const Container& container, const ContainerPlan& plan) {
   const std::string place =
       path_of({container.kind == ContainerKind::Init ? "/spec/initContainers/" : "/spec/containers/",
                std::to_string(container.index)});
-  patch_env(patch, container, plan, place);
-  patch_mounts(patch, container, plan, place);
+  const std::vector<std::string> own = plan.given ? std::vector<std::string>() : env_entries(plan);
+  patch_items(patch, path_of({place, "/env"}), container.has_env, container.env_source, plan.stale,
+              plan.given ? plan.given->entries : own);
+  patch_items(patch, path_of({place, "/volumeMounts"}), container.has_mounts, container.mounts_source,
+              plan.stale_mounts, mount_items(plan));
 }
 
 void patch_list(PatchText& patch, std::string_view list, bool exists, const ListChange& change) {
@@ -275,10 +233,11 @@ void append_base64(std::string& out, std::string_view bytes) {
 Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding) {
   PatchText patch;
   Wanted wanted;  // none if not injected: annotations that a copied manifest brings are another pod's
-  if (plan.inject) wanted.emplace_back(key::kStatus, plan.status);
-  if (plan.inject && binding) {
-    wanted.insert(wanted.end(), binding->annotations.begin(), binding->annotations.end());
-    std::sort(wanted.begin(), wanted.end());
+  if (plan.inject && binding) wanted = wanted_by(*binding);
+  if (plan.inject) {
+    const auto behind = std::find_if(wanted.begin(), wanted.end(),
+                                     [](const WantedAnnotation& one) { return one.key > key::kStatus; });
+    wanted.insert(behind, {key::kStatus, plan.status, plan.escaped_status});
   }
   if (plan.inject || !is_mirror(pod))
     patch_annotations(patch, pod.has_metadata, pod.has_annotations, pod.annotations, std::move(wanted));
@@ -309,7 +268,7 @@ Plan within_patch_bounds(const Pod& pod, Plan plan) {
 Patch render_binding_patch(const Binding& binding, const BindingPlan& plan) {
   PatchText patch;
   patch_annotations(patch, binding.has_metadata, binding.has_annotations, binding.annotations,
-                    Wanted(plan.annotations.begin(), plan.annotations.end()));
+                    wanted_by(plan));
   return patch.take();
 }
 
@@ -324,8 +283,9 @@ std::string encoded_binding_patch(const BindingPlan& plan) {
 namespace {
 
 // For texts that a terminal shows, and that hold names which nobody has checked yet.
-void append_shown(std::string& out, std::string_view text) {
-  is_printable_ascii(text) ? append_string(out, text) : append_string(out, printable(text));
+void append_shown(std::string& out, std::string_view text, std::string_view escaped = {}) {
+  if (!is_printable_ascii(text)) return append_string(out, printable(text));
+  append_value(out, {{}, text, escaped});
 }
 
 }  // namespace
@@ -365,6 +325,10 @@ std::string render_response(const AdmissionResponse& response) {
     append_shown(out, response.audit[i].second);
   }
   if (!response.node_in_json.empty()) out.append(",\"node\":").append(response.node_in_json);
+  if (!response.status.empty()) {
+    out += ",\"status\":";
+    append_shown(out, response.status, response.escaped_status);
+  }
   if (!response.audit.empty()) out += '}';
   out += "}}";
   return out;

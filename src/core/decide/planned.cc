@@ -6,12 +6,20 @@
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/json_text.h"
 
 namespace nccl_env {
 
 std::string_view to_string(Form form) {
   constexpr std::array<std::string_view, 3> kNames{"Binding", "Constants", "ContainerStart"};
   return name_in(kNames, form);
+}
+
+void EscapedText::append(std::string_view part) {
+  text += part;
+  const std::size_t start = escaped.size();
+  json::append_string(escaped, part);
+  escaped.erase(start, 1).pop_back();
 }
 
 void NodeValues::leave_out(Value value) {

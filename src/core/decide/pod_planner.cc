@@ -35,10 +35,12 @@ void find_own(const Container& container, const OwnEntries& own, const OwnEntrie
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
     if (!own.owns(container, entry, literals)) continue;
-    const auto wanted = std::find_if(plan.set.begin(), plan.set.end(), [&](const Value& planned) {
+    std::vector<Value>& set = plan.set.edit();
+    plan.given.reset();
+    const auto wanted = std::find_if(set.begin(), set.end(), [&](const Value& planned) {
       return planned.state != State::Present && is_same(entry, planned);
     });
-    if (wanted == plan.set.end()) {
+    if (wanted == set.end()) {
       plan.stale.push_back(i);
     } else {
       wanted->state = State::Present;
@@ -57,21 +59,38 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
 
 }  // namespace
 
-PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::optional<Resolver>& resolver,
-                       const PodMatch& match, Plan& plan)
+// The resolver sets a socket interface only if the pod has it, so a constant one counts as found in the pod.
+SharedValues file_lines(const std::vector<Value>& wishes, bool looks) {
+  std::vector<Value> lines;
+  for (const Value& wish : wishes) {
+    if (!wish.in_file) continue;
+    Value& line = lines.emplace_back(wish);
+    if (line.by_file_key) line.in_env = line.by_file_key = false;
+    if (looks && line.name == variable::kSocketIfname) {
+      line.source = Source::Pod;
+      line.value.reset();
+    }
+  }
+  return lines;
+}
+
+PodPlanner::PodPlanner(const Pod& pod, const CompiledPolicy& compiled,
+                       const std::optional<Resolver>& resolver, const PodMatch& match, Plan& plan)
     : pod_(pod),
-      policy_(policy),
+      policy_(compiled.policy),
       match_(match),
       // The texts for pods that share the node's devices hold the node's list.
       shape_(shape_of(match.rails_unknown.empty() ? match.exposure : Exposure::PodOwned, pod.host_network)),
+      usual_(compiled.of(shape_)),
       own_(pod),
       plan_(plan) {
   for (std::size_t i = 0; i < pod_.containers.size() && possible_list_.empty(); ++i) {
     if (match_.in_scope[i] && !is_resolver(i)) possible_list_ = possible_list(pod_.containers[i], own_);
   }
   prepare(resolver);
-  literals_.reserve(wishes_.size() + 2);
-  for (const Value& wish : wishes_) {
+  if (own_.is_first()) return;  // nothing but a literal of ours is looked for among them
+  literals_.reserve(wishes_->size() + 2);
+  for (const Value& wish : *wishes_) {
     if (is_constant(wish)) literals_.emplace_back(wish.name, *wish.value);
   }
   literals_.emplace_back(variable::kConfFile, conf_file::kNamedPath);
@@ -89,7 +108,7 @@ void PodPlanner::run() {
   }
   plan_.form = form();
   plan_carriers();
-  list_file();
+  if (first_consumer_) plan_.file = takes_usual() ? usual_.file : file_lines(*wishes_, looks_);
 }
 
 std::vector<Value> PodPlanner::wishes_for(Finder finder, const Rails& rails) const {
@@ -112,21 +131,15 @@ void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   if (by_env_file) plan_.fallback = reason_for_file();
   const bool env_file = by_env_file && !plan_.fallback;
   if (env_file || (resolver && pod_knows_more(policy_, match_.exposure))) prepare_start(*resolver, env_file);
-  if (!start_) wishes_ = wishes_for(Finder::Node, rails_of(match_));
-  leave_out_engines();
-}
-
-// An engine without a file takes what a node gives by EnvFile alone.
-void PodPlanner::leave_out_engines() {
-  if (policy_.engines.size() < 2) return;
-  for (std::vector<Value>* wishes : {&wishes_, &unresolved_}) {
-    for (Value& wish : *wishes) {
-      if (wish.state == State::LeftOut || wish.in_env || wish.in_file || wish.in_engine_file ||
-          !engine_of_variable(wish.name))
-        continue;
-      wish = left_out(wish.name, Reason::EnginesUnavailable);
-    }
+  const bool of_shape = match_.rails_unknown.empty() && pod_.host_network == shape_.host_network &&
+                        (possible_list_.empty() || !may_pin(policy_, shape_));
+  if (!start_ && of_shape) {
+    wishes_ = &usual_.wishes;
+    return;
   }
+  if (!start_) own_wishes_ = wishes_for(Finder::Node, rails_of(match_));
+  leave_out_engines(policy_, own_wishes_);
+  leave_out_engines(policy_, unresolved_);
 }
 
 // The files of engines, and the annotations that hold their texts.
@@ -208,7 +221,7 @@ void PodPlanner::prepare_start(const Resolver& resolver, bool env_file) {
   if (!start_) return warn(NoResolver::PolicyTooLong);
   env_file_ = env_file;
   looks_ = looks;
-  wishes_ = std::move(wishes);
+  own_wishes_ = std::move(wishes);
   unresolved_ = wishes_for(Finder::Node, rails_of(match_));
 }
 
@@ -223,7 +236,7 @@ bool PodPlanner::is_before_resolver(std::size_t position) const {
 
 Form PodPlanner::form() const {
   if (looks_) return Form::ContainerStart;
-  const bool from_node = std::any_of(wishes_.begin(), wishes_.end(),
+  const bool from_node = std::any_of(wishes_->begin(), wishes_->end(),
                                      [](const Value& wish) { return wish.source == Source::Node; });
   return from_node || first_consumer_ || first_engine_consumer_ ? Form::Binding : Form::Constants;
 }
@@ -235,24 +248,17 @@ Form PodPlanner::form() const {
 bool PodPlanner::reads_conf(const Container& container) const {
   const bool for_ranks = serves_ranks(pod_, container);
   if (env_file_ && !for_ranks && container.env_from_prefixes.empty()) return false;
-  return std::any_of(wishes_.begin(), wishes_.end(), [&](const Value& wish) {
+  return std::any_of(wishes_->begin(), wishes_->end(), [&](const Value& wish) {
     return wish.in_file && (for_ranks || wish.source != Source::Policy);
   });
 }
 
-// The resolver sets a socket interface only if the pod has it, so a constant one counts as found in the pod.
-void PodPlanner::list_file() {
-  if (!first_consumer_) return;
-  plan_.file.reserve(wishes_.size());
-  for (Value& wish : wishes_) {  // nobody needs them any more
-    if (!wish.in_file) continue;
-    Value& line = plan_.file.emplace_back(std::move(wish));
-    if (line.by_file_key) line.in_env = line.by_file_key = false;
-    if (looks_ && line.name == variable::kSocketIfname) {
-      line.source = Source::Pod;
-      line.value.reset();
-    }
-  }
+// True if nothing of the user's is in the way of anything, and no file but ours is at our places.
+bool PodPlanner::takes_all(const Container& container, const UserEnv& user) const {
+  constexpr std::array kPlaces{conf_file::kPaths[0], conf_file::kPaths[1], conf_file::kNamedPaths[1],
+                               conf_file::kFolder};
+  return usual_.given && takes_usual() && user.is_free() && !serves_ranks(pod_, container) &&
+         !conf_is_occupied(container, kPlaces);
 }
 
 // Says why a container gets no file although the policy delivers by file.
@@ -268,7 +274,7 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
   }
   std::optional<Value> disabled;
   bool carries = false;
-  for (const Value& wish : wishes_) {
+  for (const Value& wish : *wishes_) {
     if (!wish.in_file) continue;
     auto objection = user.objection(wish.name, is_policys(wish));
     if (!objection || UserEnv::leaves_room_for_file(*objection->reason)) {
@@ -319,8 +325,22 @@ ContainerPlan PodPlanner::plan_container(std::size_t position) {
 
 void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
   const UserEnv user(container, own_, literals_);
+  if (takes_all(container, user)) {
+    const std::size_t position = plan.position;
+    plan = usual_.given->plan;
+    plan.position = position;
+    plan.given = usual_.given;
+  } else {
+    choose(container, user, plan);
+  }
+  if (plan.mounts_conf && !first_consumer_) first_consumer_ = plan.position;
+  if (!plan.engine_files.empty() && !first_engine_consumer_) first_engine_consumer_ = plan.position;
+  warn_of(container, user, plan);
+}
+
+void PodPlanner::choose(const Container& container, const UserEnv& user, ContainerPlan& plan) {
   std::optional<Value> no_file;
-  const std::vector<Value>* wishes = &wishes_;
+  const std::vector<Value>* wishes = wishes_;
   if (reads_conf(container)) {
     no_file = objection_to_file(container, user);
     if (!no_file) wants_resolver_ = true;
@@ -330,14 +350,13 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
     }
     plan.mounts_conf = !no_file;
     plan.names_conf = plan.mounts_conf && may_name_conf(container, user);
-    if (plan.mounts_conf && !first_consumer_) first_consumer_ = plan.position;
   }
   const WithoutFile without = mount_engine_files(container, user, plan);
   const bool too_early = env_file_ && is_before_resolver(plan.position);
-  plan.set.reserve(wishes->size() + 2);
+  plan.set.edit().reserve(wishes->size() + 2);
   for (const Value& wish : *wishes) {
     if (too_early && wish.by_file_key) {
-      plan.omitted.push_back(left_out(wish.name, Reason::TooEarly));
+      plan.omitted.edit().push_back(left_out(wish.name, Reason::TooEarly));
     } else if (wish.in_engine_file) {
       add_to_engine_file(wish, user, without, plan);
     } else {
@@ -345,17 +364,16 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
     }
   }
   if (plan.names_conf) {
-    plan.set.push_back({.name = std::string(variable::kConfFile),
-                        .value = std::string(conf_file::kNamedPath),
-                        .in_env = true});
+    plan.set.edit().push_back({.name = std::string(variable::kConfFile),
+                               .value = std::string(conf_file::kNamedPath),
+                               .in_env = true});
   }
   if (plan.mounts_conf) {
-    plan.set.push_back(
+    plan.set.edit().push_back(
         {.name = std::string(conf_file::kName), .source = looks_ ? Source::Pod : Source::Node});
   } else if (no_file) {
-    plan.omitted.push_back(std::move(*no_file));
+    plan.omitted.edit().push_back(std::move(*no_file));
   }
-  warn_of(container, user, plan);
 }
 
 // The file is one for all containers. A user's own variable beats its line; one that decides about a group
@@ -369,7 +387,7 @@ std::optional<Value> PodPlanner::objection_to_engine_file(const Engine& engine, 
                         ", which names another file of " + std::string(engine.name) + ".");
   }
   if (none && none->reason != Reason::ConfPresent) return none;  // that file is NCCL's
-  for (const Value& wish : wishes_) {
+  for (const Value& wish : *wishes_) {
     if (!wish.in_engine_file || file_engine_of(wish.name) != &engine) continue;
     none = user.objection(wish.name, is_policys(wish));
     if (none && none->reason == Reason::UserSetGroup) return none;
@@ -392,18 +410,18 @@ PodPlanner::WithoutFile PodPlanner::mount_engine_files(const Container& containe
       const auto objection = user.objection(wish.name, is_policys(wish));
       return !objection || UserEnv::leaves_room_for_file(*objection->reason);
     };
-    if (std::none_of(wishes_.begin(), wishes_.end(), carries)) continue;
+    if (std::none_of(wishes_->begin(), wishes_->end(), carries)) continue;
     if (auto none = objection_to_engine_file(*engine, container, user, is_before_resolver(plan.position))) {
       without.emplace_back(engine, std::move(*none));
       continue;
     }
     plan.engine_files.push_back(engine);
-    plan.set.push_back({.name = std::string(engine->folder_variable),
-                        .value = std::string(conf_file::kFolder),
-                        .in_env = true});
-    plan.set.push_back({.name = std::string(engine->file), .source = looks_ ? Source::Pod : Source::Node});
+    plan.set.edit().push_back({.name = std::string(engine->folder_variable),
+                               .value = std::string(conf_file::kFolder),
+                               .in_env = true});
+    plan.set.edit().push_back(
+        {.name = std::string(engine->file), .source = looks_ ? Source::Pod : Source::Node});
     if (start_) wants_resolver_ = true;
-    if (!first_engine_consumer_) first_engine_consumer_ = plan.position;
   }
   return without;
 }
@@ -415,11 +433,11 @@ void PodPlanner::add_to_engine_file(const Value& wish, const UserEnv& user, cons
       std::find_if(without.begin(), without.end(), [&](const auto& one) { return one.first == engine; });
   auto objection = user.objection(wish.name, is_policys(wish));
   if (objection && !UserEnv::leaves_room_for_file(*objection->reason)) {
-    plan.omitted.push_back(std::move(*objection));
+    plan.omitted.edit().push_back(std::move(*objection));
   } else if (none != without.end()) {
-    plan.omitted.push_back(left_out(wish.name, *none->second.reason, none->second.detail));
+    plan.omitted.edit().push_back(left_out(wish.name, *none->second.reason, none->second.detail));
   } else {
-    plan.set.emplace_back(wish).source = looks_ ? Source::Pod : Source::File;
+    plan.set.edit().emplace_back(wish).source = looks_ ? Source::Pod : Source::File;
   }
 }
 
@@ -429,19 +447,19 @@ void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional
   const bool open = objection && UserEnv::leaves_room_for_file(*objection->reason);
   const bool wanted = wish.state != State::LeftOut;
   if (objection && !(open && plan.mounts_conf && (!wanted || wish.in_file))) {
-    plan.omitted.push_back(std::move(*objection));
+    plan.omitted.edit().push_back(std::move(*objection));
   } else if (!wanted) {
-    plan.omitted.push_back(wish);
+    plan.omitted.edit().push_back(wish);
   } else if (wish.in_env && !objection) {
-    Value& entry = plan.set.emplace_back(wish);
+    Value& entry = plan.set.edit().emplace_back(wish);
     entry.in_file = entry.in_file && plan.mounts_conf;
     wants_resolver_ = wants_resolver_ || entry.by_file_key;
   } else if (plan.mounts_conf) {
-    Value& line = plan.set.emplace_back(wish);
+    Value& line = plan.set.edit().emplace_back(wish);
     line.source = looks_ ? Source::Pod : Source::File;
     line.in_env = line.by_file_key = false;
   } else {
-    plan.omitted.push_back(
+    plan.omitted.edit().push_back(
         left_out(wish.name, *no_file->reason, no_file->detail + " It is delivered by file only."));
   }
 }
@@ -461,6 +479,11 @@ void PodPlanner::plan_carriers() {
   const bool starts = start_ && wants_resolver_;
   if (starts) {
     plan_.volume = plan_volume(pod_, ConfVolume::Empty, {});
+  } else if (takes_usual() && usual_.given && !pod_.own_volume &&
+             first_consumer_.has_value() == usual_.given->plan.mounts_conf &&
+             first_engine_consumer_.has_value() == !usual_.given->plan.engine_files.empty()) {
+    if (!usual_.given->volume.empty())
+      plan_.volume = {ListChange::Kind::Add, pod_.volume_count, usual_.given->volume};
   } else if (first_consumer_ || first_engine_consumer_) {
     FileKeys files;
     if (first_consumer_) files.emplace_back(conf_file::kName, text());

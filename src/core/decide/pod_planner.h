@@ -15,18 +15,22 @@
 #include "decide/resolver_container.h"
 #include "decide/wanted.h"
 #include "decide/warnings.h"
+#include "nccl_env/core/decide/compiled_policy.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/engine.h"
 
 namespace nccl_env {
 
+// The lines of nccl.conf, where the pod itself looks or not.
+SharedValues file_lines(const std::vector<Value>& wishes, bool looks);
+
 // Plans the containers of one pod that a policy matches, and the volume and init container that bring
 // nccl.conf to them. Keeps references to its constructor's arguments.
 class PodPlanner {
  public:
   // `resolver`: as in PlanOptions; absent also where a switch says Binding.
-  PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::optional<Resolver>& resolver,
+  PodPlanner(const Pod& pod, const CompiledPolicy& compiled, const std::optional<Resolver>& resolver,
              const PodMatch& match, Plan& plan);
 
   // Fills in the plan's form, containers, file, volume, resolver and warnings.
@@ -45,7 +49,6 @@ class PodPlanner {
   [[nodiscard]] Form form() const;
   [[nodiscard]] bool reads_conf(const Container& container) const;
   [[nodiscard]] FileKeys engine_keys() const;
-  void leave_out_engines();
   [[nodiscard]] std::optional<Value> objection_to_engine_file(const Engine& engine,
                                                               const Container& container, const UserEnv& user,
                                                               bool too_early) const;
@@ -55,12 +58,14 @@ class PodPlanner {
                                                ContainerPlan& plan);
   void add_to_engine_file(const Value& wish, const UserEnv& user, const WithoutFile& without,
                           ContainerPlan& plan) const;
-  void list_file();
+  [[nodiscard]] bool takes_usual() const { return wishes_ == &usual_.wishes; }
+  [[nodiscard]] bool takes_all(const Container& container, const UserEnv& user) const;
   [[nodiscard]] std::optional<Value> objection_to_file(const Container& container, const UserEnv& user) const;
   [[nodiscard]] bool may_name_conf(const Container& container, const UserEnv& user) const;
   [[nodiscard]] Value too_early() const;
   ContainerPlan plan_container(std::size_t position);
   void fill(const Container& container, ContainerPlan& plan);
+  void choose(const Container& container, const UserEnv& user, ContainerPlan& plan);
   // True also for a constant that differs by kind of node.
   [[nodiscard]] bool is_policys(const Value& wish) const;
   void add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file, ContainerPlan& plan);
@@ -73,11 +78,13 @@ class PodPlanner {
   const NcclPolicy& policy_;
   const PodMatch& match_;
   const PodShape& shape_;  // whose texts it reads
+  const ShapeWishes& usual_;
   const OwnEntries own_;
   std::string possible_list_;      // why no file has an index: of the first container that may have a list
   OwnEntries::Literals literals_;  // the values that this plan would set as literals
   Plan& plan_;
-  std::vector<Value> wishes_;
+  std::vector<Value> own_wishes_;  // where the usual ones are not right
+  const std::vector<Value>* wishes_ = &own_wishes_;
   std::optional<ResolverContainer> start_;            // finds the values inside the pod; absent: nothing does
   std::vector<Value> unresolved_;                     // the wishes of containers that start before it
   bool wants_resolver_ = false;                       // a container could read a file that start_ writes

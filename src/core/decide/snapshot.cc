@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "decide/compile.h"
+
 namespace nccl_env {
 namespace {
 
@@ -14,6 +16,11 @@ auto place_of(Entries& entries, std::string_view node) {
 }
 
 }  // namespace
+
+PolicyEntry::PolicyEntry(std::shared_ptr<const NcclPolicy> accepted, std::string why)
+    : policy(std::move(accepted)),
+      problem(std::move(why)),
+      compiled(policy ? std::make_shared<const CompiledPolicy>(compile(*policy)) : nullptr) {}
 
 TableMap::const_iterator TableMap::find(std::string_view node) const {
   const auto place = place_of(entries_, node);
@@ -60,7 +67,8 @@ PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space) 
     return {nullptr, Reason::PolicyInvalid,
             "NcclPolicy " + label->second + " was refused: " + entry->second.problem};
   }
-  return {entry->second.policy, std::nullopt, {}, false, snapshot.at_binding.contains(name_space)};
+  return {entry->second.policy,  std::nullopt, {}, false, snapshot.at_binding.contains(name_space),
+          entry->second.compiled};
 }
 
 }  // namespace nccl_env

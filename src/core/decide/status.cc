@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "decide/match.h"
+#include "nccl_env/core/decide/compiled_policy.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
@@ -50,27 +51,39 @@ void append_values(std::string& out, std::string_view key, const std::vector<Val
 
 }  // namespace
 
-std::string render_status(const Pod& pod, const Plan& plan) {
-  std::string out;
-  out.reserve(1024);  // ten variables in each of two containers
-  out += "{\"v\":1";
-  append_member(out, "policy", plan.policy);
+EscapedText status_head(const NcclPolicy& policy, Exposure exposure) {
+  std::string out = "{\"v\":1";
+  append_member(out, "policy", policy.name);
   append_key(out, "generation");
-  out += std::to_string(plan.generation);
-  if (!plan.value_hash.empty()) append_member(out, "hash", plan.value_hash);
-  append_member(out, "exposure", to_string(plan.exposure));
-  if (plan.fallback) append_member(out, "fallback", to_string(*plan.fallback));
-  append_key(out, "containers");
-  out += '{';
+  out += std::to_string(policy.generation);
+  if (!policy.value_hash.empty()) append_member(out, "hash", policy.value_hash);
+  append_member(out, "exposure", to_string(exposure));
+  return EscapedText(out);
+}
+
+EscapedText status_words(const ContainerPlan& container) {
+  std::string out = "{";
+  append_values(out, "set", container.set);
+  append_values(out, "omitted", container.omitted);
+  return EscapedText(out += '}');
+}
+
+EscapedText render_status(const EscapedText& head, const Pod& pod, const Plan& plan) {
+  EscapedText out;
+  out.text.reserve(1024);  // ten variables in each of two containers
+  out.escaped.reserve(1280);
+  out.append(head);
+  std::string part;
+  if (plan.fallback) append_string(part = ",\"fallback\":", to_string(*plan.fallback));
+  part += ",\"containers\":{";
   for (const ContainerPlan& container : plan.containers) {
     if (!container.in_scope) continue;
-    append_key(out, pod.containers[container.position].name);
-    out += '{';
-    append_values(out, "set", container.set);
-    append_values(out, "omitted", container.omitted);
-    out += '}';
+    append_string(part, pod.containers[container.position].name);
+    out.append(part += ':');
+    out.append(container.given ? container.given->words : status_words(container));
+    part = ",";
   }
-  out += "}}";
+  out.append(part == "," ? "}}" : part += "}}");
   return out;
 }
 

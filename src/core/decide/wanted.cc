@@ -214,6 +214,14 @@ std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool
   return WishList(policy, exposure, host_network, finder, rails).make();
 }
 
+void leave_out_engines(const NcclPolicy& policy, std::vector<Value>& wishes) {
+  if (policy.engines.size() < 2) return;
+  for (Value& wish : wishes) {
+    const bool carried = wish.state == State::LeftOut || wish.in_env || wish.in_file || wish.in_engine_file;
+    if (!carried && engine_of_variable(wish.name)) wish = left_out(wish.name, Reason::EnginesUnavailable);
+  }
+}
+
 bool goes_with_list(std::string_view name, bool constant) {
   return name == variable::kIbPkey || name == variable::kIbGidIndex || (!constant && in_gid_group(name));
 }

@@ -24,6 +24,10 @@ struct Rails {
 std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
                                const Rails& rails = {});
 
+// Leaves out what comes by EnvFile alone, where that is not used: an engine without a file takes nothing else
+// of a node.
+void leave_out_engines(const NcclPolicy& policy, std::vector<Value>& wishes);
+
 // Why a pod with a network of its own does not get the node's socket interface.
 inline constexpr std::string_view kForHostNetwork =
     "The node's interface is for hostNetwork pods, and this pod has a network of its own.";

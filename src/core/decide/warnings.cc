@@ -77,7 +77,8 @@ constexpr std::array kWarnings{
             [](Of of) {
               const EnvReferences references(*of.container);
               const auto stays = [&](const EnvEntry& entry) {
-                if (entry.has_source || !has_known_prefix(entry.name) || entry.is_literal()) return false;
+                const bool known = may_be_known(entry.name) && has_known_prefix(entry.name);
+                if (!known || entry.has_source || entry.is_literal()) return false;
                 const auto& value = references.value_of(entry);
                 return value && !first_reference(*value).empty();
               };

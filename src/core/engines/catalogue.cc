@@ -100,25 +100,11 @@ std::span<const Variable* const> all_variables() {
 }
 
 bool has_engine_prefix(std::string_view name) {
-  const auto begins = [&](std::string_view prefix) {
-    return name.starts_with(prefix) && name.size() > prefix.size();
-  };
-  switch (name.empty() ? '\0' : name.front()) {
-    case 'N':
-      return begins("NCCL_") || begins("NVSHMEM_");
-    case 'R':
-      return begins("RCCL_");
-    case 'U':
-      return begins("UCX_");
-    case 'G':
-      return begins("GLOO_");
-    case 'M':
-      return begins("MC_");
-    case 'T':
-      return begins("TP_");
-    default:
-      return false;
-  }
+  constexpr std::array<std::string_view, 7> kPrefixes{"NCCL_", "NVSHMEM_", "RCCL_", "UCX_",
+                                                      "GLOO_", "MC_",      "TP_"};
+  return may_be_known(name) && std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) {
+           return name.starts_with(prefix) && name.size() > prefix.size();
+         });
 }
 
 // Other programs have names with some of the beginnings (TP_SIZE): there each variable counts by itself.

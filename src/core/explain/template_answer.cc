@@ -158,7 +158,7 @@ void fill_container(const Plan& plan, const ContainerPlan& planned, const NodeVa
       copy_value(*node, line);
     }
   }
-  for (Value known : into.reads_file ? plan.file : std::vector<Value>()) {
+  for (Value known : into.reads_file ? plan.file : SharedValues()) {
     const std::string* value = known_value(known, node);
     const auto line = std::ranges::find(into.file, known.name, &Value::name);
     const bool there = line != into.file.end();

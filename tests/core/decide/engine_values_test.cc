@@ -165,7 +165,8 @@ TEST(EngineValues, AConstantThatDiffersFromNodeToNodeIsNoLineOfUcxConf) {
     variant.env = {{"UCX_TLS", "rc,tcp"}};
     const Admitted admitted = admit(pod({container("c")}, engines), policy);
     EXPECT_EQ(told(admitted.pod, "c", "UCX_TLS"), "File");
-    EXPECT_THAT(admitted.plan.file, Contains(::testing::Field(&Value::name, "UCX_TLS"))) << "of nccl.conf";
+    EXPECT_THAT(std::vector<Value>(admitted.plan.file), Contains(::testing::Field(&Value::name, "UCX_TLS")))
+        << "of nccl.conf";
     EXPECT_THAT(admitted.pod["spec"]["containers"][0]["volumeMounts"], Contains(kConfMounts[0]));
   }
 }

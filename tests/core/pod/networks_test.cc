@@ -227,7 +227,7 @@ TEST(Rails, TheDetailTellsHowMany) {
   const Admitted admitted = admit(annotated(kMultus, "rail-0", {container("c")}), shared());
   const auto& omitted = admitted.plan.containers[0].omitted;
   ASSERT_FALSE(omitted.empty());
-  EXPECT_EQ(omitted[0].detail, "The pod's networks bring 1 of 8 rails.");
+  EXPECT_EQ(omitted.begin()->detail, "The pod's networks bring 1 of 8 rails.");
   EXPECT_EQ(admitted.plan.exposure, Exposure::SubInterface);
   EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_IB_TIMEOUT"), "22");
   EXPECT_EQ(admitted.plan.form, Form::Constants);

@@ -55,6 +55,8 @@ struct AdmissionResponse {
   std::vector<std::pair<std::string_view, std::string_view>>
       audit;                           // annotation name without prefix -> value
   std::string_view node_in_json = {};  // the annotation "node" behind them, as encoded_node() returns it
+  std::string_view status = {};        // behind those; of a pod, as its plan has it
+  std::string_view escaped_status = {};
 };
 // The AdmissionReview document, patch in base64.
 std::string render_response(const AdmissionResponse& response);

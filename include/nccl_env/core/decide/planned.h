@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,17 +28,61 @@ struct FileMount {
   auto operator<=>(const FileMount&) const = default;
 };
 
+// Values that copies share until one of them is edited.
+class SharedValues {
+ public:
+  SharedValues() = default;
+  SharedValues(std::vector<Value> values)
+      : values_(std::make_shared<std::vector<Value>>(std::move(values))) {}
+
+  operator const std::vector<Value>&() const { return get(); }
+  [[nodiscard]] auto begin() const { return get().begin(); }
+  [[nodiscard]] auto end() const { return get().end(); }
+  [[nodiscard]] std::size_t size() const { return get().size(); }
+  [[nodiscard]] bool empty() const { return get().empty(); }
+
+  std::vector<Value>& edit() {
+    if (!values_ || values_.use_count() > 1) values_ = std::make_shared<std::vector<Value>>(get());
+    return *values_;
+  }
+
+ private:
+  [[nodiscard]] const std::vector<Value>& get() const {
+    static const std::vector<Value> kNone;
+    return values_ ? *values_ : kNone;
+  }
+
+  std::shared_ptr<std::vector<Value>> values_;
+};
+
+struct Given;
+
 struct ContainerPlan {
   std::size_t position = 0;  // in Pod::containers
   bool in_scope = false;     // false: only cleaned of entries of ours that do not belong there
-  std::vector<Value> set;    // and nccl.conf itself, where it is mounted
-  std::vector<Value> omitted;
-  std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
-  bool mounts_conf = false;        // nccl.conf is mounted in it, at all of conf_file::kPaths
-  bool names_conf = false;         // at all of kNamedPaths instead, and NCCL_CONF_FILE names it
+  SharedValues set;          // and nccl.conf itself, where it is mounted
+  SharedValues omitted;
+  std::shared_ptr<const Given> given;  // the two as text where it gets all, else null
+  std::vector<std::size_t> stale;      // positions in its env of entries of ours that this plan does not want
+  bool mounts_conf = false;            // nccl.conf is mounted in it, at all of conf_file::kPaths
+  bool names_conf = false;             // at all of kNamedPaths instead, and NCCL_CONF_FILE names it
   std::vector<const Engine*> engine_files;  // engines whose file is mounted in it
   std::vector<FileMount> missing_mounts;    // those of all these places at which nothing is mounted yet
   std::vector<std::size_t> stale_mounts;    // positions in its volumeMounts, as `stale`
+};
+
+// A text, and the same as it stands between the quotes of a JSON string.
+struct EscapedText {
+  std::string text;
+  std::string escaped;
+
+  EscapedText() = default;
+  explicit EscapedText(std::string_view of) { append(of); }
+  void append(std::string_view part);
+  void append(const EscapedText& part) {
+    text += part.text;
+    escaped += part.escaped;
+  }
 };
 
 // How node values reach the pod.
@@ -68,7 +113,7 @@ struct Plan {
   Form form = Form::Binding;
   std::optional<Reason> fallback;  // why nccl.conf takes the place of the policy's EnvFile
   std::vector<ContainerPlan> containers;
-  std::vector<Value> file;  // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
+  SharedValues file;  // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
   // Not injected: `cleared`, `volume` and `resolver` take away what an earlier review of ours added.
   std::vector<ContainerPlan> cleared;
   ListChange volume;                  // of conf_file::kVolume in spec.volumes
@@ -76,6 +121,7 @@ struct Plan {
   std::vector<std::string> warnings;  // at most kMostWarnings
   std::bitset<kMostWarnings> judged;  // those of them that a finding of the pod's explanation says, too
   std::string status;                 // text of the annotation; "" if not injected, except with DryRun
+  std::string escaped_status;         // as EscapedText has it; "" where the status is
 };
 
 // Returns the variable of NCCL's from which this one of another engine is made; else the name itself.

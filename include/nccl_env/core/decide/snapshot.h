@@ -19,9 +19,15 @@
 
 namespace nccl_env {
 
+struct CompiledPolicy;
+
 struct PolicyEntry {
+  PolicyEntry() = default;
+  PolicyEntry(std::shared_ptr<const NcclPolicy> accepted, std::string why);
+
   std::shared_ptr<const NcclPolicy> policy;  // null: the object exists but was refused
   std::string problem;                       // why it was refused
+  std::shared_ptr<const CompiledPolicy> compiled;
 };
 
 // Tables by node, sorted. A copy shares the tables and is one array, not a tree, because a store that follows
@@ -68,6 +74,7 @@ struct PolicyLookup {
   std::string detail;
   bool unknown = false;     // there is no policy, but one may be on its way
   bool at_binding = false;  // the namespace's label keeps our init container away
+  std::shared_ptr<const CompiledPolicy> compiled = nullptr;  // of `policy`
 };
 PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space);
 

@@ -12,7 +12,10 @@
 
 namespace nccl_env {
 
-std::string render_status(const Pod& pod, const Plan& plan);
+// The status is the head, the words of each container that gets values, and an end.
+EscapedText status_head(const NcclPolicy& policy, Exposure exposure);
+EscapedText status_words(const ContainerPlan& container);
+EscapedText render_status(const EscapedText& head, const Pod& pod, const Plan& plan);
 
 // The policy whose values the pod was promised when it was created, as its status says; "" if it says none,
 // or if the pod opts out: its author may have written that.

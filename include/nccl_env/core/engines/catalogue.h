@@ -30,6 +30,12 @@ std::span<const Variable* const> all_variables();  // NCCL's by name, then those
 bool has_known_prefix(std::string_view name);
 // Whether it may, or may decide about one that does: other programs have names that begin so, too.
 bool has_engine_prefix(std::string_view name);
+// False for nearly every variable of a container, none of which has a known prefix.
+inline bool may_be_known(std::string_view name) {
+  if (name.size() < 2 || (name[0] | 0x20) == 'n') return name.size() > 1;
+  const bool second = name[1] == 'C' || name[1] == 'L' || name[1] == 'P';
+  return second && name[0] >= 'G' && name[0] <= 'U';  // RCCL_, UCX_, GLOO_, MC_, TP_
+}
 
 // "is not a variable of UCX's: do you mean UCX_NET_DEVICES?", for a name that is nearly one of the
 // catalogue's; nothing for any other.
