@@ -53,15 +53,15 @@ TEST_F(ExplainJob, AnOddRankIsCode1AndTheSentenceNamesIt) {
 }
 
 TEST_F(ExplainJob, WhatItsLauncherGivesToRanksIsOnTheWorkers) {
-  Json launcher = Json::parse(kPod), workers = {worker(0), worker(1)};
-  launcher["metadata"] = {{"name", "train-launcher"}, {"namespace", "ml"}};
+  Json launcher = Json::parse(kPod), workers = Json::array({worker(0), worker(1)});
+  launcher["metadata"] = {{"name", "train-launcher"}, {"namespace", "ml"}, {"resourceVersion", "1"}};
   launcher["spec"]["containers"][0]["command"] = {"mpirun", "-x", "NCCL_IB_GID_INDEX=1", "train"};
   launcher["spec"]["containers"][0].erase("resources");
   for (Json& each : workers) each["spec"]["containers"][0]["command"] = {"/usr/sbin/sshd", "-De"};
   workers.push_back(launcher);
   serve_none_but(kSelectors[2], workers);
-  const Json json = Json::parse(run({"explain", "job/train", "-o", "json"}).out);
-  EXPECT_THAT(json["findings"].dump(), HasSubstr("gives all ranks NCCL_IB_GID_INDEX=1 in place of 3"));
+  const CliResult told = run({"explain", "job/train", "-o", "json"});
+  EXPECT_THAT(told.out, HasSubstr("gives all ranks NCCL_IB_GID_INDEX=1 in place of 3")) << told.err;
 }
 
 TEST_F(ExplainJob, WhoMayReadNoTableIsNotAskedForEachNode) {
