@@ -16,6 +16,7 @@
 #include "cluster/tableless_nodes.h"
 #include "commands/commands.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/explain/boot_changes.h"
 #include "nccl_env/core/explain/missed_pods.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/text/columns.h"

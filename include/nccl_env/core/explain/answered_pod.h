@@ -100,10 +100,6 @@ struct AnsweredPod {
   PodSurroundings around = {};
 };
 
-// Returns a clause such as "kept over a boot: NCCL_IB_GID_INDEX (3 then, 5 today)": what its node, which has
-// booted since, would give it otherwise today. "" if that is nothing, or if policy or table is not known.
-std::string changed_over_boot(const PodRecord& record, const PodSurroundings& around);
-
 // The values that the container does not have, each with its reason or, where there is none, a clause.
 std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& record,
                                   const GivenContainer& container);
