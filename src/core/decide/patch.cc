@@ -142,9 +142,11 @@ Wanted wanted_by(const BindingPlan& plan) {
 
 std::vector<std::string> mount_items(const ContainerPlan& plan) {
   std::vector<std::string> items;
+  items.reserve(plan.missing_mounts.size());
   for (const FileMount& file : plan.missing_mounts) {
-    std::string& out = items.emplace_back("{\"name\":");
-    append_string(out, conf_file::kVolume);
+    std::string& out = items.emplace_back();
+    out.reserve(128);
+    append_string(out += "{\"name\":", conf_file::kVolume);
     append_string(out += ",\"mountPath\":", file.path);
     append_string(out += ",\"subPath\":", file.file);
     out += ",\"readOnly\":true}";
@@ -161,7 +163,11 @@ void patch_items(PatchText& patch, std::string list, bool exists, const ListSour
     return patch.replace_item(list, items.append(join(added, ",")).append("]"));
   }
   patch.remove_items(list, stale);
-  if (!exists && !added.empty()) return patch.add_item(list, "[" + join(added, ",") + "]");
+  if (!exists && !added.empty())
+    return patch.add(list, [&](std::string& out) {
+      for (const std::string& item : added) (out += &item == added.data() ? '[' : ',') += item;
+      out += ']';
+    });
   list += "/-";
   for (const std::string& item : added) patch.add_item(list, item);
 }
