@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT, a C++ source with the headings of the pages that people read: a line
-# "docs/use/troubleshooting.md#error-12 Error 12" for each. Reasons, findings and variables are told by name.
+# "docs/use/troubleshooting.md#error-12 Error 12" for each, and with the words of docs/start/concepts.md: "rail",
+# a tab, its meaning. Reasons, findings and variables are told by name.
 #   cmake -DROOT=. -DOUTPUT=sections.cc -P cmake/Sections.cmake
 
 cmake_minimum_required(VERSION 3.25)
@@ -18,12 +19,24 @@ foreach(page IN LISTS pages)
     string(APPEND sections "${page}#${anchor} ${heading}\n")
   endforeach()
 endforeach()
+set(words "")
+set(row "^\\| \\*\\*([^|]*)\\*\\* \\| ([^|]*) \\|$")
+set(item "^- `([A-Za-z]+)`: (.*)$")
+file(STRINGS ${ROOT}/docs/start/concepts.md lines REGEX "${row}|${item}")
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE "\\[([^]]*)\\]\\([^)]*\\)" "\\1" line "${line}")
+  string(REGEX REPLACE "${item}" "| **\\1** | \\2 |" line "${line}")
+  string(REGEX REPLACE "${row}" "\\1\t\\2\n" line "${line}")
+  string(REGEX REPLACE "\\*\\*|`" "" line "${line}")
+  string(APPEND words "${line}")
+endforeach()
 file(WRITE ${OUTPUT} "// Made by cmake/Sections.cmake.
 #include \"commands/sections.h\"
 
 namespace nccl_env::cli {
 
 const std::string_view kSections = R\"section(${sections})section\";
+const std::string_view kWords = R\"section(${words})section\";
 
 }  // namespace nccl_env::cli
 ")

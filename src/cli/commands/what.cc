@@ -66,8 +66,8 @@ class Answer {
     found_.push_back({kind, std::string(words.name), std::string(words.meaning), std::string(words.remedy),
                       std::string(words.document), words.impact});
   }
-  void add_section(std::string heading, std::string document) {
-    found_.push_back({"section", std::move(heading), {}, {}, std::move(document)});
+  void add(const char* kind, std::string name, std::string meaning, std::string document) {
+    found_.push_back({kind, std::move(name), std::move(meaning), {}, std::move(document)});
   }
   [[nodiscard]] bool empty() const { return found_.empty(); }
   // `list`: names and meanings alone.
@@ -136,6 +136,17 @@ std::vector<std::string> names_in(std::string_view pasted) {
   return names;
 }
 
+// Adds the word of the glossary.
+void look_up_word(std::string_view name, Answer& into) {
+  std::istringstream lines{std::string(kWords)};
+  for (std::string words, meaning; std::getline(lines, words, '\t') && std::getline(lines, meaning);) {
+    std::istringstream each(words);
+    for (std::string word; std::getline(each >> std::ws, word, ',');) {
+      if (equal_ignoring_case(word, name)) into.add("word", words, meaning, "docs/start/concepts.md#words");
+    }
+  }
+}
+
 // Adds the fields of a policy that have the name, or among whose words it is: "Auto" of gidIndex.
 void look_up_field(std::string_view name, Answer& into) {
   const auto is_word = [&](const std::string& word) {
@@ -164,7 +175,7 @@ void find_sections(const std::string& asked, Answer& into) {
     const bool in_line =
         held.size() > 1 && std::search(words.begin(), words.end(), held.begin(), held.end()) != words.end();
     if (!words.empty() && (in_line || std::ranges::all_of(words, is_held)))
-      into.add_section(heading, document);
+      into.add("section", heading, {}, document);
   }
 }
 
@@ -188,6 +199,7 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
   const std::string asked = join(words, " ");
   Answer answer;
   look_up(asked, answer);
+  if (answer.empty()) look_up_word(asked, answer);
   if (answer.empty()) look_up_field(asked, answer);
   if (answer.empty()) {
     for (const std::string& name : names_in(asked)) look_up(name, answer);
@@ -199,8 +211,8 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
   if (answer.empty())
     return stop(terminal, program::kUsage,
                 "what: " + asked +
-                    " is neither a reason, a finding, a variable, a word of a policy, an alert nor in a "
-                    "heading of docs" +
+                    " is neither a reason, a finding, a variable, a word of a policy or of "
+                    "docs/start/concepts.md, an alert nor in a heading of docs" +
                     near_to(asked));
   answer.print(asked.empty(), terminal);
   return program::kDone;

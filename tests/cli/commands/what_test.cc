@@ -47,6 +47,9 @@ TEST(What, AWordHasOneMeaning) {
   EXPECT_THAT(run_cli({"what", "StaleTable"}).out,
               AllOf(HasSubstr("(reason, docs/use/reasons.md)"), Not(HasSubstr("finding"))));
   EXPECT_THAT(run_cli({"what", "auto"}).out, StartsWith("gidIndex  NCCL_IB_GID_INDEX. Auto: "));
+  for (const char* word : {"SubInterface", "Binding", "rail", "GID index", "vf", "inject", "resolver", "hca"})
+    EXPECT_THAT(run_cli({"what", word}).out, HasSubstr("(word, docs/start/concepts.md#words)")) << word;
+  EXPECT_THAT(run_cli({"what", "carrier"}).out, StartsWith("carrier  how a node's values reach"));
 }
 
 TEST(What, ALineOfNcclsLogAnAlertAndASymptomAreFound) {
