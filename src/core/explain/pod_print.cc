@@ -344,12 +344,12 @@ std::string lines_table(const PodRecord& record, const std::vector<Value>& lines
   return table.render();
 }
 
-std::string container_text(const PodAnswer& answer, const PodRecord& record,
-                           const GivenContainer& container) {
+std::string container_text(const PodAnswer& answer, const PodRecord& record, const GivenContainer& container,
+                           bool wide) {
   std::vector<Value> omitted = omitted_values(answer, record, container);
   std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it, or the policy means it
     const Value* own = container.find_in_env(value.name);
-    return value.reason == Reason::OmittedByPolicy || (own && value.reason == Reason::UserSet);
+    return (!wide && value.reason == Reason::OmittedByPolicy) || (own && value.reason == Reason::UserSet);
   });
   const std::string name = printable(container.name);
   TextColumns env(4);
@@ -396,7 +396,7 @@ std::string render_text(const PodAnswer& answer, const PodRecord& record, const 
   if (around.exists) text.insert(0, "pod " + printable(object_name(record.name_space, record.name)) + "\n");
   for (const GivenContainer& container : record.containers) {
     if (container.in_status || (!record.status && !container.values.empty()))
-      text += container_text(answer, record, container);
+      text += container_text(answer, record, container, choices == Choices::Both);
   }
   text += changes_text(answer, record);
   const auto tell = choices == Choices::Both ? selections_text : choice_text;
