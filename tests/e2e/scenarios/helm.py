@@ -110,9 +110,9 @@ def check_changes(cluster, helm):
     creates, draining = Creates(cluster.api), []
     creates.start()
     try:
-        helm(upgrade, "--set webhook.logLevel=debug")
+        helm(upgrade, "--set webhook.maxTableAge=170m")
         check_hooks(cluster, "upgrade")
-        roll(cluster, creates, draining, 2, "--log-level=debug")
+        roll(cluster, creates, draining, 2, "--max-table-age=170m")
         helm(rollback)
         check_hooks(cluster, "rollback")
         roll(cluster, creates, draining, 3)
