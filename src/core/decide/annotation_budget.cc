@@ -35,7 +35,7 @@ std::size_t longest_spec(const NcclPolicy& policy) {
 
 }  // namespace
 
-// Each text, of which shapes of Host have one without an index, holds the constants, and a policy's engines
+// Each text, of which any shape may have one without an index, holds the constants, and a policy's engines
 // have theirs as notes or in files of their own.
 std::size_t binding_reserve(const NcclPolicy& policy) {
   std::size_t text = kBindingReserve;
@@ -51,7 +51,7 @@ std::size_t binding_reserve(const NcclPolicy& policy) {
   }
   for (const Engine* engine : policy.engines)
     text += engine->variables.empty() ? 0 : 2048 + 2 * engine->longest_line;
-  return kBindingReserve + (pod_shapes().size() + 2) * text + longest_spec(policy);
+  return kBindingReserve + 2 * pod_shapes().size() * text + longest_spec(policy);
 }
 
 std::size_t annotation_budget(const Pod& pod, const Plan& plan, std::size_t reserve) {

@@ -270,21 +270,21 @@ TEST(FileDelivery, AFileThatOnlyNcclReadIsMountedForRcclToo) {
   EXPECT_EQ(admit(twice, policy).pod, now);
 }
 
-// The texts of long constants need room that the env alone does not.
+// The texts of long constants need room that the env alone does not, most of all after an edit.
 TEST(FileDelivery, ThePodAtTheEdgeOfTheBudget) {
   NcclPolicy policy = file_policy(Exposure::Host);
-  for (int i = 0; i < 10; ++i) policy.env["UCX_LONG_" + std::to_string(i)] = std::string(1000, 'x');
+  for (int i = 0; i < 20; ++i) policy.env["UCX_LONG_" + std::to_string(i)] = std::string(1000, 'x');
   const NodeFabric table = rails(8);
-  const BindingPlan plan = binding_of(policy, &table);
-  std::size_t bytes = 0;
-  for (const auto& [key, value] : plan.annotations) bytes += key.size() + value.size();
+  NodeContext edited;
+  edited.policy_edited = true;
+  const BindingPlan plan = plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", &table, edited);
   const auto admitted_with = [&](std::size_t size) {
     Json before = pod({container("c")});
     before["metadata"]["annotations"]["big"] = std::string(size, 'x');
     return admit(before, policy);
   };
   const std::size_t room = kMaxAnnotationBytes - 3 - 1200;  // "big" and the status
-  std::size_t largest = room - 2 * bytes, refused = room;
+  std::size_t largest = 0, refused = room;
   ASSERT_TRUE(admitted_with(largest).plan.inject);
   ASSERT_FALSE(admitted_with(refused).plan.inject);
   while (refused - largest > 1) {
