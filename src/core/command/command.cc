@@ -117,9 +117,14 @@ class Script {
 
   // Behind the line that has its `<<`. Where its end is not found, it is all that follows.
   void read_here_document() {
-    const std::size_t end = std::min(left_.find("\n" + std::exchange(here_end_, {})), left_.size());
-    use_({{std::string(left_.substr(0, end))}}, false);
-    left_.remove_prefix(end);
+    const std::string last = std::exchange(here_end_, {});
+    const string_view from_here = left_;
+    for (bool ended = false; !ended && !left_.empty();) {
+      const string_view line = left_.substr(0, left_.find('\n'));
+      ended = line == last;
+      left_.remove_prefix(std::min(line.size() + 1, left_.size()));
+    }
+    use_({{std::string(from_here.substr(0, from_here.size() - left_.size()))}}, false);
   }
 
   bool end_command() {

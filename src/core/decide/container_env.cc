@@ -154,8 +154,7 @@ std::optional<Value> UserEnv::objection(std::string_view name, bool constant) co
                   "The container sets " + std::string(other) + ", which decides the partition with it.");
     }
   }
-  if (goes_with_list(name, constant) && name != variable::kIbAddrFamily &&
-      may_set(container_, variable::kIbHca))
+  if (goes_with_list(name, constant) && name != variable::kIbAddrFamily && may_set_list())
     return omit(Reason::UserSetGroup, unseen_list("command may set"));
   if (may_come_from_source(name, constant)) {
     return omit(Reason::EnvFromPresent,
@@ -180,6 +179,11 @@ std::optional<Value> UserEnv::objection_of_group(std::string_view name) const {
   return left_out(name, Reason::UserSetGroup,
                   (rival->word.empty() ? "The container sets " : "The container has an argument with ") +
                       std::string(rival->name) + ", which " + std::string(group->decides) + ".");
+}
+
+bool UserEnv::may_set_list() const {
+  if (!sets_list_) sets_list_ = may_set(container_, variable::kIbHca);
+  return *sets_list_;
 }
 
 const EnvEntry* UserEnv::last(std::string_view name) const {

@@ -86,6 +86,7 @@ class UserEnv {
 
  private:
   [[nodiscard]] const EnvEntry* last(std::string_view name) const;
+  [[nodiscard]] bool may_set_list() const;
   [[nodiscard]] std::optional<Value> objection_of_group(std::string_view name) const;
   [[nodiscard]] bool is_vllms(std::string_view name) const;
   [[nodiscard]] bool turns_recovery_on() const;
@@ -105,6 +106,7 @@ class UserEnv {
   bool has_mooncake_index_ = false;
   bool recovers_ports_ = false;
   bool is_free_ = false;
+  mutable std::optional<bool> sets_list_;  // by its command, which is read once
 };
 
 }  // namespace nccl_env

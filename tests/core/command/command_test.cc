@@ -143,7 +143,7 @@ TEST(CommandWords, ANameThatIsToldTestedOrTakenAwaySetsNothing) {
         "if [[ -v NCCL_IB_HCA ]]; then a; fi", "if [ -z \"$NCCL_IB_HCA\" ]; then echo none >&2; fi",
         "echo \"NCCL_IB_HCA=$NCCL_IB_HCA\"", "env | grep NCCL_IB_HCA", "unset NCCL_IB_HCA",
         "exec env -u NCCL_IB_HCA a", "b=$(a $NCCL_IB_HCA)", "a | tee >(grep \"NCCL_IB_HCA set\" > b)",
-        "sed -i 's/NCCL_IB_HCA=.*/X/' b || true", "a <<E\n$X\nE\n# NCCL_IB_HCA",
+        "sed -i 's/NCCL_IB_HCA=.*/X/' b || true", "a <<E\n$X\nE\n# NCCL_IB_HCA", "a <<E\nE\n# NCCL_IB_HCA",
         "bash -c 'bash -c \"# NCCL_IB_HCA\"'"})
     EXPECT_FALSE(sets(script)) << script;
   for (const char* script :
@@ -151,7 +151,8 @@ TEST(CommandWords, ANameThatIsToldTestedOrTakenAwaySetsNothing) {
         "NCCL_IB_HCA+=a", "export NCCL_IB_HCA=${NCCL_IB_HCA:-a}", "env NCCL_IB_HCA=a b",
         "mpirun -x NCCL_IB_HCA a", "docker run --env NCCL_IB_HCA=a b", "b=$(NCCL_IB_HCA=a c)",
         "export $(grep NCCL_IB_HCA b)", "cat > b <<-E\n\t# NCCL_IB_HCA\n\tE", "python -c '# NCCL_IB_HCA'",
-        "for i in NCCL_IB_HCA; do export $i=a; done", "env -u NCCL_IB_HCA bash -c 'export NCCL_IB_HCA=a'"})
+        "cat > b <<E\nEx\n# NCCL_IB_HCA\nE", "for i in NCCL_IB_HCA; do export $i=a; done",
+        "env -u NCCL_IB_HCA bash -c 'export NCCL_IB_HCA=a'"})
     EXPECT_TRUE(sets(script)) << script;
 }
 
