@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "nccl_env/core/choose/gid_index.h"
-#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
@@ -91,10 +89,11 @@ bool mounts_one_of(const Container& container, const Names& volumes) {
 std::string device_problem(const Pod& pod, const std::vector<bool>& ours) {
   const Names volumes = device_volumes(pod);
   bool brought = false;  // to one of them: the others may be its helpers
-  first_problem(pod, ours, [&](const Container& container) -> std::string_view {
-    brought = brought || may_bring_device(pod, container);
-    return {};
-  });
+  for (std::size_t i = 0; i < std::min(pod.containers.size(), ours.size()); ++i) {
+    const Container& container = pod.containers[i];
+    brought =
+        brought || (ours[i] && container.kind == ContainerKind::Main && may_bring_device(pod, container));
+  }
   if (brought) return {};
   return first_problem(pod, ours, [&](const Container& container) -> std::string_view {
     if (mounts_one_of(container, volumes)) {
@@ -122,25 +121,6 @@ std::string shared_memory_problem(const Pod& pod, const std::vector<bool>& ours)
   const Names small = small_volumes(pod);
   return first_problem(pod, ours,
                        [&](const Container& container) { return shared_memory_of(container, small); });
-}
-
-bool is_left_to_nccl(Reason omitted) {
-  return omitted == Reason::OmittedByPolicy || omitted == Reason::PodGidUnknown ||
-         omitted == Reason::PodOwnsDevices;
-}
-
-std::string search_problem(const Container& container, const NcclPolicy& policy) {
-  const GidIndexRule::Kind kind = index_rule(policy);
-  const bool searches = kind == GidIndexRule::Kind::Auto || kind == GidIndexRule::Kind::Dynamic;
-  if (!searches || !policy.searches_gid()) return {};
-  const auto said = std::find_if(container.env.rbegin(), container.env.rend(),
-                                 [](const EnvEntry& entry) { return entry.name == "NCCL_VERSION"; });
-  const bool literal = said != container.env.rend() && said->is_literal();
-  if (literal ? !is_before_search(said->value) : !has_old_nccl(container.image)) return {};
-  return (literal ? "NCCL_VERSION=" : "image ") +
-         std::string(prefix_of(literal ? said->value : container.image, 128)) +
-         ": an NCCL before 2.21.5 takes GID index 0 of a RoCE port, and policy " + policy.name +
-         " counts on its search: write gidIndex: Pin there";
 }
 
 }  // namespace nccl_env

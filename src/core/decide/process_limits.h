@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "nccl_env/core/pod/review.h"
-#include "nccl_env/core/policy/policy.h"
-#include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
 
@@ -28,12 +26,6 @@ bool mounts_one_of(const Container& container, const std::set<std::string_view>&
 std::string device_problem(const Pod& pod, const std::vector<bool>& ours);
 std::string memory_lock_problem(const Pod& pod, const std::vector<bool>& ours);  // no right to lock memory
 std::string shared_memory_problem(const Pod& pod, const std::vector<bool>& ours);
-
-// Says that the container's NCCL is too old to search for a GID index, by its NCCL_VERSION or its image's
-// name, and that a RoCE fabric of the policy counts on that; "" where they do not tell.
-std::string search_problem(const Container& container, const NcclPolicy& policy);
-// True if that holds for a container without an index, for this reason.
-bool is_left_to_nccl(Reason omitted);
 
 // Follows on a memory_lock_problem where the limit itself is not known.
 inline constexpr std::string_view kUnlessLifted =

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "decide/launcher.h"
+#include "decide/old_nccl.h"
 #include "decide/process_limits.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/unmatched.h"

@@ -10,6 +10,7 @@
 
 #include "choose/node_traffic.h"
 #include "decide/match.h"
+#include "decide/old_nccl.h"
 #include "decide/process_limits.h"
 #include "engines/nccl/interfaces.h"
 #include "engines/nccl/ports.h"
