@@ -37,8 +37,9 @@ std::shared_ptr<const Given> give_all(const CompiledPolicy& compiled, const PodS
 CompiledPolicy compile(const NcclPolicy& policy) {
   const auto is_of_engine = [](const Value& wish) { return has_engine_prefix(wish.name); };
   CompiledPolicy made{.policy = policy, .reserve = binding_reserve(policy)};
-  for (const PodShape& shape : pod_shapes()) {
-    ShapeWishes& into = made.shapes[static_cast<std::size_t>(&shape - pod_shapes().data())];
+  for (std::size_t i = 0; i < made.shapes.size(); ++i) {
+    const PodShape& shape = pod_shapes()[i];
+    ShapeWishes& into = made.shapes[i];
     into.wishes = make_wishes(policy, shape.exposure, shape.host_network, Finder::Node);
     leave_out_engines(policy, into.wishes);
     into.file = file_lines(into.wishes, false);

@@ -359,7 +359,7 @@ class Answerer {
   [[nodiscard]] std::string why_missed() const {
     const std::string policy = "policy " + record_.status->policy;
     if (answer_.reason == Reason::PolicyChanged)
-      return policy + ", by which it was created, was changed before, and has no text for pods of its kind.";
+      return policy + ", by which it was created, was changed before, and gives pods of its kind none.";
     if (record_.bound) {
       const std::string why = answer_.reason ? std::string(meaning(*answer_.reason)) : std::string();
       return policy + ", by which it was created, was gone by then, and no other policy gave any. " + why;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from a policy alone, worked out once when the policy is accepted, so that a pod's plan costs
-// little more than looking for what its user has decided.
+// CompiledPolicy: all that follows from a policy alone, worked out once when the policy is accepted, so that
+// a pod's plan costs little more than looking for what its user has decided.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace nccl_env {
 
-// What a container gets whose user leaves all of it to the policy, and the same as text.
+// The plan of a container whose user leaves all of it to the policy, and the same as text.
 struct Given {
   ContainerPlan plan;                // of a container without mounts of ours
   std::vector<std::string> entries;  // its variables as entries of env
@@ -37,6 +37,7 @@ struct CompiledPolicy {
   std::size_t reserve = 0;                 // bytes of annotations that a Binding may write
   std::array<ShapeWishes, 4> shapes = {};  // of pod_shapes()
 
+  // `shape`: one of pod_shapes() itself, as shape_of() returns it.
   [[nodiscard]] const ShapeWishes& of(const PodShape& shape) const {
     return shapes[static_cast<std::size_t>(&shape - pod_shapes().data())];
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod that its node kept over a boot would be given otherwise today.
+// Values that a pod which its node kept over a boot would be given otherwise today.
 #pragma once
 
 #include <string>
