@@ -15,7 +15,7 @@ LIBRARIES = {
     "yaml-cpp/": ["src/base/"],
     "prometheus/": ["src/base/"],
     "CLI/": ["src/program/", "src/webhook/", "src/agent/", "src/cli/", "include/nccl_env/program/"],
-    "simdjson": ["src/core/text/", "src/core/fabric/", "src/core/pod/", "src/kube/"],
+    "simdjson": ["src/core/text/", "src/core/fabric/", "src/core/pod/", "src/core/proof/", "src/kube/"],
     "infiniband/": ["src/node/libibverbs/"],
     "rdma/": ["src/node/"],
 }
@@ -26,7 +26,7 @@ BEAST_UNITS = 2
 # that stand in the layer's own folder are above all of its rooms.
 ROOMS = {
     "core": [["text"], ["described"], ["fabric"], ["engines", "findings"], ["policy", "cohort"], ["choose", "pod"], ["command"], ["decide"],
-             ["nccl_log"], ["explain", "doctor"]],
+             ["nccl_log"], ["explain", "doctor", "proof"]],
     "net": [["tls"], ["server", "client"]],
     "cli": [["cluster", "report"], ["check"], ["commands"]],
 }
