@@ -21,6 +21,7 @@ def code_lines(text):
     return sum(not COMMENT_OR_BLANK.match(line) for line in text.splitlines())
 
 
+HALVES = ("injector", "tool")
 COUNTS = {"code": code_lines, "lines": lambda text: len(text.splitlines()), "words": lambda text: len(text.split()),
           "files": lambda text: 1}
 
@@ -87,7 +88,7 @@ def weigh(root, rows, files):
     for name, part, what, _, _ in rows:
         if what == "sum":
             weights[name] = sum(weights[each] if of == part else weights[each] / 2
-                                for each, of, kind, _, _ in rows if kind == "code" and of in (part, "half"))
+                                for each, of, kind, _, _ in rows if kind == "code" and of in (part, "half" if part in HALVES else part))
     return weights, homeless
 
 

@@ -11,11 +11,12 @@ namespace {
 constexpr const char* kAnew = "Create the pod anew, at best the whole job at once.";
 
 // The page that has to hold the code. Those of a policy and a listing come after the doctor's, then those of
-// a pod, and those of `nccl-env check` at the end.
+// a pod, those of `nccl-env fabric test`, and those of `nccl-env check` at the end.
 constexpr std::string_view page_of(Code code) {
   if (code <= Code::NamespaceModeDiffers) return "docs/use/doctor.md";
   if (code <= Code::ListingLine) return "docs/reference/cli.md";
-  return code <= Code::PodFailed ? "docs/use/explain.md" : "docs/operate/install.md";
+  if (code <= Code::PodFailed) return "docs/use/explain.md";
+  return code <= Code::NotTested ? "docs/use/fabric-test.md" : "docs/operate/install.md";
 }
 
 struct Row {
@@ -328,6 +329,27 @@ constexpr auto kRows = [] {
       {PodFailed, "PodFailed", None,
        "The pod or a container of it has failed, fails again and again, or cannot start.",
        "`kubectl describe pod NAME` tells more, and `nccl-env verify pod/NAME` reads its log."},
+      {NetworkBroken, "NetworkBroken", Node,
+       "No packet passes inside a network, or between two, whichever nodes and rails were tried.",
+       "Inside one: look at its switch, VLAN and, on InfiniBand, partition. Between two: a route, a gateway "
+       "or "
+       "an ACL is missing; NCCL pairs rails by their order, so that rail n of all nodes needs to be in one "
+       "network or in networks that reach each other."},
+      {RailCutOff, "RailCutOff", Node, "A rail of a node reaches none of its peers, which reach each other.",
+       "Look at this port's cable, transceiver and switch port (VLAN, port ACL), then at its address: "
+       "another "
+       "device may have the same. Cordon the node until then."},
+      {LongPacketsLost, "LongPacketsLost", Node,
+       "A short packet passes, and packets of the path's MTU do not.",
+       "Compare the MTU of both netdevs with that of every switch port between them: RoCE with 4096 bytes "
+       "needs 4200 or more on all of them."},
+      {LinkFails, "LinkFails", Node,
+       "Two rails do not reach each other, and at least one of them reaches others.",
+       "Look at what lies between the two alone: an uplink, one path of several (ECMP), a route, an ACL; and "
+       "try once more, because a queue that is full loses packets, too."},
+      {NotTested, "NotTested", None, "A node, or a part of the test, was not tested: nothing is known of it.",
+       "Busy: wait for the job that has the devices, or leave the node out with --nodes. Held: the sentence "
+       "names the quota, gate or taint. Else look at the pod, or try once more."},
       {ApiServer, "ApiServer", None,
        "Agents need an API server of a version that names nodes in their tokens."},
       {Crds, "Crds", None, "A CRD of nccl-env is missing, or does not serve this version."},

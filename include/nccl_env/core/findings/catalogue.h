@@ -46,6 +46,8 @@ enum class Code {
   UnknownWarning, PeerClosed, TimedOut,
   GaveUp,     // a call of NCCL's ended with an error, for whatever reason
   PodFailed,  // by the pod's status: a symptom, so the last of a pod's warnings
+  // nccl-env fabric test
+  NetworkBroken, RailCutOff, LongPacketsLost, LinkFails, NotTested,
   // nccl-env check: an installation, before it
   ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
   AgentVersions, Answers,
