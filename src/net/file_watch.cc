@@ -18,6 +18,7 @@ constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CR
                                   IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t kGone = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
 constexpr int kMaxSettle = 20;  // times the debounce time
+constexpr std::size_t kMaxNames = 1024;
 
 void reset_eventfd(int fd) {
   std::uint64_t count = 0;
@@ -26,8 +27,8 @@ void reset_eventfd(int fd) {
 
 }  // namespace
 
-FileWatch::FileWatch(std::vector<std::filesystem::path> directories, std::function<void()> on_change,
-                     FileWatchOptions options)
+FileWatch::FileWatch(std::vector<std::filesystem::path> directories,
+                     std::function<void(const ChangedNames&)> on_change, FileWatchOptions options)
     : on_change_(std::move(on_change)),
       options_(options),
       inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
@@ -67,6 +68,7 @@ void FileWatch::run() {
                                           [](const Watched& entry) { return entry.descriptor < 0; });
     const Woken woken = wait(all_watched ? std::chrono::milliseconds(-1) : options_.poll);
     if (woken == Woken::Stop) return;
+    if (woken != Woken::Changed) changed_.reset();
     if (woken == Woken::Replaced) {
       apply_directories();
     } else {
@@ -74,9 +76,10 @@ void FileWatch::run() {
       add_missing();
     }
     try {
-      on_change_();
+      on_change_(changed_);
+      changed_.emplace();
     } catch (const std::exception&) {
-      // The next change calls again.
+      changed_.reset();  // the next change calls again
     }
   }
 }
@@ -126,18 +129,29 @@ bool FileWatch::drain_events() {
     for (std::size_t at = 0; at + sizeof(inotify_event) <= static_cast<std::size_t>(size);) {
       inotify_event event;
       std::memcpy(&event, buffer.data() + at, sizeof event);
+      const char* name = event.len > 0 ? buffer.data() + at + sizeof event : "";
       at += sizeof event + event.len;
       // An event of a watch that was just removed does not count; an overflow (wd -1) counts as a change.
-      changed = changed || (event.mask & IN_Q_OVERFLOW) != 0;
+      if ((event.mask & IN_Q_OVERFLOW) != 0) {
+        changed = true;
+        changed_.reset();
+      }
       for (Watched& entry : watched_) {  // two paths of one directory share a descriptor
         if (entry.descriptor < 0 || entry.descriptor != event.wd) continue;
         changed = true;
+        note(name);
         if ((event.mask & kGone) == 0) continue;
         ::inotify_rm_watch(inotify_.get(), entry.descriptor);  // a moved directory would still be watched
         entry.descriptor = -1;
       }
     }
   }
+}
+
+// "": the directory itself.
+void FileWatch::note(const char* name) {
+  if (changed_) changed_->insert(name);
+  if (*name == 0 || (changed_ && changed_->size() > kMaxNames)) changed_.reset();
 }
 
 void FileWatch::apply_directories() {
@@ -163,6 +177,7 @@ void FileWatch::apply_directories() {
 void FileWatch::add_missing() {
   for (Watched& entry : watched_) {
     if (entry.descriptor < 0 && inotify_) {
+      changed_.reset();
       entry.descriptor = ::inotify_add_watch(inotify_.get(), entry.path.c_str(), kEvents);
     }
   }

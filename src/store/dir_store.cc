@@ -25,39 +25,68 @@ struct DirectoryStore::Body {
   Body(fs::path directory, PolicyOptions policy_options, std::shared_ptr<Logger> logger)
       : path(std::move(directory)), options(policy_options), log(std::move(logger)) {}
 
-  Status load() {
-    const auto names = manifests_in(path);
+  // Looks at files of these names alone, if no file is a link, which may change with anything.
+  Status load(const net::ChangedNames& names) {
+    if (!names || links || !snapshots.get()->in_sync) return load_all();
+    bool changed = false;
+    for (const std::string& name : *names) {
+      if (!is_manifest(name)) continue;
+      std::error_code ignored;
+      switch (fs::symlink_status(path / name, ignored).type()) {
+        case fs::file_type::not_found:
+        case fs::file_type::directory:
+          changed = files.erase(name) > 0 || changed;
+          break;
+        case fs::file_type::none:
+        case fs::file_type::symlink:
+          return load_all(changed);
+        default:
+          changed = refresh(path / name) || changed;
+      }
+    }
+    if (changed) publish();
+    return done();
+  }
+
+  // `changed`: a file has been read anew already.
+  Status load_all(bool changed = false) {
+    const auto names = manifests_in(path, &links);
     if (!names) {
       lose_sight();
       return names.error();
     }
     auto there = names->begin();  // both are sorted
-    bool changed = std::erase_if(files, [&](const auto& entry) {
-                     while (there != names->end() && *there < entry.first) ++there;
-                     return there == names->end() || *there != entry.first;
-                   }) > 0;
-    for (const std::string& name : *names) {
-      ManifestFile& file = files.try_emplace(name, name).first->second;
-      if (!file.refresh(options)) continue;
-      changed = true;
-      if (!file.problem().empty())
-        log->warn("manifest refused", {{"file", file.name()}, {"problem", file.problem()}});
-    }
+    const auto gone = std::erase_if(files, [&](const auto& entry) {
+      while (there != names->end() && file_name(*there) < entry.first) ++there;
+      return there == names->end() || file_name(*there) != entry.first;
+    });
+    changed = changed || gone > 0;
+    for (const std::string& name : *names) changed = refresh(name) || changed;
     if (changed || loads == 0 || !snapshots.get()->in_sync) publish();
     return done();
+  }
+
+  // True if the file had changed.
+  bool refresh(const std::string& at) {
+    const std::string name = file_name(at);
+    ManifestFile& file = files[name];
+    if (!file.refresh(at, options)) return false;
+    if (!file.problem().empty()) log->warn("manifest refused", {{"file", name}, {"problem", file.problem()}});
+    return true;
   }
 
   // Names what is new, different or gone in the newest snapshot: "NcclPolicy/baidu-roce".
   static std::vector<LogName> changed_names(const Snapshot& before, const Snapshot& after) {
     std::vector<LogName> names;
     const auto compare = [&names](std::string_view kind, const auto& then, const auto& now, auto is_same) {
+      auto old = then.begin();  // both are sorted
       for (const auto& [name, object] : now) {
-        const auto found = then.find(name);
-        if (found == then.end() || !is_same(found->second, object)) names.push_back({kind, name, {}});
+        for (; old != then.end() && old->first < name; ++old) names.push_back({kind, old->first, {}});
+        const bool known = old != then.end() && old->first == name;
+        if (!known || !is_same(old->second, object)) names.push_back({kind, name, {}});
+        if (known) ++old;
       }
-      for (const auto& [name, object] : then) {
-        if (now.find(name) == now.end()) names.push_back({kind, name, {}});
-      }
+      for (; old != then.end(); ++old) names.push_back({kind, old->first, {}});
     };
     // Files that did not change keep their objects.
     compare("NcclPolicy", before.policies, after.policies, [](const PolicyEntry& a, const PolicyEntry& b) {
@@ -79,7 +108,7 @@ struct DirectoryStore::Body {
     auto snapshot = std::make_shared<Snapshot>();
     std::uint64_t refused = 0;
     for (const auto& [name, file] : files) {
-      merge(file.objects(), file.name(), *snapshot, [&](const std::string& problem) {
+      merge(file.objects(), name, *snapshot, [&](const std::string& problem) {
         log->warn("manifest ignored", {{"problem", problem}});
       });
       refused += file.problem().empty() ? 0 : 1;
@@ -104,7 +133,8 @@ struct DirectoryStore::Body {
   const PolicyOptions options;
   const std::shared_ptr<Logger> log;
   Published<Snapshot> snapshots{std::make_shared<const Snapshot>()};
-  std::map<std::string, ManifestFile> files;  // only the watch's thread's, once that runs
+  std::map<std::string, ManifestFile> files;  // by name; only the watch's thread's, once that runs
+  bool links = false;                         // the same: one of them is a symbolic link
   std::atomic<std::uint64_t> loads{0}, file_count{0}, files_refused{0};
   std::atomic<std::int64_t> last_load_unix{0};
   std::unique_ptr<net::FileWatch> watch;  // last: its thread ends before anything that it uses
@@ -117,11 +147,12 @@ Result<std::unique_ptr<DirectoryStore>> DirectoryStore::open(fs::path path, Poli
                                                              std::shared_ptr<Logger> log) {
   auto body = std::make_unique<Body>(std::move(path), options, std::move(log));
   Body& store = *body;
-  if (const Status first = store.load(); !first) return first.error();
-  store.watch = std::make_unique<net::FileWatch>(std::vector{store.path}, [&store] {
-    if (const Status loaded = store.load(); !loaded)
-      store.log->error("store not readable", {{"problem", loaded.error().message}});
-  });
+  if (const Status first = store.load_all(); !first) return first.error();
+  store.watch =
+      std::make_unique<net::FileWatch>(std::vector{store.path}, [&store](const net::ChangedNames& names) {
+        if (const Status loaded = store.load(names); !loaded)
+          store.log->error("store not readable", {{"problem", loaded.error().message}});
+      });
   // Finds changes between the first load and the watch; the callback has its own thread from here on.
   store.watch->set_directories({store.path});
   return std::unique_ptr<DirectoryStore>(new DirectoryStore(std::move(body)));

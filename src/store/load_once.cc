@@ -51,11 +51,11 @@ Result<Reading> read_directory(const std::filesystem::path& path, const PolicyOp
   std::vector<std::string> problems;
   std::set<std::string, std::less<>> tables, policies;
   for (const std::string& name : *names) {
-    ManifestFile file(name);
-    file.refresh(options);
+    ManifestFile file;
+    file.refresh(name, options);
     if (!file.problem().empty()) problems.push_back(file.problem());
-    take(file.objects().tables, "NodeFabric", file.name(), all.tables, tables, problems);
-    take(file.objects().policies, "NcclPolicy", file.name(), all.policies, policies, problems);
+    take(file.objects().tables, "NodeFabric", file_name(name), all.tables, tables, problems);
+    take(file.objects().policies, "NcclPolicy", file_name(name), all.policies, policies, problems);
     const auto& refused = file.objects().refused_policies;
     all.refused_policies.insert(all.refused_policies.end(), refused.begin(), refused.end());
   }

@@ -26,34 +26,34 @@ std::optional<NodeFabric> quick_table(std::string_view path, std::string_view te
 
 }  // namespace
 
-ManifestFile::Stamp ManifestFile::stamp() const {
+ManifestFile::Stamp ManifestFile::stamp(const std::string& path) {
   struct stat status {};
-  if (::stat(path_.c_str(), &status) != 0) return {};
+  if (::stat(path.c_str(), &status) != 0) return {};
   return {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size, status.st_ino};
 }
 
-bool ManifestFile::refresh(const PolicyOptions& options) {
-  const Stamp now = stamp();
+bool ManifestFile::refresh(const std::string& path, const PolicyOptions& options) {
+  const Stamp now = stamp(path);
   if (now == seen_) return false;
   seen_ = now;
-  load(options);
+  load(path, options);
   return true;
 }
 
-void ManifestFile::load(const PolicyOptions& options) {
+void ManifestFile::load(const std::string& path, const PolicyOptions& options) {
   problem_.clear();
   Objects read;
-  const Result<std::string> text = read_file(path_, kMaxFileBytes);
+  const Result<std::string> text = read_file(path, kMaxFileBytes);
   if (!text) {
     problem_ = text.error().message;
-  } else if (const auto table = quick_table(path_, *text)) {
+  } else if (const auto table = quick_table(path, *text)) {
     read.tables.push_back(pack(*table));
-  } else if (const auto documents = parse_documents(*text, name()); !documents) {
+  } else if (const auto documents = parse_documents(*text, file_name(path)); !documents) {
     problem_ = documents.error().message;
   } else {
     for (const nlohmann::json& document : *documents) add_object(document, options, read);
     for (const Objects::Problem& problem : read.problems)
-      problem_ += (problem_.empty() ? name() + ": " : "; ") + problem.sentence;
+      problem_ += (problem_.empty() ? file_name(path) + ": " : "; ") + problem.sentence;
   }
   if (!problem_.empty() && was_good_) return;
   was_good_ = problem_.empty();

@@ -14,17 +14,19 @@
 
 namespace nccl_env::store {
 
+// Its name, without the directory: a store keeps thousands by name, and their paths once.
+inline std::string file_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 class ManifestFile {
  public:
-  explicit ManifestFile(std::string path) : path_(std::move(path)) {}
-
-  // True if the file had changed since the last call. A file with a problem keeps its last good objects; if
-  // it never was good, the good ones in it count.
-  bool refresh(const PolicyOptions& options);
+  // True if the file, which is always the same, had changed since the last call. One with a problem keeps its
+  // last good objects; if it never was good, the good ones in it count.
+  bool refresh(const std::string& path, const PolicyOptions& options);
 
   [[nodiscard]] const Objects& objects() const { return objects_; }
   [[nodiscard]] const std::string& problem() const { return problem_; }  // "" if the file is good
-  [[nodiscard]] std::string name() const { return path_.substr(path_.rfind('/') + 1); }
 
  private:
   struct Stamp {
@@ -32,10 +34,9 @@ class ManifestFile {
     std::uint64_t inode = 0;
     bool operator==(const Stamp&) const = default;
   };
-  [[nodiscard]] Stamp stamp() const;
-  void load(const PolicyOptions& options);
+  static Stamp stamp(const std::string& path);
+  void load(const std::string& path, const PolicyOptions& options);
 
-  std::string path_;
   std::optional<Stamp> seen_;
   Objects objects_;
   std::string problem_;

@@ -15,11 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool is_manifest(std::string_view path) {
-  return path[path.rfind('/') + 1] != '.' &&
-         (path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json"));
-}
-
 std::string name_of(const Json& object) {
   return text_at(member(object, "metadata"), "name");
 }
@@ -65,17 +60,26 @@ void add_claim(const Json& object, ClaimRef::Kind kind, Objects& into) {
 
 }  // namespace
 
-Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path) {
+bool is_manifest(std::string_view path) {
+  return path[path.rfind('/') + 1] != '.' &&
+         (path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json"));
+}
+
+Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path, bool* links) {
   namespace fs = std::filesystem;
   std::vector<std::string> names;
   std::error_code error;
+  bool found_link = false;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
     const std::string& name = entry->path().native();
-    if (is_manifest(name) && !entry->is_directory(ignored)) names.push_back(name);
+    if (!is_manifest(name) || entry->is_directory(ignored)) continue;
+    found_link = found_link || entry->is_symlink(ignored);
+    names.push_back(name);
   }
   if (error) return Error{path.string() + ": " + error.message()};
   std::sort(names.begin(), names.end());
+  if (links != nullptr) *links = found_link;
   return names;
 }
 

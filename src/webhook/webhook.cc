@@ -148,7 +148,8 @@ class Webhook {
     if (!tls) return program::at_option("--tls-cert, --tls-key", tls.error());
     tls_ = std::move(*tls);
     log_certificate("certificate loaded");
-    tls_watch_ = std::make_unique<net::FileWatch>(tls_->directories(), [this] { reload_certificate(); });
+    tls_watch_ = std::make_unique<net::FileWatch>(tls_->directories(),
+                                                  [this](const net::ChangedNames&) { reload_certificate(); });
     tls_watch_->set_directories(tls_->directories());  // for changes between load and watch
     return done();
   }

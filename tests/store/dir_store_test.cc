@@ -126,6 +126,45 @@ TEST_F(DirStore, FollowsFilesThatComeChangeAndGo) {
   EXPECT_THAT(told, HasSubstr(R"("tables":0,"namespaces":0,"changed":["NodeFabric/node-b"]})"));
 }
 
+TEST_F(DirStore, FollowsARenamedFileAndOneThatIsStillWritten) {
+  open();
+  write("a.yaml", table_yaml("node-a"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-a"); }));
+  const auto loads = store_->stats().loads;
+  fs::rename(path("a.yaml"), path("b.yaml"));
+  EXPECT_TRUE(becomes([&](const Snapshot&) { return store_->stats().loads > loads; }));
+  EXPECT_THAT(now()->tables, ElementsAre(Key("node-a")));
+  EXPECT_EQ(store_->stats().files, 1u);
+  const std::string text = table_yaml("node-b");
+  std::ofstream half(path("b.yaml"));
+  half << "a: [" << std::flush;
+  EXPECT_TRUE(becomes([&](const Snapshot&) { return store_->stats().files_refused == 1; }));
+  EXPECT_THAT(now()->tables, ElementsAre(Key("node-a")));
+  half.seekp(0) << text << std::flush;
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-b"); }));
+  fs::rename(path("b.yaml"), path(".b.yaml"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.empty(); }));
+}
+
+// A file that has another name elsewhere changes without an event here: it is seen once all files are looked
+// at.
+TEST_F(DirStore, LooksAtTheFilesThatAnEventNamesAndAtAllWhereOneIsALink) {
+  write("a.yaml", table_yaml("node-a"));
+  fs::create_hard_link(path("a.yaml"), directory_ / "elsewhere");
+  open();
+  for (const char* name : {"node-b", "node-c"}) {  // after the first look of the watch, which is at all files
+    write("b.yaml", table_yaml(name));
+    ASSERT_TRUE(becomes([&](const Snapshot& s) { return s.tables.contains(name); }));
+  }
+  std::ofstream(directory_ / "elsewhere") << table_yaml("node-x");
+  write("b.yaml", table_yaml("node-d"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-d"); }));
+  EXPECT_TRUE(now()->tables.contains("node-a"));
+  fs::create_symlink(directory_ / "elsewhere", path("c.yaml"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-x"); }));
+  EXPECT_FALSE(now()->tables.contains("node-a"));
+}
+
 TEST_F(DirStore, ABadFileKeepsWhatItLastGave) {
   write("a.yaml", policy_yaml() + "---\n" + table_yaml());
   open();

@@ -48,8 +48,10 @@ struct Objects {
 };
 
 // PATH/*.yaml, *.yml and *.json, sorted; not recursive, hidden files left out. As text: a store keeps
-// thousands, and a std::filesystem::path stores each of its parts once more.
-Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path);
+// thousands, and a std::filesystem::path stores each of its parts once more. `links`: whether one is a
+// symbolic link.
+Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path, bool* links = nullptr);
+bool is_manifest(std::string_view path);
 
 // Adds one manifest: NcclPolicy, NodeFabric, Namespace, ResourceClaim, ResourceClaimTemplate, or a List of
 // them. A claim without a namespace is of "default", as kubectl creates it.
