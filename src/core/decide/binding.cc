@@ -30,6 +30,12 @@ nlohmann::ordered_json omitted_json(const NodeValues& values, std::string_view o
   return json;
 }
 
+// True of a line that is right beside any list of HCAs: not of an index, but of the family where the node has
+// no other.
+bool fits_any_list(const NodeValues& values, std::string_view name, bool constant) {
+  return (values.only_ipv6 && name == variable::kIbAddrFamily) || !goes_with_list(name, constant);
+}
+
 // "" where a line cannot stand in the file: all lines or none, since an index without its list could be
 // another port's. The notes are for pods that do not mount it: what their env alone is to have, and, where
 // they look for themselves, the rules that hold on this node.
@@ -39,8 +45,7 @@ std::string conf_text(const BindingPlan& plan, const PodShape& shape, const Node
   lines.insert(values.set.begin(), values.set.end());
   if (!index) {
     std::erase_if(lines, [&](const auto& line) {
-      const bool any_list = values.only_ipv6 && line.first == variable::kIbAddrFamily;
-      return !any_list && goes_with_list(line.first, !values.set.contains(line.first));
+      return !fits_any_list(values, line.first, !values.set.contains(line.first));
     });
   }
   if (values.plain_hcas) notes.emplace(variable::kIbHca, std::string());
@@ -222,8 +227,10 @@ bool gives_index(const BindingPlan& plan) {
                          has_one(plan.sub_interface));
 }
 
-NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network) {
+NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network, bool any_list) {
   NodeValues values = values_of(plan, exposure);
+  if (any_list)
+    std::erase_if(values.set, [&](const auto& value) { return !fits_any_list(values, value.first, false); });
   if (host_network || exposure == Exposure::PodOwned) return values;
   const std::string interface(variable::kSocketIfname);
   std::erase_if(values.omitted,

@@ -19,10 +19,8 @@ namespace nccl_env {
 NodeValues values_today(const PodRecord& record, const BindingPlan& plan) {
   // A value that a pod found itself depends on more than its node's table; constants do not.
   const bool constants = record.starts_itself() || !record.status->exposure;
-  NodeValues values =
-      values_for(plan, constants ? Exposure::PodOwned : *record.status->exposure, record.host_network);
-  if (record.no_index && !values.only_ipv6) values.set.erase(std::string(variable::kIbAddrFamily));
-  return values;
+  return values_for(plan, constants ? Exposure::PodOwned : *record.status->exposure, record.host_network,
+                    record.no_index);
 }
 
 bool is_constant(std::string_view variable) {

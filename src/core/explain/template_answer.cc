@@ -252,8 +252,8 @@ AnsweredPod answer_template(const TemplateInput& input) {
   around.table_known = input.binding != nullptr;
   const auto fill = [&](PodRecord& record) {
     std::optional<NodeValues> node;
-    if (input.binding) node = values_for(*input.binding, plan.exposure, input.pod.host_network);
-    if (node && record.no_index && !node->only_ipv6) node->set.erase(std::string(variable::kIbAddrFamily));
+    if (input.binding)
+      node = values_for(*input.binding, plan.exposure, input.pod.host_network, record.no_index);
     for (const ContainerPlan& planned : plan.containers) {
       const std::string_view name = input.pod.containers[planned.position].name;
       const auto container = std::ranges::find(record.containers, name, &GivenContainer::name);

@@ -57,7 +57,8 @@ const NodeValues& values_of(const BindingPlan& plan, Exposure exposure);
 const Value* refusal_of(const BindingPlan& plan, std::optional<Exposure> consumed, bool by_env_file);
 // True if a pod could get an index, which a pod of other values of its policy must not have.
 bool gives_index(const BindingPlan& plan);
-// The values of a pod of that exposure, with the socket interface of its network.
-NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network);
+// The values of a pod of that exposure, with the socket interface of its network; with `any_list` those that
+// are right beside any list of HCAs.
+NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network, bool any_list = false);
 
 }  // namespace nccl_env
