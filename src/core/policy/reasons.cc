@@ -192,10 +192,11 @@ constexpr std::array kEntries{
     Entry{Reason::KubeletTooOld, kNodeScope, "KubeletTooOld",
           "The node's kubelet is older than 1.35 and does not know fileKeyRef: the variables are empty.",
           "Update the node, or deliver by File in the policy.", Impact::Node, true},
-    Entry{Reason::PolicyChanged, kNodeScope, "PolicyChanged",
-          "The policy's values were changed after the pod was created, and an index is right beside its own "
-          "list alone.",
-          "Create the pod anew, at best the whole job at once.", Impact::PodAnew},
+    Entry{
+        Reason::PolicyChanged, kNodeScope, "PolicyChanged",
+        "The policy was changed after the pod was created: its list may be another than the index is for, or "
+        "it gives pods of that kind nothing any more.",
+        "Create the pod anew, at best the whole job at once.", Impact::PodAnew},
 };
 
 constexpr auto kAll = [] {
