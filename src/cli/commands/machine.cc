@@ -293,7 +293,10 @@ std::string states_of(const NodeFabric& table) {
   for (const Port& port : table.ports)
     hcas[{port.state != PortState::Active, to_string(link_layer_of(port).value_or(LinkLayer::Unspecified))}]
         .push_back(port.hca);
-  for (auto& [kind, names] : hcas) std::ranges::sort(names, hca_name_less);
+  for (auto& [kind, names] : hcas) {
+    std::ranges::sort(names, hca_name_less);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+  }
   return join(hcas, "; ", [](const auto& of) {
     const auto& [kind, names] = of;
     return std::string(kind.first ? "not Active: " : "Active: ") + std::to_string(names.size()) + " x " +
@@ -301,15 +304,15 @@ std::string states_of(const NodeFabric& table) {
   });
 }
 
-// A name that says no HCA of this machine would be missed in silence.
+// A name that says no HCA of this machine would be missed in silence. What comes of it stands behind it.
 void add_unmatched(const std::vector<std::string>& hcas, const NodeFabric& table, MachineEnv& into) {
   for (const std::string& glob : hcas) {
     const auto is_named = [&](const Port& port) { return glob_matches(glob, port.hca); };
     if (std::ranges::any_of(table.ports, is_named)) continue;
-    into.findings.push_back(
-        {.code = Code::NoSuchDevice,
-         .sentence = "--hcas: this machine has no HCA \"" + glob + "\". " + into.ports + ".",
-         .remedy = "Name HCAs as /sys/class/infiniband does, or globs of them."});
+    into.findings.insert(into.findings.begin(),
+                         {.code = Code::NoSuchDevice,
+                          .sentence = "--hcas: this machine has no HCA \"" + glob + "\". " + into.ports + ".",
+                          .remedy = "Name HCAs as /sys/class/infiniband does, or globs of them."});
   }
 }
 

@@ -188,6 +188,8 @@ std::string near_to(const std::string& name) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     names.push_back(line.substr(line.find(' ') + 1));
   }
+  for (std::string_view rest = kWords; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1))
+    names.push_back(rest.substr(0, rest.find_first_of(",\t")));
   const std::string_view found = nearest(name, names, name.size() / 5 + 1);
   return found.empty() ? "; without a name it lists all reasons and findings"
                        : ": do you mean " + std::string(found) + "?";

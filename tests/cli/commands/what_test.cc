@@ -66,6 +66,7 @@ TEST(What, ALineOfNcclsLogAnAlertAndASymptomAreFound) {
 TEST(What, AMisspeltNameIsNotTaken) {
   EXPECT_EQ(run_cli({"what", "PortDwn"}).code, 2);
   EXPECT_THAT(run_cli({"what", "PortDwn"}).err, HasSubstr("do you mean PortDown?"));
+  EXPECT_THAT(run_cli({"what", "SubInterfac"}).err, HasSubstr("do you mean SubInterface?"));
   EXPECT_THAT(run_cli({"what", "NCCL_IB_TIMOUT"}).err, HasSubstr("do you mean NCCL_IB_TIMEOUT?"));
   EXPECT_THAT(run_cli({"what", "NcclEnvPortDwn"}).err, HasSubstr("do you mean NcclEnvPortDown?"));
   EXPECT_THAT(run_cli({"what", "NCCL_FOO"}).err, Not(HasSubstr("do you mean")));
