@@ -114,19 +114,20 @@ struct DirectoryStore::Body {
       refused += file.problem().empty() ? 0 : 1;
     }
     const std::shared_ptr<const Snapshot> before = snapshots.get();
-    const auto changed = loads == 0 ? std::vector<LogName>() : changed_names(*before, *snapshot);
+    snapshots.publish(
+        snapshot);  // before its line is made: to compare thousands of tables takes milliseconds
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    last_load_unix = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+    file_count = files.size();
+    files_refused = refused;
+    const bool first = loads++ == 0;
+    const auto changed = first ? std::vector<LogName>() : changed_names(*before, *snapshot);
     log->info("store loaded", {{"files", files.size()},
                                {"refused", refused},
                                {"policies", snapshot->policies.size()},
                                {"tables", snapshot->tables.size()},
                                {"namespaces", snapshot->opted_in.size()},
                                {"changed", LogList{changed}}});
-    snapshots.publish(std::move(snapshot));
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    last_load_unix = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-    file_count = files.size();
-    files_refused = refused;
-    ++loads;
   }
 
   const fs::path path;
