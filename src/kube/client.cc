@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "credentials.h"
-#include "line_splitter.h"
+#include "nccl_env/base/line_splitter.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"

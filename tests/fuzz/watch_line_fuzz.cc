@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first line is the answer to a list, the others are those of a watch.
 #include "fuzz/fuzz.h"
-#include "line_splitter.h"
+#include "nccl_env/base/line_splitter.h"
 #include "nccl_env/kube/watch.h"
 
 namespace nccl_env::fuzz::watch_line_fuzz {
@@ -46,7 +46,7 @@ FUZZ_TARGET(watch_line) {
     return require(watch.state() == kube::Watch::State::Paging || !watch.problem().empty(),
                    "a refused list has a sentence");
   watch.opened(now);
-  kube::LineSplitter lines(1 << 20);
+  LineSplitter lines(1 << 20);
   const auto fed = lines.feed(input.substr(std::min(end + 1, input.size())), [&](std::string_view line) {
     const bool go_on = watch.line(line, sink, now);
     require(go_on == watch.problem().empty(), "a watch goes on until there is a problem");

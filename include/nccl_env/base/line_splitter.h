@@ -8,7 +8,7 @@
 
 #include "nccl_env/result.h"
 
-namespace nccl_env::kube {
+namespace nccl_env {
 
 // Cuts a stream of bytes into lines, keeping the one that isn't complete.
 class LineSplitter {
@@ -26,4 +26,4 @@ class LineSplitter {
   std::string rest_;
 };
 
-}  // namespace nccl_env::kube
+}  // namespace nccl_env

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "line_splitter.h"
+#include "nccl_env/base/line_splitter.h"
 
-namespace nccl_env::kube {
+namespace nccl_env {
 namespace {
 
 bool give(std::string_view line, const std::function<bool(std::string_view)>& on_line) {
@@ -27,4 +27,4 @@ Result<bool> LineSplitter::feed(std::string_view bytes,
   return true;
 }
 
-}  // namespace nccl_env::kube
+}  // namespace nccl_env
