@@ -7,12 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/base/descriptor.h"
-#include "nccl_env/base/file.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/engines/catalogue.h"
@@ -31,6 +29,7 @@
 #include "nccl_env/node/probe.h"
 #include "nccl_env/node/sysfs.h"
 #include "nccl_env/program/clock.h"
+#include "nccl_env/program/nccl_process.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -41,16 +40,10 @@ using Json = nlohmann::json;
 constexpr const char* kResource = "nccl-env.io/machine";
 constexpr const char* kProcess = "process";
 constexpr const char* kMachine = "this-machine";  // in sentences, where a node has its name
-// NCCL reads lines of at most 1 KiB; a file with a line for each variable that it knows has some 10 KiB.
-constexpr std::size_t kMaxConf = 1u << 20;
 
 // Variables that decide about ours, of other programs than NCCL and its kin.
 bool is_related(std::string_view name) {
   return has_known_prefix(name) || name.starts_with("VLLM_") || name.starts_with("MC_");
-}
-
-void add_entry(std::string_view name, std::string_view value, Json& into) {
-  if (is_related(name)) into.push_back({{"name", name}, {"value", value}});
 }
 
 // The entries that the user has set.
@@ -59,39 +52,13 @@ struct UsersEntries {
   std::map<std::string, std::string, std::less<>> files;  // by variable, of those that a file of NCCL's sets
 };
 
-// The lines of a file that NCCL reads here. NCCL sets none that is in the environment already.
-void add_conf(const std::string& path, UsersEntries& into) {
-  const auto text = nccl_env::read_file(path, kMaxConf);
-  if (!text) return;
-  for (const auto& [name, value] : read_conf(*text).values) {
-    const auto is_set = [&name = name](const Json& entry) { return entry["name"] == name; };
-    if (std::ranges::any_of(into.entries, is_set)) continue;
-    const std::size_t before = into.entries.size();
-    add_entry(name, value, into.entries);
-    if (into.entries.size() > before) into.files.emplace(name, path);
-  }
-}
-
-std::string own_value(std::string_view name) {
-  const char* const value = std::getenv(std::string(name).c_str());
-  return value ? value : "";
-}
-
-// Returns the variables that the user has set: this environment, then the files in the order of NCCL.
 UsersEntries users_entries() {
-  UsersEntries entries;
-  for (char** entry = environ; entry && *entry; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t equals = text.find('=');
-    if (equals != text.npos) add_entry(text.substr(0, equals), text.substr(equals + 1), entries.entries);
+  program::NcclProcess process = program::read_nccl_process();
+  UsersEntries entries{.files = std::move(process.files)};
+  for (const auto& [name, value] : process.env) {
+    if (is_related(name)) entries.entries.push_back({{"name", name}, {"value", value}});
   }
-  const std::string named = own_value(variable::kConfFile), home = own_value("HOME");
-  if (!named.empty()) {
-    add_conf(named, entries);
-  } else if (!home.empty()) {
-    add_conf(home + "/.nccl.conf", entries);
-  }
-  add_conf(std::string(conf_file::kPath), entries);
+  std::erase_if(entries.files, [](const auto& file) { return !is_related(file.first); });
   return entries;
 }
 
