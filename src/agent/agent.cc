@@ -9,7 +9,9 @@
 
 namespace nccl_env::agent {
 
-int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const program::Terminal& streams) {
+int run_agent(int argc, const char* const* argv, node::Verbs& verbs, packets::Verbs& packets,
+              const program::Terminal& streams) {
+  const Environment environment = [](const char* name) { return std::getenv(name); };
   program::Terminal terminal = streams;
   terminal.program = "nccl-env-agent";
   const ParsedAgentOptions parsed = parse_agent_options(argc, argv);
@@ -18,8 +20,9 @@ int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const progr
     case AgentArguments::Command::Show:
       return show_node(parsed.arguments->show, verbs, terminal);
     case AgentArguments::Command::Resolve:
-      return resolve_pod(
-          parsed.arguments->resolve, [](const char* name) { return std::getenv(name); }, terminal);
+      return resolve_pod(parsed.arguments->resolve, environment, terminal);
+    case AgentArguments::Command::FabricTest:
+      return test_fabric(parsed.arguments->fabric_test, environment, verbs, packets, terminal);
     case AgentArguments::Command::Run:
       program::log_uncaught_exceptions();
       return program::end_logged(keep_table(parsed.arguments->run, verbs));

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "nccl_env/node/verbs.h"
+#include "nccl_env/packets/verbs.h"
 #include "nccl_env/program/terminal.h"
 #include "nccl_env/result.h"
 #include "options.h"
@@ -25,5 +26,9 @@ int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const pro
 using Environment = std::function<const char*(const char* name)>;
 int resolve_pod(const ResolveArguments& arguments, const Environment& environment,
                 const program::Terminal& terminal);
+
+// fabric-test.
+int test_fabric(const FabricTestArguments& arguments, const Environment& environment, node::Verbs& verbs,
+                packets::Verbs& packets, const program::Terminal& terminal);
 
 }  // namespace nccl_env::agent

@@ -3,8 +3,10 @@
 
 #include "agent.h"
 #include "nccl_env/node/libibverbs.h"
+#include "nccl_env/packets/libibverbs.h"
 
 int main(int argc, char** argv) {
   const auto verbs = nccl_env::node::open_libibverbs();
-  return nccl_env::agent::run_agent(argc, argv, *verbs, {std::cin, std::cout, std::cerr});
+  const auto packets = nccl_env::packets::open_libibverbs();
+  return nccl_env::agent::run_agent(argc, argv, *verbs, *packets, {std::cin, std::cout, std::cerr});
 }

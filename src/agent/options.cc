@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/proof/proof.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/program/choice.h"
@@ -75,6 +76,7 @@ class AgentCommandLine {
     add_show();
     add_run();
     add_resolve();
+    add_fabric_test();
   }
 
   ParsedAgentOptions parse(int argc, const char* const* argv) {
@@ -91,7 +93,7 @@ class AgentCommandLine {
  private:
   using Command = AgentArguments::Command;
 
-  // Only run writes a log. Errors of show and resolve are read by a person, or in the pod's output, and a
+  // Only run writes a log. Errors of the others are read by a person, or in the pod's output, and a
   // person left the command out or misspelt it.
   int refuse(const std::vector<std::string>& words, const CLI::ParseError& error) {
     return program::refuse_usage(program::usage_problem(app_, words, error.what()),
@@ -218,6 +220,41 @@ class AgentCommandLine {
     app.footer(
         "Exit codes: 0, with --strict 1 where a value is missing, 2 usage, 4 --out cannot\n"
         "be written, or --table cannot be read.");
+  }
+
+  void add_fabric_test() {
+    FabricTestArguments& to = arguments_.fabric_test;
+    CLI::App& app = command("fabric-test",
+                            "From inside a pod of `nccl-env fabric test`: send packets to the others' ports "
+                            "as NCCL would. Member 0 also leads, and prints the journal.",
+                            Command::FabricTest);
+    add_sysfs(app, to.sysfs);
+    app.add_option("--collector", to.collector, "Host of member 0")->required()->type_name("HOST");
+    app.add_option("--port", to.port, "TCP port of member 0")
+        ->check(CLI::Range(1, 65535))
+        ->capture_default_str();
+    app.add_option("--members", to.members, "How many there are")
+        ->required()
+        ->check(CLI::Range(2, kMaxProofMembers));
+    app.add_option("--place", to.place, "Which one this is, from 0")
+        ->envname("JOB_COMPLETION_INDEX")
+        ->required()
+        ->check(CLI::Range(0, kMaxProofMembers - 1));
+    app.add_option("--node-name", to.node, "Name of its node")
+        ->envname("NODE_NAME")
+        ->required()
+        ->check(node_name());
+    add_duration(app, "--wait", "How long member 0 waits for the others, to test those that came [60s]",
+                 to.wait);
+    add_duration(app, "--deadline", "When all ends, done or not [600s]", to.deadline);
+    app.add_flag("--all-pairs", to.all_pairs, "Each member with each, not with 2 log2 of them");
+    app.add_flag("--cross-rails", to.cross_rails, "Each rail with each of the peer's");
+    app.add_option("--nccl-version", to.nccl_version, "Whose rules choose ports and rows [the newest known]")
+        ->type_name("VERSION");
+    app.footer(
+        "FABRIC_TEST_TOKEN is the secret that all members share; NCCL's variables and nccl.conf count.\n"
+        "Exit codes: 0 whatever was found, also without member 0, because a pod that fails ends the Job;\n"
+        "2 usage, 4 member 0 could not listen, or had no time left.");
   }
 
   CLI::App app_{"Reads a node's RDMA devices and keeps its NodeFabric true.", "nccl-env-agent"};

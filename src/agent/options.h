@@ -51,11 +51,26 @@ struct ResolveArguments {
   bool strict = false;
 };
 
+struct FabricTestArguments {
+  std::filesystem::path sysfs;  // "": the kernel's own
+  std::string collector;
+  int port = 7471;
+  int members = 0;
+  int place = -1;
+  std::string node;
+  std::chrono::seconds wait{60};
+  std::chrono::seconds deadline{600};
+  bool all_pairs = false;
+  bool cross_rails = false;
+  std::string nccl_version;  // "": the newest that is known
+};
+
 struct AgentArguments {
-  enum class Command { Show, Run, Resolve } command = Command::Show;
+  enum class Command { Show, Run, Resolve, FabricTest } command = Command::Show;
   AgentShowArguments show;
   AgentRunArguments run;
   ResolveArguments resolve;
+  FabricTestArguments fabric_test;
 };
 
 struct ParsedAgentOptions {

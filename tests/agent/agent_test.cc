@@ -14,6 +14,7 @@
 #include "nccl_env/core/fabric/node_table.h"
 #include "node/scripted_verbs.h"
 #include "node/sysfs_tree.h"
+#include "packets/fake_fabric.h"
 
 namespace nccl_env::tests::agent_test {
 namespace {
@@ -49,7 +50,8 @@ class Agent : public CliTest {
     for (const std::string& argument : arguments) argv.push_back(argument.c_str());
     std::istringstream in;
     std::ostringstream out, err;
-    const int code = agent::run_agent(static_cast<int>(argv.size()), argv.data(), verbs_, {in, out, err});
+    const int code =
+        agent::run_agent(static_cast<int>(argv.size()), argv.data(), verbs_, *packets_, {in, out, err});
     return {code, out.str(), err.str(), {}};
   }
   CliResult show(std::vector<std::string> more = {}) {
@@ -69,6 +71,8 @@ class Agent : public CliTest {
   }
 
   ScriptedVerbs verbs_;
+  FakeFabric fabric_;
+  const std::unique_ptr<packets::Verbs> packets_ = fabric_.verbs_of("gpu-1");
 };
 
 TEST_F(Agent, ShowTellsPortsRowsAndVerdicts) {
@@ -308,6 +312,40 @@ TEST_F(Agent, ResolveLeavesAllFilesEmptyWhereTheDiskIsFull) {
   EXPECT_EQ(text("nccl.conf"), "");
   EXPECT_EQ(text("env"), "");
   EXPECT_EQ(text("ucx.conf"), "");
+}
+
+class AgentFabricTest : public Agent {
+ protected:
+  AgentFabricTest() { ::setenv("FABRIC_TEST_TOKEN", "secret", 1); }
+  ~AgentFabricTest() override { ::unsetenv("FABRIC_TEST_TOKEN"); }
+  CliResult test(std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"fabric-test", "--sysfs", path("sys"), "--collector", "localhost", "--node-name", "gpu-1"});
+    return run(more);
+  }
+};
+
+TEST_F(AgentFabricTest, AMemberAloneEndsItsJournalAfterTheWait) {
+  const CliResult result = test({"--members=2", "--place=0", "--wait=1s", "--port=17471"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(StartsWith(R"({"test":{"expected":2,"rounds":1}})"), HasSubstr(R"("hca":"mlx5_2")"),
+                    HasSubstr(R"("gidIndex":3,"gid":"0000:0000:0000:0000:0000:ffff:190b:0102")"),
+                    ::testing::EndsWith("{\"test\":{\"expected\":2,\"rounds\":0}}\n{\"end\":{}}\n")));
+}
+
+TEST_F(AgentFabricTest, WithoutCollectorAMemberEndsWellBecauseAPodThatFailsEndsTheJob) {
+  const CliResult result = test({"--members=2", "--place=1", "--deadline=1s", "--port=17472"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, HasSubstr("localhost:17472: Connection refused"));
+}
+
+TEST_F(AgentFabricTest, UsageIsChecked) {
+  EXPECT_THAT(test({"--members=2", "--place=2"}).err, HasSubstr("--place has to be below --members"));
+  EXPECT_EQ(test({"--members=1", "--place=0"}).code, 2);
+  EXPECT_THAT(test({"--members=2", "--place=0", "--nccl-version=1.0"}).err, HasSubstr("--nccl-version"));
+  ::setenv("FABRIC_TEST_TOKEN", "", 1);
+  EXPECT_THAT(test({"--members=2", "--place=0"}).err, HasSubstr("FABRIC_TEST_TOKEN is not set"));
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ class IncludeRules(unittest.TestCase):
     def test_verbs_stay_in_verbs(self):
         self.refused("src/net/a.cc", "#include <infiniband/verbs.h>\n#include <string>\n", "src/node")
         self.refused("src/node/probe.cc", "#include <infiniband/verbs.h>\n", "outside src/node/libibverbs")
+        self.refused("src/packets/member.cc", "#include <infiniband/verbs.h>\n", "src/packets/libibverbs")
         self.refused("tests/net/a_test.cc", "#include <infiniband/verbs.h>\n", "outside src/node")
 
     def test_rooms_include_only_what_stands_below(self):

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// LineSocket: a TCP connection that never blocks, and speaks in lines.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/base/descriptor.h"
+#include "nccl_env/base/line_splitter.h"
+#include "nccl_env/core/proof/proof.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::packets {
+
+// Milliseconds until then, as ::poll takes them: at least 0, at most a second.
+int milliseconds_until(std::chrono::steady_clock::time_point then);
+
+class LineSocket {
+ public:
+  explicit LineSocket(Descriptor connected);
+  // An error says what failed at the last address that the name has.
+  static Result<LineSocket> connect(const std::string& host, int port, std::chrono::milliseconds each);
+
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+  // Of ::poll.
+  [[nodiscard]] short events() const;
+  // Sends what goes at once, and keeps the rest for flush().
+  void send(std::string_view line);
+  // False: the peer is gone.
+  bool flush();
+  // Reads what is there. False: the peer is gone, a line is longer than kMaxProofLine, or `on_line` said so.
+  bool receive(const std::function<bool(std::string_view)>& on_line);
+
+ private:
+  Descriptor descriptor_;
+  LineSplitter lines_{kMaxProofLine};
+  std::string unsent_;
+};
+
+}  // namespace nccl_env::packets

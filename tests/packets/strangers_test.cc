@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strangers at the collector's door, and collectors that members should not trust.
+#include <gmock/gmock.h>
+
+#include "packets/test_run.h"
+
+namespace nccl_env::tests::strangers_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class Strangers : public TestRun {
+ protected:
+  // The test goes on as if nothing had been.
+  void expect_a_sound_test() {
+    join(0);
+    join(1);
+    const Proof proof = told();
+    EXPECT_THAT(pairs_of(proof), ElementsAre("0>1: 0-0 1-1"));
+    EXPECT_THAT(proof.left, SizeIs(0));
+  }
+};
+
+TEST_F(Strangers, WithoutTheTokenNobodyHearsAnything) {
+  lead(2);
+  for (const std::string& said : {std::string("GET / HTTP/1.1\n"), hello_line("wrong", {.node = "x"}) + "\n",
+                                  kToken + "0 {}\n", kToken + "\n", std::string(" {}\n")}) {
+    const RawPeer peer(port_);
+    peer.send(said);
+    EXPECT_EQ(peer.hear(), "") << said;
+  }
+  expect_a_sound_test();
+}
+
+TEST_F(Strangers, ATakenPlaceStaysTaken) {
+  lead(3);
+  const RawPeer first(port_);
+  first.send(hello(2));
+  const RawPeer second(port_);
+  second.send(hello(2));
+  EXPECT_EQ(second.hear(), "");
+  join(0);
+  join(1);
+  EXPECT_THAT(told().members, SizeIs(3));
+}
+
+TEST_F(Strangers, APlaceOutsideTheTestIsRefused) {
+  lead(2);
+  const RawPeer peer(port_);
+  peer.send(hello(2));
+  EXPECT_EQ(peer.hear(), "");
+  expect_a_sound_test();
+}
+
+TEST_F(Strangers, ALineWithoutAnEndIsCutOff) {
+  lead(2);
+  const RawPeer peer(port_);
+  peer.send(std::string(kMaxProofLine + 2, 'x'));
+  EXPECT_EQ(peer.hear(), "");
+  expect_a_sound_test();
+}
+
+TEST_F(Strangers, WhoSaysNothingIsSentAway) {
+  options_.hello_time = 200ms;
+  lead(2);
+  const RawPeer peer(port_);
+  EXPECT_EQ(peer.hear(), "");
+  expect_a_sound_test();
+}
+
+TEST_F(Strangers, ManySilentOnesKeepNobodyOut) {
+  lead(2);
+  std::vector<std::unique_ptr<RawPeer>> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(std::make_unique<RawPeer>(port_));
+  EXPECT_EQ(silent.front()->hear(), "") << "the oldest makes room";
+  expect_a_sound_test();
+}
+
+TEST_F(Strangers, NobodyConnectsOnceTheRoundsHaveBegun) {
+  options_.reply_time = 1s;
+  lead(2);
+  const RawPeer peer(port_);
+  peer.send(hello_line(kToken, {.place = 1,
+                                .node = "gpu-1",
+                                .rails = {{.hca = "mlx5_0", .link_layer = LinkLayer::Ethernet}}}) +
+            "\n");
+  join(0, {}, 1);
+  EXPECT_THAT(peer.hear(), HasSubstr("prepare"));
+  EXPECT_FALSE(RawPeer(port_).connected());
+}
+
+TEST_F(Strangers, APortThatIsTakenIsSaid) {
+  lead(2);
+  std::ostringstream journal;
+  const auto second = packets::Collector::listen(options_, port_, journal);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message, "port " + std::to_string(port_) + ": Address already in use");
+  expect_a_sound_test();
+}
+
+// A collector by hand.
+class Orders : public TestRun {
+ protected:
+  static bool hear(int member) {
+    std::array<char, 4096> heard;
+    pollfd polled{member, POLLIN, 0};
+    return ::poll(&polled, 1, 5'000) == 1 && ::recv(member, heard.data(), heard.size(), 0) > 0;
+  }
+  // What the member says in the end.
+  std::string obey(const std::vector<std::string>& orders) {
+    const Descriptor listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listening.get(), 1), 0);
+    ::getsockname(listening.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    join(1);
+    {
+      const Descriptor member(::accept(listening.get(), nullptr, nullptr));
+      for (const std::string& order : orders) {
+        hear(member.get());  // the Hello, then the reply to the order before
+        const std::string line = order + "\n";
+        ::send(member.get(), line.data(), line.size(), MSG_NOSIGNAL);
+      }
+      while (!orders.empty() && hear(member.get())) {
+      }
+    }
+    ::shutdown(listening.get(), SHUT_RDWR);
+    finish();
+    return errors_.empty() ? "done" : errors_.front();
+  }
+};
+
+TEST_F(Orders, EndEndsIt) {
+  EXPECT_EQ(obey({R"({"word":"end"})"}), "done");
+}
+
+TEST_F(Orders, ACollectorThatGoesAwayEndsTheMember) {
+  EXPECT_EQ(obey({}), "the collector 127.0.0.1 went away");
+}
+
+TEST_F(Orders, NonsenseEndsTheMember) {
+  for (const char* order :
+       {"nonsense", R"({"word":"connect","pair":1,"ends":[]})", R"({"word":"release","pair":1})",
+        R"({"word":"prepare","pair":1,"end":"from","rails":[{"link":0,"rail":2}]})",
+        R"({"word":"prepare","pair":1,"end":"from","rails":[{"link":0,"rail":0},{"link":0,"rail":1}]})",
+        R"({"word":"prepare","pair":1,"end":"from"})", R"({"word":"write"})"}) {
+    errors_.clear();
+    EXPECT_THAT(obey({order}), HasSubstr("ordered nonsense")) << order;
+  }
+}
+
+TEST_F(Orders, APeerThatNobodyCanReachFailsAtConnecting) {
+  EXPECT_EQ(
+      obey(
+          {R"({"word":"prepare","pair":1,"end":"to","rails":[{"link":0,"rail":0}]})",
+           R"({"word":"connect","pair":1,"ends":[{"link":0,"queuePair":1,"firstPacket":1,"key":1,"mtu":100}]})",
+           R"({"word":"end"})"}),
+      "done");
+  EXPECT_EQ(fabric_.queue_pairs(), 0u);
+}
+
+TEST_F(Orders, ManyPairsAtATimeAreRefused) {
+  std::vector<std::string> orders;
+  for (int pair = 0; pair < 9; ++pair)
+    orders.push_back(R"({"word":"prepare","end":"from","rails":[{"link":0,"rail":0}],"pair":)" +
+                     std::to_string(pair) + "}");
+  EXPECT_THAT(obey(orders), HasSubstr("ordered nonsense"));
+  EXPECT_EQ(fabric_.queue_pairs(), 0u);
+}
+
+}  // namespace
+}  // namespace nccl_env::tests::strangers_test
