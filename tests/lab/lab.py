@@ -25,7 +25,7 @@ from kernel import Failed
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The longest first.
-SCENARIOS = ("events", "pod_netns", "rails", "cost", "engines", "drift", "table", "privileges", "edited_modules")
+SCENARIOS = ("events", "pod_netns", "rails", "cost", "engines", "packets", "drift", "table", "privileges", "edited_modules")
 FOREIGN_SCENARIOS = ("table",)  # of another architecture than this machine's; what others find does not depend on it
 NATIVE = subprocess.run(["dpkg", "--print-architecture"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 LIMIT_SECONDS = 7200  # for a guest that hangs; one beside ten other programs has taken twenty minutes
