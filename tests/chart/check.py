@@ -117,7 +117,7 @@ REFUSED = [
     ("image.agent.digest=sha256:1234", "/image/agent/digest"), ("image.registry=r.example/", "/image/registry"),
     ("resolver.enabled=yes", "/resolver/enabled"), ("resolver.cpu=much", "/resolver/cpu"),
     ("monitoring.enabled=maybe", "/monitoring/enabled"), ("nodeSelector.pool=gpu", "'nodeSelector' not allowed"),
-    ("createNamespace=1", "/createNamespace"), ("agent.port=0", "/agent/port"),
+    ("createNamespace=1", "/createNamespace"), ("agent.port=0", "/agent/port"), ("agent.namespace=", "/agent/namespace"),
     ("image.pullPolicy=Sometimes", "/image/pullPolicy"), ("webhook.podLabels.team=1", "/webhook/podLabels/team"),
 ]
 
@@ -194,8 +194,8 @@ def check_same(tools):
                 yield f"{where}: not of {'the overlay' if key not in ours else 'the chart'}"
             else:
                 yield from (where + one for one in differences(ours[key], theirs[key]))
-    missing = tools.rendered(WHOLE).keys() - tools.rendered([]).keys()
-    if missing != {("Namespace", "", "nccl-env")}:
+    missing = tools.rendered(WHOLE).keys() - tools.rendered(["agent.createNamespace=false"]).keys()
+    if missing != {("Namespace", "", "nccl-env"), ("Namespace", "", "nccl-env-agent")}:
         yield f"createNamespace adds {missing}"
 
 
@@ -221,7 +221,7 @@ def check_port(tools):
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "--ops-listen=" in block]
     for block in blocks:
         ours, theirs = tools.overlay("default", [], patches=block["patches"]), tools.rendered([*WHOLE, "agent.port=9081"])
-        key = ("DaemonSet", "nccl-env", "nccl-env-agent")
+        key = ("DaemonSet", "nccl-env-agent", "nccl-env-agent")
         yield from (f"agent.port{one}" for one in differences(ours[key], theirs[key]))
     if len(blocks) != 1:
         yield f"agent.port: {len(blocks)} patches in install.md instead of one"
@@ -240,19 +240,19 @@ def check_values(tools):
 
 
 def check_namespace(tools):
-    """In another namespace everything is there, and nothing speaks of nccl-env as one."""
+    """In other namespaces everything is there, and nothing speaks of nccl-env or nccl-env-agent as one."""
+    names = {"": "", "nccl-env": "fabric", "nccl-env-agent": "nodes"}
     for values in ([], ["certificates.mode=cert-manager", "monitoring.enabled=true"]):
-        own, other = tools.rendered(WHOLE + values), tools.rendered(WHOLE + values, "fabric")
-        moved = {(kind, namespace and "fabric", "fabric" if kind == "Namespace" else name): some
+        own, other = tools.rendered(WHOLE + values), tools.rendered([*WHOLE, *values, "agent.namespace=nodes"], "fabric")
+        moved = {(kind, names[namespace], names[name] if kind == "Namespace" else name): some
                  for (kind, namespace, name), some in own.items()}
         if moved.keys() != other.keys():
-            yield f"another namespace: {moved.keys() ^ other.keys()}"
-        text = yaml.safe_dump_all([some for key, some in other.items() if key[0] not in
-                                   ("CustomResourceDefinition", "PrometheusRule", "ConfigMap")])
-        for trace in ("namespace: nccl-env\n", "serviceaccount:nccl-env:", "nccl-env/nccl-env", ".nccl-env.svc",
-                      "- nccl-env\n      - key", "kube-system\n      - nccl-env"):
+            yield f"other namespaces: {moved.keys() ^ other.keys()}"
+        text = yaml.safe_dump_all([some for key, some in other.items() if key[0] not in ("CustomResourceDefinition", "ConfigMap")])
+        for trace in ("namespace: nccl-env", "serviceaccount:nccl-env", "nccl-env/nccl-env", ".nccl-env.svc", "-n nccl-env",
+                      "- nccl-env\n      - ", "- nccl-env-agent\n", "kube-system\n      - nccl-env"):
             if trace in text:
-                yield f"another namespace: {trace!r} is left"
+                yield f"other namespaces: {trace!r} is left"
 
 
 HA = CHART / "values-ha.yaml"
@@ -291,7 +291,7 @@ def check_notes(tools):
         (chart / "templates/notes.yaml").write_text(NOTES % (chart / "templates/NOTES.txt").read_text())
         for values in ([], ["image.pullSecrets[0].name=mine"]):
             notes = tools.rendered(values, "fabric", chart=chart)["ConfigMap", "", "notes"]["data"]["text"]
-            if "kubectl -n fabric " not in notes:
+            if "kubectl -n fabric " not in notes or "namespace fabric pod-security.kubernetes.io/enforce=restricted" not in notes:
                 yield f"notes {values}: {notes}"
             yield from (f"notes {values}: {word}" for word in re.findall(r"\S+/\S+", notes) if (SOURCE / word).exists())
             policy = yaml.safe_load(re.search(r"<<'EOF'\n(.*?)^EOF$", notes, re.S | re.M)[1])

@@ -22,7 +22,9 @@ inline const std::string kValidatorPath =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/nccl-env";
 inline const std::string kCrdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 inline const std::string kOwnPath = "/api/v1/namespaces/nccl-env/";
-inline const std::string kAppsPath = "/apis/apps/v1/namespaces/nccl-env/";
+inline const std::string kDeploymentPath = "/apis/apps/v1/namespaces/nccl-env/deployments/nccl-env-webhook";
+inline const std::string kAgentPods = "/api/v1/namespaces/nccl-env-agent/pods";
+inline const std::string kAgentSetPath = "/apis/apps/v1/namespaces/nccl-env-agent/daemonsets/nccl-env-agent";
 inline const std::string kPoliciesPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
 inline const std::string kTablesPath = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 
@@ -78,17 +80,20 @@ inline std::map<std::string, nlohmann::json> installed_objects(std::chrono::syst
   }
   objects[kOwnPath + "services/nccl-env-webhook"] = base_object("webhook.yaml", "Service");
   objects[kOwnPath + "secrets/nccl-env-webhook-tls"] = certificate_secret(now);
-  nlohmann::json& deployment = objects[kAppsPath + "deployments/nccl-env-webhook"];
+  for (const nlohmann::json& space : base_objects("namespace.yaml"))
+    objects["/api/v1/namespaces/" + space["metadata"]["name"].get<std::string>()] = space;
+  nlohmann::json& deployment = objects[kDeploymentPath];
   deployment = base_object("webhook.yaml", "Deployment");
   deployment["status"] = {{"replicas", 2}, {"readyReplicas", 2}, {"updatedReplicas", 2}};
-  nlohmann::json& agents = objects[kAppsPath + "daemonsets/nccl-env-agent"];
+  nlohmann::json& agents = objects[kAgentSetPath];
   agents = base_object("agent.yaml", "DaemonSet");
   agents["status"] = {{"observedGeneration", 1},
                       {"desiredNumberScheduled", 2},
                       {"numberReady", 2},
                       {"updatedNumberScheduled", 2}};
-  objects[kOwnPath + "pods"] =
-      list_of_items(nlohmann::json::array({agent_pod_on("gpu-1"), agent_pod_on("gpu-2")}));
+  objects["/apis/apps/v1/daemonsets"] = list_of_items(nlohmann::json::array({agents}));
+  objects[kOwnPath + "pods"] = list_of_items(nlohmann::json::array());
+  objects[kAgentPods] = list_of_items(nlohmann::json::array({agent_pod_on("gpu-1"), agent_pod_on("gpu-2")}));
   objects[kTablesPath] = list_of_items(nlohmann::json::array({table_of("gpu-1"), table_of("gpu-2")}));
   objects["/api/v1/namespaces"] = list_of_items(nlohmann::json::array());
   objects[kPoliciesPath] = list_of_items(nlohmann::json::array());

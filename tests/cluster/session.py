@@ -12,7 +12,7 @@ import subprocess
 from api import Api, Refused
 from image import BUSYBOX_IMAGE, write_image
 from node import NAME
-from objects import expect  # noqa: F401
+from objects import SPACES, expect  # noqa: F401
 from process import Failed, eventually
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -182,7 +182,7 @@ class Session:
 
     def pods_of(self, program):
         """Those of ours that are not on their way out."""
-        found = self.api.list("Pod", "nccl-env", f"?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-{program}")
+        found = self.api.list("Pod", SPACES[program], f"?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-{program}")
         return [some for some in found if "deletionTimestamp" not in some["metadata"]]
 
     def ours(self, program):
@@ -192,7 +192,7 @@ class Session:
 
     def rolled_out(self, *workloads):
         for workload in workloads:
-            self.kubectl("-n", "nccl-env", "rollout", "status", "--timeout=120s", workload)
+            self.kubectl("-n", space_of(workload), "rollout", "status", "--timeout=120s", workload)
 
     def endpoints(self):
         """Addresses at which the API server may find the webhook."""
@@ -225,12 +225,11 @@ class Session:
     def without_agent(self):
         """Tables stay as they are; behind it the agent makes its own anew."""
         def place(agents):
-            self.api.merge("DaemonSet", "nccl-env", "nccl-env-agent",
+            self.api.merge("DaemonSet", SPACES["agent"], "nccl-env-agent",
                            {"spec": {"template": {"spec": {"nodeSelector": {"no-node": agents}}}}})
         place("has-it")
         try:
-            eventually("the agent is gone", lambda: not self.api.list(
-                "Pod", "nccl-env", "?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent"))
+            eventually("the agent is gone", lambda: not self.api.list("Pod", SPACES["agent"]))
             yield
         finally:
             self.kubectl("delete", "nodefabric", NAME, "--ignore-not-found")
@@ -244,6 +243,11 @@ class Session:
 
     def kill(self, process):
         os.kill(process.pid, signal.SIGKILL)
+
+
+def space_of(workload):
+    """The namespace of one of ours, such as deployment/nccl-env-webhook."""
+    return SPACES[workload.rsplit("-", 1)[1]]
 
 
 def statuses(some):

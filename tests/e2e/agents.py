@@ -6,7 +6,7 @@ import os
 import urllib.error
 import urllib.request
 
-from objects import arguments
+from objects import SPACES, arguments
 from process import PATIENCE, Process, eventually
 
 
@@ -46,10 +46,10 @@ def write_sys(root, hcas, index):
 class Agent(Process):
     def __init__(self, program, plane, node, pod, directory, name):
         """For `node`, with the token of `pod`."""
-        container = plane.api.get("DaemonSet", "nccl-env", "nccl-env-agent")["spec"]["template"]["spec"][
+        container = plane.api.get("DaemonSet", SPACES["agent"], "nccl-env-agent")["spec"]["template"]["spec"][
             "containers"][0]
         token = directory / f"{name}.token"
-        token.write_text(plane.token("nccl-env-agent", pod=pod))
+        token.write_text(plane.token("nccl-env-agent", SPACES["agent"], pod))
         kubeconfig = plane.write_kubeconfig(name, token_file=token)
         super().__init__(name, [program, *arguments(container, NODE_NAME=node), "--kubeconfig", kubeconfig, "--ops-listen",
                                 "127.0.0.1:0", "--sysfs", directory / "sys", "--look", "1s"], directory / f"{name}.log")

@@ -10,6 +10,7 @@ from demo_cluster import expand, file_of, lines_of, resolve_env  # noqa: E402  #
 from process import Failed
 
 HCA, CONF = "NCCL_IB_HCA", "hostnetwork.nccl-env.io/nccl.conf"  # the text that Bindings bring under every policy
+SPACES = {"webhook": "nccl-env", "agent": "nccl-env-agent"}  # namespaces of our programs
 OURS = ("hostnetwork.nccl-env.io/", "host.nccl-env.io/", "subinterface.nccl-env.io/", "podowned.nccl-env.io/",
         "nccl-env.io/")
 

@@ -25,6 +25,7 @@ namespace {
 using Json = nlohmann::json;
 using Outcome = LookUp::Outcome;
 
+constexpr const char* kEnforce = "pod-security.kubernetes.io/enforce";
 constexpr std::string_view kPodsHook = "pods.nccl-env.io";
 constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 // Called for strict namespaces in place of these two.
@@ -45,6 +46,8 @@ constexpr std::string_view kRenew =
     "Managed certificates and cert-manager renew it in time: look at the log of the one that should. Files: "
     "put a new one into the Secret.";
 
+using Installed = InstalledParts;
+
 // A row of the table of parts: how a part is asked for, and what is wrong with it.
 struct Part {
   Code code;
@@ -53,16 +56,16 @@ struct Part {
   kube::Resource resource{};
   const char* kind = "";
   const char* name = "";
-  bool own = true;  // in the namespace of the installation
+  OwnSpace Installed::*space = &Installed::webhook_space;  // null: of the whole cluster
   const char* loss = "";
   std::string_view remedy = kInstallAgain;  // where there is no such object
 
   [[nodiscard]] const Json& object(const InstalledParts& parts) const { return (parts.*sight).object; }
   [[nodiscard]] Asked asked(const InstalledParts& parts) const {
-    return own ? ask_in(parts.name_space, resource, name) : ask(resource, name);
+    return space ? ask_in((parts.*space).name, resource, name) : ask(resource, name);
   }
   [[nodiscard]] std::string place(const InstalledParts& parts) const {
-    return (own ? parts.name_space + "/" : "") + name;
+    return (space ? (parts.*space).name + "/" : "") + name;
   }
   // "Deployment nccl-env/nccl-env-webhook"
   [[nodiscard]] std::string text(const InstalledParts& parts) const {
@@ -210,7 +213,7 @@ Judged judge_certificate(const InstalledParts& parts, const Part& part) {
     return {Severity::Error, name + " is valid only from " + day(info->not_before) + " on", look};
   if (parts.now >= info->not_after)
     return {Severity::Error, name + " ended on " + day(info->not_after), look};
-  const std::string host = std::string(kWebhookName) + "." + parts.name_space + ".svc";
+  const std::string host = std::string(kWebhookName) + "." + parts.webhook_space.name + ".svc";
   if (parts.service.outcome == Outcome::Found && std::ranges::find(info->names, host) == info->names.end())
     return {Severity::Error, name + " is for " + join(info->names) + " and not for " + host, look};
   const auto strange = hooks_where(
@@ -237,7 +240,7 @@ struct Rollout {
 Judged judge_rollout(const InstalledParts& parts, const Part& part, const Rollout& rollout) {
   const auto& [wanted, ready, updated, unit, where] = rollout;
   const std::string of = " of " + count_of(static_cast<std::size_t>(wanted), unit);
-  const std::string own = "kubectl -n " + parts.name_space + " ";
+  const std::string own = "kubectl -n " + (parts.*part.space).name + " ";
   if (ready < wanted) {
     const auto trouble = parts.troubles.find(part.name);
     return {ready == 0 ? Severity::Error : Severity::Warning,
@@ -256,7 +259,7 @@ Judged judge_webhook(const InstalledParts& parts, const Part& part) {
   const int wanted = number_at(member(part.object(parts), "spec"), "replicas", 1);
   if (wanted == 0)
     return {Severity::Error, part.text(parts) + " is scaled to 0",
-            "kubectl -n " + parts.name_space + " scale deployment " + kWebhookName + " --replicas=2"};
+            "kubectl -n " + parts.webhook_space.name + " scale deployment " + kWebhookName + " --replicas=2"};
   Judged judged = judge_rollout(
       parts, part,
       {wanted, number_at(status, "readyReplicas"), number_at(status, "updatedReplicas"), "replica"});
@@ -298,7 +301,7 @@ Judged judge_tables(const InstalledParts& parts, const Part&) {
   return {without.size() == nodes ? Severity::Error : Severity::Warning,
           count_of(without.size(), "node") +
               " with an agent and without a table: " + join_some(without, kMostNamed),
-          "The agent's log says why it wrote none: kubectl -n " + parts.name_space +
+          "The agent's log says why it wrote none: kubectl -n " + parts.agent_space.name +
               " logs -l app.kubernetes.io/name=" + kAgentName};
 }
 
@@ -381,25 +384,28 @@ void list_by_node(kube::ApiServer& client, const std::string& path, SeenByNode<V
   if (!listed) into.problem = listed.error().message;
 }
 
-using Installed = InstalledParts;
-
 // In the order of the answer. The first rows are of the whole cluster, and tell where the others are.
 const Part kParts[] = {
     {Code::ApiServer, [](const InstalledParts& parts, const Part&) { return judge_version(parts.version); }},
     {Code::Crds, judge_crd, &Installed::policy_crd, kube::kCrds, "CustomResourceDefinition", kPolicyCrd,
-     false, "", kApplyCrds},
-    {Code::Crds, judge_crd, &Installed::table_crd, kube::kCrds, "CustomResourceDefinition", kTableCrd, false,
-     "", kApplyCrds},
+     nullptr, "", kApplyCrds},
+    {Code::Crds, judge_crd, &Installed::table_crd, kube::kCrds, "CustomResourceDefinition", kTableCrd,
+     nullptr, "", kApplyCrds},
     {Code::Hooks, judge_hooks, &Installed::mutating, kMutatingHooks, "MutatingWebhookConfiguration",
-     "nccl-env", false, ": no pod gets values"},
+     "nccl-env", nullptr, ": no pod gets values"},
     {Code::Validator, judge_validator, &Installed::validating, kValidatingHooks,
-     "ValidatingWebhookConfiguration", "nccl-env", false, ": a wrong policy is told by its status alone"},
+     "ValidatingWebhookConfiguration", "nccl-env", nullptr, ": a wrong policy is told by its status alone"},
     {Code::CaBundle, judge_bundle},
+    {Code::Namespace,
+     [](const InstalledParts& parts, const Part&) { return judge_space(parts.webhook_space); }},
+    {Code::Namespace,
+     [](const InstalledParts& parts, const Part&) { return judge_space(parts.agent_space); }},
     {Code::Service, judge_service, &Installed::service, kube::kServices, "Service", kWebhookName},
-    {Code::Certificate, judge_certificate, &Installed::secret, kube::kSecrets, "Secret", kCertificate, true,
-     "", kube::kSecretAgain},
+    {Code::Certificate, judge_certificate, &Installed::secret, kube::kSecrets, "Secret", kCertificate,
+     &Installed::webhook_space, "", kube::kSecretAgain},
     {Code::Webhook, judge_webhook, &Installed::deployment, kube::kDeployments, "Deployment", kWebhookName},
-    {Code::Agents, judge_agents, &Installed::daemon_set, kube::kDaemonSets, "DaemonSet", kAgentName},
+    {Code::Agents, judge_agents, &Installed::daemon_set, kube::kDaemonSets, "DaemonSet", kAgentName,
+     &Installed::agent_space},
     {Code::Tables, judge_tables},
     {Code::Versions, judge_images},
     {Code::AgentVersions, judge_agent_versions}};
@@ -415,7 +421,7 @@ Judged judge_part(const InstalledParts& parts, const Part& part) {
 
 void look_up_parts(kube::ApiServer& client, bool own, InstalledParts& into) {
   for (const Part& part : kParts) {
-    if (part.sight && part.own == own) into.*part.sight = look_up(client, part.asked(into));
+    if (part.sight && (part.space != nullptr) == own) into.*part.sight = look_up(client, part.asked(into));
   }
 }
 
@@ -430,9 +436,8 @@ void add_trouble(const Json& object, const std::string& of, InstalledParts& into
   if (!trouble.empty()) into.troubles.try_emplace(of, trouble);
 }
 
-std::string pods_path(const InstalledParts& parts, const char* name) {
-  return kube::by_label(path_in(parts.name_space, kube::kPods),
-                        std::string("app.kubernetes.io/name=") + name);
+std::string pods_path(const std::string& name_space, const char* name) {
+  return kube::by_label(path_in(name_space, kube::kPods), std::string("app.kubernetes.io/name=") + name);
 }
 
 }  // namespace
@@ -443,6 +448,30 @@ std::string service_namespace(const Json& webhook_configuration) {
     if (!name.empty()) return name;
   }
   return {};
+}
+
+std::string agent_namespace(kube::ApiServer& client, const std::string& otherwise) {
+  std::string found;
+  (void)kube::list_all(client, kube::by_field(path_of(kube::kDaemonSets), "metadata.name=nccl-env-agent"),
+                       [&](const Json& set) { found = text_at(member(set, "metadata"), "namespace"); });
+  return is_dns_subdomain(found) ? found : otherwise;
+}
+
+Judged judge_space(const OwnSpace& space) {
+  const auto& [name, level, why, found] = space;
+  const std::string cure = "kubectl label namespace " + name + " --overwrite " + kEnforce + "=" + level;
+  if (found.outcome == Outcome::Absent)
+    return {Severity::Info, "there is no namespace " + name + " yet",
+            "The manifests make it; if you do: " + cure};
+  if (found.outcome != Outcome::Found) return {Sight::NotSeen, found.problem};
+  if (text_at(member(found.object, "status"), "phase") == "Terminating")
+    return {Severity::Error, "namespace " + name + " is being removed", "Wait until it is gone."};
+  std::string enforced = text_at(member(member(found.object, "metadata"), "labels"), kEnforce);
+  if (enforced == level) return {Sight::Good, "namespace " + name + ", Pod Security " + level};
+  const bool refuses = !enforced.empty() && level != "restricted";
+  if (enforced.empty()) enforced = "nothing";
+  return {refuses ? Severity::Error : Severity::Info,
+          "Pod Security of namespace " + name + " enforces " + enforced + ": " + why, cure};
 }
 
 bool is_nothing(const InstalledParts& parts) {
@@ -467,7 +496,7 @@ Judged judge_version(const LookUp& version) {
 Judged judge_names(const InstalledParts& parts) {
   std::vector<std::string> there;
   for (const Part& part : kParts) {
-    if (part.own || part.sight == nullptr) continue;
+    if (part.space || part.sight == nullptr) continue;
     const LookUp& sight = parts.*part.sight;
     if (sight.outcome == Outcome::Absent) continue;
     if (sight.outcome != Outcome::Found) return {Sight::NotSeen, sight.problem};
@@ -520,20 +549,24 @@ Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now) {
   InstalledParts parts;
   parts.now = now;
   if (const Status seen = survey_cluster(client, parts); !seen) return seen.error();
-  for (const LookUp* configuration : {&parts.mutating, &parts.validating}) {
-    if (parts.name_space.empty()) parts.name_space = service_namespace(configuration->object);
+  for (const LookUp* configuration : {&parts.validating, &parts.mutating}) {
+    const std::string found = service_namespace(configuration->object);
+    if (!found.empty()) parts.webhook_space.name = found;
   }
-  if (parts.name_space.empty()) parts.name_space = kOwnNamespace;
+  parts.agent_space.name = agent_namespace(client, parts.agent_space.name);
   look_up_parts(client, true, parts);
   if (is_nothing(parts)) return parts;
-  list_by_node(client, pods_path(parts, kAgentName), parts.agents, [&](const Json& pod, auto& items) {
+  for (OwnSpace* space : {&parts.webhook_space, &parts.agent_space})
+    space->found = look_up(client, ask_namespace(space->name));
+  const std::string agents = pods_path(parts.agent_space.name, kAgentName);
+  list_by_node(client, agents, parts.agents, [&](const Json& pod, auto& items) {
     const std::string node = text_at(member(pod, "spec"), "nodeName");
     // While a pod is replaced there are two.
     if (!node.empty()) items[node] = items[node] || has_condition(pod, "Ready");
     add_trouble(pod, kAgentName, parts);
   });
   // Without them the Deployment's own count is left.
-  (void)kube::list_all(client, pods_path(parts, kWebhookName),
+  (void)kube::list_all(client, pods_path(parts.webhook_space.name, kWebhookName),
                        [&](const Json& pod) { add_trouble(pod, kWebhookName, parts); });
   list_by_node(client, path_of(kube::kTables), parts.tables, [](const Json& table, auto& items) {
     items[text_at(member(table, "metadata"), "name")] = text_at(member(table, "observed"), "agentVersion");

@@ -14,7 +14,6 @@
 
 namespace nccl_env::cli {
 
-inline constexpr const char* kOwnNamespace = "nccl-env";             // by the manifests
 inline constexpr const char* kWebhookName = "nccl-env-webhook";      // of Deployment and Service
 inline constexpr const char* kAgentName = "nccl-env-agent";          // of the DaemonSet
 inline constexpr const char* kCertificate = "nccl-env-webhook-tls";  // of the Secret
@@ -26,10 +25,18 @@ struct SeenByNode {
   std::map<std::string, Value> items;
 };
 
+// A namespace of ours, with the level of Pod Security that it is to enforce, and why.
+struct OwnSpace {
+  std::string name, level, why;
+  LookUp found{};
+};
+
 struct InstalledParts {
   Timestamp now;
-  std::string name_space;  // of the program's own objects
-  LookUp version;          // of the API server
+  // As the manifests have them.
+  OwnSpace webhook_space{"nccl-env", "restricted", "the webhook needs no more than restricted"};
+  OwnSpace agent_space{"nccl-env-agent", "privileged", "the agent needs the host's network and /sys"};
+  LookUp version;  // of the API server
   LookUp policy_crd, table_crd;
   LookUp mutating, validating;  // webhook configurations
   LookUp service, secret, deployment, daemon_set;
@@ -43,17 +50,23 @@ struct InstalledParts {
 // The namespace of the Service that the hooks call; "" where they name none.
 std::string service_namespace(const nlohmann::json& webhook_configuration);
 
+// Returns the namespace of the agents' DaemonSet; `otherwise` where none is found. Needs list of daemonsets
+// of all namespaces.
+std::string agent_namespace(kube::ApiServer& client, const std::string& otherwise);
+
 // True if nothing is there; false if a part could not be read, since it may be there.
 bool is_nothing(const InstalledParts& parts);
 
-// Needs get of the objects, list of pods in their namespace, and list of nodefabrics. A sentence stands in
-// place of an object that may not be read; fails only if the cluster does not answer.
+// Needs get of the objects, list of pods in their namespaces, and list of nodefabrics and daemonsets. A
+// sentence stands in place of an object that may not be read; fails only if the cluster does not answer.
 Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now);
 // Reads the API server's version and the parts of the whole cluster alone. Everybody may ask for the version:
 // no answer means that there is no cluster to ask.
 Status survey_cluster(kube::ApiServer& client, InstalledParts& into);
 
 Judged judge_version(const LookUp& version);
+// Whether it is there, and enforces its level.
+Judged judge_space(const OwnSpace& space);
 // Whether the names of our cluster-wide objects are free or ours.
 Judged judge_names(const InstalledParts& parts);
 Checks judge_parts(const InstalledParts& parts);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/preparation.h"
 
+#include <set>
+
 #include "check/namespace_check.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
@@ -13,39 +15,17 @@ namespace {
 using Json = nlohmann::json;
 using Outcome = LookUp::Outcome;
 
-constexpr const char* kPrivileged = "pod-security.kubernetes.io/enforce";
-
 Judged judge_rights(const std::vector<CreateRight>& rights) {
-  std::vector<std::string> denied, unknown;
+  std::set<std::string> denied, unknown;  // a kind may be asked for in both namespaces
   for (const CreateRight& right : rights) {
-    if (!right.allowed.value_or(true)) denied.push_back(right.resource);
-    if (!right.allowed) unknown.push_back(right.resource);
+    if (!right.allowed.value_or(true)) denied.insert(right.resource);
+    if (!right.allowed) unknown.insert(right.resource);
   }
   if (!denied.empty())
     return {Severity::Error, "you may not create " + join(denied),
-            "Install as somebody who may: kubectl auth can-i create " + denied.front()};
+            "Install as somebody who may: kubectl auth can-i create " + *denied.begin()};
   if (!unknown.empty()) return {Sight::NotSeen, "no answer whether you may create " + join(unknown)};
   return {Sight::Good, "you may create all that the manifests have"};
-}
-
-Judged judge_space(const Preparation& facts) {
-  const std::string& name = facts.name_space;
-  const std::string label = "kubectl label namespace " + name + " --overwrite " + kPrivileged + "=privileged";
-  if (facts.space.outcome == Outcome::Absent)
-    return {Severity::Info, "there is no namespace " + name + " yet",
-            "The manifests make it with the label " + std::string(kPrivileged) +
-                "=privileged, which the agent needs; after helm install --create-namespace: " + label};
-  if (facts.space.outcome != Outcome::Found) return {Sight::NotSeen, facts.space.problem};
-  const Json& object = facts.space.object;
-  if (text_at(member(object, "status"), "phase") == "Terminating")
-    return {Severity::Error, "namespace " + name + " is being removed", "Wait until it is gone."};
-  const std::string level = text_at(member(member(object, "metadata"), "labels"), kPrivileged);
-  if (!level.empty() && level != "privileged")
-    return {Severity::Error,
-            "Pod Security of namespace " + name + " enforces " + level +
-                ": the agent needs the host's network and /sys",
-            label};
-  return {Sight::Good, "namespace " + name + (level.empty() ? "" : ", Pod Security " + level)};
 }
 
 Judged judge_agent_pod(const Result<DryRun>& tried, const std::string& name_space) {
@@ -60,10 +40,10 @@ Judged judge_agent_pod(const Result<DryRun>& tried, const std::string& name_spac
 
 // `kind` may stand for all kinds: "*".
 std::optional<bool> may_create(kube::ApiServer& client, const InstalledKind& kind,
-                               const std::string& name_space) {
+                               const InstalledParts& parts) {
   Json asked{
       {"verb", *kind.group == '*' ? "*" : "create"}, {"group", kind.group}, {"resource", kind.resource}};
-  if (kind.namespaced) asked["namespace"] = name_space;
+  if (kind.space) asked["namespace"] = (parts.*kind.space).name;
   const Json question{{"apiVersion", "authorization.k8s.io/v1"},
                       {"kind", "SelfSubjectAccessReview"},
                       {"spec", {{"resourceAttributes", asked}}}};
@@ -73,12 +53,12 @@ std::optional<bool> may_create(kube::ApiServer& client, const InstalledKind& kin
   return allowed.is_boolean() ? std::optional(allowed.get<bool>()) : std::nullopt;
 }
 
-std::vector<CreateRight> list_rights(kube::ApiServer& client, const std::string& name_space) {
+std::vector<CreateRight> list_rights(kube::ApiServer& client, const InstalledParts& parts) {
   std::vector<CreateRight> rights;
-  const bool all = may_create(client, {"*", "*", false}, "").value_or(false);  // one question instead of many
+  const bool all = may_create(client, {"*", "*"}, parts).value_or(false);  // one question instead of many
   for (const InstalledKind& kind : installed_kinds()) {
     const std::string name = kind.resource + std::string(*kind.group == '\0' ? "" : ".") + kind.group;
-    rights.push_back({name, all ? std::optional(true) : may_create(client, kind, name_space)});
+    rights.push_back({name, all ? std::optional(true) : may_create(client, kind, parts)});
   }
   return rights;
 }
@@ -86,25 +66,27 @@ std::vector<CreateRight> list_rights(kube::ApiServer& client, const std::string&
 }  // namespace
 
 const std::vector<InstalledKind>& installed_kinds() {
+  constexpr auto kOwn = &InstalledParts::webhook_space, kAgents = &InstalledParts::agent_space;
   static const std::vector<InstalledKind> kKinds{
-      {"", "namespaces", false},
-      {"apiextensions.k8s.io", "customresourcedefinitions", false},
-      {"admissionregistration.k8s.io", "mutatingwebhookconfigurations", false},
-      {"admissionregistration.k8s.io", "validatingwebhookconfigurations", false},
-      {"admissionregistration.k8s.io", "validatingadmissionpolicies", false},
-      {"admissionregistration.k8s.io", "validatingadmissionpolicybindings", false},
-      {"rbac.authorization.k8s.io", "clusterroles", false},
-      {"rbac.authorization.k8s.io", "clusterrolebindings", false},
-      {"scheduling.k8s.io", "priorityclasses", false},
-      {"rbac.authorization.k8s.io", "roles", true},
-      {"rbac.authorization.k8s.io", "rolebindings", true},
-      {"", "serviceaccounts", true},
-      {"", "secrets", true},
-      {"", "services", true},
-      {"apps", "deployments", true},
-      {"apps", "daemonsets", true},
-      {"policy", "poddisruptionbudgets", true},
-      {"networking.k8s.io", "networkpolicies", true},
+      {"", "namespaces"},
+      {"apiextensions.k8s.io", "customresourcedefinitions"},
+      {"admissionregistration.k8s.io", "mutatingwebhookconfigurations"},
+      {"admissionregistration.k8s.io", "validatingwebhookconfigurations"},
+      {"admissionregistration.k8s.io", "validatingadmissionpolicies"},
+      {"admissionregistration.k8s.io", "validatingadmissionpolicybindings"},
+      {"rbac.authorization.k8s.io", "clusterroles"},
+      {"rbac.authorization.k8s.io", "clusterrolebindings"},
+      {"scheduling.k8s.io", "priorityclasses"},
+      {"rbac.authorization.k8s.io", "roles", kOwn},
+      {"rbac.authorization.k8s.io", "rolebindings", kOwn},
+      {"", "serviceaccounts", kOwn},
+      {"", "serviceaccounts", kAgents},
+      {"", "secrets", kOwn},
+      {"", "services", kOwn},
+      {"apps", "deployments", kOwn},
+      {"apps", "daemonsets", kAgents},
+      {"policy", "poddisruptionbudgets", kOwn},
+      {"networking.k8s.io", "networkpolicies", kOwn},
   };
   return kKinds;
 }
@@ -112,10 +94,12 @@ const std::vector<InstalledKind>& installed_kinds() {
 Result<Preparation> survey_preparation(kube::ApiServer& client, const std::string& name_space) {
   Preparation facts;
   if (const Status seen = survey_cluster(client, facts); !seen) return seen.error();
-  facts.name_space = name_space;
-  facts.rights = list_rights(client, name_space);
-  facts.space = look_up(client, ask_namespace(name_space));
-  if (facts.space.outcome == Outcome::Found) facts.agent = try_create(client, name_space, sample_agent_pod());
+  if (!name_space.empty()) facts.webhook_space.name = name_space;
+  facts.rights = list_rights(client, facts);
+  for (OwnSpace* space : {&facts.webhook_space, &facts.agent_space})
+    space->found = look_up(client, ask_namespace(space->name));
+  if (facts.agent_space.found.outcome == Outcome::Found)
+    facts.agent = try_create(client, facts.agent_space.name, sample_agent_pod());
   return facts;
 }
 
@@ -123,8 +107,9 @@ Checks judge_preparation(const Preparation& facts) {
   Checks lines{{Code::ApiServer, judge_version(facts.version)},
                {Code::Rights, judge_rights(facts.rights)},
                {Code::Names, judge_names(facts)},
-               {Code::Namespace, judge_space(facts)}};
-  if (facts.agent) lines.push_back({Code::AgentPod, judge_agent_pod(*facts.agent, facts.name_space)});
+               {Code::Namespace, judge_space(facts.webhook_space)},
+               {Code::Namespace, judge_space(facts.agent_space)}};
+  if (facts.agent) lines.push_back({Code::AgentPod, judge_agent_pod(*facts.agent, facts.agent_space.name)});
   return lines;
 }
 

@@ -18,7 +18,7 @@ namespace nccl_env::cli {
 struct InstalledKind {
   const char* group;
   const char* resource;
-  bool namespaced;
+  OwnSpace InstalledParts::*space = nullptr;  // null: of the whole cluster
 };
 // All of them; a test compares them with manifests/base.
 const std::vector<InstalledKind>& installed_kinds();
@@ -29,16 +29,15 @@ struct CreateRight {
   std::optional<bool> allowed;  // nothing: not answered
 };
 
-// Its namespace is the one to install into; of the parts those of the whole cluster are read.
+// Its namespaces are those to install into; of the parts those of the whole cluster are read.
 struct Preparation : InstalledParts {
   std::vector<CreateRight> rights;
-  LookUp space;
-  // The answer to a sample of the agent's pod; nothing if the namespace does not exist yet.
+  // The answer to a sample of the agent's pod; nothing if its namespace does not exist yet.
   std::optional<Result<DryRun>> agent;
 };
 
-// As survey_parts() does. Needs get of the objects, and create of pods in `name_space`,
-// for a dry run.
+// As survey_parts() does; `name_space`: the webhook's, "" for the manifests'. Needs get of the objects, and
+// create of pods in the agents' namespace, for a dry run.
 Result<Preparation> survey_preparation(kube::ApiServer& client, const std::string& name_space);
 
 Checks judge_preparation(const Preparation& facts);

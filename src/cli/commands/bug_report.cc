@@ -101,9 +101,11 @@ class Asking {
     }
     if (!is_dns_subdomain(place)) return;
     (void)look_up(*recorder_, ask_in(place, kube::kDeployments, kWebhookName));
-    (void)look_up(*recorder_, ask_in(place, kube::kDaemonSets, kAgentName));
-    (void)kube::list_all(*recorder_, path_in(place, kube::kEvents), [](const Json&) {});
-    (void)kube::list_all(*recorder_, path_in(place, kube::kPods), [](const Json&) {});
+    for (const std::string& space :
+         {place, agent_namespace(*recorder_, place)}) {  // its list has the DaemonSet
+      (void)kube::list_all(*recorder_, path_in(space, kube::kEvents), [](const Json&) {});
+      (void)kube::list_all(*recorder_, path_in(space, kube::kPods), [](const Json&) {});
+    }
   }
 
   Bundle bundle_;

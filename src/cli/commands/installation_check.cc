@@ -56,7 +56,7 @@ Look look_at_parts(kube::ApiServer& client) {
 Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
   const auto& [pre, name, resource, size, wait, cluster] = arguments;
   if (pre) {
-    const auto facts = survey_preparation(client, name.empty() ? kOwnNamespace : name);
+    const auto facts = survey_preparation(client, name);
     if (!facts) return {program::kNotSeen, facts.error().message};
     const Checks checks = judge_preparation(*facts);
     return look_of(findings_of(checks), checks);
@@ -111,7 +111,7 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
   CLI::Option* name =
       add("-n,--namespace", to.name_space,
           "Instead of the installation: try (dryRun=All) whether a pod of this namespace would get what its "
-          "policy wants, and who refuses it if not; with --pre: the namespace to install into, default: "
+          "policy wants, and who refuses it if not; with --pre: the namespace of the webhook, default: "
           "nccl-env",
           "NAME");
   name->check(

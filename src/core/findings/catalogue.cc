@@ -373,7 +373,7 @@ constexpr auto kRows = [] {
       {Rights, "Rights", None, "The caller may not create all that the manifests have."},
       {Names, "Names", None, "Another party has the name of one of nccl-env's objects."},
       {Namespace, "Namespace", None,
-       "The namespace to install into is not there, is going, or refuses the agent."},
+       "A namespace of nccl-env's is not there, is going, or enforces another Pod Security level."},
       {AgentPod, "AgentPod", None, "The cluster refuses a pod with the host's network and /sys."},
   });
 }();

@@ -30,7 +30,8 @@ InstalledParts healthy() {
   const auto objects = installed_objects(kNow);
   InstalledParts parts;
   parts.now = kNow;
-  parts.name_space = "nccl-env";
+  for (OwnSpace* space : {&parts.webhook_space, &parts.agent_space})
+    space->found = seen(objects.at("/api/v1/namespaces/" + space->name));
   parts.version = seen(objects.at("/version"));
   parts.policy_crd = seen(objects.at(kCrdPath + kPolicyCrd));
   parts.table_crd = seen(objects.at(kCrdPath + kTableCrd));
@@ -38,8 +39,8 @@ InstalledParts healthy() {
   parts.validating = seen(objects.at(kValidatorPath));
   parts.service = seen(objects.at(kOwnPath + "services/nccl-env-webhook"));
   parts.secret = seen(objects.at(kOwnPath + "secrets/nccl-env-webhook-tls"));
-  parts.deployment = seen(objects.at(kAppsPath + "deployments/nccl-env-webhook"));
-  parts.daemon_set = seen(objects.at(kAppsPath + "daemonsets/nccl-env-agent"));
+  parts.deployment = seen(objects.at(kDeploymentPath));
+  parts.daemon_set = seen(objects.at(kAgentSetPath));
   parts.agents.items = {{"gpu-1", true}, {"gpu-2", true}};
   parts.tables.items = {{"gpu-1", "0.1.0"}, {"gpu-2", "0.1.0"}};
   return parts;
@@ -88,7 +89,7 @@ TEST(InstalledParts, WhatTheManifestsInstallIsGood) {
 
 TEST(InstalledParts, WhatMayNotBeReadIsNeitherGoodNorBad) {
   InstalledParts parts;
-  parts.version = kForbidden;
+  parts.version = parts.webhook_space.found = parts.agent_space.found = kForbidden;
   for (const Part part : kInstalled) parts.*part = kForbidden;
   parts.agents.problem = parts.tables.problem = "HTTP 403";
   for (const Checked& checked : judge_parts(parts)) {
@@ -284,12 +285,21 @@ LookUp space(const char* level, const char* phase = "Active") {
                {"status", {{"phase", phase}}}});
 }
 
+TEST(InstalledParts, EachNamespaceHasTheLevelThatItsPodsNeed) {
+  const auto webhooks = [](const LookUp& found) { return [=](auto& p) { p.webhook_space.found = found; }; };
+  const auto agents = [](const LookUp& found) { return [=](auto& p) { p.agent_space.found = found; }; };
+  expect_judged({{"Namespace", kNote, webhooks(space("privileged"))},
+                 {"Namespace", kNote, webhooks(space(""))},
+                 {"Namespace", kFailed, agents(space("restricted"))},
+                 {"Namespace", kNote, agents(space(""))}});
+}
+
 Preparation empty_cluster() {
   Preparation facts;
-  facts.name_space = "nccl-env";
+  facts.webhook_space.found = facts.agent_space.found = kAbsent;
   facts.version = seen({{"major", "1"}, {"minor", "30"}, {"gitVersion", "v1.30.0"}});
   facts.rights = {{"namespaces", true}, {"roles.rbac.authorization.k8s.io", true}};
-  facts.policy_crd = facts.table_crd = facts.mutating = facts.validating = facts.space = kAbsent;
+  facts.policy_crd = facts.table_crd = facts.mutating = facts.validating = kAbsent;
   return facts;
 }
 
@@ -306,11 +316,14 @@ TEST(Preparation, AnEmptyClusterIsGoodAndWhatStandsInTheWayIsTold) {
     };
   };
   const auto in = [](const LookUp& namespace_of_ours) {
-    return [=](Preparation& p) { p.space = namespace_of_ours; };
+    return [=](Preparation& p) {
+      p.webhook_space.found = space("restricted");
+      p.agent_space.found = namespace_of_ours;
+    };
   };
   const auto tried = [](const Result<DryRun>& agent) {
     return [=](Preparation& p) {
-      p.space = space("privileged");
+      p.agent_space.found = space("privileged");
       p.agent = agent;
     };
   };

@@ -8,7 +8,6 @@ namespace {
 
 using namespace nccl_env::tests;
 
-const std::string kDeployment = kAppsPath + "deployments/nccl-env-webhook";
 const std::string kReviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 class InstallationCheck : public AskedCluster {
@@ -104,12 +103,12 @@ TEST_F(InstallationCheck, ANamespaceWhosePolicyIsNotThereIsNamed) {
 
 // A first look finds no replica ready, later ones do.
 TEST_F(InstallationCheck, WaitLooksAgainUntilAllIsWell) {
-  Json deployment = Json::parse(answers[kDeployment].body);
+  Json deployment = Json::parse(answers[kDeploymentPath].body);
   const std::string ready = deployment.dump();
   deployment["status"].erase("readyReplicas");
   int looks = 0;
   instead = [&](const ScriptedRequest& request) -> std::optional<Answer> {
-    if (!request.target.starts_with(kDeployment)) return std::nullopt;
+    if (!request.target.starts_with(kDeploymentPath)) return std::nullopt;
     return Answer{200, ++looks == 1 ? deployment.dump() : ready};
   };
   expect_part(check({"--wait", "10m"}), "Webhook");
@@ -146,11 +145,15 @@ TEST_F(InstallationCheck, BeforeInstallingRightsAndNamesAreAsked) {
 
 TEST_F(InstallationCheck, TheAgentsPodIsTriedWhereTheNamespaceIsThere) {
   answers[kReviews] = {201, reply(true)};
-  serve_text("/api/v1/namespaces/fabric",
-             R"({"metadata": {"name": "fabric"}, "status": {"phase": "Active"}})");
-  answers["/api/v1/namespaces/fabric/pods"] =
-      refusal(403, "violates PodSecurity \"baseline:latest\": host namespaces");
+  answers[kAgentPods] = refusal(403, "violates PodSecurity \"baseline:latest\": host namespaces");
   expect_shown(check({"--pre", "-n", "fabric"}), 1);
+}
+
+TEST_F(InstallationCheck, AgentsElsewhereAreFound) {
+  Json set = Json::parse(answers[kAgentSetPath].body);
+  set["metadata"]["namespace"] = "nodes";
+  serve("/apis/apps/v1/daemonsets", list_of_items(Json::array({set})));
+  EXPECT_THAT(check().out, HasSubstr("there is no DaemonSet nodes/nccl-env-agent"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ from installation import archives
 from load import Load
 from node import Node
 from process import Failed, eventually
-from session import expect
+from session import SPACES, expect
 
 NAME = "lost: a node of the webhook's without power, who is missed until when, and its return"
 WEBHOOK = "deployment/nccl-env-webhook"
@@ -72,7 +72,7 @@ def leave(session, node):
     for program in ("webhook", "agent"):
         for some in session.pods_of(program):
             if some["spec"].get("nodeName") == node.name:
-                session.api.delete("Pod", "nccl-env", some["metadata"]["name"], grace=0)
+                session.api.delete("Pod", SPACES[program], some["metadata"]["name"], grace=0)
     eventually("both replicas are on the first node", lambda: nodes_of_webhook(session) == ["gpu-1"] * 2)
     eventually("both are ready", lambda: len(session.endpoints()) == 2)
 

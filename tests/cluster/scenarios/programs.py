@@ -6,7 +6,7 @@ import time
 from load import Load
 from node import NAME as NODE
 from process import Failed, eventually
-from session import HCAS, expect, is_ready
+from session import HCAS, SPACES, expect, is_ready, space_of
 
 NAME = "programs: no pod is missed while ours are rolled or drained; how many while one is out of memory"
 WEBHOOK, AGENT = "deployment/nccl-env-webhook", "daemonset/nccl-env-agent"
@@ -15,7 +15,7 @@ WEBHOOK, AGENT = "deployment/nccl-env-webhook", "daemonset/nccl-env-agent"
 def rolled(session):
     with Load(session, "programs") as load:
         for workload in (WEBHOOK, AGENT):
-            session.kubectl("-n", "nccl-env", "rollout", "restart", workload)
+            session.kubectl("-n", space_of(workload), "rollout", "restart", workload)
         session.rolled_out(WEBHOOK, AGENT)
     load.expect_none_missed("while rolled")
     expect("the table", list(session.ports_of()), HCAS)
@@ -66,9 +66,9 @@ def out_of_memory(session):
             begin = time.monotonic()
             starve(process)
             expect("the table", list(session.ports_of()), HCAS)
-            eventually(f"{name} is back", lambda: restarted(session, name))
+            eventually(f"{name} is back", lambda: restarted(session, program, name))
             end = time.monotonic()
-            status = session.api.get("Pod", "nccl-env", name)["status"]["containerStatuses"][0]
+            status = session.api.get("Pod", SPACES[program], name)["status"]["containerStatuses"][0]
             expect(f"the end of {name}", status["lastState"]["terminated"]["reason"], "OOMKilled")
         time.sleep(2)
     early = [at for at, answered in load.missed if answered < begin]
@@ -77,8 +77,8 @@ def out_of_memory(session):
     return f"out of memory {load.figures()}, all missed within {end - begin:.1f} s"
 
 
-def restarted(session, name):
-    some = session.api.get("Pod", "nccl-env", name)
+def restarted(session, program, name):
+    some = session.api.get("Pod", SPACES[program], name)
     return is_ready(some) and some["status"]["containerStatuses"][0]["restartCount"] > 0
 
 

@@ -2,7 +2,7 @@
 """Who may write a table, and that nobody changes a bound pod's values."""
 from agents import write_sys
 from api import Api, Refused, path_of
-from objects import CONF, HCA, annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
+from objects import CONF, HCA, SPACES, annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
 from process import Failed, eventually
 
 NAME = "5 identity: an agent writes its own node's table; a bound pod's values stay"
@@ -20,8 +20,8 @@ def refused(what, code, call, *parts):
 
 def agents(cluster):
     """Pod of the DaemonSet by node, as its controller made and the scheduler bound them."""
-    return {some["spec"]["nodeName"]: some["metadata"]["name"] for some in cluster.api.list("Pod", "nccl-env")
-            if some["metadata"]["name"].startswith("nccl-env-agent-") and some["spec"].get("nodeName")}
+    return {some["spec"]["nodeName"]: some["metadata"]["name"] for some in cluster.api.list("Pod", SPACES["agent"])
+            if some["spec"].get("nodeName")}
 
 
 def check_programs(cluster, pods):
@@ -67,8 +67,8 @@ def check_programs(cluster, pods):
 
 def check_tokens(cluster, pods):
     plane = cluster.plane
-    agent = plane.api.as_token(plane.token("nccl-env-agent", pod=pods["node-a"]))
-    unbound = plane.api.as_token(plane.token("nccl-env-agent"))
+    agent = plane.api.as_token(plane.token("nccl-env-agent", SPACES["agent"], pods["node-a"]))
+    unbound = plane.api.as_token(plane.token("nccl-env-agent", SPACES["agent"]))
     own, other = table("node-a", ["mlx5_1", "mlx5_2"]), table("node-b", ["mlx5_1", "mlx5_2"])
 
     agent.apply(own, manager="nccl-env-agent")
@@ -90,7 +90,7 @@ def check_tokens(cluster, pods):
     refused("a token without a pod", 403, lambda: unbound.apply(own, manager="nccl-env-agent"), "bound to its pod")
     refused("deletion of another's table", 403, lambda: agent.delete("NodeFabric", None, "node-b"))
     refused("deletion of all tables", 403, lambda: agent.delete("NodeFabric"))
-    refused("an agent reads secrets", 403, lambda: agent.list("Secret", "nccl-env"))
+    refused("an agent reads secrets", 403, lambda: agent.list("Secret", SPACES["agent"]))
     agent.get("Node", None, "node-a")
     refused("an agent lists pods", 403, lambda: agent.list("Pod"))
 
@@ -112,12 +112,18 @@ def check_webhook_rights(cluster):
 
 
 def check_profile(cluster):
-    """The webhook's pods would do in a namespace of the strictest profile."""
+    """The webhook's pods do with the strictest profile, also with its newest form; what asks for more is refused."""
     cluster.plane.add_namespace("restricted", {"pod-security.kubernetes.io/enforce": "restricted"})
-    template = cluster.api.get("Deployment", "nccl-env", "nccl-env-webhook")["spec"]["template"]
-    template["spec"].pop("serviceAccountName"), template["spec"].pop("serviceAccount", None)
-    cluster.api.create({"apiVersion": "v1", "kind": "Pod", "spec": template["spec"],
-                        "metadata": {"namespace": "restricted", "name": "webhook"}}, "?dryRun=All")
+    spec = cluster.api.get("Deployment", SPACES["webhook"], "nccl-env-webhook")["spec"]["template"]["spec"]
+    spec.pop("serviceAccountName"), spec.pop("serviceAccount", None)
+
+    def tried(namespace, **more):
+        return lambda: cluster.api.create({"apiVersion": "v1", "kind": "Pod", "spec": {**spec, **more},
+                                           "metadata": {"namespace": namespace, "name": "tried"}}, "?dryRun=All")
+    for namespace in (SPACES["webhook"], "restricted"):
+        tried(namespace)()
+    for more in ({"hostNetwork": True}, {"securityContext": {}}):
+        refused(f"a webhook with {more}", 403, tried(SPACES["webhook"], **more), "violates PodSecurity", "restricted")
 
 
 def check_refusals(cluster, kubelet):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from cluster import SOURCE
-from objects import HCA, annotations_of, arguments, env_of, expect, expect_in, hca_list, pod, table
+from objects import HCA, SPACES, annotations_of, arguments, env_of, expect, expect_in, hca_list, pod, table
 from process import PATIENCE, Failed, eventually
 
 sys.path.insert(0, str(SOURCE / "tests/docs"))
@@ -71,7 +71,7 @@ def of_page(page):
 
 def check_images(cluster):
     for kind, name in (("Deployment", "webhook"), ("DaemonSet", "agent")):
-        spec = cluster.api.get(kind, "nccl-env", f"nccl-env-{name}")["spec"]["template"]["spec"]
+        spec = cluster.api.get(kind, SPACES[name], f"nccl-env-{name}")["spec"]["template"]["spec"]
         expect(f"image of the {name}", spec["containers"][0]["image"], f"registry.example/nccl-env-{name}:0.1.0")
         if name == "webhook":
             expect_in("arguments of the webhook", arguments(spec["containers"][0]),

@@ -7,7 +7,7 @@ import threading
 
 from api import Refused
 from cluster import SOURCE
-from objects import HCA, env_of, expect, hca_list, ours, pod, policy, table
+from objects import HCA, SPACES, env_of, expect, hca_list, ours, pod, policy, table
 from process import PATIENCE, Failed, eventually
 
 NAME = "8 removal: as the documentation says, and bound pods keep their values"
@@ -35,10 +35,10 @@ def shell(cluster, commands):
 def play_kubelet(cluster, stopping):
     """Pods of a namespace that is going need somebody to say that they have ended."""
     while not stopping.wait(0.5):
-        for some in cluster.api.list("Pod", "nccl-env"):
+        for space, some in [(space, some) for space in SPACES.values() for some in cluster.api.list("Pod", space)]:
             if "deletionTimestamp" in some["metadata"]:
                 try:
-                    cluster.api.delete("Pod", "nccl-env", some["metadata"]["name"], grace=0)
+                    cluster.api.delete("Pod", space, some["metadata"]["name"], grace=0)
                 except Refused:
                     pass  # gone already
 

@@ -2,7 +2,7 @@
 """Every kind of workload over two nodes with different tables."""
 from api import Refused, Watch
 from fleet import infiniband_node
-from objects import (CONF, HCA, annotations_of, env_of, expect, expect_in, hca_list, lines_of, ours, pod, pod_spec, policy,
+from objects import (CONF, HCA, SPACES, annotations_of, env_of, expect, expect_in, hca_list, lines_of, ours, pod, pod_spec, policy,
                      table)
 from process import Failed, eventually
 
@@ -67,7 +67,7 @@ def check_untouched(cluster):
     expect("pods that the webhook was not to be asked about", asked & {("train", "opted-out"), ("plain", "elsewhere")},
            set())
     expect("annotations in a namespace that has not opted in", ours(bound), {})
-    for own in api.list("Pod", "nccl-env"):
+    for own in [some for space in SPACES.values() for some in api.list("Pod", space)]:
         expect("annotations of our own pods", ours(own), {})
 
 
