@@ -92,7 +92,6 @@ inline std::map<std::string, nlohmann::json> installed_objects(std::chrono::syst
                       {"numberReady", 2},
                       {"updatedNumberScheduled", 2}};
   objects["/apis/apps/v1/daemonsets"] = list_of_items(nlohmann::json::array({agents}));
-  objects[kOwnPath + "pods"] = list_of_items(nlohmann::json::array());
   objects[kAgentPods] = list_of_items(nlohmann::json::array({agent_pod_on("gpu-1"), agent_pod_on("gpu-2")}));
   objects[kTablesPath] = list_of_items(nlohmann::json::array({table_of("gpu-1"), table_of("gpu-2")}));
   objects["/api/v1/namespaces"] = list_of_items(nlohmann::json::array());

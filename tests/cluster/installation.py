@@ -8,7 +8,7 @@ from agents import write_sys
 from image import BUSYBOX_IMAGE, write_image
 from node import NAME
 from process import Failed, eventually
-from session import HCAS, SOURCE, space_of
+from session import HCAS, SOURCE, SPACES
 
 POLICY = SOURCE / "tests/cluster/policy.yaml"
 # The overlay's agent, with the recorded /sys where the image looks for it.
@@ -82,10 +82,11 @@ class Installation:
 
     def wait_for(self, *workloads):
         for workload in workloads:
+            space = ("-n", SPACES[workload.split("-")[-1]])
             try:
-                self.cluster.kubectl("-n", space_of(workload), "rollout", "status", "--timeout=120s", workload)
+                self.cluster.kubectl(*space, "rollout", "status", "--timeout=120s", workload)
             except Failed as failed:
-                raise Failed(f"{failed}\n{self.cluster.kubectl('-n', space_of(workload), 'get', 'events')}") from failed
+                raise Failed(f"{failed}\n{self.cluster.kubectl(*space, 'get', 'events')}") from failed
 
     def is_accepted(self):
         policy = json.loads(self.cluster.kubectl("get", "ncclpolicy", "rails", "-o", "json"))

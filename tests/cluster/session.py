@@ -192,7 +192,7 @@ class Session:
 
     def rolled_out(self, *workloads):
         for workload in workloads:
-            self.kubectl("-n", space_of(workload), "rollout", "status", "--timeout=120s", workload)
+            self.kubectl("-n", SPACES[workload.split("-")[-1]], "rollout", "status", "--timeout=120s", workload)
 
     def endpoints(self):
         """Addresses at which the API server may find the webhook."""
@@ -243,11 +243,6 @@ class Session:
 
     def kill(self, process):
         os.kill(process.pid, signal.SIGKILL)
-
-
-def space_of(workload):
-    """The namespace of one of ours, such as deployment/nccl-env-webhook."""
-    return SPACES[workload.rsplit("-", 1)[1]]
 
 
 def statuses(some):

@@ -241,15 +241,14 @@ Judged judge_rollout(const InstalledParts& parts, const Part& part, const Rollou
   const auto& [wanted, ready, updated, unit, where] = rollout;
   const std::string of = " of " + count_of(static_cast<std::size_t>(wanted), unit);
   const std::string own = "kubectl -n " + (parts.*part.space).name + " ";
-  if (ready < wanted) {
-    const auto trouble = parts.troubles.find(part.name);
+  const auto found = parts.troubles.find(part.name);
+  const std::string trouble = found == parts.troubles.end() ? "" : "; " + found->second;
+  if (ready < wanted)
     return {ready == 0 ? Severity::Error : Severity::Warning,
-            std::to_string(ready) + of + " ready" + where +
-                (trouble == parts.troubles.end() ? "" : "; " + trouble->second),
+            std::to_string(ready) + of + " ready" + where + trouble,
             own + "describe pods -l app.kubernetes.io/name=" + part.name};
-  }
   if (updated < wanted)
-    return {Severity::Warning, std::to_string(updated) + of + " of the newest roll-out",
+    return {Severity::Warning, std::to_string(updated) + of + " of the newest roll-out" + trouble,
             own + "rollout status " + std::string(part.resource.plural) + "/" + part.name};
   return {Sight::Good, std::to_string(ready) + of + " ready"};
 }
@@ -568,6 +567,11 @@ Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now) {
   // Without them the Deployment's own count is left.
   (void)kube::list_all(client, pods_path(parts.webhook_space.name, kWebhookName),
                        [&](const Json& pod) { add_trouble(pod, kWebhookName, parts); });
+  // Pods that are refused are not there to be read.
+  for (const Json& condition : items_at(member(parts.deployment.object, "status"), "conditions")) {
+    if (text_at(condition, "type") == "ReplicaFailure")
+      parts.troubles.try_emplace(kWebhookName, text_at(condition, "message"));
+  }
   list_by_node(client, path_of(kube::kTables), parts.tables, [](const Json& table, auto& items) {
     items[text_at(member(table, "metadata"), "name")] = text_at(member(table, "observed"), "agentVersion");
   });

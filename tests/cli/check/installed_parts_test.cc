@@ -285,15 +285,6 @@ LookUp space(const char* level, const char* phase = "Active") {
                {"status", {{"phase", phase}}}});
 }
 
-TEST(InstalledParts, EachNamespaceHasTheLevelThatItsPodsNeed) {
-  const auto webhooks = [](const LookUp& found) { return [=](auto& p) { p.webhook_space.found = found; }; };
-  const auto agents = [](const LookUp& found) { return [=](auto& p) { p.agent_space.found = found; }; };
-  expect_judged({{"Namespace", kNote, webhooks(space("privileged"))},
-                 {"Namespace", kNote, webhooks(space(""))},
-                 {"Namespace", kFailed, agents(space("restricted"))},
-                 {"Namespace", kNote, agents(space(""))}});
-}
-
 Preparation empty_cluster() {
   Preparation facts;
   facts.webhook_space.found = facts.agent_space.found = kAbsent;
@@ -331,6 +322,9 @@ TEST(Preparation, AnEmptyClusterIsGoodAndWhatStandsInTheWayIsTold) {
       {"Namespace", kNote, [](auto&) {}},
       {"Namespace", kGood, in(space("privileged"))},
       {"Namespace", kFailed, in(space("restricted"))},
+      {"Namespace", kNote, in(space(""))},
+      {"Namespace", kNote,
+       [](auto& p) { p.webhook_space.found = p.agent_space.found = space("privileged"); }},
       {"Namespace", kFailed, in(space("privileged", "Terminating"))},
       {"Namespace", kNotSeen, in(kForbidden)},
       {"Rights", kNotSeen, [](auto& p) { p.rights[1].allowed.reset(); }},

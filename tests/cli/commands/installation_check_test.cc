@@ -55,6 +55,9 @@ TEST_F(InstallationCheck, AnInstallationElsewhereIsLookedForWhereItsHooksLead) {
   Json hooks = Json::parse(answers[kHooksPath].body);
   for (Json& hook : hooks["webhooks"]) hook["clientConfig"]["service"]["namespace"] = "fabric";
   serve(kHooksPath, hooks);
+  Json agents = Json::parse(answers[kAgentSetPath].body);
+  agents["metadata"]["namespace"] = "nodes";
+  serve("/apis/apps/v1/daemonsets", list_of_items(Json::array({agents})));
   expect_shown(check(), 1);
 }
 
@@ -149,11 +152,13 @@ TEST_F(InstallationCheck, TheAgentsPodIsTriedWhereTheNamespaceIsThere) {
   expect_shown(check({"--pre", "-n", "fabric"}), 1);
 }
 
-TEST_F(InstallationCheck, AgentsElsewhereAreFound) {
-  Json set = Json::parse(answers[kAgentSetPath].body);
-  set["metadata"]["namespace"] = "nodes";
-  serve("/apis/apps/v1/daemonsets", list_of_items(Json::array({set})));
-  EXPECT_THAT(check().out, HasSubstr("there is no DaemonSet nodes/nccl-env-agent"));
+// Admission lets no pod be made, so that none can be read; those of before go on.
+TEST_F(InstallationCheck, PodsThatAreRefusedAreTold) {
+  Json deployment = Json::parse(answers[kDeploymentPath].body);
+  deployment["status"] = Json::parse(R"({"readyReplicas": 2, "conditions": [
+      {"type": "ReplicaFailure", "message": "pods \"w-x\" is forbidden: violates PodSecurity"}]})");
+  serve(kDeploymentPath, deployment);
+  expect_part(check(), "Webhook", 1);
 }
 
 }  // namespace

@@ -6,16 +6,16 @@ import time
 from load import Load
 from node import NAME as NODE
 from process import Failed, eventually
-from session import HCAS, SPACES, expect, is_ready, space_of
+from session import HCAS, SPACES, expect, is_ready
 
-NAME = "programs: no pod is missed while ours are rolled or drained; how many while one is out of memory"
+NAME = "programs: each in its namespace's Pod Security; no pod is missed while rolled or drained; how many out of memory"
 WEBHOOK, AGENT = "deployment/nccl-env-webhook", "daemonset/nccl-env-agent"
 
 
 def rolled(session):
     with Load(session, "programs") as load:
-        for workload in (WEBHOOK, AGENT):
-            session.kubectl("-n", space_of(workload), "rollout", "restart", workload)
+        for program, workload in (("webhook", WEBHOOK), ("agent", AGENT)):
+            session.kubectl("-n", SPACES[program], "rollout", "restart", workload)
         session.rolled_out(WEBHOOK, AGENT)
     load.expect_none_missed("while rolled")
     expect("the table", list(session.ports_of()), HCAS)
@@ -82,8 +82,20 @@ def restarted(session, program, name):
     return is_ready(some) and some["status"]["containerStatuses"][0]["restartCount"] > 0
 
 
+def kept_to_levels(session):
+    """A webhook that asks for the host's network is refused, and check tells why; the agent has it."""
+    session.api.merge("Deployment", SPACES["webhook"], "nccl-env-webhook",
+                      {"spec": {"template": {"spec": {"hostNetwork": True}}}})
+    eventually("check says why", lambda: "violates PodSecurity" in session.command(
+        "bash", "-c", "nccl-env check -o json; [ $? = 1 ]"))
+    session.kubectl("-n", SPACES["webhook"], "rollout", "undo", WEBHOOK)
+    session.rolled_out(WEBHOOK)
+    expect("networks of agents", [some["spec"]["hostNetwork"] for some in session.pods_of("agent")], [True])
+
+
 def run(session):
     session.opt_in("programs")
+    kept_to_levels(session)
     figures = [rolled(session), drained(session), out_of_memory(session)]
     session.clear("programs")
     return ", ".join(figures)

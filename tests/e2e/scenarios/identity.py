@@ -116,14 +116,11 @@ def check_profile(cluster):
     cluster.plane.add_namespace("restricted", {"pod-security.kubernetes.io/enforce": "restricted"})
     spec = cluster.api.get("Deployment", SPACES["webhook"], "nccl-env-webhook")["spec"]["template"]["spec"]
     spec.pop("serviceAccountName"), spec.pop("serviceAccount", None)
-
-    def tried(namespace, **more):
-        return lambda: cluster.api.create({"apiVersion": "v1", "kind": "Pod", "spec": {**spec, **more},
-                                           "metadata": {"namespace": namespace, "name": "tried"}}, "?dryRun=All")
-    for namespace in (SPACES["webhook"], "restricted"):
-        tried(namespace)()
-    for more in ({"hostNetwork": True}, {"securityContext": {}}):
-        refused(f"a webhook with {more}", 403, tried(SPACES["webhook"], **more), "violates PodSecurity", "restricted")
+    for space in ("restricted", SPACES["webhook"]):
+        some = {"apiVersion": "v1", "kind": "Pod", "spec": spec, "metadata": {"namespace": space, "name": "webhook"}}
+        cluster.api.create(some, "?dryRun=All")
+    spec["hostNetwork"] = True
+    refused("a webhook on the host's network", 403, lambda: cluster.api.create(some, "?dryRun=All"), "violates PodSecurity")
 
 
 def check_refusals(cluster, kubelet):
