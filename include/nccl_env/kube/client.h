@@ -71,6 +71,8 @@ class ApiServer {
   [[nodiscard]] virtual std::string server() const = 0;  // for sentences: "https://10.96.0.1:443"
   // The namespace of the kubeconfig's context, or of our pod.
   [[nodiscard]] virtual Result<std::string> name_space() const = 0;
+  // From now on a call fails once the descriptor is readable, where it can be broken off; -1: none does.
+  virtual void interrupt_by(int /*descriptor*/) {}
 };
 
 // Any thread may call any member. Connections are kept and used again. Files of the configuration are

@@ -203,8 +203,10 @@ Result<Ended> run_program(const Program& program, const std::function<bool(std::
       std::cerr << ended.complaint << std::flush;
       ended.complaint.clear();
     }
-    std::array<pollfd, 2> waits{{{output.from.get(), POLLIN, 0}, {complaints.from.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> waits{
+        {{output.from.get(), POLLIN, 0}, {complaints.from.get(), POLLIN, 0}, {program.interrupt, POLLIN, 0}}};
     ::poll(waits.data(), waits.size(), !output.from && !complaints.from ? 1 : kTick);
+    if (waits[2].revents != 0) return Error{"interrupted"};
   }
   const auto code = child.code();
   if (!code) return code.error();

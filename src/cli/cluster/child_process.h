@@ -17,7 +17,8 @@ struct Program {
   std::vector<std::string> args{};
   std::string input{};  // its stdin; "": our terminal if we are in its foreground, else nothing to read
   std::chrono::milliseconds limit{60'000};
-  bool idle = false;  // the limit begins anew with each output
+  bool idle = false;   // the limit begins anew with each output
+  int interrupt = -1;  // a descriptor: the program is killed once it is readable
 };
 
 struct Ended {
@@ -32,10 +33,10 @@ std::string find_program(const std::string& name);
 bool in_foreground();
 
 // Gives the program's stdout to `on_part` piece by piece; once `on_part` returns false the program is killed,
-// and the code is 0. An error if it can't be started, is ended by a signal, or takes longer than its limit;
-// then it is killed, and with it the processes that it started. In the foreground of a terminal it shares our
-// process group, so that Ctrl-C reaches it, and only it is killed. If it writes to stderr, such as where to
-// log in, and then nothing more for a second, that text is shown on our stderr.
+// and the code is 0. An error if it can't be started, is ended by a signal, is interrupted, or takes longer
+// than its limit; then it is killed, and with it the processes that it started. In the foreground of a
+// terminal it shares our process group, so that Ctrl-C reaches it, and only it is killed. If it writes to
+// stderr, such as where to log in, and then nothing more for a second, that text is shown on our stderr.
 Result<Ended> run_program(const Program& program, const std::function<bool(std::string_view part)>& on_part);
 
 }  // namespace nccl_env::cli

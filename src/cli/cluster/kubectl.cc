@@ -73,10 +73,10 @@ std::string sentence_of(const std::string& complaint) {
   return sentence;
 }
 
-// `get --raw` and `create --raw` report refusals in no other form. They copy the body of a success, and print
-// this sentence for any other answer; the exit code is then always 1 (k8s.io/kubectl: pkg/rawhttp/raw.go,
-// checkErr in pkg/cmd/util/helpers.go). -o does not go with --raw, and the bodies that -v=8 shows are log
-// lines.
+// `get --raw`, `create --raw` and `delete --raw` report refusals in no other form. They copy the body of a
+// success, and print this sentence for any other answer; the exit code is then always 1 (k8s.io/kubectl:
+// pkg/rawhttp/raw.go, checkErr in pkg/cmd/util/helpers.go). -o does not go with --raw, and the bodies that
+// -v=8 shows are log lines.
 std::optional<kube::Reply> refusal_of(const std::string& sentence) {
   std::string_view text = sentence;
   if (text.starts_with("The ") && text.find(" is invalid") != text.npos) return refusal(kUnprocessable, text);
@@ -99,7 +99,7 @@ Kubectl::Kubectl(std::string path, const std::string& kubeconfig, const std::str
 
 Program Kubectl::program(std::vector<std::string> words) const {
   words.insert(words.end(), options_.begin(), options_.end());
-  return {path_, std::move(words)};
+  return {.path = path_, .args = std::move(words), .interrupt = interrupt_};
 }
 
 std::chrono::milliseconds Kubectl::with_login(std::chrono::milliseconds deadline) const {
@@ -120,7 +120,8 @@ Result<kube::Reply> Kubectl::ask(const Program& program,
 
 Result<kube::Reply> Kubectl::call(const kube::Call& call) {
   const bool creates = call.method == "POST";
-  Program asked = program({creates ? "create" : "get", "--raw", call.target});
+  const char* const word = creates ? "create" : call.method == "DELETE" ? "delete" : "get";
+  Program asked = program({word, "--raw", call.target});
   if (creates) asked.args.insert(asked.args.end(), {"-f", "-"});
   asked.input = call.body;
   asked.limit = with_login(call.deadline);

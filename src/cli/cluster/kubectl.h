@@ -14,19 +14,20 @@
 
 namespace nccl_env::cli {
 
-// One process for each call: `kubectl get --raw` or `create --raw`. For one thread.
+// One process for each call: `kubectl get --raw`, `create --raw` or `delete --raw`. For one thread.
 class Kubectl : public kube::ApiServer {
  public:
   // `path`: of the program. The other two are kubectl's options of that name; "": kubectl's own choice.
   Kubectl(std::string path, const std::string& kubeconfig, const std::string& context);
 
-  // `call` is a GET or a POST. Its deadline is prolonged by the time that a person or a plugin may need to
-  // log in.
+  // `call` is a GET, a POST or a DELETE. Its deadline is prolonged by the time that a person or a plugin may
+  // need to log in.
   Result<kube::Reply> call(const kube::Call& call) override;
   Result<kube::Reply> stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
                                    const std::function<bool(std::string_view part)>& on_part) override;
   [[nodiscard]] std::string server() const override;  // "context prod, https://10.0.0.1:6443"
   [[nodiscard]] Result<std::string> name_space() const override;
+  void interrupt_by(int descriptor) override { interrupt_ = descriptor; }
 
   // The time that kubectl gets: the call's, and that to log in, which is shorter once the server answered.
   [[nodiscard]] std::chrono::milliseconds with_login(std::chrono::milliseconds deadline) const;
@@ -43,6 +44,7 @@ class Kubectl : public kube::ApiServer {
   [[nodiscard]] Error failed(const std::string& complaint) const;
 
   const std::string path_;
+  int interrupt_ = -1;
   std::vector<std::string> options_;
   mutable std::optional<Result<Context>> context_;  // once it was asked for
   mutable bool answered_ = false;                   // by the server

@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
+#include "nccl_env/base/descriptor.h"
 #include "support/temporary_directory.h"
 
 namespace nccl_env::cli::child_process_test {
@@ -111,6 +113,22 @@ TEST_F(RunProgram, ItsInputIsTheText) {
 
 TEST_F(RunProgram, WhatTakesTooLongIsAnError) {
   EXPECT_EQ(output(limited(script("slow", "exec sleep 1000"), 1000ms)), "error: it did not end within 1 s");
+}
+
+TEST_F(RunProgram, WhatIsInterruptedEndsAtOnce) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const Descriptor from(ends[0]), to(ends[1]);
+  Program program = limited(script("wait", "echo a; exec sleep 60"), 60s);
+  program.interrupt = from.get();
+  std::string text;
+  const auto ended = run_program(program, [&](std::string_view part) {
+    text += part;
+    return ::write(to.get(), "x", 1) == 1;
+  });
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().message, "interrupted");
+  EXPECT_EQ(text, "a\n");
 }
 
 TEST_F(RunProgram, WhoEndsItKillsWhatItStartedToo) {

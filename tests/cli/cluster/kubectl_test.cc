@@ -62,6 +62,7 @@ TEST_F(AskedByKubectl, AnswersAndRefusalsComeBack) {
             "HTTP 403: u is not allowed");
   serve_text("/created", "made");
   EXPECT_EQ(told(asked.call({"POST", "/created", "application/json", "{}"})), "201 made");
+  EXPECT_EQ(told(asked.call({"DELETE", "/created", "", ""})), "200 made");
   std::string log;
   serve_text("/log", "a\nb\n");
   EXPECT_TRUE(asked.stream_parts("/log", std::chrono::seconds(60), [&](std::string_view part) {

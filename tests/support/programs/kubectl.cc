@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubectl as far as nccl-env starts it (get and create --raw, config view --minify), for tests on machines
-// that have none. Its kubeconfigs are JSON, and users have tokens. Its errors are worded as
-// kubectl 1.36 words them; what the real one does with contexts, files and plugins is shown by tests/e2e.
+// kubectl as far as nccl-env starts it (get, create and delete --raw, config view --minify), for tests on
+// machines that have none. Its kubeconfigs are JSON, and users have tokens. Its errors are worded as kubectl
+// 1.36 words them; what the real one does with contexts, files and plugins is shown by tests/e2e.
 #include <charconv>
 #include <chrono>
 #include <csignal>
@@ -167,6 +167,8 @@ int main(int count, char** arguments) {
     view(options);
   } else if (words.size() == 3 && words[0] == "get" && words[1] == "--raw") {
     ask("GET", words[2], "", options);
+  } else if (words.size() == 3 && words[0] == "delete" && words[1] == "--raw") {
+    ask("DELETE", words[2], "", options);
   } else if (words.size() == 5 && words[0] == "create" && words[1] == "--raw" && words[3] == "-f" &&
              words[4] == "-") {
     ask("POST", words[2], text_of(std::cin), options);
