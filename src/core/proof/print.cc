@@ -60,8 +60,11 @@ std::size_t ProofAnswer::failed() const {
 }
 
 std::string ProofAnswer::sentence() const {
-  const std::string first =
-      findings.empty() ? "" : ": " + findings.front().subject.name + ": " + findings.front().sentence;
+  std::string first;
+  if (!findings.empty()) {
+    const std::string& name = findings.front().subject.name;
+    first = (name.empty() ? "" : ": " + name) + ": " + findings.front().sentence;
+  }
   if (links() == 0) return "Nothing was tested" + first;
   const std::string all = count_of(links(), "link") + " of " + count_of(proof.members.size(), "node");
   if (failed() > 0) return std::to_string(failed()) + " of " + all + " fail" + first;
@@ -88,10 +91,11 @@ nlohmann::ordered_json to_json(const ProofAnswer& answer) {
 }
 
 std::string render_text(const ProofAnswer& answer) {
-  std::string text = paragraph(answer.sentence() + ".");
+  const std::string sentence = answer.sentence();
+  std::string text = paragraph(sentence + (sentence.ends_with('.') ? "" : "."));
   if (answer.proof.members.size() > 1 && answer.proof.members.size() <= kMostInMatrix)
     text += "\n" + matrix(answer.proof);
-  if (!answer.findings.empty()) text += "\n" + render_sections(answer.findings);
+  text += render_sections(answer.findings);
   return text + "\n" +
          paragraph("Neither losslessness nor bandwidth nor GPUs are tested (docs/use/fabric-test.md).");
 }
