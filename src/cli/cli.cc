@@ -27,7 +27,10 @@ void add_commands(CommandLine& line) {
   add_doctor(line, root);
   add_nodes(line, root);
   add_report(line, root);
-  title("Nodes and their fabric", {"doctor", "nodes", "report"});
+  CLI::App& fabric =
+      line.group({"fabric", "The fabric between nodes", "nccl-env fabric test -n ml --like job.yaml"});
+  add_fabric_test(line, fabric);
+  title("Nodes and their fabric", {"doctor", "nodes", "report", "fabric"});
   add_env(line, root);
   add_run(line, root);
   title("This machine, without a cluster", {"env", "run"});

@@ -30,7 +30,7 @@ ROOMS = {
     "core": [["text"], ["described"], ["fabric"], ["engines", "findings"], ["policy", "cohort"], ["choose", "pod"], ["command"], ["decide"],
              ["nccl_log"], ["explain", "doctor", "proof"]],
     "net": [["tls"], ["server", "client"]],
-    "cli": [["cluster", "report"], ["check"], ["commands"]],
+    "cli": [["cluster", "report"], ["check", "fabric"], ["commands"]],
 }
 
 # Text conversions that need no kernel: inet_pton and inet_ntop.

@@ -15,6 +15,7 @@ void add_what(CommandLine& line, CLI::App& parent);
 void add_doctor(CommandLine& line, CLI::App& parent);
 void add_nodes(CommandLine& line, CLI::App& parent);
 void add_report(CommandLine& line, CLI::App& parent);
+void add_fabric_test(CommandLine& line, CLI::App& fabric);
 
 // This machine, without a cluster.
 void add_env(CommandLine& line, CLI::App& parent);

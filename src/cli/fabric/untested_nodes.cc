@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/untested_nodes.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "cluster/live_pods.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
+
+namespace nccl_env::cli {
+namespace {
+
+using Json = nlohmann::json;
+using Why = std::pair<Untested, std::string>;
+
+constexpr std::size_t kMostSaid = 400;
+
+// Source: pkg/kubelet/images/types.go.
+constexpr std::array<std::string_view, 6> kNoImage{"ErrImagePull",      "ImagePullBackOff",
+                                                   "ErrImageNeverPull", "InvalidImageName",
+                                                   "ImageInspectError", "RegistryUnavailable"};
+
+std::string with_message(const std::string& reason, const Json& of) {
+  const std::string message = text_at(of, "message").substr(0, kMostSaid);
+  return message.empty() ? reason : reason + ": " + message;
+}
+
+// True where the scheduler misses devices: "Insufficient rdma/hca" is one, "Insufficient cpu" is not. Source:
+// plugins noderesources and dynamicresources of kube-scheduler 1.30 to 1.36.
+bool lacks_devices(std::string_view said) {
+  constexpr std::string_view kLack = "Insufficient ";
+  for (std::size_t at = 0; (at = said.find(kLack, at)) != said.npos; at += kLack.size()) {
+    const std::string_view name = said.substr(at + kLack.size());
+    if (name.substr(0, name.find_first_of(", ")).find('/') != name.npos) return true;
+  }
+  return said.find("cannot allocate all claims") != said.npos;
+}
+
+// A pod without a node.
+Why why_unbound(const PodRecord& pod) {
+  if (!pod.gates.empty()) return {Untested::Held, "scheduling gate " + join(pod.gates)};
+  if (pod.unscheduled.empty()) return {Untested::Held, "no scheduler has looked at its pod"};
+  return {lacks_devices(pod.unscheduled) ? Untested::Busy : Untested::Held, pod.unscheduled};
+}
+
+Why why_bound(const Json& object, const PodRecord& pod, bool others) {
+  const Json& status = member(object, "status");
+  std::string last;
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const Json& container : items_at(status, list)) {
+      const Json& state = member(container, "state");
+      const Json &waiting = member(state, "waiting"), &ended = member(state, "terminated");
+      const std::string reason = text_at(waiting, "reason");
+      if (std::ranges::find(kNoImage, reason) != kNoImage.end())
+        return {Untested::NoImage, with_message(reason, waiting)};
+      if (!ended.is_null()) last = text_at(ended, "message").substr(0, kMostSaid);
+      last.erase(last.find_last_not_of('\n') + 1);
+    }
+  }
+  if (!pod.trouble.empty()) return {Untested::NotStarted, pod.trouble + (last.empty() ? "" : ": " + last)};
+  if (pod.is_finished()) return {Untested::NotStarted, "its pod ended before it was heard"};
+  if (pod.phase == "Pending")
+    return {Untested::NotStarted, pod.starting.empty() ? "its pod waits for the kubelet" : pod.starting};
+  return {Untested::NotStarted,
+          others ? "its pod runs and did not reach member 0" : "its pod runs, and member 0 did not answer"};
+}
+
+}  // namespace
+
+std::vector<UntestedNode> untested_nodes(const std::vector<std::string>& nodes, const Proof& proof,
+                                         const std::vector<Json>& pods, const std::string& refusal) {
+  std::set<std::string> left(nodes.begin(), nodes.end());
+  for (const ProofMember& came : proof.members) left.erase(came.node);
+  std::vector<UntestedNode> untested;
+  Why otherwise{Untested::Held, refusal.empty() ? "the Job made no pod for it" : refusal};
+  for (const Json& object : pods) {
+    const auto live = LivePod::read(object);
+    if (!live) continue;
+    const PodRecord& pod = (*live)->record();
+    if (pod.node.empty()) {
+      otherwise = why_unbound(pod);
+    } else if (left.erase(pod.node) > 0) {
+      auto [why, said] = why_bound(object, pod, !proof.members.empty());
+      untested.push_back({pod.node, why, std::move(said)});
+    }
+  }
+  for (const std::string& node : left) untested.push_back({node, otherwise.first, otherwise.second});
+  return untested;
+}
+
+}  // namespace nccl_env::cli
