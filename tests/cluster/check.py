@@ -13,10 +13,10 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 from session import Session  # noqa: E402
-from scenarios import (carriers, engines, envfile, events, figures, full, guides, helm, lost, nccl, older, programs,  # noqa: E402
-                       pull, removal, upgrade)
+from scenarios import (carriers, engines, envfile, events, fabric, figures, full, guides, helm, lost, nccl, older,  # noqa: E402
+                       programs, pull, removal, upgrade)
 
-SCENARIOS = [carriers, envfile, engines, guides, older, pull, nccl, programs, events, full, lost, removal,
+SCENARIOS = [carriers, envfile, engines, guides, older, pull, nccl, programs, events, full, lost, fabric, removal,
              figures, upgrade, helm]
 
 
