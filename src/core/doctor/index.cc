@@ -17,7 +17,7 @@ void check_inside(Report& report, const NodeView& node, bool planned) {
   std::map<std::pair<int, bool>, std::vector<std::string>> by_index;  // and whether it is of IPv4
   for (const Port* port : node.served) {
     const Rows rows = rows_of(node, *port);
-    by_index[{std::ranges::min(rows.usable), rows.v4}].push_back(port_name(node, *port));
+    by_index[{*rows.first, rows.v4}].push_back(port_name(node, *port));
   }
   const auto most = std::ranges::max_element(by_index, {}, [](const auto& at) { return at.second.size(); });
   std::vector<std::string> odd;

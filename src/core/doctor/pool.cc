@@ -182,8 +182,10 @@ Rows rows_of(const NodeView& node, const Port& port) {
   for (const GidRow& row : *port.gids) {
     const RowVerdict verdict = judge_row(node.interfaces, row, subnets);
     rows.known = rows.known && verdict.known;
+    const bool v4 = row.gid.is_v4_mapped();
+    if (verdict.usable && (!rows.first || (v4 && !rows.v4))) rows.first = row.index;
     if (verdict.usable) rows.usable.push_back(row.index);
-    if (verdict.usable) (row.gid.is_v4_mapped() ? rows.v4 : rows.v6) = true;
+    if (verdict.usable) (v4 ? rows.v4 : rows.v6) = true;
     rows.v1_address = rows.v1_address || (row.type == GidType::RoCEv1 && row.gid.is_v4_mapped());
     rows.only_v1 = rows.only_v1 && (row.gid.is_zero() || row.type == GidType::RoCEv1);
     if (!verdict.usable && !row.gid.is_zero())

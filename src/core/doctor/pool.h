@@ -52,6 +52,7 @@ struct NodeView {
 // What the rows of a port are good for.
 struct Rows {
   std::vector<int> usable;      // indexes
+  std::optional<int> first;     // the lowest of these; of IPv4, where there is one
   bool known = false;           // false: nothing may be concluded from their absence
   bool only_v1 = true;          // all that are filled
   bool v4 = false, v6 = false;  // of the usable ones

@@ -52,6 +52,16 @@ std::vector<Planted> planted_faults() {
       {"IndexInsideANode",
        [](auto& n) { last_row(n.ports[2]).index = 5; },
        {"error GidIndexDiffers gpu-17 mlx5_3"}},
+      {"IPv6BeforeIPv4InsideANode",
+       [](auto& n) {
+         GidRow before = last_row(n.ports[2]);
+         before.gid = *parse_gid("fd00::17");
+         before.address = *parse_ip("fd00::17");
+         last_row(n.ports[2]).index = 5;
+         n.ports[2].gids->insert(n.ports[2].gids->end() - 1, before);
+         (*n.interfaces)[2].addresses->push_back({*parse_ip("fd00::17"), 64});
+       },
+       {"error GidIndexDiffers gpu-17 mlx5_3"}},
       {"IndexMoved",
        [](auto& n) {
          last_row(n.ports[2]).index_since = kNow - std::chrono::hours(3);
