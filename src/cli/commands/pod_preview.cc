@@ -69,18 +69,20 @@ struct Owner {
   std::string one_of;   // as PodTemplate::one_of
 };
 
-// The pods of a LeaderWorkerSet's group, or of a job with roles (…ReplicaSpecs), but for its launcher: how
-// many there are. "" for one alone.
+// The pods of a LeaderWorkerSet's group, or of a job with roles (…ReplicaSpecs), but for a launcher that is
+// not a rank: how many there are. "" for one alone.
 std::string pods_of(const Json& object, const std::string& name) {
   const auto number = [](const Json& of, std::string_view field, int otherwise) {
     const Json& value = member(of, field);
     return value.is_number_integer() ? value.get<int>() : otherwise;
   };
   const Json& spec = member(object, "spec");
+  const bool launcher_works = member(spec, "runLauncherAsWorker") == true;
   std::int64_t pods = number(member(spec, "leaderWorkerTemplate"), "size", 0);
   for (const auto& [kind, roles] : spec.items()) {
     if (!kind.ends_with("ReplicaSpecs")) continue;
-    for (const auto& [role, of] : roles.items()) pods += role == "Launcher" ? 0 : number(of, "replicas", 1);
+    for (const auto& [role, of] : roles.items())
+      pods += role == "Launcher" && !launcher_works ? 0 : number(of, "replicas", 1);
   }
   return pods > 1 ? name + " has " + std::to_string(pods) + " pods" : std::string();
 }

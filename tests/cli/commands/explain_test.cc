@@ -172,6 +172,19 @@ TEST_F(CliExplain, TheWebhooksImageDecidesWhetherThePodLooksForItself) {
   expect_shown(explain({"-o", "env"}));
 }
 
+// One launcher and one worker: several pods, of which NCCL uses the network, if the launcher is a rank, too.
+TEST_F(CliExplain, ALauncherThatIsARankCounts) {
+  const std::string role =
+      R"({"template": {"spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}}})";
+  for (const bool works : {true, false}) {
+    write("pod.yaml", R"({"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": "t"},
+    "spec": {"runLauncherAsWorker": )" +
+                          std::string(works ? "true" : "false") + R"(, "mpiReplicaSpecs": {"Launcher": )" +
+                          role + R"(, "Worker": )" + role + "}}}");
+    EXPECT_EQ(explain().code, works ? 1 : 0) << explain().out;
+  }
+}
+
 TEST_F(CliExplain, SeveralPoliciesNeedANameAndARefusedOneExplainsNothing) {
   write("p.yaml", kPolicy + "---" + named(kPolicy, "name: p}", "name: q}"));
   expect_shown(explain(), 2);
