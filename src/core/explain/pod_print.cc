@@ -264,7 +264,7 @@ void add_template(const PodAnswer& answer, TextColumns& columns) {
                                 : std::string(verdict) + ", but " + continued(leads->sentence)});
   if (leads) columns.add({"remedy", std::string(remedy_of(*leads))});
   add_further(answer.findings, leads ? leads->sentence : "", columns);
-  if (leads) columns.add({"in all", answer.in_all});
+  if (leads && answer.state != PodState::NotInjected) columns.add({"in all", answer.in_all});
   if (answer.demands) columns.add({"asks for", demands_text(*answer.demands)});
   if (!answer.remedy.empty() && (!leads || answer.remedy != remedy_of(*leads)))
     columns.add({"remedy", answer.remedy});
