@@ -42,6 +42,7 @@ constexpr std::int64_t kEnoughLocked = 64 << 20;
 constexpr std::size_t kMostChanges = 4;  // that one sentence names
 
 constexpr const char* kOutOfCommand = "Take it out of that command, or see that the policy gives the same.";
+constexpr const char* kWrongInCommand = "Take it out of that command.";
 constexpr const char* kLaterWebhook =
     "Look for a webhook that changes pods after nccl-env's, and create the pod anew.";
 
@@ -605,7 +606,7 @@ class Judge {
     if (value && value->is_from(Source::Policy)) finding.remedy = policys_remedy(name);
     if (value && value->source == Source::Command && value->value) {
       finding.sentence = set_text(*value) + ": " + continued(std::move(finding.sentence));
-      finding.remedy = kOutOfCommand;
+      finding.remedy = kWrongInCommand;
       return finding;
     }
     if (finding.code != Code::FellBack) return finding;
