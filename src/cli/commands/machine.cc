@@ -257,9 +257,11 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
 // Says which ports are Active, in the form of --hcas.
 std::string states_of(const NodeFabric& table) {
   std::map<std::pair<bool, std::string_view>, std::vector<std::string>> hcas;
-  for (const Port& port : table.ports)
+  for (const Port& port : table.ports) {
+    if (port.unavailable) continue;
     hcas[{port.state != PortState::Active, to_string(link_layer_of(port).value_or(LinkLayer::Unspecified))}]
         .push_back(port.hca);
+  }
   for (auto& [kind, names] : hcas) {
     std::ranges::sort(names, hca_name_less);
     names.erase(std::unique(names.begin(), names.end()), names.end());
