@@ -61,7 +61,7 @@ void FileReader::read(std::string_view text) {
   }
   if (open_ != nullptr) open_->finish();
   if (facts_.ports.empty() && facts_.problem_count == 0)
-    facts_.problem(0, "expected a listing with at least one port");
+    facts_.problem(0, "expected a listing of show_gids, ibv_devinfo -v or rdma link with at least one port");
 }
 
 void FileReader::read_line(const Line& line) {

@@ -45,7 +45,10 @@ TEST(Import, EveryProblemIsListedAndThereIsNoTable) {
   const auto outcome = import_text("hca_id: /\nhca_id: mlx5_1\n transport: x\n");
   EXPECT_FALSE(outcome.report);
   EXPECT_THAT(problems_of(outcome), ElementsAre(StartsWith("a.txt:1: "), StartsWith("a.txt:3: ")));
-  EXPECT_THAT(problems_in("just words\n"), ElementsAre("a.txt: expected a listing with at least one port"));
+  EXPECT_THAT(
+      problems_in("just words\n"),
+      ElementsAre(
+          "a.txt: expected a listing of show_gids, ibv_devinfo -v or rdma link with at least one port"));
 }
 
 TEST(Import, OptionsMustBeNames) {

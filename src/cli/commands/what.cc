@@ -63,7 +63,10 @@ class Answer {
                       std::string(variable.note), "docs/reference/variables.md"});
   }
   void add(const char* kind, const Named& words) {
-    found_.push_back({kind, std::string(words.name), std::string(words.meaning), std::string(words.remedy),
+    const std::string_view more = words.remedy.empty() && kind == std::string_view("finding")
+                                      ? "Each one that is told says what to do, or what is expected."
+                                      : words.remedy;
+    found_.push_back({kind, std::string(words.name), std::string(words.meaning), std::string(more),
                       std::string(words.document), words.impact});
   }
   void add(const char* kind, std::string name, std::string meaning, std::string document) {

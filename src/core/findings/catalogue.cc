@@ -243,7 +243,7 @@ constexpr auto kRows = [] {
       {UnreachableInterface, "UnreachableInterface", PodAnew,
        "NCCL took an interface that no other host reaches.",
        "Name one that hosts reach each other by: spec.socketInterface of the policy, or NCCL_SOCKET_IFNAME. "
-       "A list that excludes (^docker0) has to exclude lo, too."},
+       "Where the list excludes names (^docker0), lo has to be among them."},
       {NoConnection, "NoConnection", Node,
        "No TCP connection to the other rank: it gave the address of a wrong interface, a firewall or proxy "
        "(a service mesh's sidecar) is between them, or it ended before.",

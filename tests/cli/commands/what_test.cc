@@ -63,6 +63,12 @@ TEST(What, ALineOfNcclsLogAnAlertAndASymptomAreFound) {
   EXPECT_EQ(run_cli({"what", "foo bar"}).code, 2);
 }
 
+TEST(What, AFindingWithoutACommonRemedySaysWhereItIs) {
+  for (const char* code : {"CaBundle", "PolicyField"})
+    EXPECT_THAT(run_cli({"what", code}).out, HasSubstr("Each one that is told says what to do")) << code;
+  EXPECT_THAT(run_cli({"what", "PortDown"}).out, Not(HasSubstr("Each one that is told")));
+}
+
 TEST(What, AMisspeltNameIsNotTaken) {
   EXPECT_EQ(run_cli({"what", "PortDwn"}).code, 2);
   EXPECT_THAT(run_cli({"what", "PortDwn"}).err, HasSubstr("do you mean PortDown?"));
