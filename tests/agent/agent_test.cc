@@ -15,6 +15,8 @@
 #include "node/scripted_verbs.h"
 #include "node/sysfs_tree.h"
 #include "packets/fake_fabric.h"
+#include "support/child.h"
+#include "support/places.h"
 
 namespace nccl_env::tests::agent_test {
 namespace {
@@ -338,6 +340,21 @@ TEST_F(AgentFabricTest, WithoutCollectorAMemberEndsWellBecauseAPodThatFailsEndsT
   const CliResult result = test({"--members=2", "--place=1", "--deadline=1s", "--port=17472"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, HasSubstr("localhost:17472: Connection refused"));
+}
+
+// A container's first process gets no signal without a handler for it.
+TEST_F(AgentFabricTest, SigtermHasAHandlerAndEndsItAtOnce) {
+  Child child({in_build("/bin/nccl-env-agent"), "fabric-test", "--sysfs", path("sys"),
+               "--collector=localhost", "--node-name=gpu-1", "--members=2", "--place=0", "--port=17473"});
+  child.read_until("gpu-1");
+  std::ifstream status("/proc/" + std::to_string(child.pid()) + "/status");
+  std::string word;
+  while (status >> word && word != "SigCgt:") {
+  }
+  status >> word;
+  EXPECT_TRUE(std::stoull(word, nullptr, 16) & (1u << (SIGTERM - 1))) << word;
+  child.signal(SIGTERM);
+  EXPECT_EQ(child.wait(), 128 + SIGTERM);
 }
 
 TEST_F(AgentFabricTest, UsageIsChecked) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
+#include <system_error>
 #include <thread>
 
 namespace nccl_env::packets {
@@ -68,7 +69,7 @@ class RealQueuePair : public QueuePair {
   std::span<unsigned char> incoming() override { return {parts_->memory.get(), kAllBytes}; }
   std::span<unsigned char> outgoing() override { return {parts_->memory.get() + kAllBytes, kAllBytes}; }
 
-  // The kernel asks for the peer's MAC address, for a second where nobody answers: a thread waits for it.
+  // The kernel asks for the peer's MAC address, for long where nobody answers: a thread waits for it.
   void connect(const LinkEnd& peer, int mtu) override {
     peer_key_ = static_cast<std::uint32_t>(peer.key);
     ibv_qp_attr receive = receiving(peer, mtu);
@@ -79,7 +80,7 @@ class RealQueuePair : public QueuePair {
     send.rnr_retry = kRetries;
     send.sq_psn = first_packet_;
     send.max_rd_atomic = 1;
-    std::thread([parts = parts_, receive, send]() mutable {
+    const auto modify = [parts = parts_, receive, send]() mutable {
       int error = ibv_modify_qp(parts->queue_pair.get(), &receive,
                                 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
@@ -88,8 +89,13 @@ class RealQueuePair : public QueuePair {
                               IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                                   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
       parts->connected = error;
-    }).detach();
+    };
     connecting_ = true;
+    try {
+      std::thread(modify).detach();
+    } catch (const std::system_error& refused) {  // the container may start no more
+      parts_->connected = refused.code().value();
+    }
   }
 
   void write(std::size_t bytes) override {
