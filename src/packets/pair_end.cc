@@ -60,7 +60,7 @@ bool PairEnd::prepare(const Order& order) {
   reply_.ends.emplace();
   if (2 * order.rails->size() * (kFirstBytes + kAllBytes) > kMostPairBytes) most_bytes_ = kFirstBytes;
   for (const LinkRail& each : *order.rails) {
-    Link& link = links_.emplace_back(each.link, &rails_[static_cast<std::size_t>(each.rail)]);
+    Link& link = links_.emplace_back(Link{each.link, &rails_[static_cast<std::size_t>(each.rail)]});
     auto made = link.rail->device->make_queue_pair(link.rail->settings);
     if (const auto* fault = std::get_if<RailFault>(&made)) {
       fail(link, fault->step, fault->error);

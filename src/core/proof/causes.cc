@@ -164,9 +164,11 @@ class Causes {
     for (const Tried* each : left_) {
       for (const RailPlace& end : {each->from, each->to}) failed[end].push_back(each);
     }
-    auto [rail, links] = *std::ranges::max_element(failed, {}, [&](const auto& each) {
+    const auto most = std::ranges::max_element(failed, {}, [&](const auto& each) {
       return std::tuple(each.second.size(), -static_cast<int>(times_[each.first]));
     });
+    const RailPlace rail = most->first;  // clang 14 captures no structured binding
+    Links& links = most->second;
     const ProofLink& usual = usual_failure(links);
     const std::size_t tried = times_[rail];
     std::ranges::sort(links, {}, [&](const Tried* each) { return each->other(rail); });

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "nccl_env/core/fabric/description.h"
-#include "nccl_env/core/proof/wire.h"
+#include "nccl_env/core/proof/messages.h"
 
 namespace nccl_env::described {
 
