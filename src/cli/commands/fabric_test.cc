@@ -215,7 +215,8 @@ Failure find_nodes(PreparedTest& test) {
 // The image of the agents that run, since their nodes have it; else of the init container that pods get.
 std::string find_image(const PreparedTest& test) {
   if (!test.given.image.empty()) return test.given.image;
-  const LookUp agents = look_up(*test.cluster.client, ask_in(kOwnNamespace, kube::kDaemonSets, kAgentName));
+  const LookUp agents =
+      look_up(*test.cluster.client, ask_in(InstalledParts().agent_space.name, kube::kDaemonSets, kAgentName));
   const Json& spec = member(member(member(agents.object, "spec"), "template"), "spec");
   for (const Json& container : items_at(spec, "containers")) return text_at(container, "image");
   const std::string resolver = test.policy.policy->resolver_image.value_or("");

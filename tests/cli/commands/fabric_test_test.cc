@@ -30,7 +30,7 @@ class FabricTest : public AskedCluster {
     put_policy(kPolicy);
     put_tables({"gpu-1", "gpu-2"});
     serve(
-        "/apis/apps/v1/namespaces/nccl-env/daemonsets/nccl-env-agent",
+        "/apis/apps/v1/namespaces/nccl-env-agent/daemonsets/nccl-env-agent",
         {{"spec", {{"template", {{"spec", {{"containers", {{{"image", "registry.example/agent:1"}}}}}}}}}}});
     serve("/api/v1/namespaces/ml/events", list());
     instead = [this](const ScriptedRequest& request) { return answer_of(request); };
