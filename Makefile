@@ -118,6 +118,13 @@ cost: deps ## instructions and allocations of an answer beside tests/bench/cost.
 	@scripts/install-deps --bench
 	cmake --preset release && cmake --build --preset release --target answer_cost
 	python3 -B tests/bench/cost.py build/release/bin/answer_cost build/bench
+	$(if $(COST_WRITE),python3 -B tests/bench/figures.py --write)
+
+.PHONY: figures
+figures: build ## measures what README.md and docs/ state, and writes it there (ONLY="compare tables agent bench-api cluster": some)
+	@scripts/install-deps --bench
+	cmake --preset release && cmake --build --preset release --target load_client
+	python3 -B tests/bench/figures.py $(ONLY)
 
 bench: bench-test ## CPU per request beside nginx and a Go webhook, and of each step (2 minutes)
 	build/release/bin/decision_bench --benchmark_min_time=0.3 build/bench/inputs

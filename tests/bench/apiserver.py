@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hooks and tables cost an API server, on the control plane of the end-to-end tests. Creates and Bindings with no
 hook, a Go hook that does nothing, a Go hook that answers with our patch, and ours by each carrier, in alternating
-rounds; then the live heap of the API server with tables. Method and figures: tests/bench/README.md.
+rounds; then what etcd holds of a pod under each shipped policy, and the live heap of the API server with tables. Lines of
+figures.py are among those that it prints. Method and figures: tests/bench/README.md.
 
   apiserver.py BINARIES PROGRAMS [--clients 1,8,32] [--kb 1,11] [--rounds 5] [--requests 100] [--tables 1000,5000]"""
 import argparse
@@ -17,10 +18,12 @@ import statistics
 import sys
 import threading
 import time
+import urllib.request
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import inputs
 import servers
+from figures import figure
 from api import path_of
 from objects import pod
 from process import Failed, eventually
@@ -199,8 +202,9 @@ def measure_hooks(cluster, directory, options):
                         rounds[name].append(round_of(hooks, name, kilobytes, clients, options.requests))
                 size = len(json.dumps(padded(NAMESPACES[NONE], "pod-00000", kilobytes)))
                 for kind in (CREATE, BINDING):
-                    yield from table_of(f"{kind}, pod of {size} bytes, {clients} client{'s'[:clients - 1]}", {
-                        name: [each[kind] for each in rounds[name]] for name in hooks.names})
+                    some = {name: [each[kind] for each in rounds[name]] for name in hooks.names}
+                    yield from table_of(f"{kind}, pod of {size} bytes, {clients} client{'s'[:clients - 1]}", some)
+                    yield from figures_of(f"{kind.lower()}_{kilobytes}kb_{clients}", some)
     finally:
         hooks.stop()
 
@@ -235,6 +239,69 @@ def table_of(title, rounds):
             f"{what} {least(rounds[name], figure) / least(rounds[OURS], figure):.2f}" for what, figure in (
                 ("p50", p50), ("seconds", lambda one: one.wall), ("API CPU", lambda one: one.cpu["api"]),
                 ("hook CPU", lambda one: one.cpu["hook"])))
+
+
+def figures_of(what, rounds):
+    for name, some in rounds.items():
+        key = f"{what}_{NAMESPACES[name].removeprefix('bench-')}"
+        yield figure(f"{key}_ms", [p50(one) * 1000 for one in some])
+        yield figure(f"{key}_a_second", [len(one.seconds) / one.wall for one in some])
+        if name != NONE:
+            yield figure(f"{key}_added_ms", [(p50(one) - p50(base)) * 1000 for one, base in zip(some, rounds[NONE])])
+
+
+def eight_rails(number, fabric):
+    """A table that a policy with this `fabric` takes."""
+    made = inputs.table(number)
+    for rail, port in enumerate(made["observed"]["ports"], 1):
+        port["hca"] = re.sub(r"\[.*|\*", "", fabric.get("hcas", ["mlx5_"])[0]) + str(rail)
+        if fabric.get("linkLayer") == "InfiniBand":
+            port |= {"linkLayer": "InfiniBand", "transport": "InfiniBand", "gidRows": [f"0 IB gid fe80::b83f:d203:b4:{rail:x}"]}
+    return made
+
+
+def stored(cluster, namespace, number, labels, limits):
+    """Bytes of a pod's value in etcd, as protobuf: after its create, and after its Binding to the table of this number."""
+    name, sizes = f"stored-{number}", []
+    made = padded(namespace, name, 1)
+    made["metadata"]["labels"] = labels
+    made["spec"]["containers"][0]["resources"] = {"limits": limits}
+    key = json.dumps({"key": base64.b64encode(f"/registry/pods/{namespace}/{name}".encode()).decode()}).encode()
+    for path, body in ((path_of("Pod", namespace), made),
+                       (f"{path_of('Pod', namespace)}/{name}/binding", {
+                           **binding_of(namespace, name), "target": {"kind": "Node", "name": f"node-{number:05}"}})):
+        cluster.api.request("POST", path, body)
+        with urllib.request.urlopen(cluster.plane.etcd_url + "/v3/kv/range", key) as reply:
+            sizes.append(len(base64.b64decode(json.load(reply)["kvs"][0]["value"])))
+    return sizes, cluster.api.get("Pod", namespace, name)["metadata"].get("annotations", {})
+
+
+def measure_stored(cluster):
+    """Under each shipped policy, a pod that asks for the first resource of its match, on a node of eight rails."""
+    import yaml
+    policies = [each for file in sorted((inputs.ROOT / "policies").glob("*.yaml"))
+                for each in yaml.safe_load_all(file.read_text()) if each["kind"] == "NcclPolicy"]
+    without, added = [], {"create": [], "binding": [], "annotations": []}
+    cluster.plane.add_namespace("stored")
+    for number, policy in enumerate(policies, 1):
+        spec, name = policy["spec"], "stored-" + policy["metadata"]["name"]
+        cluster.api.apply(eight_rails(number, spec.get("fabric", {})))
+        cluster.put_policy(policy)
+        cluster.opt_in(name, policy["metadata"]["name"])
+        first = [re.sub(r"\[.*\]|\*", "1", each["name"]) for each in spec["match"].get("resources", [])][:1]
+        asked = ({} if first else {"nccl-env.io/inject": "true"}), {resource: "1" for resource in first}
+        (bare, _), (ours, annotations) = stored(cluster, "stored", number, *asked), stored(cluster, name, number, *asked)
+        if not any(eight_rails(number, spec.get("fabric", {}))["observed"]["ports"][7]["hca"] in text
+                   for text in annotations.values()):
+            yield f"  {name}: has no list of eight rails: {annotations}"
+        without.append(bare[1])
+        for kind, size in zip(added, (ours[0] - bare[0], ours[1] - bare[1], sum(map(len, [*annotations, *annotations.values()])))):
+            added[kind].append(size)
+        yield f"  {name:<28}{bare[1]:>6} bytes in etcd without, " + ", ".join(f"{kind} +{some[-1]}" for kind, some in added.items())
+        cluster.clear(name)
+    yield figure("stored_without_bytes", without)
+    yield from (figure(f"stored_{kind}_added_bytes", some) for kind, some in added.items())
+    cluster.clear("stored")
 
 
 def live_heap(api):
@@ -277,6 +344,7 @@ def measure_heap(cluster, counts, shape=(8, 4), restart=True):
                                                                          "nccl-env-agent"))
         before, taken, held = count, live_heap(api), restarted()
         each = [(heap - empty) / count / 1000 for heap in (taken, held)]
+        yield figure(f"heap_{count}_tables_each_kb", each[1:])
         yield (f"{count} tables of {shape[0]} × {shape[1]}, {size} bytes of JSON: heap {each[0]:.1f} KB a table as they "
                f"come, {each[1]:.1f} KB after a start ({empty / 1e6:.0f} MB without tables)")
     write_tables(api, range(before), lambda number: api.delete("NodeFabric", None, f"node-{number:05}"))
@@ -307,7 +375,9 @@ def main():
         installed(cluster)
         for line in measure_hooks(cluster, directory, options) if options.kb else ():
             print(line, flush=True)
-        for line in measure_heap(cluster, options.tables):
+        for line in measure_stored(cluster):
+            print(line, flush=True)
+        for line in measure_heap(cluster, options.tables) if options.tables else ():
             print(line, flush=True)
     finally:
         cluster.stop()

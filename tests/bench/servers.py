@@ -29,7 +29,7 @@ class Server:
         while not self.accepts():
             if self.process.poll() is not None or time.monotonic() - begin > start_limit:
                 raise SystemExit(f"{name} did not start: {' '.join(map(str, command))}")
-            time.sleep(0.005)
+            time.sleep(0.001)
         self.start_seconds = time.monotonic() - begin
 
     def accepts(self):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a replica spends on many tables, from a directory and from an API server: CPU until all are loaded, memory
-then and at most. The last lines are `name: value`. Method and figures: tests/bench/README.md.
+then and at most. The last lines are figures.py's. Method and figures: tests/bench/README.md.
 
   tables.py WEBHOOK [--tables 15000] [--shape 8x4] [--from dir,api]"""
 import argparse
@@ -19,6 +19,7 @@ import urllib.request
 
 import inputs
 import servers
+from figures import figure
 
 GROUP = "/apis/nccl-env.io/v1alpha1/"
 
@@ -162,7 +163,7 @@ def main():
                 sizes.append(len(json.dumps(listed[0], separators=(",", ":"))))
                 arguments = ["--store", "kubernetes", "--kubeconfig", start_api(directory, listed)]
             for key, value in measure(options.webhook, arguments, directory, options.tables).items():
-                print(f"{source}_{options.shape}_{options.tables}_{key}: {value:.3g}", flush=True)
+                print(figure(f"{source}_{options.shape}_{options.tables}_{key}", [value]), flush=True)
         print(f"table_{options.shape}_json_bytes: {sizes[0]}" +
               (f"\ntable_{options.shape}_listed_bytes: {sizes[1]}" if len(sizes) > 1 else ""))
 

@@ -8,6 +8,9 @@ import run
 import words
 from blocks import blocks, fits, problems
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
+import figures  # noqa: E402
+
 PROGRAMS = pathlib.Path(sys.argv.pop(1)).resolve()
 
 
@@ -111,6 +114,35 @@ class Names(unittest.TestCase):
 
     def test_a_namespace_of_that_name_is_no_call(self):
         self.assertEqual(self.found("`kubectl -n nccl-env get pods`, `helm upgrade nccl-env charts/nccl-env --set`"), [])
+
+
+class Figures(unittest.TestCase):
+    ROW = dict(zip(figures.COLUMNS, ("pod_us", "25", "24–26", "compare", "0123abcd", "2026-11-30", "AMD EPYC, 2 CPUs")))
+
+    def found(self, text, name="docs/operate/operations.md"):
+        return [*figures.problems(name, text, figures.texts_of({"pod_us": self.ROW}))]
+
+    def test_a_page_says_what_the_file_has(self):
+        for mark, text in (("pod_us", "25"), ("pod_us.spread", "24–26"), ("pod_us.commit", "0123abcd"),
+                           ("pod_us.origin", "AMD EPYC, 2 CPUs, 30 November 2026, 0123abcd")):
+            self.assertEqual(self.found(f"A pod: <!--={mark}-->{text}<!--/--> µs"), [])
+            self.assertEqual(len(self.found(f"A pod: <!--={mark}-->{text}1<!--/--> µs")), 1, mark)
+            self.assertIn(f"-->{text}<!--/-->", figures.filled(f"<!--={mark}-->?<!--/-->", figures.texts_of({"pod_us": self.ROW})))
+        self.assertEqual(len(self.found("A pod: <!--=no_such-->25<!--/--> µs")), 1)
+
+    def test_a_figure_by_hand(self):
+        for wrong in ("A pod: 25 µs", "It takes 14.5 MiB", "0.06 % of a CPU", "1.3 times", "147 833 instructions"):
+            self.assertEqual(len(self.found(wrong, "docs/use/policy.md")), 1, wrong)
+        for bound in ("at most 8 MiB", "within 300 ms", "`--drain 2.5 s`", "```text\n2.5 ms\n```", "since 2.30.4"):
+            self.assertEqual(self.found(bound, "docs/use/policy.md"), [], bound)
+        self.assertEqual(len(self.found("at most 8 MiB")), 1)
+        self.assertEqual(self.found("it lasts 95 s at most"), [])
+        self.assertEqual(len(self.found("95 s at most, 3 s as a rule")), 1)
+
+    def test_lines_of_a_source(self):
+        for values, line in (([2.0], "a: 2"), ([3, 1, 2.256], "a: 2.26 (1–3)"), ([1234.5, 999.6], "a: 1117 (1000–1234)")):
+            self.assertEqual(figures.figure("a", values), line)
+        self.assertEqual(figures.LINE.findall("a: 2.26 (1–3)\nb: 4\ntext: of 3 words\n"), [("a", "2.26", "1–3"), ("b", "4", "")])
 
 
 if __name__ == "__main__":

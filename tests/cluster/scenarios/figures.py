@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of docs/operate/operations.md: `make cluster-test SCENARIOS=figures CLUSTER_PODS=50` prints its table. Begins where
-nothing is installed."""
+"""Prints figures of docs/operate/operations.md, as tests/bench/figures.py reads them: `make figures ONLY=cluster`. Begins
+where nothing is installed."""
 import os
-import statistics
+import pathlib
+import sys
 import threading
 import time
 
@@ -13,10 +14,13 @@ from scenarios.envfile import opt_in
 from scenarios.removal import uninstall
 from session import pod
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+from figures import figure  # noqa: E402
+
 NAME = "figures: to the first pod with values, a pod's start by carrier, and what our programs take"
 PODS = int(os.environ.get("CLUSTER_PODS", "5"))
 RESOLVER = b"resolve"
-CARRIERS = {"without us": None, "File": {}, "EnvFile": {},
+CARRIERS = {"none": None, "File": {}, "EnvFile": {},
             "an init container that looks": {"exposure": "SubInterface"}}
 
 
@@ -37,7 +41,7 @@ def place(carrier):
 
 
 def starts(session):
-    """Median and ninth tenth of the seconds from create to a running process, by carrier, pods of all in turn."""
+    """Seconds from create to a running process, by carrier, pods of all in turn."""
     for carrier, spec in CARRIERS.items():
         if spec is None:
             session.plain(place(carrier))
@@ -52,8 +56,7 @@ def starts(session):
             session.run(pod(place(carrier), f"p{number}", host_network=False))
             seconds.append(time.monotonic() - begin)
             session.api.delete("Pod", place(carrier), f"p{number}", grace=0)
-    return {f"create to running, {carrier}": f"{statistics.median(seconds):.2f} s (p90 {sorted(seconds)[PODS * 9 // 10]:.2f} s)"
-            for carrier, seconds in took.items()}
+    return {f"start_{carrier.split()[-1].lower()}_s": seconds for carrier, seconds in took.items()}
 
 
 class Taken:
@@ -117,18 +120,13 @@ def programs(session):
         time.sleep(10)
     busy, idle = sum(one.seconds() for one in replicas) - busy, agent.seconds() - idle
     most, used = resolver(session)
-    return {"a replica": f"{max(one.bytes() for one in replicas) / 1e6:.1f} MB, {busy / len(load.answers) * 1e6:.0f} µs of CPU a "
-                         f"create ({len(load.answers) / 10:.0f} a second)",
-            "an agent": f"{agent.bytes() / 1e6:.1f} MB, {idle / (time.monotonic() - begin) * 100:.2f} % of a CPU beside them",
-            "the init container": f"{most / 1e6:.1f} MB, {used * 1000:.0f} ms of CPU"}
+    return {"replica_mb": [max(one.bytes() for one in replicas) / 1e6], "replica_us_a_create": [busy / len(load.answers) * 1e6],
+            "agent_mb": [agent.bytes() / 1e6], "agent_cpu_percent": [idle / (time.monotonic() - begin) * 100],
+            "init_container_mb": [most / 1e6], "init_container_cpu_ms": [used * 1000]}
 
 
 def run(session):
-    """Prints the table, with the load of the machine beside it."""
-    load = os.getloadavg()[0]
-    rows = {"apply to the first pod with values": f"{first_pod(session):.1f} s", **starts(session), **programs(session),
-            "load of the machine, before and after": f"{load:.1f}, {os.getloadavg()[0]:.1f}"}
-    for what, figure in rows.items():
-        print(f"| {what} | {figure} |")
+    for name, values in {"first_pod_s": [first_pod(session)], **starts(session), **programs(session)}.items():
+        print(figure(name, values))
     session.clear(*map(place, CARRIERS))
     return f"{PODS} pods a carrier"
