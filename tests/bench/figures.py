@@ -127,7 +127,8 @@ def check():
         used |= {name.split(".")[0] for name, _ in MARK.findall(text)}
         found += problems(str(path.relative_to(ROOT)), text, texts)
     found += [f"figures.tsv: no page has {name}" for name in rows if name not in used]
-    print(*found, sep="\n", file=sys.stderr)
+    for problem in found:
+        print(problem, file=sys.stderr)
     return 1 if found else 0
 
 
