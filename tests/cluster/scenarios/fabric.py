@@ -13,6 +13,7 @@ import time
 import yaml
 from installation import archives
 from node import Node
+from parts import ADDRESS
 from process import Failed, eventually
 from session import expect, pod
 
@@ -68,16 +69,21 @@ class Tester:
 
 @contextlib.contextmanager
 def names(session, namespace, addresses):
-    """In place of a cluster's DNS: pods of the node's network get its /etc/hosts, with the name of each Job's pod 0."""
+    """In place of a cluster's DNS: pods of the node's network get its /etc/hosts, with the name of each Job's pod 0 once that has
+    a node. `addresses`: by node."""
     hosts, before, over = session.state / "hosts", HOSTS.read_text(), threading.Event()
+    written = []
     hosts.write_text(before)
     subprocess.run(["mount", "--bind", hosts, HOSTS], check=True)
 
     def follow():
         while not over.wait(0.02):
-            jobs = session.api.request("GET", f"/apis/batch/v1/namespaces/{namespace}/jobs")["items"]
-            made = [f"{job['metadata']['name']}-0.{job['metadata']['name']}" for job in jobs]
-            hosts.write_text(before + "".join(f"{address} {name}\n" for name in made for address in addresses))
+            leaders = session.api.list("Pod", namespace, "?labelSelector=batch.kubernetes.io%2Fjob-completion-index%3D0")
+            lines = [f"{addresses[one['spec']['nodeName']]} {one['spec']['hostname']}.{one['spec']['subdomain']}\n"
+                     for one in leaders if "nodeName" in one["spec"]]
+            if lines != written:
+                hosts.write_text(before + "".join(lines))
+                written[:] = lines
     thread = threading.Thread(target=follow)
     thread.start()
     try:
@@ -98,6 +104,13 @@ def refused(session, tester):
         "GET", f"/api/v1/namespaces/{tester.namespace}/resourcequotas/none").get("status", {}).get("used"))
     tester.run(3, says="is refused by a ResourceQuota")
     session.kubectl("-n", tester.namespace, "delete", "resourcequota", "none")
+
+
+def together(tester):
+    """Both members come, over the network that they share; without a device there is nothing to send."""
+    found = json.loads(tester.run(3, *OPTIONS, "-o", "json", says="Nothing was tested"))
+    expect("members", sorted(one["node"] for one in found["members"]), ["gpu-1", "gpu-2"])
+    expect("nodes that did not come", found["untested"], [])
 
 
 def without_rights(session, tester):
@@ -167,9 +180,9 @@ def run(session):
         node.start(archives(session.state))
         offer(session, node.name, "8")
         refused(session, tester)
-        with names(session, "fabric", ("10.99.0.1", node.address)):
+        with names(session, "fabric", {"gpu-1": ADDRESS, node.name: node.address}):
             begin = time.monotonic()
-            print(tester.run(3), end="")
+            together(tester)
             took = time.monotonic() - begin
             without_rights(session, tester)
             absent(session, tester)
