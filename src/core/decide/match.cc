@@ -45,12 +45,9 @@ const std::string_view* skipped_resource(const Pod& pod, const NcclPolicy& polic
 
 // Returns what a container that requests `resource` sees; nothing if the policy does not match it.
 std::optional<Exposure> matched_exposure(std::string_view resource, const NcclPolicy& policy) {
-  // KEP-5004: a device class is an extended resource of this name, for which the scheduler makes the claim.
-  constexpr std::string_view kOfClass = "deviceclass.resource.kubernetes.io/";
-  if (resource.starts_with(kOfClass)) {
+  if (const std::string_view device_class = device_class_of(resource); !device_class.empty()) {
     const auto& classes = policy.device_classes;
-    const bool named =
-        std::find(classes.begin(), classes.end(), resource.substr(kOfClass.size())) != classes.end();
+    const bool named = std::find(classes.begin(), classes.end(), device_class) != classes.end();
     return named ? std::optional(Exposure::PodOwned) : std::nullopt;
   }
   if (!is_extended_resource(resource)) return std::nullopt;

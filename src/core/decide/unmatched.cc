@@ -38,8 +38,15 @@ bool names_resource(std::string_view text) {
   return is_extended_resource(lower_case(text));
 }
 
+// True of a class that may be one of network devices.
+bool may_have_nics(std::string_view device_class) {
+  return !is_processor(device_class) && !is_compute_domain_class(device_class);
+}
+
 bool may_be_rdma(std::string_view resource) {
   constexpr std::array<std::string_view, 3> kHelpers{"/fuse", "/kvm", "/tun"};
+  if (const std::string_view device_class = device_class_of(resource); !device_class.empty())
+    return may_have_nics(device_class);
   if (!names_resource(resource)) return false;
   if (known_exposure(resource)) return true;
   return !is_processor(resource) && std::none_of(kHelpers.begin(), kHelpers.end(), [&](std::string_view end) {
@@ -69,7 +76,10 @@ Asked asked_by(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims
   Asked asked;
   for (const Container& container : pod.containers) {
     for (const std::string_view resource : container.resources) {
-      if (may_be_rdma(resource)) add_name_of(resource, asked.resources);
+      const std::string_view device_class = device_class_of(resource);
+      if (may_be_rdma(resource))
+        add_name_of(device_class.empty() ? resource : device_class,
+                    device_class.empty() ? asked.resources : asked.classes);
       asked.processors = asked.processors || is_processor(resource);
     }
     for (const std::string_view resource : container.zero_resources) {
@@ -84,8 +94,7 @@ Asked asked_by(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims
         const auto& wanted = policy.device_classes;
         const bool matched = std::find(wanted.begin(), wanted.end(), name) != wanted.end();
         if (matched && !used[i]) add_name_of(pod.claims[i].name, asked.unused_claims);
-        if (!matched && !is_processor(name) && !is_compute_domain_class(name))
-          add_name_of(name, asked.classes);
+        if (!matched && may_have_nics(name)) add_name_of(name, asked.classes);
         asked.processors = asked.processors || is_processor(name);
       }
     }
@@ -285,13 +294,16 @@ std::string several_without_rdma(const Pod& pod, const NcclPolicy& policy, std::
                       : text + ", and is one of several (" + sign + "): between nodes NCCL will use TCP.";
 }
 
-std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy) {
+std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
   if (std::any_of(pod.misplaced.begin(), pod.misplaced.end(),
                   [&](std::string_view name) { return is_rdma(name) || is_matched(name, policy); }))
     return "The pod asks for " + join_some(pod.misplaced, kMostAsked) + " at spec.resources, without effect.";
-  Asked asked = asked_by(pod, policy, nullptr);
+  Asked asked = asked_by(pod, policy, claims);
   std::erase_if(asked.resources,
                 [&](const std::string& name) { return !is_rdma(name) && meant_by(name, policy).empty(); });
+  for (const std::string& name : asked.classes) {
+    if (speaks_of_rdma(name)) asked.resources.push_back(name);
+  }
   if (asked.processors && asked.resources.empty() && !asked.zeros.empty())
     return "The pod requests no " + join_some(asked.zeros, kMostAsked) + ": its quantity is 0, or no number.";
   const NameList networks = rdma_networks_of(pod);

@@ -190,7 +190,7 @@ class Answerer {
     skip(reason, plan.detail);
     if (reason != Reason::NotRdma) return;
     answer_.remedy = unmatched_remedy(pod_, *around_.policy, around_.claims, around_.one_of);
-    std::string how = unmatched_rdma(pod_, *around_.policy);
+    std::string how = unmatched_rdma(pod_, *around_.policy, around_.claims);
     if (how.empty()) how = several_without_rdma(pod_, *around_.policy, around_.one_of);
     if (how.empty()) {
       if (std::string text = gpus_without_rdma(pod_, *around_.policy); !text.empty())

@@ -106,6 +106,11 @@ std::optional<Exposure> known_exposure(std::string_view resource) {
   return known ? std::optional(known->exposure) : std::nullopt;
 }
 
+std::string_view device_class_of(std::string_view resource) {
+  constexpr std::string_view kOfClass = "deviceclass.resource.kubernetes.io/";
+  return resource.starts_with(kOfClass) ? resource.substr(kOfClass.size()) : std::string_view();
+}
+
 std::span<const std::string_view> known_resources() {
   static const std::vector<std::string_view> kNames = [] {
     std::vector<std::string_view> names;

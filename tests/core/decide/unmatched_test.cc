@@ -48,7 +48,18 @@ TEST(Unmatched, ResourcesThatMayBeRdmaAreNamedAndProcessorsAreNot) {
 
 bool is_mistake(const std::string& resource) {
   return of_parsed(asking_for({"nvidia.com/gpu", resource}),
-                   [](const Pod& pod) { return !unmatched_rdma(pod, policy()).empty(); });
+                   [](const Pod& pod) { return !unmatched_rdma(pod, policy(), nullptr).empty(); });
+}
+
+// KEP-5004: an extended resource that stands for a device class.
+TEST(Unmatched, ADeviceClassByNameIsOneOfTheClasses) {
+  const std::string of_class = "deviceclass.resource.kubernetes.io/";
+  EXPECT_TRUE(is_mistake(of_class + "rdma.nvidia.com"));
+  EXPECT_FALSE(is_mistake(of_class + "nics.example.org"));
+  EXPECT_FALSE(is_mistake(of_class + "gpu.nvidia.com"));
+  EXPECT_EQ(remedy_of_pod(asking_for({"nvidia.com/gpu", of_class + "nics.example.org"}), policy()),
+            "If nics.example.org is the class of RDMA devices, add it to spec.match.deviceClasses of policy "
+            "site: - nics.example.org.");
 }
 
 TEST(Unmatched, AMisspeltNameIsAskedForAndOthersAreNotTakenForOne) {

@@ -33,6 +33,6 @@ bool asks_for_processor(const Container& container);
 // Tells how a pod, no launcher, asks for RDMA in vain: by a name that says so or that the policy matches, but
 // at a place without effect, by one that the policy does not match, or for none of it beside a GPU. A
 // sentence; "" where it does not.
-std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy);
+std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
 
 }  // namespace nccl_env

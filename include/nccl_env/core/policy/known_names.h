@@ -25,6 +25,10 @@ bool needs_network(std::string_view resource);
 // As Kubernetes defines it: DOMAIN/NAME outside the kubernetes.io domains, so neither cpu nor hugepages-2Mi.
 bool is_extended_resource(std::string_view name);
 
+// The device class that an extended resource stands for, and for which the scheduler makes the claim
+// (KEP-5004, "deviceclass.resource.kubernetes.io/NAME"); "": none.
+std::string_view device_class_of(std::string_view resource);
+
 // ComputeDomains (nvidia/k8s-dra-driver-gpu) give a pod memory of other nodes over NVLink, and no HCA.
 bool is_compute_domain_class(std::string_view device_class);
 // Elastic Fabric Adapter (awslabs' dranet driver): libfabric, not verbs.
