@@ -21,8 +21,10 @@ using Steady = std::chrono::steady_clock;
 
 constexpr milliseconds kFirstLook{500}, kLongestLook{4000};  // between looks at member 0's pod
 constexpr seconds kSettled{2};                               // a pod's status follows its container's end
-constexpr seconds kQuota{5};      // until the Job's events are asked why it has no pod
-constexpr seconds kSilence{60};   // a round takes less
+constexpr seconds kQuota{5};           // until the Job's events are asked why it has no pod
+constexpr seconds kSilence{60};        // a round takes less
+constexpr std::size_t kMostNotes = 4;  // of the program itself, which stand between the journal's lines
+constexpr std::size_t kLongestNote = 200;
 constexpr int kMostReadings = 4;  // of a log that breaks off
 constexpr std::size_t kMostLog = 64u << 20, kLongestLine = 1u << 20;
 
@@ -156,11 +158,20 @@ class Run {
     return {};
   }
 
+  // A log that is read anew has the same ones.
+  void add_note(std::string note) {
+    std::vector<std::string>& all = into_.remarks;
+    if (all.size() < kMostNotes && std::ranges::find(all, note) == all.end()) all.push_back(std::move(note));
+  }
+
   void take_lines(std::string& text) {
     for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.erase(0, end + 1)) {
       const std::string_view line = std::string_view(text).substr(0, end);
-      if (const Status status = read_journal_line(line, into_.proof); !status && ++strange_ == 1)
-        strange_line_ = line.substr(0, 200);
+      if (!line.starts_with('{')) {
+        add_note("member 0: " + std::string(line.substr(0, kLongestNote)));
+      } else if (const Status status = read_journal_line(line, into_.proof); !status && ++strange_ == 1) {
+        strange_line_ = line.substr(0, kLongestNote);
+      }
       on_progress_(into_.proof);
     }
   }

@@ -280,7 +280,7 @@ TEST_F(FabricTest, WithoutMember0NothingIsTested) {
 
 // Its container was killed, or the connection went: what came before counts.
 TEST_F(FabricTest, ALogThatEndsEarlyAndStrangeLinesAreTold) {
-  log = "a word of a library\n" + log.substr(0, log.find(round_line(1)));
+  log = "a word of a library\n{\"pair\":1}\n" + log.substr(0, log.find(round_line(1)));
   expect_shown(test(), 1);
   expect_gone();
 }
