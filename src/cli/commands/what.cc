@@ -173,12 +173,15 @@ void find_sections(const std::string& asked, Answer& into) {
   std::istringstream lines{std::string(kSections)};
   const std::vector<std::string> words = names_in(lower_case(asked));
   for (std::string document, heading; lines >> document && std::getline(lines >> std::ws, heading);) {
+    const std::size_t tab = std::min(heading.find('\t'), heading.size());
+    const std::string meaning = heading.substr(std::min(tab + 1, heading.size()));
+    heading.resize(tab);
     const std::vector<std::string> held = names_in(lower_case(heading));
     const auto is_held = [&](const std::string& word) { return std::ranges::find(held, word) != held.end(); };
     const bool in_line =
         held.size() > 1 && std::search(words.begin(), words.end(), held.begin(), held.end()) != words.end();
     if (!words.empty() && (in_line || std::ranges::all_of(words, is_held)))
-      into.add("section", heading, {}, document);
+      into.add("section", heading, meaning, document);
   }
 }
 
@@ -188,7 +191,7 @@ std::string near_to(const std::string& name) {
   for (const Code code : all_codes()) names.push_back(to_string(code));
   for (const Variable* variable : all_variables()) names.push_back(variable->name);
   for (std::string_view rest = kSections; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1)) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
+    const std::string_view line = rest.substr(0, rest.find_first_of("\t\n"));
     names.push_back(line.substr(line.find(' ') + 1));
   }
   for (std::string_view rest = kWords; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1))

@@ -59,6 +59,8 @@ TEST(What, ALineOfNcclsLogAnAlertAndASymptomAreFound) {
     EXPECT_THAT(out(line), StartsWith("NoAnswer  ")) << line;
   EXPECT_THAT(out("error 12"), HasSubstr("(section, docs/use/troubleshooting.md#error-12)"));
   EXPECT_THAT(out("ncclenvportdown"), HasSubstr("(section, docs/operate/runbooks.md#ncclenvportdown)"));
+  EXPECT_THAT(out("NcclEnvFailedOpen"),
+              StartsWith("NcclEnvFailedOpen  Within ten minutes the API server had no"));
   EXPECT_THAT(out("strict"), HasSubstr("docs/operate/operations.md#strict-namespaces"));
   EXPECT_EQ(run_cli({"what", "foo bar"}).code, 2);
 }
