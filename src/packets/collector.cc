@@ -24,7 +24,7 @@ constexpr std::size_t kMostStrangers = 16;
 constexpr int kMostAccepted = 64;                     // before members are heard again
 constexpr std::chrono::milliseconds kGoodbye{2'000};  // for members that read slowly
 
-// On all addresses, of both families where there is IPv6.
+// Listens on all addresses, of both families where there is IPv6.
 Result<Descriptor> listen_on(int port) {
   sockaddr_in6 any{};
   any.sin6_family = AF_INET6;

@@ -24,7 +24,7 @@ class LineSocket {
   static Result<LineSocket> connect(const std::string& host, int port, std::chrono::milliseconds each);
 
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  // Of ::poll.
+  // Returns events to wait for, as ::poll takes them.
   [[nodiscard]] short events() const;
   // Sends what goes at once, and keeps the rest for flush().
   void send(std::string_view line);

@@ -9,7 +9,7 @@
 namespace nccl_env::packets {
 namespace {
 
-// Of all links of a pair, in both directions.
+// The most that all links of a pair carry, in both directions.
 constexpr std::size_t kMostPairBytes = 128u << 10;
 constexpr int kLeastMtu = 256;
 

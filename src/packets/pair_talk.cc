@@ -13,7 +13,8 @@ ProofEnd other(ProofEnd end) {
   return end == ProofEnd::From ? ProofEnd::To : ProofEnd::From;
 }
 
-// Of two faults of one phase the first counts; an end that is gone explains what the other one sees.
+// Orders two faults of one phase, of which the first counts: an end that is gone explains what the other
+// sees.
 int rank(ProofStep step) {
   return step == ProofStep::Answer ? -1 : static_cast<int>(step);
 }

@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-# Where libibverbs is called: parts that nccl-env-agent alone links.
+# Parts that call libibverbs, which nccl-env-agent alone links.
 VERBS = ["src/node/libibverbs/", "src/packets/libibverbs/"]
 # Library headers by prefix -> where they may be included. Everything else that is not a standard header
 # is free outside the core.

@@ -30,7 +30,7 @@ class FakeFabric {
   std::function<int(const std::string& from, const std::string& to)> connects;  // errno
   std::function<Fate(const Write&)> writes;
 
-  // What is there now, and what there was.
+  // Names that are there now, and those that were.
   std::size_t queue_pairs() const {
     const std::scoped_lock lock(mutex_);
     return ends_.size();

@@ -108,7 +108,7 @@ class Orders : public TestRun {
     pollfd polled{member, POLLIN, 0};
     return ::poll(&polled, 1, 5'000) == 1 && ::recv(member, heard.data(), heard.size(), 0) > 0;
   }
-  // What the member says in the end.
+  // Returns what the member says in the end.
   std::string obey(const std::vector<std::string>& orders) {
     const Descriptor listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};

@@ -63,7 +63,7 @@ class RawPeer {
       left.remove_prefix(static_cast<std::size_t>(sent));
     }
   }
-  // What comes until the connection closes, or there is a line's end; "still open" after 10 s.
+  // Reads until the connection closes, or there is a line's end; "still open" after 10 s.
   [[nodiscard]] std::string hear() const {
     std::string heard;
     char byte = 0;

@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 inline constexpr std::size_t kFirstBytes = 256;  // one packet at any MTU
 inline constexpr std::size_t kAllBytes = 4096;   // fills a packet of any MTU
 
-// What fails without a peer, and its errno.
+// A step that fails without a peer, and its errno.
 struct RailFault {
   ProofStep step = ProofStep::Open;
   std::optional<int> error = {};
@@ -86,7 +86,7 @@ class Device {
   virtual ~Device() = default;
 
   virtual Attempt<PortStatus> query_port(int port) = 0;
-  // In state INIT.
+  // Makes one in state INIT.
   virtual Attempt<std::unique_ptr<QueuePair>> make_queue_pair(const QueueSettings& settings) = 0;
 };
 

@@ -56,7 +56,7 @@ const ProofLink& usual_failure(const Links& failed) {
           }))->link;
 }
 
-// What the link's failure means where it is alone: long packets, or anything.
+// Returns LongPacketsLost where short packets pass on all of them.
 Code code_of(const Links& failed, Code otherwise) {
   const bool lengthy =
       std::ranges::all_of(failed, [](const Tried* each) { return each->link->step == ProofStep::Packets; });

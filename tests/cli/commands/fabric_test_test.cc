@@ -119,7 +119,7 @@ TEST_F(FabricTest, AGoodFabricIsCode0AndNothingIsLeft) {
   EXPECT_EQ(asked().size(), 10u);  // namespace, policy, tables, agents, five above, member 0's pod, its log
 }
 
-// Of the policy alone: a pod of its only resource.
+// A pod of the policy's only resource, without --like.
 TEST_F(FabricTest, ThePlainJob) {
   expect_shown(test({"--dry-run"}));
   EXPECT_THAT(made, IsEmpty());
@@ -254,7 +254,7 @@ TEST_F(FabricTest, ASignalDeletesTheJob) {
   expect_gone();
 }
 
-// Why each did not: tests/cli/fabric/untested_nodes_test.cc.
+// tests/cli/fabric/untested_nodes_test.cc has why each did not.
 TEST_F(FabricTest, ANodeThatDidNotComeIsAFindingAndSaysWhy) {
   put_tables({"gpu-1", "gpu-2", "gpu-3"});
   serve("/api/v1/namespaces/ml/events",

@@ -22,7 +22,7 @@ Json bound(const std::string& phase, const std::string& state, const Json& more 
   return pod_in({{"phase", phase}, {"containerStatuses", Json::array({container})}}, {{"nodeName", "b"}});
 }
 
-// Of nodes a and b a came; why b did not, by its pod.
+// Node a came, and b did not, for a reason that its pod shows.
 std::string why(const std::vector<Json>& pods, const std::string& refusal = "") {
   Proof proof;
   proof.members.push_back({0, "a", {}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From links that failed to what is at fault.
+// Finds what is at fault for links that failed.
 #pragma once
 
 #include <array>

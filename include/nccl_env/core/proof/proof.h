@@ -75,7 +75,7 @@ struct ProofLink {
   std::optional<int> error = {};  // errno; of Packet and Packets the completion's status (enum ibv_wc_status)
 };
 
-// How rails of two members were put together.
+// The rule by which rails of two members were put together.
 enum class RailsBy { Network, Name, Place, Cross };
 
 struct ProofPair {

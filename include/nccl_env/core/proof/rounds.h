@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is tried with whom, and which rails.
+// Plans a test: pairs of members in rounds, and pairs of their rails.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What members and their collector say to each other: a line of JSON each, over one TCP connection a member.
+// Messages of members and their collector: a line of JSON each, over one TCP connection a member.
 //
 //   member     --> hello: the token of the run, a space, and the member     once; else nothing is read
 //
