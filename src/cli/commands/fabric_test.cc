@@ -324,7 +324,7 @@ void add_fabric_test(CommandLine& line, CLI::App& fabric) {
       ->check(program::image_problem);
   const auto add_time = [&app = app](const std::string& name, const std::string& description,
                                      std::chrono::seconds& time) {
-    return app.add_option(name, description)->check(program::duration(time))->type_name("TIME");
+    return app.add_option(name, description)->check(program::duration(time))->type_name("");
   };
   add_time("--wait", "For pods to start; then those are tested that came. Default: 60s", to.job.wait);
   add_time("--timeout", "The Job ends after this time, whatever happens. Default: 10m", to.job.deadline);

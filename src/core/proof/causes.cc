@@ -201,6 +201,9 @@ std::vector<Finding> find_causes(const Proof& proof, const std::vector<UntestedN
   const auto add = [&](Subject subject, std::string sentence) {
     findings.push_back({Code::NotTested, Severity::Warning, std::move(subject), std::move(sentence)});
   };
+  for (const ProofMember& member : proof.members) {
+    if (member.rails.empty()) add(of_node(member.node), "its pod has no port that NCCL would use");
+  }
   for (const int place : proof.left) {
     if (const ProofMember* member = proof.at(place))
       add(of_node(member->node), "its member went in the middle of the test");

@@ -151,6 +151,13 @@ TEST(Causes, SayWhatWasNotTested) {
             "Nothing was tested: gpu-7: busy: 1 Insufficient rdma/hca");
 }
 
+TEST(Causes, NameANodeWithoutAnyRail) {
+  std::vector<ProofMember> members = nodes(3, 1);
+  members[1].rails.clear();
+  const Proof proof = tested(members, [](int, int, int, int) { return false; });
+  EXPECT_THAT(told(proof), ElementsAre("NotTested gpu-1: its pod has no port that NCCL would use"));
+}
+
 TEST(Causes, ArePrintedWithWhoWasTriedWithWhom) {
   const ProofAnswer answer = answer_proof(
       tested(nodes(5, 2),
