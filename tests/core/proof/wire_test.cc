@@ -34,7 +34,7 @@ TEST(Wire, ReadsWhatItWrote) {
 }
 
 TEST(Wire, HoldsTheLongestOrderInALine) {
-  Order order{OrderWord::Connect, 1 << 30, {}, {}, {{}}};
+  Order order{.word = OrderWord::Connect, .pair = 1 << 30, .ends = std::vector<LinkEnd>()};
   for (int link = 0; link < kMaxProofLinks; ++link) order.ends->push_back(greatest_end(link));
   EXPECT_LT(to_line(order).size(), kMaxProofLine);
   EXPECT_TRUE(read_order(to_line(order)));
