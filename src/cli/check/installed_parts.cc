@@ -525,8 +525,9 @@ Checked while_starting(const InstalledParts& parts, Checked checked) {
       parse_timestamp(text_at(member(parts.deployment.object, "metadata"), "creationTimestamp"));
   const bool young = created && parts.now < *created + kStart && parts.troubles.empty() &&
                      parts.secret.outcome != Outcome::Absent;
-  if (!young || checked.good || std::ranges::find(kSlow, checked.finding.code) == std::end(kSlow))
-    return checked;
+  // An info is no matter of time: no namespace is opted in.
+  const bool bad = !checked.good && checked.finding.severity != Severity::Info;
+  if (!young || !bad || std::ranges::find(kSlow, checked.finding.code) == std::end(kSlow)) return checked;
   return {checked.finding.code, Severity::Warning, "starting: " + checked.finding.sentence,
           "nccl-env check --wait 2m"};
 }
