@@ -265,6 +265,10 @@ TEST(InstalledParts, ForAMinuteWhatIsNotThereYetIsStarting) {
   EXPECT_EQ(webhook_after(seconds(8)).finding.remedy, "nccl-env check --wait 2m");
   EXPECT_EQ(word(webhook_after(seconds(60))), kFailed);
   EXPECT_EQ(word(webhook_after(seconds(8), true)), kFailed) << "waiting does not help";
+  InstalledParts young = healthy();
+  young.deployment.object["metadata"]["creationTimestamp"] = format_timestamp(kNow);
+  const Checked none{Code::Answers, Severity::Info, "no namespace is opted in"};
+  EXPECT_EQ(while_starting(young, none).finding.severity, Severity::Info) << "time does not change it";
 }
 
 // A server may answer anything.
