@@ -15,7 +15,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/policy/known_names.h"
-#include "nccl_env/core/proof/causes.h"
+#include "nccl_env/core/proof/answer.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
@@ -282,9 +282,7 @@ int test_fabric(const FabricTestArguments& arguments, const Console& terminal) {
   if (failure) return stop(terminal, failure);
   const ProofAnswer answer = answer_proof(std::move(run.proof), std::move(run.untested));
   print_answer(terminal, answer);
-  const bool tried =
-      std::ranges::any_of(answer.findings, [](const Finding& each) { return each.code != Code::NotTested; });
-  return answer.links() == 0 && !tried ? program::kNothing : program::code_of(answer.findings);
+  return answer.is_nothing() ? program::kNothing : program::code_of(answer.findings);
 }
 
 }  // namespace

@@ -87,6 +87,8 @@ std::vector<UntestedNode> untested_nodes(const std::vector<std::string>& nodes, 
     }
   }
   for (const std::string& node : left) untested.push_back({node, otherwise.first, otherwise.second});
+  // The scheduler's sentences have a stop, ours get one where they are printed.
+  for (UntestedNode& each : untested) each.detail.erase(each.detail.find_last_not_of(". \n") + 1);
   return untested;
 }
 

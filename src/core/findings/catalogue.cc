@@ -332,21 +332,22 @@ constexpr auto kRows = [] {
       {NetworkBroken, "NetworkBroken", Node,
        "No packet passes inside a network, or between two, whichever nodes and rails were tried.",
        "Inside one: look at its switch, VLAN and, on InfiniBand, partition. Between two: a route, a gateway "
-       "or "
-       "an ACL is missing; NCCL pairs rails by their order, so that rail n of all nodes needs to be in one "
+       "or an ACL is missing; NCCL pairs rails by their order, so that rail n of all nodes needs to be in "
+       "one "
        "network or in networks that reach each other."},
-      {RailCutOff, "RailCutOff", Node, "A rail of a node reaches none of its peers, which reach each other.",
+      {RailCutOff, "RailCutOff", Node, "A rail of a node reaches none of the peers that it was tried with.",
        "Look at this port's cable, transceiver and switch port (VLAN, port ACL), then at its address: "
-       "another "
-       "device may have the same. Cordon the node until then."},
+       "another device may have the same. Cordon the node until then."},
       {LongPacketsLost, "LongPacketsLost", Node,
        "A short packet passes, and packets of the path's MTU do not.",
        "Compare the MTU of both netdevs with that of every switch port between them: RoCE with 4096 bytes "
        "needs 4200 or more on all of them."},
       {LinkFails, "LinkFails", Node,
-       "Two rails do not reach each other, and at least one of them reaches others.",
-       "Look at what lies between the two alone: an uplink, one path of several (ECMP), a route, an ACL; and "
-       "try once more, because a queue that is full loses packets, too."},
+       "Two rails do not reach each other. If both reach others, the fault lies between them; else it may be "
+       "either end.",
+       "Of two nodes alone, test a third with them: it tells which end. Else look at what lies between the "
+       "two: an uplink, one path of several (ECMP), a route, an ACL; and try once more, because a queue that "
+       "is full loses packets, too."},
       {NotTested, "NotTested", None, "A node, or a part of the test, was not tested: nothing is known of it.",
        "Busy: wait for the job that has the devices, or leave the node out with --nodes. Held: the sentence "
        "names the quota, gate or taint. Else look at the pod, or try once more."},

@@ -16,6 +16,9 @@ namespace {
 
 using RailPlace = std::pair<int, int>;  // member, rail
 
+// More are no help to people, and each costs a look at all links that are left.
+constexpr int kMostRails = 64;
+
 // A link with its ends.
 struct Tried {
   const ProofLink* link;
@@ -84,33 +87,27 @@ class Causes {
  public:
   explicit Causes(const Proof& proof) : proof_(proof) {
     for (const ProofPair& pair : proof.pairs) {
-      for (const ProofLink& link : pair.links)
-        tried_.push_back({&link, {pair.from, link.from}, {pair.to, link.to}});
+      for (const ProofLink& link : pair.links) {
+        if (link.has_result()) tried_.push_back({&link, {pair.from, link.from}, {pair.to, link.to}});
+      }
     }
     for (const Tried& each : tried_) {
-      if (!each.link->step || !is_gone(each)) {
-        for (const RailPlace& end : {each.from, each.to}) ++times_[end], works_[end] |= !each.link->step;
-      }
-      if (each.link->step && !is_gone(each)) left_.push_back(&each);
+      for (const RailPlace& end : {each.from, each.to}) ++times_[end], works_[end] |= !each.link->failed();
+      if (each.link->failed()) left_.push_back(&each);
     }
   }
 
   std::vector<Finding> find() {
     rails_alone();
     networks();
-    while (!left_.empty()) one_rail();
+    for (int rails = 0; rails < kMostRails && !left_.empty(); ++rails) one_rail();
+    if (!left_.empty())
+      add(Code::LinkFails, {.kind = "Job"}, count_of(left_.size(), "further link") + " fail, of other rails");
     std::ranges::sort(found_, more_urgent);
     return std::move(found_);
   }
 
  private:
-  // A member that went takes its links along.
-  [[nodiscard]] bool is_gone(const Tried& link) const {
-    return link.link->step == ProofStep::Answer && std::ranges::any_of(proof_.left, [&](int place) {
-             return place == link.from.first || place == link.to.first;
-           });
-  }
-
   void add(Code code, Subject subject, std::string sentence) {
     found_.push_back({code, Severity::Error, std::move(subject), std::move(sentence)});
   }
@@ -125,25 +122,22 @@ class Causes {
     }
   }
 
-  // All links inside a network, or between two: the ends do not matter.
+  // All links inside a network, or between two that work by themselves: no end is to blame. Where one member
+  // is at an end of all, it may as well be that one.
   void networks() {
-    std::map<std::pair<std::string, std::string>, std::pair<Links, std::set<int>>> groups;
+    std::map<std::pair<std::string, std::string>, Links> groups;
     std::set<std::pair<std::string, std::string>> well;
     for (const Tried& each : tried_) {
       std::pair key(rail_at(proof_, each.from).network.value_or(""),
                     rail_at(proof_, each.to).network.value_or(""));
       if (key.second < key.first) std::swap(key.first, key.second);
-      if (!each.link->step) well.insert(key);
-      auto& [links, members] = groups[key];
-      links.push_back(&each);
-      members.insert({each.from.first, each.to.first});
+      if (!each.link->failed()) well.insert(key);
+      groups[key].push_back(&each);
     }
-    for (const auto& [key, group] : groups) {
-      const auto& [links, members] = group;
-      // Two members alone may as well be at fault themselves, unless each of them reaches others.
+    for (const auto& [key, links] : groups) {
       const bool ends_work = key.first != key.second && well.contains({key.first, key.first}) &&
                              well.contains({key.second, key.second});
-      if (well.contains(key) || key.first.empty() || (members.size() < 3 && !ends_work)) continue;
+      if (well.contains(key) || key.first.empty() || (!ends_work && have_one_member(links))) continue;
       const std::string where =
           key.first == key.second ? "inside " + key.first : "between " + key.first + " and " + key.second;
       add(code_of(links, Code::NetworkBroken), {.kind = "Network", .name = key.first},
@@ -151,6 +145,14 @@ class Causes {
               " works: " + step_text(usual_failure(links)));
       explain(links);
     }
+  }
+
+  static bool have_one_member(const Links& links) {
+    const auto has_all = [&](int member) {
+      return std::ranges::all_of(
+          links, [&](const Tried* each) { return each->from.first == member || each->to.first == member; });
+    };
+    return has_all(links.front()->from.first) || has_all(links.front()->to.first);
   }
 
   void explain(const Links& links) {
@@ -194,6 +196,19 @@ class Causes {
   std::vector<Finding> found_;
 };
 
+// Members whose end of a link said nothing any more.
+std::set<int> silent_members(const Proof& proof) {
+  std::set<int> silent;
+  for (const ProofPair& pair : proof.pairs) {
+    for (const ProofLink& link : pair.links) {
+      if (link.has_result()) continue;
+      if (link.end != ProofEnd::To) silent.insert(pair.from);
+      if (link.end != ProofEnd::From) silent.insert(pair.to);
+    }
+  }
+  return silent;
+}
+
 }  // namespace
 
 std::vector<Finding> find_causes(const Proof& proof, const std::vector<UntestedNode>& untested) {
@@ -204,9 +219,13 @@ std::vector<Finding> find_causes(const Proof& proof, const std::vector<UntestedN
   for (const ProofMember& member : proof.members) {
     if (member.rails.empty()) add(of_node(member.node), "its pod has no port that NCCL would use");
   }
-  for (const int place : proof.left) {
+  const std::set<int> left(proof.left.begin(), proof.left.end());
+  std::set<int> silent = silent_members(proof);
+  silent.insert(left.begin(), left.end());
+  for (const int place : silent) {
     if (const ProofMember* member = proof.at(place))
-      add(of_node(member->node), "its member went in the middle of the test");
+      add(of_node(member->node),
+          left.contains(place) ? "its member went in the middle of the test" : "its member fell silent");
   }
   for (const UntestedNode& each : untested) {
     const std::string why(to_string(each.why));

@@ -54,9 +54,11 @@ int count_rails(const Proof& proof, int place) {
   return member ? static_cast<int>(member->rails.size()) : 0;
 }
 
+// True for a pair of members that came, unless more were tried than there are.
 bool is_known(const ProofPair& pair, const Proof& proof) {
+  const std::size_t most = proof.members.size() * (proof.members.size() - 1) / 2;
   const int from = count_rails(proof, pair.from), to = count_rails(proof, pair.to);
-  return pair.from < pair.to && proof.at(pair.from) && proof.at(pair.to) &&
+  return proof.pairs.size() < most && pair.from < pair.to && proof.at(pair.from) && proof.at(pair.to) &&
          std::ranges::all_of(pair.links,
                              [&](const ProofLink& link) { return link.from < from && link.to < to; });
 }
@@ -68,8 +70,8 @@ std::string name_of(const ProofRail& rail) {
 }
 
 const ProofMember* Proof::at(int place) const {
-  const auto found = std::ranges::find(members, place, &ProofMember::place);
-  return found == members.end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(members, place, {}, &ProofMember::place);
+  return found == members.end() || found->place != place ? nullptr : &*found;
 }
 
 std::string test_line(int expected, int rounds) {
@@ -98,12 +100,15 @@ Status read_journal_line(std::string_view line, Proof& into) {
     return Error{"member: place " + std::to_string(read->member->place) +
                  " is taken, or is not one of the test's"};
   if (read->pair && !is_known(*read->pair, into))
-    return Error{"pair: a member or a rail of it is not one of the test's"};
+    return Error{"pair: a member or a rail of it is not one of the test's, or there are too many"};
   if (read->test) {
     into.expected = read->test->first;
     into.rounds = read->test->second;
   }
-  if (read->member) into.members.push_back(*std::move(read->member));
+  if (read->member) {
+    const auto next = std::ranges::lower_bound(into.members, read->member->place, {}, &ProofMember::place);
+    into.members.insert(next, *std::move(read->member));
+  }
   if (read->pair) into.pairs.push_back(*std::move(read->pair));
   if (read->round) into.rounds_done = *read->round;
   if (read->left) into.left.push_back(*read->left);

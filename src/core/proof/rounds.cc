@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace nccl_env {
@@ -14,11 +15,10 @@ const ProofRail& rail_of(const ProofMember& member, int rail) {
   return member.rails[static_cast<std::size_t>(rail)];
 }
 
-Rails rails_to_try(const ProofMember& member) {
-  Rails rails;
-  for (std::size_t rail = 0; rail < member.rails.size(); ++rail) {
-    if (!member.rails[rail].step) rails.push_back(static_cast<int>(rail));
-  }
+// All of them: a rail that failed has its counterpart, too, so that no other one takes its place.
+Rails rails_in(const ProofMember& member) {
+  Rails rails(member.rails.size());
+  std::iota(rails.begin(), rails.end(), 0);
   return rails;
 }
 
@@ -61,7 +61,7 @@ std::vector<ProofRound> proof_rounds(int members, bool all) {
 
 ProofPair pair_up(const ProofMember& from, const ProofMember& to, bool cross) {
   ProofPair pair{.from = from.place, .to = to.place};
-  const Rails ours = rails_to_try(from), theirs = rails_to_try(to);
+  const Rails ours = rails_in(from), theirs = rails_in(to);
   const auto network = [](const ProofRail& rail) { return rail.network.value_or(""); };
   if (cross) {
     pair.by = RailsBy::Cross;
@@ -78,7 +78,8 @@ ProofPair pair_up(const ProofMember& from, const ProofMember& to, bool cross) {
       pair.links.push_back({.from = ours[at], .to = theirs[at]});
   }
   std::erase_if(pair.links, [&](const ProofLink& link) {
-    return rail_of(from, link.from).link_layer != rail_of(to, link.to).link_layer;
+    const ProofRail &one = rail_of(from, link.from), &other = rail_of(to, link.to);
+    return one.step || other.step || one.link_layer != other.link_layer;
   });
   if (pair.links.size() > static_cast<std::size_t>(kMaxProofLinks)) pair.links.resize(kMaxProofLinks);
   return pair;

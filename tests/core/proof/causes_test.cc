@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/proof/causes.h"
+#include "nccl_env/core/proof/answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 // True where the link between the two rails of the two members fails.
@@ -119,21 +120,51 @@ TEST(Causes, NameARailThatFailsByItselfAndTryItWithNobody) {
   members[1].rails[1].step = ProofStep::Port;
   members[2].rails[1].step = ProofStep::Row;
   members[2].rails[1].gid = parse_gid("fe80::1").value();
+  const Proof proof = tested(members, [](int, int, int, int) { return false; });
+  EXPECT_EQ(answer_proof(proof, {}).sentence(),
+            "gpu-1: mlx5_1:1 fails by itself: port; the other 1 link of 3 nodes works");
   EXPECT_THAT(
-      told(tested(members, [](int, int, int, int) { return false; })),
+      told(proof),
       ElementsAre("PortDown gpu-1 mlx5_1:1: mlx5_1:1 fails by itself: port",
                   "LinkLocalGid gpu-2 mlx5_1:1: mlx5_1:1 fails by itself: row",
                   "MemoryLock gpu-0 mlx5_0:1: mlx5_0:1 fails by itself: memory, 12 Cannot allocate memory"));
 }
 
-TEST(Causes, OfAMemberThatWentAreNotItsRails) {
+TEST(Causes, OfAMemberThatWentOrFellSilentAreNotItsRails) {
   Proof proof = tested(
       nodes(4, 2), [](int from, int to, int, int) { return from == 2 || to == 2; }, ProofStep::Answer);
-  for (ProofPair& pair : proof.pairs)
-    for (ProofLink& link : pair.links) link.error.reset();
-  EXPECT_THAT(told(proof), ElementsAre(StartsWith("RailCutOff gpu-2"), StartsWith("RailCutOff gpu-2")));
+  for (ProofPair& pair : proof.pairs) {
+    for (ProofLink& link : pair.links) {
+      link.error.reset();
+      link.end = pair.from == 2 ? ProofEnd::From : ProofEnd::To;
+    }
+  }
+  EXPECT_THAT(told(proof), ElementsAre("NotTested gpu-2: its member fell silent"));
   proof.left = {2};
   EXPECT_THAT(told(proof), ElementsAre("NotTested gpu-2: its member went in the middle of the test"));
+  const ProofAnswer answer = answer_proof(proof, {});
+  EXPECT_EQ(
+      answer.sentence(),
+      "The 6 links of 4 nodes work, but not all was tested: gpu-2: its member went in the middle of the "
+      "test");
+  EXPECT_THAT(render_text(answer), HasSubstr("  gpu-0  0     +  ?  +\n"));
+}
+
+// A network of one node: its port may be as much to blame as a route.
+TEST(Causes, AreARailWhereItIsAtAnEndOfAllLinksOfANetwork) {
+  std::vector<ProofMember> members = nodes(5, 1);
+  members[4].rails[0].network = "10.9.0.0/24";
+  const Proof proof = tested(members, [](int from, int to, int, int) { return from == 4 || to == 4; });
+  EXPECT_THAT(told(proof), ElementsAre(StartsWith("RailCutOff gpu-4 mlx5_0:1: mlx5_0:1: 4 of 4 links")));
+}
+
+TEST(Causes, AreBoundedWhereNothingWorksAndNoNetworkIsKnown) {
+  std::vector<ProofMember> members = nodes(512, 8);
+  for (ProofMember& each : members)
+    for (ProofRail& rail : each.rails) rail.network.reset();
+  const auto found = told(tested(members, [](int, int, int, int) { return true; }));
+  EXPECT_THAT(found, SizeIs(65));
+  EXPECT_EQ(found.back(), "LinkFails : 33728 further links fail, of other rails");
 }
 
 TEST(Causes, SayWhatWasNotTested) {
@@ -146,7 +177,7 @@ TEST(Causes, SayWhatWasNotTested) {
               ElementsAre("NotTested gpu-7: busy: 1 Insufficient rdma/hca", "NotTested gpu-8: not started",
                           "NotTested : the test's log ends after round 1 of 2"));
   EXPECT_EQ(answer_proof(proof, untested).sentence(),
-            "The 1 link of 2 nodes work, but not all was tested: gpu-7: busy: 1 Insufficient rdma/hca");
+            "The 1 link of 2 nodes works, but not all was tested: gpu-7: busy: 1 Insufficient rdma/hca");
   EXPECT_EQ(answer_proof({}, untested).sentence(),
             "Nothing was tested: gpu-7: busy: 1 Insufficient rdma/hca");
 }

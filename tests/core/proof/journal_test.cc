@@ -66,6 +66,16 @@ TEST(Journal, RefusesWhatContradictsEarlierLines) {
               HasSubstr("pair: a member or a rail"));
 }
 
+TEST(Journal, HoldsMembersByPlaceAndNoMorePairsThanThereAre) {
+  Proof proof;
+  for (const std::string& line : {test_line(3, 1), member_line(member(2, 1)), member_line(member(0, 1)),
+                                  pair_line({.from = 0, .to = 2})})
+    EXPECT_TRUE(read_journal_line(line, proof)) << line;
+  EXPECT_EQ(proof.members[0].place, 0);
+  EXPECT_FALSE(proof.at(1));
+  EXPECT_THAT(refusal(pair_line({.from = 0, .to = 2}), proof), HasSubstr("too many"));
+}
+
 TEST(Journal, RefusesWhatIsNotALine) {
   EXPECT_NE(refusal("level=info"), "taken");
   EXPECT_NE(refusal("[]"), "taken");

@@ -93,6 +93,16 @@ TEST(Rails, ThatFailedOrHaveAnotherLinkLayerAreNotTried) {
   EXPECT_EQ(links_of(pair_up(from, to, false)), "");
 }
 
+// Each has lost another rail: what is left on both sides is not one rail.
+TEST(Rails, ThatAreLeftDoNotTakeEachOthersPlace) {
+  ProofMember from = member(0, 2), to = member(1, 2);
+  from.rails[0].step = ProofStep::Port;
+  to.rails[1].step = ProofStep::Port;
+  EXPECT_EQ(links_of(pair_up(from, to, false)), "");
+  from.rails[0].network.reset();  // a port that is down has none
+  EXPECT_EQ(links_of(pair_up(from, to, false)), "");
+}
+
 TEST(Rails, AreAtMostKMaxProofLinksAcross) {
   EXPECT_THAT(pair_up(member(0, 64), member(1, 64), true).links, SizeIs(kMaxProofLinks));
 }

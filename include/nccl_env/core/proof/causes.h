@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,27 +31,9 @@ struct UntestedNode {
   std::string detail;  // a sentence of the scheduler, the kubelet or the API server; "": none
 };
 
-// The fewest things that explain all failures, the most urgent first: a network, a rail of a node, a link. A
-// rail that failed by itself has its own finding; a node without a member, a member that went, and rounds
-// that were not tried have NotTested.
+// The fewest things that explain all failures, the most urgent first: a network, a rail of a node, a link; at
+// most a hundred or so, the rest is counted. A rail that failed by itself has its own finding; a node without
+// a member, a member that went or fell silent, and rounds that were not tried have NotTested.
 std::vector<Finding> find_causes(const Proof& proof, const std::vector<UntestedNode>& untested);
-
-struct ProofAnswer {
-  Proof proof;
-  std::vector<UntestedNode> untested;
-  std::vector<Finding> findings;
-
-  // Links that were tried, and those of them that failed.
-  [[nodiscard]] std::size_t links() const;
-  [[nodiscard]] std::size_t failed() const;
-  // "All 112 links of 8 nodes work", or the first thing that is wrong.
-  [[nodiscard]] std::string sentence() const;
-};
-ProofAnswer answer_proof(Proof proof, std::vector<UntestedNode> untested);
-
-// docs/use/fabric-test.md names the keys.
-nlohmann::ordered_json to_json(const ProofAnswer& answer);
-// For people, in 80 columns: the answer, which node was tried with which (of at most 16), the findings.
-std::string render_text(const ProofAnswer& answer);
 
 }  // namespace nccl_env

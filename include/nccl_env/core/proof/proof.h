@@ -73,6 +73,10 @@ struct ProofLink {
   std::optional<ProofStep> step = {};  // the first that failed; absent: all went well
   std::optional<ProofEnd> end = {};    // of a step that failed
   std::optional<int> error = {};  // errno; of Packet and Packets the completion's status (enum ibv_wc_status)
+
+  // False: an end fell silent, which says nothing of the link.
+  [[nodiscard]] bool has_result() const { return step != ProofStep::Answer; }
+  [[nodiscard]] bool failed() const { return step && has_result(); }
 };
 
 // The rule by which rails of two members were put together.
@@ -88,7 +92,7 @@ struct Proof {
   int expected = 0;  // members
   int rounds = 0;    // that there are to be
   int rounds_done = 0;
-  std::vector<ProofMember> members;   // those that came, in the order of coming
+  std::vector<ProofMember> members;   // those that came, by place
   std::vector<ProofPair> pairs = {};  // that were tried
   std::vector<int> left = {};         // places of members that went in the middle
   bool ended = false;                 // the collector said its last line
