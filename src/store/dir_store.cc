@@ -114,8 +114,8 @@ struct DirectoryStore::Body {
       refused += file.problem().empty() ? 0 : 1;
     }
     const std::shared_ptr<const Snapshot> before = snapshots.get();
-    snapshots.publish(
-        snapshot);  // before its line is made: to compare thousands of tables takes milliseconds
+    // Before its line is made: to compare thousands of tables takes milliseconds.
+    snapshots.publish(snapshot);
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     last_load_unix = std::chrono::duration_cast<std::chrono::seconds>(now).count();
     file_count = files.size();

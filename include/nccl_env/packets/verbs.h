@@ -2,13 +2,12 @@
 // The part of libibverbs that moves a test's packets. Abstract so that tests have a fabric in memory, and so
 // that only nccl-env-agent links the library (libibverbs.h). Nothing here waits for the network.
 //
-//   [ Member ]: a node's program   --- line by line (core/proof/wire.h), over TCP ---> [ Collector ]
-//        | owns                                                                             | owns
-//        +----> [ OwnRail ]* ----> [ Device ]                                               +----> [ PairTalk
-//        ]*
-//        +----> [ PairEnd ]* ----> [ QueuePair ]*  one for each link, with 8 KiB            |
-//                                       |                                                   v
-//                                       +--- packets ---> the peer's                     journal
+//   [ Member ]: a node's program  --- lines (core/proof/wire.h) over TCP ---> [ Collector ]
+//        | owns                                                                    | owns
+//        +----> [ OwnRail ]* ----> [ Device ]                                      +----> [ PairTalk ]*
+//        +----> [ PairEnd ]* ----> [ QueuePair ]*: one a link, with 8 KiB          |
+//                                       |                                          v
+//                                       +--- packets ---> the peer's            journal
 //
 // The collector alone knows the plan; members never connect to each other but by queue pairs.
 #pragma once
