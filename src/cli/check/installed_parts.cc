@@ -452,7 +452,9 @@ std::string service_namespace(const Json& webhook_configuration) {
 std::string agent_namespace(kube::ApiServer& client, const std::string& otherwise) {
   std::string found;
   (void)kube::list_all(client, kube::by_field(path_of(kube::kDaemonSets), "metadata.name=nccl-env-agent"),
-                       [&](const Json& set) { found = text_at(member(set, "metadata"), "namespace"); });
+                       [&](const Json& set) {
+                         if (found != otherwise) found = text_at(member(set, "metadata"), "namespace");
+                       });
   return is_dns_subdomain(found) ? found : otherwise;
 }
 

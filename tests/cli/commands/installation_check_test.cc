@@ -61,6 +61,14 @@ TEST_F(InstallationCheck, AnInstallationElsewhereIsLookedForWhereItsHooksLead) {
   expect_shown(check(), 1);
 }
 
+// Whoever may make a DaemonSet of the agents' name in a namespace of their own is no installation.
+TEST_F(InstallationCheck, ADaemonSetOfTheAgentsNameElsewhereDoesNotCount) {
+  Json agents = Json::parse(answers[kAgentSetPath].body), other = agents;
+  other["metadata"]["namespace"] = "zone";
+  serve("/apis/apps/v1/daemonsets", list_of_items(Json::array({other, agents, other})));
+  EXPECT_EQ(check().code, 0);
+}
+
 TEST_F(InstallationCheck, APodIsTriedInAnOptedInNamespace) {
   const Json space{{"metadata", {{"name", "ml"}, {"labels", {{"nccl-env.io/policy", "p"}}}}}};
   serve("/api/v1/namespaces", list_of_items(Json::array({space})));
