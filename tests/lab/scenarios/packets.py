@@ -125,7 +125,7 @@ PAIRS = {
     "link-local row": {"0-1": "place"},
     "small MTU": {"0-1": SOUND},
     "small MTU between": {"0-1": "network 0-0:packets/both/12 1-1"},
-    "little memory": {"0-1": "place"},
+    "little memory": {"0-1": "network"},
     "other switch": {"0-1": "network 0-0:connect/both/110 1-1"},
     "no route": {"0-1": "place 0-0:connect/both/110 1-1"},
     "killed": {"0-1": "network 0-0:answer/to 1-1:answer/to", "1-2": "network 0-0:answer/from 1-1:answer/from", "0-2": SOUND},
