@@ -203,8 +203,9 @@ class Collector::State {
     auto hello = read_hello(line, options_.token);
     if (!hello || hello->place >= options_.expected || members_.contains(hello->place)) return false;
     write(member_line(*hello));
-    connection.place = hello->place;
-    members_.try_emplace(hello->place, Member{*std::move(hello), &connection});
+    const int place = hello->place;
+    connection.place = place;
+    members_.try_emplace(place, Member{*std::move(hello), &connection});
     return true;
   }
 
