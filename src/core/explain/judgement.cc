@@ -242,7 +242,7 @@ std::vector<std::string> hcas_beyond(const std::vector<std::string>& names, cons
   return others;
 }
 
-void add_short(std::string_view variable, bool empty, const std::vector<std::string>& offered,
+void add_short(std::string_view variable, const std::string& whose, const std::vector<std::string>& offered,
                const std::vector<std::string>& taken, const FindingSink& told) {
   const auto known = static_cast<std::size_t>(std::ranges::count_if(
       offered, [&](const std::string& device) { return std::ranges::find(taken, device) != taken.end(); }));
@@ -252,8 +252,7 @@ void add_short(std::string_view variable, bool empty, const std::vector<std::str
   if (taken.empty() || offered.empty() || (whole && !wide)) return;
   const std::string takes = known == 0 ? "none of" : whole ? "more than" : std::to_string(known) + " of";
   told.add(Code::UserListShort, known == 0 || wide ? Severity::Warning : Severity::Info, variable,
-           std::string(variable) + " is the user's own" + (empty ? ", empty, which counts as unset," : "") +
-               " and takes " + takes + " the node's " + std::to_string(offered.size()) +
+           whose + " takes " + takes + " the node's " + std::to_string(offered.size()) +
                " HCAs: " + list_difference(offered, taken) + ".",
            wide ? "Remove the variable from the container to have the node's list, or name the fabric's HCAs "
                   "alone."

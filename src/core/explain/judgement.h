@@ -60,8 +60,8 @@ std::vector<std::string> hcas_of(const NcclSelection& selection);
 std::vector<std::string> hcas_beyond(const std::vector<std::string>& names, const NcclSelection& selection);
 
 // Adds UserListShort if a reader takes fewer devices than the node's list offers, by a list of the user's own
-// (`empty`: it has no value); of NCCL also if it takes more.
-void add_short(std::string_view variable, bool empty, const std::vector<std::string>& offered,
+// (`whose`: "NCCL_IB_HCA is the user's own and"); of NCCL also if it takes more.
+void add_short(std::string_view variable, const std::string& whose, const std::vector<std::string>& offered,
                const std::vector<std::string>& taken, const FindingSink& told);
 
 // A user's own choice for NCCL that may be meant: a network that is off, a shorter list. It stands in the

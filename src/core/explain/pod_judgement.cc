@@ -41,7 +41,6 @@ constexpr std::int64_t kEnoughLocked = 64 << 20;
 
 constexpr std::size_t kMostChanges = 4;  // that one sentence names
 
-constexpr const char* kOutOfCommand = "Take it out of that command, or see that the policy gives the same.";
 constexpr const char* kWrongInCommand = "Take it out of that command.";
 constexpr const char* kLaterWebhook =
     "Look for a webhook that changes pods after nccl-env's, and create the pod anew.";
@@ -439,7 +438,8 @@ class Judge {
     judge_left_out();
     if (main_ && answer_.nccl_with_us && today_) judge_short_list();
     for (const EngineChoices& one : answer_.engines)
-      add_short(one.list, false, one.offered, one.alone.devices, told_);
+      add_short(one.list, std::string(one.list) + " is the user's own and", one.offered, one.alone.devices,
+                told_);
     if (main_) judge_interfaces();
   }
 
@@ -465,7 +465,6 @@ class Judge {
     if (!around_.exists && record_.name.empty()) judge_host_id(own, told);
     judge_turned_off(container, told);
     judge_choice(container, told);
-    judge_command(container, told);
     judge_search(container, told);
   }
 
@@ -489,35 +488,6 @@ class Judge {
     return (value.container.empty() ? "The command sets "
                                     : "The command of " + value.container + " gives all ranks ") +
            value.name + "=" + *value.value;
-  }
-
-  // Returns what the container has but for its command; of what is found later, what its node gives today.
-  [[nodiscard]] const std::string* ours(const Value* given) const {
-    if (given && given->value) return given->state == State::Given ? &*given->value : nullptr;
-    if (!given || given->state != State::Later || !binding_ || !exposure_) return nullptr;
-    return values_of(*binding_, *exposure_).find(given->name);
-  }
-
-  // Tells what a command sets in place of ours, where no other finding is about it.
-  void judge_command(const GivenContainer& container, const FindingSink& told) const {
-    for (const Value& value : container.command) {
-      const std::string* given = ours(container.find_given(value.name));
-      const bool is_told = std::ranges::any_of(told.into, [&](const Finding& finding) {
-        return finding.subject.path == value.name && finding.severity != Severity::Info;
-      });
-      if (is_told || !given || !value.value || *given == *value.value) continue;
-      std::string beside = " in place of " + *given;
-      if (value.name == variable::kIbHca) {
-        const auto env = environments_of(container);
-        const auto listed = names_of_list(*given);
-        beside =
-            list_difference(listed, env ? hcas_of(select(env->with_us, {})) : names_of_list(*value.value));
-        if (beside.empty()) continue;
-        beside.insert(0, ", which differs from the " + count_of(listed.size(), "HCA") + " of nccl-env: ");
-      }
-      told.add(Code::ValueOverridden, Severity::Warning, value.name, set_text(value) + beside + ".",
-               kOutOfCommand);
-    }
   }
 
   // Another webhook, or a person, may take out of a pod what ours has put in.
@@ -681,10 +651,14 @@ class Judge {
     const std::vector<std::string> offered = names_of_list(ours->second),
                                    taken = hcas_of(*answer_.nccl_with_us);
     const Value* own = main_->find_in_env(variable::kIbHca);
-    if (own && own->source == Source::Command) return;
     if (own && own->state == State::Users) {
+      const bool empty = own->value.value_or("").empty();
+      const std::string whose =
+          own->source == Source::Command
+              ? set_text(*own) + ", which"
+              : own->name + " is the user's own" + (empty ? ", empty, which counts as unset," : "") + " and";
       if (!is_about(*answer_.nccl_with_us, variable::kIbHca))
-        add_short(variable::kIbHca, own->value.value_or("").empty(), offered, taken, told_);
+        add_short(own->name, whose, offered, taken, told_);
       return;
     }
     if (find_text(main_->omitted, variable::kIbHca) != to_string(Reason::UserSetGroup)) return;

@@ -61,7 +61,7 @@ TEST_F(ExplainJob, WhatItsLauncherGivesToRanksIsOnTheWorkers) {
   workers.push_back(launcher);
   serve_none_but(kSelectors[2], workers);
   const CliResult told = run({"explain", "job/train", "-o", "json"});
-  EXPECT_THAT(told.out, HasSubstr("gives all ranks NCCL_IB_GID_INDEX=1 in place of 3")) << told.err;
+  EXPECT_THAT(told.out, HasSubstr("NCCL_IB_GID_INDEX=1 is the user's own on 2 ranks")) << told.err;
 }
 
 TEST_F(ExplainJob, WhoMayReadNoTableIsNotAskedForEachNode) {

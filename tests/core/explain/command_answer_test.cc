@@ -16,10 +16,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-Answered asked(const char* script, Exposure exposure = Exposure::Host, bool known = true) {
+Answered asked(const char* script, Exposure exposure = Exposure::Host, bool known = true,
+               std::vector<Json> env = {}) {
   NcclPolicy policy = policy_for("rdma/hca", exposure);
   policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
-  Json made = container("c");
+  Json made = container("c", std::move(env));
   made["command"] = {"bash", "-c", script};
   const NodeFabric table = rails_node(4);
   return ask_template(equipped(pod({made}, exposure == Exposure::Host)), policy, known ? &table : nullptr,
@@ -39,18 +40,32 @@ TEST(CommandAnswer, AListThatTheNodeDoesNotHaveIsAnError) {
               ElementsAre(HasSubstr("ValueMisread: NCCL_IB_TIMEOUT: \"x\"")));
 }
 
-TEST(CommandAnswer, AValueBesideOursIsAWarning) {
+TEST(CommandAnswer, AValueInPlaceOfOursIsTheUsersOwn) {
   EXPECT_THAT(found_by("export NCCL_IB_HCA=mlx5_1; torchrun x"),
-              ElementsAre(AllOf(HasSubstr("warning ValueOverridden: The command sets NCCL_IB_HCA=mlx5_1, "),
-                                HasSubstr("from the 4 HCAs of nccl-env: without mlx5_2, mlx5_3, mlx5_4."))));
-  EXPECT_THAT(found_by("exec mpirun -x NCCL_IB_TIMEOUT=20 x"),
-              ElementsAre(HasSubstr(
-                  "The command of container c gives all ranks NCCL_IB_TIMEOUT=20 in place of 22.")));
+              ElementsAre("info UserListShort: The command sets NCCL_IB_HCA=mlx5_1, which takes 1 of the "
+                          "node's 4 HCAs: without mlx5_2, mlx5_3, mlx5_4."));
+  EXPECT_THAT(found_by("mpirun -x NCCL_IB_TIMEOUT=20 x"), IsEmpty());
   const Answered one = asked("export NCCL_IB_TIMEOUT=20");
   EXPECT_THAT(one.text(), AllOf(ContainsRegex("NCCL_IB_TIMEOUT +Policy +22 \\(the command's value counts\\)"),
                                 ContainsRegex("NCCL_IB_TIMEOUT +Command +20")));
-  EXPECT_THAT(texts_of(asked("mpirun -x NCCL_IB_HCA=mlx5_1 x", Exposure::SubInterface).answer.findings),
-              Contains(HasSubstr("all ranks NCCL_IB_HCA=mlx5_1, which differs from the 4 HCAs")));
+}
+
+TEST(CommandAnswer, HasTheVerdictOfTheSameValueInEnv) {
+  const auto verdicts = [](const Answered& answered) {
+    std::vector<std::pair<Code, Severity>> all;
+    for (const Finding& finding : answered.answer.findings) all.emplace_back(finding.code, finding.severity);
+    return all;
+  };
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{{"NCCL_IB_HCA", "mlx5_1"},
+                                                        {"NCCL_IB_HCA", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"},
+                                                        {"NCCL_IB_HCA", "mlx5_9"},
+                                                        {"NCCL_IB_GID_INDEX", "9"},
+                                                        {"NCCL_IB_TIMEOUT", "20"},
+                                                        {"NCCL_IB_DISABLE", "1"}})
+    EXPECT_EQ(verdicts(asked(("export " + name + "=" + value).c_str())),
+              verdicts(asked("torchrun x", Exposure::Host, true, {env_literal(name, value)})))
+        << name << "=" << value;
 }
 
 TEST(CommandAnswer, DecidesWithoutANodeAndByAValueThatIsNotKnown) {
