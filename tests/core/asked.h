@@ -19,6 +19,7 @@
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/explain/template_answer.h"
+#include "nccl_env/core/text/columns.h"
 #include "support/golden.h"
 #include "support/matchers.h"
 
@@ -86,7 +87,10 @@ auto with_record(const Json& object, Use use) {
 }
 
 struct Answered : AnsweredPod {
-  [[nodiscard]] std::string text() const { return render_text(answer, record, around); }
+  [[nodiscard]] std::string text() const {
+    const std::string title = around.exists ? "pod " + object_name(record.name_space, record.name) : "";
+    return render_text(answer, record, around, title);
+  }
   [[nodiscard]] nlohmann::ordered_json document() const { return to_json(answer, record, around); }
 };
 inline Answered ask_as_it_is(const Json& object, PodSurroundings around = {}) {

@@ -39,7 +39,7 @@ void add_member(const Json& object, std::vector<AnsweredPod>& into) {
   for (const PodSurroundings* around : {&nothing, &all}) {
     PodAnswer answer = answer_pod(*pod, record, *around);
     require(!answer.sentence.empty(), "an answer has a sentence");
-    require_shown(render_text(answer, record, *around));
+    require_shown(render_text(answer, record, *around, "pod"));
     require_json(to_json(answer, record, *around));
     if (around == &nothing) into.push_back({record, std::move(answer)});
   }

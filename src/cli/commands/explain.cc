@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <ostream>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "cluster/context.h"
 #include "cluster/live_pods.h"
@@ -195,29 +198,42 @@ void print_env(const ToldPod& pod, bool several, std::ostream& out) {
   out << render_env(record);
 }
 
+// Prints those of which the same is to be told once: "TITLE and Worker (2 alike): inject, …".
+void print_texts(const std::vector<ToldPod>& pods, Choices choices, std::ostream& out) {
+  constexpr std::size_t kMostNames = 4;
+  std::map<std::string, std::vector<const ToldPod*>> alike;
+  for (const ToldPod& pod : pods)
+    alike[render_text(pod.told.answer, pod.told.record, pod.told.around, "", choices)].push_back(&pod);
+  const char* before = "";
+  for (const ToldPod& pod : pods) {
+    const auto& [record, answer, around] = pod.told;
+    const auto& same = alike.at(render_text(answer, record, around, "", choices));
+    if (same.front() != &pod) continue;
+    std::string title = pod.title;
+    if (same.size() > 1)
+      title +=
+          " and " +
+          join_some(std::span(same).subspan(1), kMostNames,
+                    [](const ToldPod* each) { return each->source ? part_of(*each->source) : each->title; }) +
+          " (" + std::to_string(same.size()) + " alike)";
+    out << std::exchange(before, "\n") << render_text(answer, record, around, title, choices);
+  }
+}
+
 // Returns the exit code.
 int print_pods(const std::vector<ToldPod>& pods, const ExplainArguments& arguments, const Console& terminal) {
   // The whole of NCCL's choices where it is asked for, also by a version of NCCL's.
   const bool whole = terminal.form == "wide" || !arguments.nccl_version.empty();
   if (is_document(terminal.form)) {
     print_documents(documents_of(pods), terminal.form, terminal.out);
-  } else if (terminal.form != "env") {
+  } else if (terminal.form == "env") {
+    for (const ToldPod& pod : pods) print_env(pod, pods.size() > 1, terminal.out);
+  } else {
     terminal.out << summary_of(pods);
+    print_texts(pods, whole ? Choices::Both : Choices::Compared, terminal.out);
   }
-  bool good = true;
-  for (const ToldPod& pod : pods) {
-    const auto& [record, answer, around] = pod.told;
-    good = good && is_good(answer.findings);
-    if (is_document(terminal.form)) continue;
-    if (terminal.form == "env") {
-      print_env(pod, pods.size() > 1, terminal.out);
-      continue;
-    }
-    terminal.out << (&pod == &pods.front() ? "" : "\n");
-    if (pod.source) terminal.out << printable(pod.title) << '\n';
-    terminal.out << render_text(answer, record, around, whole ? Choices::Both : Choices::Compared);
-  }
-  return good ? program::kDone : program::kFinding;
+  const auto is_well = [](const ToldPod& pod) { return is_good(pod.told.answer.findings); };
+  return std::ranges::all_of(pods, is_well) ? program::kDone : program::kFinding;
 }
 
 Result<JobPods> read_pods(const ExplainRequest& request, const Connection& cluster, std::istream& in) {

@@ -253,15 +253,26 @@ std::string demands_text(const PodDemands& demands) {
   return text.empty() ? "processors and memory alone" : text;
 }
 
-// A template's answer is what its pods get, or what is wrong with that.
+// The finding with which a template's answer begins; null where that is what its pods get.
+const Finding* leading(const PodAnswer& answer) {
+  if (!is_good(answer.findings)) return &answer.findings.front();
+  return answer.state == PodState::NotInjected ? nullptr : meant_choice(answer.findings);
+}
+
+std::string answer_text(const PodAnswer& answer, bool exists) {
+  if (exists) {
+    const std::string words = verdict_words(answer);
+    return is_given_but(answer) ? words + " " + continued(answer.sentence) : words + ". " + answer.sentence;
+  }
+  const Finding* leads = leading(answer);
+  if (!leads) return answer.in_all;
+  const std::string verdict = answer.state == PodState::NotInjected ? "skip" : "inject";
+  return is_good(answer.findings) ? verdict + "; " + leads->sentence
+                                  : verdict + ", but " + continued(leads->sentence);
+}
+
 void add_template(const PodAnswer& answer, TextColumns& columns) {
-  const char* const verdict = answer.state == PodState::NotInjected ? "skip" : "inject";
-  const Finding* leads = is_good(answer.findings) ? meant_choice(answer.findings) : &answer.findings.front();
-  if (answer.state == PodState::NotInjected && is_good(answer.findings)) leads = nullptr;
-  const bool off = leads && is_good(answer.findings);
-  columns.add({"answer", !leads ? answer.in_all
-                         : off  ? std::string(verdict) + "; " + leads->sentence
-                                : std::string(verdict) + ", but " + continued(leads->sentence)});
+  const Finding* leads = leading(answer);
   if (leads) columns.add({"remedy", std::string(remedy_of(*leads))});
   add_further(answer.findings, leads ? leads->sentence : "", columns);
   if (leads && answer.state != PodState::NotInjected) columns.add({"in all", answer.in_all});
@@ -270,12 +281,12 @@ void add_template(const PodAnswer& answer, TextColumns& columns) {
     columns.add({"remedy", answer.remedy});
 }
 
-std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
+// The answer behind the title, and rows on it.
+std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around,
+                 std::string title) {
+  title += (title.empty() ? "" : ": ") + answer_text(answer, around.exists);
   TextColumns columns(2);
   if (around.exists) {
-    const std::string words = verdict_words(answer);
-    columns.add({"answer", is_given_but(answer) ? words + " " + continued(answer.sentence)
-                                                : words + ". " + answer.sentence});
     if (!answer.remedy.empty()) columns.add({"remedy", answer.remedy});
     add_further(answer.findings, answer.sentence, columns);
   } else {
@@ -290,7 +301,7 @@ std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurr
     columns.add({"exposure", std::string(to_string(*record.status->exposure))});
   if (!record.phase.empty()) columns.add({"phase", record.phase});
   for (const std::string& note : answer.notes) columns.add({"note", note});
-  return columns.render();
+  return paragraph(title) + columns.render();
 }
 
 std::string unknown_words(const PodRecord& record, const Value& value) {
@@ -391,9 +402,8 @@ std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
 }  // namespace
 
 std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around,
-                        Choices choices) {
-  std::string text = head(answer, record, around);
-  if (around.exists) text.insert(0, "pod " + printable(object_name(record.name_space, record.name)) + "\n");
+                        const std::string& title, Choices choices) {
+  std::string text = head(answer, record, around, title);
   for (const GivenContainer& container : record.containers) {
     if (container.in_status || (!record.status && !container.values.empty()))
       text += container_text(answer, record, container, choices == Choices::Both);

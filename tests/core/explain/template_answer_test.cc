@@ -209,7 +209,7 @@ TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
   const NodeFabric table = rails(2);
   const Answered too_few = ask_template(equipped(kHostPod), policy, &table);
   EXPECT_THAT(texts_of(too_few.answer.findings), ElementsAre(HasSubstr("warning NoList")));
-  EXPECT_THAT(too_few.text(), StartsWith("  answer    inject, but no HCA list")) << "the pod starts";
+  EXPECT_THAT(too_few.text(), StartsWith("inject, but no HCA list")) << "the pod starts";
   policy.on_unresolved = OnUnresolved::Deny;
   const Answered denied = ask_template(equipped(kHostPod), policy, &table);
   ASSERT_FALSE(denied.answer.findings.empty());
@@ -224,7 +224,7 @@ TEST(Explain, RoceWithoutANetworkIsTheAnswer) {
   const Answered explanation = ask_template(object, policy, nullptr);
   EXPECT_THAT(texts_of(explanation.answer.findings), ElementsAre(HasSubstr("warning NoRail")));
   EXPECT_THAT(explanation.answer.notes, IsEmpty()) << "told once";
-  EXPECT_THAT(explanation.text(), StartsWith("  answer    inject, but RoCE behind"));
+  EXPECT_THAT(explanation.text(), StartsWith("inject, but RoCE behind"));
 }
 
 TEST(Explain, HcasOfAListOfThePolicysAreThoseThatTheNodeHas) {
@@ -412,7 +412,7 @@ TEST(Explain, AnAbsentInterfaceOfThePolicysIsTheAnswer) {
   NodeFabric table = rails(2);
   table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.2", 24)};
   EXPECT_THAT(ask_template(equipped(kHostPod), policy, &table).text(),
-              StartsWith("  answer    inject, but no NCCL_SOCKET_IFNAME (InterfaceAbsent)"));
+              StartsWith("inject, but no NCCL_SOCKET_IFNAME (InterfaceAbsent)"));
   EXPECT_THAT(ask_template(equipped(pod({container("c")}, false)), policy, &table).answer.findings, IsEmpty())
       << "the pod has interfaces of its own";
   table.interfaces->push_back(interface("eth7", "10.0.0.3", 24));
@@ -496,7 +496,7 @@ TEST(Explain, APodThatGetsNothingByAMistakeIsToActOn) {
   Json object = equipped(kHostPod);
   object["metadata"]["annotations"]["nccl-env.io/inject"] = "yes";
   EXPECT_THAT(ask_template(object, kHostPolicy, nullptr).text(),
-              StartsWith("  answer  skip, but no HCA list (InvalidInjectValue)"));
+              StartsWith("skip, but no HCA list (InvalidInjectValue)"));
   object["metadata"]["annotations"]["nccl-env.io/inject"] = "false";
   EXPECT_THAT(ask_template(object, kHostPolicy, nullptr).answer.findings, IsEmpty()) << "is meant";
 }

@@ -71,7 +71,7 @@ def prepare(cluster):
 def check_healthy(cluster, viewer, poor, admin):
     for asker in (viewer, poor):
         text = asker.told(0, "explain", "pod/healthy", "-n", "asking")
-        expect_in("what a tenant is told", text, "pod asking/healthy\n  answer    given, node not seen. The pod has what policy asking",
+        expect_in("what a tenant is told", text, "pod asking/healthy: given, node not seen. The pod has what policy asking",
                   "\n  node      ask-0\n", "\n  exposure  Host\n", f"File    {hca_list(RAILS)}\n",
                   "NCCL_IB_QPS_PER_CONNECTION  Policy  8\n", "NCCL_DEBUG                  User    INFO\n",
                   "not allowed: get ncclpolicies.nccl-env.io asking",

@@ -18,9 +18,9 @@ std::string verdict_words(const PodAnswer& answer);
 // docs/use/explain.md names the keys; they do not change.
 nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,
                                const PodSurroundings& surroundings);
-// For people, in 80 columns.
+// For people, in 80 columns; the answer stands first, behind the title of the pod or template.
 std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& surroundings,
-                        Choices choices = Choices::Compared);
+                        const std::string& title, Choices choices = Choices::Compared);
 // NAME=VALUE lines of what was injected, and comments on what was not; "# container NAME" where there are
 // several.
 std::string render_env(const PodRecord& record);
