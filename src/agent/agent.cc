@@ -9,7 +9,7 @@
 
 namespace nccl_env::agent {
 
-int run_agent(int argc, const char* const* argv, node::Verbs& verbs, packets::Verbs& packets,
+int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const packets::MakeQueuePair& packets,
               const program::Terminal& streams) {
   const Environment environment = [](const char* name) { return std::getenv(name); };
   program::Terminal terminal = streams;

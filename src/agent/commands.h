@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "nccl_env/node/verbs.h"
-#include "nccl_env/packets/verbs.h"
+#include "nccl_env/packets/queue_pair.h"
 #include "nccl_env/program/terminal.h"
 #include "nccl_env/result.h"
 #include "options.h"
@@ -29,6 +29,6 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
 
 // fabric-test.
 int test_fabric(const FabricTestArguments& arguments, const Environment& environment, node::Verbs& verbs,
-                packets::Verbs& packets, const program::Terminal& terminal);
+                const packets::MakeQueuePair& packets, const program::Terminal& terminal);
 
 }  // namespace nccl_env::agent

@@ -8,5 +8,5 @@
 int main(int argc, char** argv) {
   const auto verbs = nccl_env::node::open_libibverbs();
   const auto packets = nccl_env::packets::open_libibverbs();
-  return nccl_env::agent::run_agent(argc, argv, *verbs, *packets, {std::cin, std::cout, std::cerr});
+  return nccl_env::agent::run_agent(argc, argv, *verbs, packets, {std::cin, std::cout, std::cerr});
 }

@@ -2,10 +2,10 @@
 #include "nccl_env/packets/collector.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <list>
 #include <map>
@@ -13,35 +13,248 @@
 #include <system_error>
 
 #include "line_socket.h"
-#include "nccl_env/core/proof/journal.h"
-#include "nccl_env/packets/verbs.h"
-#include "pair_talk.h"
+#include "nccl_env/core/proof/rounds.h"
+#include "nccl_env/packets/queue_pair.h"
 
 namespace nccl_env::packets {
 namespace {
 
 constexpr std::size_t kMostStrangers = 16;
-constexpr int kMostAccepted = 64;                     // before members are heard again
 constexpr std::chrono::milliseconds kGoodbye{2'000};  // for members that read slowly
+constexpr int kWords = 4;                             // of each end on a link that is good
+// The most that all links of a pair carry, in both directions.
+constexpr std::size_t kMostPairBytes = 128u << 10;
 
-// Listens on all addresses, of both families where there is IPv6.
+struct Connection {
+  LineSocket socket;
+  Clock::time_point since;
+  std::optional<ProofMember> member = {};  // absent: a stranger so far
+  bool closes = false;
+};
+
+struct Pair {
+  ProofPair told;
+  std::size_t open;  // links that are being tried
+};
+
+// A link that is being tried.
+struct Talk {
+  Pair* pair;
+  ProofLink* link;
+  Clock::time_point deadline;
+  std::array<std::optional<LinkWord>, 2> said = {};  // by From and To
+  int words = 0;                                     // that both ends have said before
+
+  [[nodiscard]] int place(std::size_t end) const { return end == 0 ? pair->told.from : pair->told.to; }
+};
+
+class Collector {
+ public:
+  Collector(const CollectorOptions& options, Descriptor listening, std::ostream& journal)
+      : options_(options), listening_(std::move(listening)), journal_(journal) {}
+
+  Status run() {
+    const auto rounds_of = [&](int members) { return proof_rounds(members, options_.all_pairs); };
+    const auto tell = [&](const std::vector<ProofRound>& rounds) {
+      write({.expected = options_.expected, .rounds = static_cast<int>(rounds.size())});
+    };
+    tell(rounds_of(options_.expected));
+    gather();
+    std::vector<int> places;
+    for (const auto& [place, connection] : members_) {
+      if (connection) places.push_back(place);
+    }
+    const auto rounds = rounds_of(static_cast<int>(places.size()));
+    if (std::ssize(places) < options_.expected) tell(rounds);
+    int count = 0;
+    for (const ProofRound& round : rounds) {
+      for (const auto& [from, to] : round)
+        begin(places[static_cast<std::size_t>(from)], places[static_cast<std::size_t>(to)]);
+      while (!talks_.empty() && Clock::now() < options_.deadline) turn(next_deadline());
+      if (Clock::now() >= options_.deadline)
+        return Error{"the test had no time left; its journal has no end"};
+      write({.rounds_done = ++count});
+    }
+    write({.ended = true});
+    say_goodbye();
+    return done();
+  }
+
+ private:
+  void write(const JournalLine& line) { journal_ << to_line(line) << '\n' << std::flush; }
+
+  void gather() {
+    const auto end = std::min(Clock::now() + options_.wait, options_.deadline);
+    while (std::ssize(members_) < options_.expected && Clock::now() < end) turn(end);
+    listening_.close();
+    for (Connection& connection : connections_) connection.closes |= !connection.member;
+    sweep();
+  }
+
+  void say_goodbye() {
+    for (const auto& [place, connection] : members_) send(place, {});
+    members_.clear();
+    const auto end = std::min(Clock::now() + kGoodbye, options_.deadline);
+    while (!connections_.empty() && Clock::now() < end) turn(end);
+  }
+
+  void send(int place, const LinkWord& word) {
+    if (Connection* connection = members_.at(place)) connection->socket.send(to_line(word));
+  }
+
+  void begin(int from, int to) {
+    const Connection *left = members_.at(from), *right = members_.at(to);
+    if (!left || !right) return;
+    Pair& pair = pairs_.emplace_back(pair_up(*left->member, *right->member, options_.cross_rails));
+    const bool long_too = 2 * pair.told.links.size() * (kFirstBytes + kAllBytes) <= kMostPairBytes;
+    pair.open = pair.told.links.size();
+    for (ProofLink& link : pair.told.links) {
+      const int number = next_number_++;
+      LinkWord start{.link = number,
+                     .end = ProofEnd::From,
+                     .rail = link.from,
+                     .bytes = long_too ? kAllBytes : kFirstBytes};
+      send(from, start);
+      start.end = ProofEnd::To;
+      start.rail = link.to;
+      send(to, start);
+      talks_.emplace(number, Talk{&pair, &link, Clock::now() + options_.word_time});
+    }
+    if (pair.open == 0) write({.pairs = {{pair.told}}});
+  }
+
+  // Tells each end the other's word. Of two that failed the earlier step counts.
+  void exchange(std::map<int, Talk>::iterator at) {
+    Talk& talk = at->second;
+    const LinkWord &from = *talk.said[0], &to = *talk.said[1];
+    if (from.step || to.step) {
+      const bool is_to = !from.step || (to.step && *to.step < *from.step);
+      talk.link->step = is_to ? to.step : from.step;
+      talk.link->error = is_to ? to.error : from.error;
+      talk.link->end = from.step == to.step ? ProofEnd::Both : is_to ? ProofEnd::To : ProofEnd::From;
+    }
+    if (++talk.words < kWords) {
+      send(talk.place(0), to);
+      send(talk.place(1), from);
+    }
+    talk.said = {};
+    talk.deadline = Clock::now() + options_.word_time;
+    if (!talk.link->step && talk.words < kWords) return;
+    if (--talk.pair->open == 0) write({.pairs = {{talk.pair->told}}});
+    talks_.erase(at);
+  }
+
+  // Ends links that are late, or those of a member that went: what their other ends would say tells no more.
+  void give_up(std::optional<int> gone) {
+    for (auto next = talks_.begin(); next != talks_.end();) {
+      const auto at = next++;
+      Talk& talk = at->second;
+      const LinkWord fine{.link = at->first}, silent{.link = at->first, .step = ProofStep::Answer};
+      bool ends = !gone && Clock::now() >= talk.deadline;
+      for (const std::size_t end : {0, 1}) ends |= gone == talk.place(end);
+      for (const std::size_t end : {0, 1}) {
+        if (ends && (gone ? gone == talk.place(end) : !talk.said[end])) talk.said[end] = silent;
+        if (ends && !talk.said[end]) talk.said[end] = fine;
+      }
+      if (ends) exchange(at);
+    }
+  }
+
+  [[nodiscard]] Clock::time_point next_deadline() const {
+    auto next = options_.deadline;
+    for (const auto& [number, talk] : talks_) next = std::min(next, talk.deadline);
+    return next;
+  }
+
+  // Waits for something to happen, and does what follows from it.
+  void turn(Clock::time_point until) {
+    std::vector<pollfd> polled{{listening_.get(), POLLIN, 0}};  // below 0: ignored
+    for (const Connection& connection : connections_) {
+      polled.push_back(connection.socket.wanted());
+      if (!connection.member) until = std::min(until, connection.since + options_.hello_time);
+    }
+    ::poll(polled.data(), polled.size(), milliseconds_until(until));
+    auto event = polled.cbegin();
+    for (Connection& connection : connections_) {
+      if ((++event)->revents != 0)
+        connection.closes |=
+            !connection.socket.serve([&](std::string_view line) { return hear(connection, line); });
+      connection.closes |= !connection.member && Clock::now() >= connection.since + options_.hello_time;
+    }
+    sweep();
+    give_up({});
+    if (polled.front().revents != 0) accept();
+  }
+
+  void accept() {
+    Descriptor accepted(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!accepted) return;
+    if (connections_.size() >= static_cast<std::size_t>(options_.expected) + kMostStrangers)
+      connections_.erase(
+          std::ranges::find_if(connections_, [](const Connection& each) { return !each.member; }));
+    connections_.push_back({LineSocket(std::move(accepted)), Clock::now()});
+  }
+
+  // False ends the connection.
+  bool hear(Connection& connection, std::string_view line) {
+    if (!connection.member) return greet(connection, line);
+    const auto word = read_line<LinkWord>(line);
+    if (!word || word->end) return false;
+    const auto at = talks_.find(word->link.value_or(-1));
+    if (at == talks_.end()) return true;  // a late one
+    Talk& talk = at->second;
+    for (const std::size_t end : {0, 1}) {
+      if (talk.place(end) == connection.member->place) talk.said[end] = *word;
+    }
+    if (talk.said[0] && talk.said[1]) exchange(at);
+    return true;
+  }
+
+  bool greet(Connection& connection, std::string_view line) {
+    auto hello = read_hello(line, options_.token);
+    if (!hello || hello->place >= options_.expected || !members_.emplace(hello->place, &connection).second)
+      return false;
+    write({.members = {{*hello}}});
+    connection.member = *std::move(hello);
+    return true;
+  }
+
+  // Removes connections that are to close.
+  void sweep() {
+    for (auto& [place, connection] : members_) {
+      if (!connection || !connection->closes) continue;
+      connection = nullptr;
+      write({.left = place});
+      give_up(place);
+    }
+    std::erase_if(connections_, [](const Connection& connection) { return connection.closes; });
+  }
+
+  const CollectorOptions& options_;
+  Descriptor listening_;
+  std::ostream& journal_;
+  std::list<Connection> connections_;   // in the order of coming
+  std::map<int, Connection*> members_;  // by place; null: it went away
+  std::list<Pair> pairs_;               // that were tried
+  std::map<int, Talk> talks_;           // by number of the link
+  int next_number_ = 0;
+};
+
+}  // namespace
+
 Result<Descriptor> listen_on(int port) {
-  sockaddr_in6 any{};
-  any.sin6_family = AF_INET6;
-  any.sin6_port = htons(static_cast<std::uint16_t>(port));
-  sockaddr_in any4{};
-  any4.sin_family = AF_INET;
-  any4.sin_port = any.sin6_port;
   int error = 0;
-  for (const bool v6 : {true, false}) {
-    Descriptor descriptor(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  for (const int family : {AF_INET6, AF_INET}) {
+    Descriptor descriptor(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     const int on = 1, off = 0;
     ::setsockopt(descriptor.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (v6) ::setsockopt(descriptor.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    const auto* address =
-        v6 ? reinterpret_cast<const sockaddr*>(&any) : reinterpret_cast<const sockaddr*>(&any4);
-    const socklen_t size = v6 ? sizeof any : sizeof any4;
-    if (::bind(descriptor.get(), address, size) == 0 && ::listen(descriptor.get(), SOMAXCONN) == 0)
+    ::setsockopt(descriptor.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    sockaddr_in6 any{};  // the port stands at the same place for both families, and zeros behind it
+    any.sin6_family = static_cast<sa_family_t>(family);
+    any.sin6_port = htons(static_cast<std::uint16_t>(port));
+    const socklen_t size = family == AF_INET6 ? sizeof any : sizeof(sockaddr_in);
+    if (::bind(descriptor.get(), reinterpret_cast<const sockaddr*>(&any), size) == 0 &&
+        ::listen(descriptor.get(), SOMAXCONN) == 0)
       return descriptor;
     error = errno;
     if (error == EADDRINUSE) break;
@@ -49,225 +262,8 @@ Result<Descriptor> listen_on(int port) {
   return Error{"port " + std::to_string(port) + ": " + std::generic_category().message(error)};
 }
 
-int port_of(int descriptor) {
-  sockaddr_in6 own{};  // the port stands at the same place for both families
-  socklen_t size = sizeof own;
-  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size);
-  return ntohs(own.sin6_port);
-}
-
-}  // namespace
-
-class Collector::State {
- public:
-  State(const CollectorOptions& options, Descriptor listening, std::ostream& journal)
-      : options_(options), listening_(std::move(listening)), journal_(journal) {}
-
-  [[nodiscard]] int port() const { return port_of(listening_.get()); }
-
-  Status run() {
-    const auto rounds_of = [&](int members) { return proof_rounds(members, options_.all_pairs); };
-    write(test_line(options_.expected, static_cast<int>(rounds_of(options_.expected).size())));
-    gather();
-    std::vector<int> places;
-    for (const auto& [place, member] : members_) {
-      if (member.connection) places.push_back(place);
-    }
-    const auto rounds = rounds_of(static_cast<int>(places.size()));
-    if (static_cast<int>(places.size()) < options_.expected)
-      write(test_line(options_.expected, static_cast<int>(rounds.size())));
-    for (std::size_t round = 0; round < rounds.size(); ++round) {
-      for (const auto& [from, to] : rounds[round])
-        begin(places[static_cast<std::size_t>(from)], places[static_cast<std::size_t>(to)]);
-      if (!finish_talks()) return Error{"the test had no time left; its journal has no end"};
-      write(round_line(static_cast<int>(round) + 1));
-    }
-    write(end_line());
-    say_goodbye();
-    return done();
-  }
-
- private:
-  struct Connection {
-    LineSocket socket;
-    Clock::time_point since;
-    std::optional<int> place = {};  // absent: a stranger so far
-    bool closes = false;
-  };
-  struct Member {
-    ProofMember told;
-    Connection* connection = nullptr;  // null: it went away
-    std::map<int, ProofEnd> talks = {};
-  };
-
-  void write(const std::string& line) { journal_ << line << '\n' << std::flush; }
-
-  void gather() {
-    const auto end = std::min(Clock::now() + options_.wait, options_.deadline);
-    while (static_cast<int>(members_.size()) < options_.expected && Clock::now() < end) turn(end);
-    listening_.close();
-    for (Connection& connection : connections_) connection.closes |= !connection.place;
-    sweep();
-  }
-
-  void begin(int from, int to) {
-    Member &left = members_.at(from), &right = members_.at(to);
-    if (!left.connection || !right.connection) return;
-    const int number = next_number_++;
-    talks_.try_emplace(number, number, pair_up(left.told, right.told, options_.cross_rails));
-    left.talks.emplace(number, ProofEnd::From);
-    right.talks.emplace(number, ProofEnd::To);
-    advance(number);
-  }
-
-  // Sends what the talk wants now, and writes it down when it is over.
-  void advance(int number) {
-    PairTalk& talk = talks_.at(number);
-    while (const auto orders = talk.advance(Clock::now(), options_.reply_time)) {
-      send(talk.pair().from, (*orders)[0]);
-      send(talk.pair().to, (*orders)[1]);
-    }
-    if (!talk.is_over()) return;
-    write(pair_line(talk.pair()));
-    members_.at(talk.pair().from).talks.erase(number);
-    members_.at(talk.pair().to).talks.erase(number);
-    talks_.erase(number);
-  }
-
-  void send(int place, const Order& order) {
-    if (Connection* connection = members_.at(place).connection) connection->socket.send(to_line(order));
-  }
-
-  // False: there was no time left.
-  bool finish_talks() {
-    while (!talks_.empty()) {
-      if (Clock::now() >= options_.deadline) return false;
-      auto next = options_.deadline;
-      std::vector<int> late;
-      for (const auto& [number, talk] : talks_) {
-        next = std::min(next, talk.deadline());
-        if (talk.deadline() <= Clock::now()) late.push_back(number);
-      }
-      for (const int number : late) advance(number);
-      if (late.empty()) turn(next);
-    }
-    return Clock::now() < options_.deadline;  // else members have gone because theirs was over
-  }
-
-  void say_goodbye() {
-    ending_ = true;
-    for (auto& [place, member] : members_) send(place, {});
-    const auto end = std::min(Clock::now() + kGoodbye, options_.deadline);
-    while (!connections_.empty() && Clock::now() < end) turn(end);
-  }
-
-  // Waits for something to happen, and does what follows from it.
-  void turn(Clock::time_point until) {
-    for (const Connection& connection : connections_) {
-      if (!connection.place) until = std::min(until, connection.since + options_.hello_time);
-    }
-    polled_.assign(1, {listening_.get(), POLLIN, 0});  // below 0: ignored
-    for (const Connection& connection : connections_)
-      polled_.push_back({connection.socket.descriptor(), connection.socket.events(), 0});
-    ::poll(polled_.data(), polled_.size(), milliseconds_until(until));
-    auto events = polled_.cbegin() + 1;
-    for (Connection& connection : connections_) {
-      if ((events++)->revents != 0) serve(connection);
-      connection.closes |= !connection.place && Clock::now() >= connection.since + options_.hello_time;
-    }
-    sweep();
-    if (polled_.front().revents != 0) accept_all();
-  }
-
-  void serve(Connection& connection) {
-    const bool open = connection.socket.flush() && connection.socket.receive([&](std::string_view line) {
-      return connection.place ? hear(*connection.place, line) : greet(connection, line);
-    });
-    connection.closes |= !open;
-  }
-
-  void accept_all() {
-    for (int count = 0; count < kMostAccepted; ++count) {
-      Descriptor accepted(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (!accepted) return;
-      if (connections_.size() >= static_cast<std::size_t>(options_.expected) + kMostStrangers) {
-        const auto oldest =
-            std::ranges::find_if(connections_, [](const Connection& each) { return !each.place; });
-        connections_.erase(oldest);
-      }
-      connections_.push_back({LineSocket(std::move(accepted)), Clock::now()});
-    }
-  }
-
-  bool greet(Connection& connection, std::string_view line) {
-    auto hello = read_hello(line, options_.token);
-    if (!hello || hello->place >= options_.expected || members_.contains(hello->place)) return false;
-    write(member_line(*hello));
-    const int place = hello->place;
-    connection.place = place;
-    members_.try_emplace(place, Member{*std::move(hello), &connection});
-    return true;
-  }
-
-  bool hear(int place, std::string_view line) {
-    const auto reply = read_reply(line);
-    if (!reply) return false;
-    const auto& talks = members_.at(place).talks;
-    const auto talk = talks.find(reply->pair);
-    if (talk == talks.end()) return true;  // a late one
-    talks_.at(reply->pair).take(talk->second, *reply);
-    advance(reply->pair);
-    return true;
-  }
-
-  // Removes connections that are to close.
-  void sweep() {
-    std::vector<int> gone;
-    for (const Connection& connection : connections_) {
-      if (connection.closes && connection.place) gone.push_back(*connection.place);
-    }
-    for (const int place : gone) leave(members_.at(place));
-    std::erase_if(connections_, [](const Connection& connection) { return connection.closes; });
-  }
-
-  void leave(Member& member) {
-    member.connection = nullptr;
-    if (ending_) return;
-    write(left_line(member.told.place));
-    const auto talks = member.talks;
-    for (const auto& [number, end] : talks) {
-      talks_.at(number).lose(end);
-      advance(number);
-    }
-  }
-
-  const CollectorOptions options_;
-  Descriptor listening_;
-  std::ostream& journal_;
-  std::list<Connection> connections_;  // in the order of coming
-  std::vector<pollfd> polled_;
-  std::map<int, Member> members_;  // by place
-  std::map<int, PairTalk> talks_;  // by number
-  int next_number_ = 0;
-  bool ending_ = false;
-};
-
-Result<std::unique_ptr<Collector>> Collector::listen(const CollectorOptions& options, int port,
-                                                     std::ostream& journal) {
-  auto listening = listen_on(port);
-  if (!listening) return listening.error();
-  return std::unique_ptr<Collector>(
-      new Collector(std::make_unique<State>(options, *std::move(listening), journal)));
-}
-
-Collector::Collector(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Collector::~Collector() = default;
-
-int Collector::port() const {
-  return state_->port();
-}
-Status Collector::run() {
-  return state_->run();
+Status collect(const CollectorOptions& options, Descriptor listening, std::ostream& journal) {
+  return Collector(options, std::move(listening), journal).run();
 }
 
 }  // namespace nccl_env::packets

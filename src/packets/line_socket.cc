@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "line_socket.h"
 
-#include <fcntl.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -22,17 +18,6 @@ constexpr int kIdleSeconds = 5, kProbeSeconds = 2, kProbes = 3, kUnsentMilliseco
 
 std::string text_of(int error) {
   return std::generic_category().message(error);
-}
-
-// 0, or an errno.
-int connect_to(int descriptor, const addrinfo& address, std::chrono::milliseconds time) {
-  if (::connect(descriptor, address.ai_addr, address.ai_addrlen) == 0) return 0;
-  if (errno != EINPROGRESS) return errno;
-  pollfd waits{descriptor, POLLOUT, 0};
-  if (::poll(&waits, 1, static_cast<int>(time.count())) != 1) return ETIMEDOUT;
-  int error = 0;
-  socklen_t size = sizeof error;
-  return ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
 }  // namespace
@@ -55,7 +40,7 @@ LineSocket::LineSocket(Descriptor connected) : descriptor_(std::move(connected))
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnsentMilliseconds);
 }
 
-Result<LineSocket> LineSocket::connect(const std::string& host, int port, std::chrono::milliseconds each) {
+Result<LineSocket> LineSocket::connect(const std::string& host, int port, std::chrono::seconds each) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* first = nullptr;
@@ -63,38 +48,31 @@ Result<LineSocket> LineSocket::connect(const std::string& host, int port, std::c
   if (failed != 0)
     return Error{host + ": " + (failed == EAI_SYSTEM ? text_of(errno) : ::gai_strerror(failed))};
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(first, ::freeaddrinfo);
-  int error = 0;
+  const timeval time{each.count(), 0};
   for (const addrinfo* address = first; address; address = address->ai_next) {
-    Descriptor descriptor(::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    error = descriptor ? connect_to(descriptor.get(), *address, each) : errno;
-    if (error == 0) return LineSocket(std::move(descriptor));
+    Descriptor descriptor(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);  // of connect(), too
+    if (::connect(descriptor.get(), address->ai_addr, address->ai_addrlen) == 0)
+      return LineSocket(std::move(descriptor));
   }
-  return Error{host + ":" + std::to_string(port) + ": " + text_of(error)};
+  return Error{host + ":" + std::to_string(port) + ": " + text_of(errno == EINPROGRESS ? ETIMEDOUT : errno)};
 }
 
-short LineSocket::events() const {
-  return static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT);
+pollfd LineSocket::wanted() const {
+  return {descriptor_.get(), static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
 }
 
-void LineSocket::send(std::string_view line) {
-  unsent_.append(line).push_back('\n');
-  flush();  // that the peer is gone is seen when its answer does not come
-}
-
-bool LineSocket::flush() {
-  while (!unsent_.empty()) {
-    const ssize_t sent = ::send(descriptor_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
-    if (sent < 0) return errno == EAGAIN || errno == EINTR;
-    unsent_.erase(0, static_cast<std::size_t>(sent));
+bool LineSocket::serve(const std::function<bool(std::string_view)>& on_line) {
+  const auto passing = [] { return errno == EAGAIN || errno == EINTR; };
+  if (!unsent_.empty()) {
+    const ssize_t sent =
+        ::send(descriptor_.get(), unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && !passing()) return false;
+    unsent_.erase(0, static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
   }
-  return true;
-}
-
-bool LineSocket::receive(const std::function<bool(std::string_view)>& on_line) {
   std::array<char, 16384> bytes;
-  const ssize_t count = ::recv(descriptor_.get(), bytes.data(), bytes.size(), 0);
-  if (count < 0) return errno == EAGAIN || errno == EINTR;
-  if (count == 0) return false;
+  const ssize_t count = ::recv(descriptor_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (count <= 0) return count < 0 && passing();
   const auto fed = lines_.feed({bytes.data(), static_cast<std::size_t>(count)}, on_line);
   return fed && *fed;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LineSocket: a TCP connection that never blocks, and speaks in lines.
+// LineSocket: a TCP connection that never blocks once it is there, and speaks in lines.
 #pragma once
+
+#include <poll.h>
 
 #include <chrono>
 #include <functional>
@@ -21,17 +23,15 @@ class LineSocket {
  public:
   explicit LineSocket(Descriptor connected);
   // An error says what failed at the last address that the name has.
-  static Result<LineSocket> connect(const std::string& host, int port, std::chrono::milliseconds each);
+  static Result<LineSocket> connect(const std::string& host, int port, std::chrono::seconds each);
 
-  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  // Returns events to wait for, as ::poll takes them.
-  [[nodiscard]] short events() const;
-  // Sends what goes at once, and keeps the rest for flush().
-  void send(std::string_view line);
-  // False: the peer is gone.
-  bool flush();
-  // Reads what is there. False: the peer is gone, a line is longer than kMaxProofLine, or `on_line` said so.
-  bool receive(const std::function<bool(std::string_view)>& on_line);
+  // Returns what serve() waits for.
+  [[nodiscard]] pollfd wanted() const;
+  // Keeps the line for serve().
+  void send(std::string_view line) { unsent_.append(line).push_back('\n'); }
+  // Sends what goes at once, and reads what is there. False: the peer is gone, a line is longer than
+  // kMaxProofLine, or `on_line` said so.
+  bool serve(const std::function<bool(std::string_view)>& on_line);
 
  private:
   Descriptor descriptor_;

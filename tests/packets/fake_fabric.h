@@ -10,6 +10,7 @@
 #include <set>
 
 #include "nccl_env/packets/member.h"
+#include "nccl_env/packets/rails.h"
 
 namespace nccl_env::tests {
 
@@ -40,8 +41,12 @@ class FakeFabric {
     return written_;
   }
 
-  std::unique_ptr<packets::Verbs> verbs_of(const std::string& node) {
-    return std::make_unique<NodeVerbs>(*this, node);
+  packets::MakeQueuePair make_of(const std::string& node) {
+    return [this, node](const packets::OwnRail& rail) -> packets::MadeQueuePair {
+      const std::string name = node + "/" + rail.told.hca;
+      if (const auto fault = fault_at(name)) return *fault;
+      return std::make_unique<FakeQueuePair>(*this, name);
+    };
   }
 
  private:
@@ -59,18 +64,22 @@ class FakeFabric {
         : fabric_(fabric), name_(std::move(name)), number_(fabric.add({name_, &memory_})) {}
     ~FakeQueuePair() override { fabric_.remove(number_); }
 
-    void describe(LinkEnd& into) const override {
+    void describe(LinkWord& into) const override {
+      const auto mtu = fabric_.mtus.find(name_);
       into.queue_pair = number_;
       into.key = number_ + 4e9;  // more than an int holds
+      into.mtu = mtu == fabric_.mtus.end() ? 4096 : mtu->second;
     }
     std::span<unsigned char> incoming() override { return memory_.incoming; }
     std::span<unsigned char> outgoing() override { return memory_.outgoing; }
-    void connect(const LinkEnd& peer, int mtu) override {
-      peer_ = peer.key == peer.queue_pair + 4e9 ? peer.queue_pair : 0;
+    void connect(const LinkWord& peer, int mtu) override {
+      peer_ = peer.key == *peer.queue_pair + 4e9 ? *peer.queue_pair : 0;
       mtu_ = mtu;
       result_ = fabric_.connect(name_, peer_);
     }
-    void write(std::size_t bytes) override { result_ = fabric_.write(name_, peer_, memory_, bytes, mtu_); }
+    void write(int bytes) override {
+      result_ = fabric_.write(name_, peer_, memory_, static_cast<std::size_t>(bytes), mtu_);
+    }
     std::optional<int> poll() override { return std::exchange(result_, {}); }
 
    private:
@@ -80,43 +89,6 @@ class FakeFabric {
     const int number_;
     int peer_ = 0, mtu_ = 0;
     std::optional<int> result_;
-  };
-
-  class FakeDevice : public packets::Device {
-   public:
-    FakeDevice(FakeFabric& fabric, std::string name) : fabric_(fabric), name_(std::move(name)) {}
-    packets::Attempt<packets::PortStatus> query_port(int) override {
-      const auto fault = fabric_.fault_at(name_);
-      if (fault && fault->step == ProofStep::Port && fault->error) return *fault;
-      const auto mtu = fabric_.mtus.find(name_);
-      return packets::PortStatus{!fault || fault->step != ProofStep::Port,
-                                 mtu == fabric_.mtus.end() ? 4096 : mtu->second, 17};
-    }
-    packets::Attempt<std::unique_ptr<packets::QueuePair>> make_queue_pair(
-        const packets::QueueSettings&) override {
-      const auto fault = fabric_.fault_at(name_);
-      if (fault && fault->step >= ProofStep::Memory) return *fault;
-      return std::make_unique<FakeQueuePair>(fabric_, name_);
-    }
-
-   private:
-    FakeFabric& fabric_;
-    const std::string name_;
-  };
-
-  class NodeVerbs : public packets::Verbs {
-   public:
-    NodeVerbs(FakeFabric& fabric, std::string node) : fabric_(fabric), node_(std::move(node)) {}
-    packets::Attempt<std::shared_ptr<packets::Device>> open(const std::string& hca) override {
-      const std::string name = node_ + "/" + hca;
-      const auto fault = fabric_.fault_at(name);
-      if (fault && fault->step == ProofStep::Open) return *fault;
-      return std::make_shared<FakeDevice>(fabric_, name);
-    }
-
-   private:
-    FakeFabric& fabric_;
-    const std::string node_;
   };
 
   std::optional<packets::RailFault> fault_at(const std::string& name) const {

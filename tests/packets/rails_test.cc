@@ -14,8 +14,7 @@ using ::testing::IsEmpty;
 class Rails : public ::testing::Test {
  protected:
   packets::OwnRails find(const NodeFabric& own) {
-    const auto verbs = fabric_.verbs_of("gpu-0");
-    return packets::find_rails({seen_, own, env_, version_}, *verbs);
+    return packets::find_rails({seen_, own, env_, version_}, fabric_.make_of("gpu-0"));
   }
   packets::OwnRails find() { return find(seen_); }
   ProofRail first() { return find().rails.at(0).told; }
@@ -80,7 +79,6 @@ TEST_F(Rails, EachStepWithoutAPeerIsTold) {
     fabric_.broken["gpu-0/mlx5_0"] = {step, EPERM};
     EXPECT_EQ(first().step, step);
     EXPECT_EQ(first().error, EPERM);
-    EXPECT_FALSE(find().rails.at(0).device);
   }
 }
 
@@ -94,7 +92,7 @@ TEST_F(Rails, ARowOfAnotherNamespaceIsTakenButHasNoNetwork) {
   EXPECT_EQ(found.rails.at(1).told.network, "10.1.0.0/16");
 }
 
-TEST_F(Rails, InfiniBandHasLidAndSubnetPrefix) {
+TEST_F(Rails, InfiniBandHasASubnetPrefixAndAPartition) {
   seen_.ports.resize(1);
   Port& port = seen_.ports[0];
   port.link_layer = LinkLayer::InfiniBand;
@@ -105,23 +103,22 @@ TEST_F(Rails, InfiniBandHasLidAndSubnetPrefix) {
   EXPECT_FALSE(rail.told.step);
   EXPECT_FALSE(rail.told.gid_index);
   EXPECT_EQ(rail.told.network, "fec0:0:0:7::/64");
-  EXPECT_EQ(rail.lid, 17);
-  EXPECT_EQ(rail.settings.partition, 0);
+  EXPECT_EQ(rail.partition, 0);
   env_ = {{"NCCL_IB_PKEY_VALUE", "5"}};
-  EXPECT_EQ(find().rails.at(0).settings.partition, 2);
+  EXPECT_EQ(find().rails.at(0).partition, 2);
   env_ = {{"NCCL_IB_PKEY_VALUE", "6"}};
-  EXPECT_EQ(find().rails.at(0).settings.partition, -1);
+  EXPECT_EQ(find().rails.at(0).partition, -1);
   version_ = {2, 27, 0};
   env_ = {{"NCCL_IB_PKEY_VALUE", "5"}, {"NCCL_IB_PKEY", "1"}};
-  EXPECT_EQ(find().rails.at(0).settings.partition, 1);
+  EXPECT_EQ(find().rails.at(0).partition, 1);
 }
 
 TEST_F(Rails, PacketsHaveTrafficClassAndServiceLevel) {
   env_ = {{"NCCL_IB_TC", "106"}, {"NCCL_IB_SL", "3"}};
-  const packets::QueueSettings settings = find().rails.at(0).settings;
-  EXPECT_EQ(settings.traffic_class, 106);
-  EXPECT_EQ(settings.service_level, 3);
-  EXPECT_EQ(settings.gid_index, 3);
+  const packets::OwnRail rail = find().rails.at(0);
+  EXPECT_EQ(rail.traffic_class, 106);
+  EXPECT_EQ(rail.service_level, 3);
+  EXPECT_EQ(rail.told.gid_index, 3);
 }
 
 }  // namespace

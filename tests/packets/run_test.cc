@@ -109,7 +109,7 @@ TEST_F(FabricRun, PacketsThatAreLostFailTheFirstWrite) {
 }
 
 TEST_F(FabricRun, AWriteWithoutACompletionFailsWithoutAStatus) {
-  order_time_ = 200ms;
+  step_time_ = 200ms;
   fabric_.writes = [](const Write& write) {
     return write.from == "gpu-0/mlx5_1" ? Fate::Silence : Fate::Arrives;
   };
@@ -152,13 +152,10 @@ TEST_F(FabricRun, AllPairsAreEachWithEach) {
 TEST_F(FabricRun, AMemberThatDiesInTheMiddleIsToldAndTheOthersAreTested) {
   lead(3);
   RawPeer peer(port_);
-  peer.send(hello_line(kToken, {.place = 1,
-                                .node = "gpu-1",
-                                .rails = {{.hca = "mlx5_0", .link_layer = LinkLayer::Ethernet}}}) +
-            "\n");
+  peer.send(hello(1));
   join(0, {}, 1);
   join(2, {}, 1);
-  EXPECT_THAT(peer.hear(), HasSubstr(R"("word":"prepare")"));
+  EXPECT_THAT(peer.hear(), HasSubstr(R"("rail":0)"));
   peer.close();
   const Proof proof = told();
   EXPECT_THAT(proof.left, ElementsAre(1));
@@ -169,13 +166,10 @@ TEST_F(FabricRun, AMemberThatDiesInTheMiddleIsToldAndTheOthersAreTested) {
 }
 
 TEST_F(FabricRun, AMemberThatHangsIsWaitedForOnce) {
-  options_.reply_time = 300ms;
+  options_.word_time = 300ms;
   lead(2);
   const RawPeer peer(port_);
-  peer.send(hello_line(kToken, {.place = 1,
-                                .node = "gpu-1",
-                                .rails = {{.hca = "mlx5_0", .link_layer = LinkLayer::Ethernet}}}) +
-            "\n");
+  peer.send(hello(1));
   join(0, {}, 1);
   const Proof proof = told();
   EXPECT_THAT(proof.left, IsEmpty());
@@ -185,12 +179,9 @@ TEST_F(FabricRun, AMemberThatHangsIsWaitedForOnce) {
 TEST_F(FabricRun, AMemberThatAnswersNonsenseIsSentAway) {
   lead(2);
   const RawPeer peer(port_);
-  peer.send(hello_line(kToken, {.place = 1,
-                                .node = "gpu-1",
-                                .rails = {{.hca = "mlx5_0", .link_layer = LinkLayer::Ethernet}}}) +
-            "\n");
+  peer.send(hello(1));
   join(0, {}, 1);
-  EXPECT_THAT(peer.hear(), HasSubstr("prepare"));
+  EXPECT_THAT(peer.hear(), HasSubstr(R"("rail":0)"));
   peer.send("nonsense\n");
   const Proof proof = told();
   EXPECT_THAT(proof.left, ElementsAre(1));
@@ -224,10 +215,7 @@ TEST_F(FabricRun, WithoutTimeTheJournalHasNoEnd) {
   options_.deadline = std::chrono::steady_clock::now() + 500ms;
   lead(2);
   const RawPeer peer(port_);
-  peer.send(hello_line(kToken, {.place = 1,
-                                .node = "gpu-1",
-                                .rails = {{.hca = "mlx5_0", .link_layer = LinkLayer::Ethernet}}}) +
-            "\n");
+  peer.send(hello(1));
   join(0, {}, 1);
   const Proof proof = told();
   EXPECT_FALSE(proof.ended);

@@ -25,8 +25,8 @@ class Strangers : public TestRun {
 
 TEST_F(Strangers, WithoutTheTokenNobodyHearsAnything) {
   lead(2);
-  for (const std::string& said : {std::string("GET / HTTP/1.1\n"), hello_line("wrong", {.node = "x"}) + "\n",
-                                  kToken + "0 {}\n", kToken + "\n", std::string(" {}\n")}) {
+  for (const std::string& said : {std::string("GET / HTTP/1.1\n"), hello(0, "wrong"), kToken + "0 {}\n",
+                                  kToken + "\n", std::string(" {}\n")}) {
     const RawPeer peer(port_);
     peer.send(said);
     EXPECT_EQ(peer.hear(), "") << said;
@@ -35,6 +35,7 @@ TEST_F(Strangers, WithoutTheTokenNobodyHearsAnything) {
 }
 
 TEST_F(Strangers, ATakenPlaceStaysTaken) {
+  options_.word_time = 200ms;
   lead(3);
   const RawPeer first(port_);
   first.send(hello(2));
@@ -79,22 +80,18 @@ TEST_F(Strangers, ManySilentOnesKeepNobodyOut) {
 }
 
 TEST_F(Strangers, NobodyConnectsOnceTheRoundsHaveBegun) {
-  options_.reply_time = 1s;
+  options_.word_time = 1s;
   lead(2);
   const RawPeer peer(port_);
-  peer.send(hello_line(kToken, {.place = 1,
-                                .node = "gpu-1",
-                                .rails = {{.hca = "mlx5_0", .link_layer = LinkLayer::Ethernet}}}) +
-            "\n");
+  peer.send(hello(1));
   join(0, {}, 1);
-  EXPECT_THAT(peer.hear(), HasSubstr("prepare"));
+  EXPECT_THAT(peer.hear(), HasSubstr(R"("rail":0)"));
   EXPECT_FALSE(RawPeer(port_).connected());
 }
 
 TEST_F(Strangers, APortThatIsTakenIsSaid) {
   lead(2);
-  std::ostringstream journal;
-  const auto second = packets::Collector::listen(options_, port_, journal);
+  const auto second = packets::listen_on(port_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message, "port " + std::to_string(port_) + ": Address already in use");
   expect_a_sound_test();
@@ -136,41 +133,44 @@ class Orders : public TestRun {
   }
 };
 
-TEST_F(Orders, EndEndsIt) {
-  EXPECT_EQ(obey({R"({"word":"end"})"}), "done");
+TEST_F(Orders, AWordWithoutALinkEndsIt) {
+  EXPECT_EQ(obey({"{}"}), "done");
 }
 
 TEST_F(Orders, ACollectorThatGoesAwayEndsTheMember) {
   EXPECT_EQ(obey({}), "the collector 127.0.0.1 went away");
 }
 
+std::string start(int link, int rail = 0) {
+  return R"({"end":"to","bytes":4096,"rail":)" + std::to_string(rail) + R"(,"link":)" + std::to_string(link) +
+         "}";
+}
+
 TEST_F(Orders, NonsenseEndsTheMember) {
-  for (const char* order :
-       {"nonsense", R"({"word":"connect","pair":1,"ends":[]})", R"({"word":"release","pair":1})",
-        R"({"word":"prepare","pair":1,"end":"from","rails":[{"link":0,"rail":2}]})",
-        R"({"word":"prepare","pair":1,"end":"from","rails":[{"link":0,"rail":0},{"link":0,"rail":1}]})",
-        R"({"word":"prepare","pair":1,"end":"from"})", R"({"word":"write"})"}) {
+  for (const std::string& order :
+       {std::string("nonsense"), start(1, 2), start(1) + "\n" + start(1), std::string(R"({"link":-1})"),
+        std::string(R"({"link":1,"end":"from","rail":0})"), std::string(R"({"end":"from"})")}) {
     errors_.clear();
     EXPECT_THAT(obey({order}), HasSubstr("ordered nonsense")) << order;
   }
 }
 
+TEST_F(Orders, AWordOnALinkThatIsOverIsLate) {
+  EXPECT_EQ(obey({R"({"link":7,"step":"answer"})"
+                  "\n{}"}),
+            "done");
+}
+
 TEST_F(Orders, APeerThatNobodyCanReachFailsAtConnecting) {
-  EXPECT_EQ(
-      obey(
-          {R"({"word":"prepare","pair":1,"end":"to","rails":[{"link":0,"rail":0}]})",
-           R"({"word":"connect","pair":1,"ends":[{"link":0,"queuePair":1,"firstPacket":1,"key":1,"mtu":100}]})",
-           R"({"word":"end"})"}),
-      "done");
+  EXPECT_EQ(obey({start(1), R"({"link":1,"queuePair":1,"key":1,"mtu":100})", "{}"}), "done");
   EXPECT_EQ(fabric_.queue_pairs(), 0u);
 }
 
-TEST_F(Orders, ManyPairsAtATimeAreRefused) {
-  std::vector<std::string> orders;
-  for (int pair = 0; pair < 9; ++pair)
-    orders.push_back(R"({"word":"prepare","end":"from","rails":[{"link":0,"rail":0}],"pair":)" +
-                     std::to_string(pair) + "}");
-  EXPECT_THAT(obey(orders), HasSubstr("ordered nonsense"));
+TEST_F(Orders, MoreLinksThanTwoPairsHaveAreRefused) {
+  std::string orders;
+  for (int link = 0; link <= 2 * kMaxProofLinks; ++link) orders += start(link) + "\n";
+  orders.pop_back();
+  EXPECT_THAT(obey({orders}), HasSubstr("ordered nonsense"));
   EXPECT_EQ(fabric_.queue_pairs(), 0u);
 }
 

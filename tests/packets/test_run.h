@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "nccl_env/base/descriptor.h"
-#include "nccl_env/core/proof/journal.h"
+#include "nccl_env/core/proof/lines.h"
 #include "nccl_env/packets/collector.h"
 #include "packets/fake_fabric.h"
 
@@ -98,20 +98,24 @@ class TestRun : public ::testing::Test {
   // Starts the collector for so many.
   void lead(int expected) {
     options_.expected = expected;
-    auto collector = packets::Collector::listen(options_, 0, journal_);
-    ASSERT_TRUE(collector) << collector.error().message;
-    collector_ = *std::move(collector);
-    port_ = collector_->port();
-    leading_ = std::thread([this] { led_ = collector_->run(); });
+    auto door = packets::listen_on(0);
+    ASSERT_TRUE(door) << door.error().message;
+    sockaddr_in6 own{};  // the port stands at the same place for both families
+    socklen_t size = sizeof own;
+    ::getsockname(door->get(), reinterpret_cast<sockaddr*>(&own), &size);
+    port_ = ntohs(own.sin6_port);
+    leading_ = std::thread([this, door = *std::move(door)]() mutable {
+      led_ = packets::collect(options_, std::move(door), journal_);
+    });
   }
   void join(int place, NcclEnv env = {}, int rails = kRails) {
     const std::string node = "gpu-" + std::to_string(place);
     const NodeFabric table = table_of(place, rails);
-    const auto verbs = fabric_.verbs_of(node);
-    auto own = packets::find_rails({table, table, env}, *verbs);
-    packets::MemberOptions options{"127.0.0.1", port_, kToken, place, node, options_.deadline, order_time_};
-    members_.emplace_back([this, options, rails = std::move(own.rails)]() mutable {
-      const Status ended = packets::run_member(options, rails);
+    const auto make = fabric_.make_of(node);
+    auto own = packets::find_rails({table, table, env}, make);
+    packets::MemberOptions options{"127.0.0.1", port_, kToken, place, node, options_.deadline, step_time_};
+    members_.emplace_back([this, options, make, rails = std::move(own.rails)] {
+      const Status ended = packets::run_member(options, rails, make);
       if (!ended) {
         const std::scoped_lock lock(mutex_);
         errors_.push_back(ended.error().message);
@@ -120,7 +124,6 @@ class TestRun : public ::testing::Test {
   }
   void finish() {
     if (leading_.joinable()) leading_.join();
-    collector_.reset();
     for (std::thread& member : members_) member.join();
     members_.clear();
   }
@@ -140,15 +143,17 @@ class TestRun : public ::testing::Test {
     for (int place = 0; place < members; ++place) join(place);
     return told();
   }
-  static std::string hello(int place) {
-    return hello_line(kToken, {.place = place, .node = "gpu-" + std::to_string(place)}) + "\n";
+  static std::string hello(int place, const std::string& token = kToken) {
+    const ProofRail rail{.hca = "mlx5_0", .link_layer = LinkLayer::Ethernet};
+    return token + " " +
+           to_line(ProofMember{.place = place, .node = "gpu-" + std::to_string(place), .rails = {rail}}) +
+           "\n";
   }
 
   FakeFabric fabric_;
   packets::CollectorOptions options_ = usual();
-  std::chrono::milliseconds order_time_{5'000};
+  std::chrono::milliseconds step_time_{5'000};
   std::ostringstream journal_;
-  std::unique_ptr<packets::Collector> collector_;
   int port_ = 0;
   std::thread leading_;
   Status led_ = Error{"it has not run"};
@@ -159,8 +164,8 @@ class TestRun : public ::testing::Test {
 
 // Rails of gpu-0 to rails of gpu-1, and a step: "0-0 1-1:packets@both(12)".
 inline std::string text_of(const ProofPair& pair) {
-  static constexpr std::array kSteps{"open",    "port",   "row",     "memory", "queue",
-                                     "connect", "packet", "packets", "bytes",  "answer"};
+  static constexpr std::array kSteps{"answer", "open",    "port",   "row",     "memory",
+                                     "queue",  "connect", "packet", "packets", "bytes"};
   static constexpr std::array kEnds{"from", "to", "both"};
   std::string text;
   for (const ProofLink& link : pair.links) {

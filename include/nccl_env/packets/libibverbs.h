@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real Verbs. Link nccl_env::libibverbs for it.
+// Real queue pairs. Link nccl_env::libibverbs for them.
 #pragma once
 
-#include <memory>
-
-#include "nccl_env/packets/verbs.h"
+#include "nccl_env/packets/queue_pair.h"
 
 namespace nccl_env::packets {
 
-std::unique_ptr<Verbs> open_libibverbs();
+// Of one thread; devices stay open as long as it lives.
+MakeQueuePair open_libibverbs();
 
 }  // namespace nccl_env::packets

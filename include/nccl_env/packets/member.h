@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/packets/rails.h"
+#include "nccl_env/packets/queue_pair.h"
 
 namespace nccl_env::packets {
 
@@ -16,12 +16,12 @@ struct MemberOptions {
   std::string token;
   int place = 0;
   std::string node;
-  Clock::time_point deadline;                   // of everything
-  std::chrono::milliseconds order_time{5'000};  // for what one order begins
+  Clock::time_point deadline;                  // of everything
+  std::chrono::milliseconds step_time{5'000};  // for what one word begins
 };
 
 // Connects until a collector is there, and returns once it has said that the test is over. An error: it did
 // not come before the deadline, went away, or ordered what makes no sense.
-Status run_member(const MemberOptions& options, std::vector<OwnRail>& rails);
+Status run_member(const MemberOptions& options, const std::vector<OwnRail>& rails, const MakeQueuePair& make);
 
 }  // namespace nccl_env::packets

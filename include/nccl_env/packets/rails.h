@@ -2,23 +2,15 @@
 // The ports that a NCCL process of this container would use, each tried without a peer.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/node_table.h"
-#include "nccl_env/packets/verbs.h"
+#include "nccl_env/packets/queue_pair.h"
 
 namespace nccl_env::packets {
-
-struct OwnRail {
-  ProofRail told;  // what the test says of it
-  QueueSettings settings;
-  int lid = 0;
-  std::shared_ptr<Device> device = {};  // null: told.step is there
-};
 
 struct RailInputs {
   const NodeFabric& seen;  // with the rows of all namespaces, as NCCL sees them in sysfs
@@ -34,6 +26,6 @@ struct OwnRails {
 
 // A port that is down is among them if NCCL_IB_HCA names it, or if it has a network: NCCL would silently pass
 // it over. A link-local row is refused: it reaches nobody behind a router.
-OwnRails find_rails(const RailInputs& inputs, Verbs& verbs);
+OwnRails find_rails(const RailInputs& inputs, const MakeQueuePair& make);
 
 }  // namespace nccl_env::packets

@@ -9,6 +9,7 @@
 #include "nccl_env/node/probe.h"
 #include "nccl_env/packets/collector.h"
 #include "nccl_env/packets/member.h"
+#include "nccl_env/packets/rails.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/nccl_process.h"
 
@@ -22,7 +23,7 @@ extern "C" void end_at_once(int signal) {
 }
 
 packets::OwnRails read_rails(const FabricTestArguments& arguments, const NcclVersion& version,
-                             node::Verbs& verbs, packets::Verbs& packets) {
+                             node::Verbs& verbs, const packets::MakeQueuePair& packets) {
   const auto sysfs = node::open_sysfs(arguments.sysfs.empty() ? "/sys" : arguments.sysfs);
   node::ProbeOptions options;
   options.sysfs = sysfs.get();
@@ -38,7 +39,7 @@ packets::OwnRails read_rails(const FabricTestArguments& arguments, const NcclVer
 }  // namespace
 
 int test_fabric(const FabricTestArguments& arguments, const Environment& environment, node::Verbs& verbs,
-                packets::Verbs& packets, const program::Terminal& terminal) {
+                const packets::MakeQueuePair& packets, const program::Terminal& terminal) {
   const auto deadline = packets::Clock::now() + arguments.deadline;
   const char* const token = environment("FABRIC_TEST_TOKEN");
   if (!token || *token == '\0')
@@ -50,32 +51,33 @@ int test_fabric(const FabricTestArguments& arguments, const Environment& environ
   std::signal(SIGTERM, end_at_once);
   std::signal(SIGINT, end_at_once);
 
-  std::unique_ptr<packets::Collector> collector;
   std::future<Status> collected;
   if (arguments.place == 0) {
-    packets::CollectorOptions options{.expected = arguments.members,
-                                      .token = token,
-                                      .all_pairs = arguments.all_pairs,
-                                      .cross_rails = arguments.cross_rails,
-                                      .wait = arguments.wait,
-                                      .deadline = deadline};
-    auto listening = packets::Collector::listen(options, arguments.port, terminal.out);
+    auto listening = packets::listen_on(arguments.port);
     if (!listening) return stop(terminal, program::kNotSeen, listening.error().message);
-    collector = *std::move(listening);
-    collected = std::async(std::launch::async, [&] { return collector->run(); });
+    const packets::CollectorOptions options{.expected = arguments.members,
+                                            .token = token,
+                                            .all_pairs = arguments.all_pairs,
+                                            .cross_rails = arguments.cross_rails,
+                                            .wait = arguments.wait,
+                                            .deadline = deadline};
+    collected = std::async(std::launch::async, [options, &terminal, door = *std::move(listening)]() mutable {
+      return packets::collect(options, std::move(door), terminal.out);
+    });
   }
   packets::OwnRails own = read_rails(arguments, *version, verbs, packets);
   for (const std::string& note : own.rails.empty() ? own.notes : std::vector<std::string>())
     terminal.err << terminal.program << ": " << note << '\n';
-  const Status member = packets::run_member({.collector = collector ? "127.0.0.1" : arguments.collector,
-                                             .port = arguments.port,
-                                             .token = token,
-                                             .place = arguments.place,
-                                             .node = arguments.node,
-                                             .deadline = deadline},
-                                            own.rails);
+  const Status member =
+      packets::run_member({.collector = collected.valid() ? "127.0.0.1" : arguments.collector,
+                           .port = arguments.port,
+                           .token = token,
+                           .place = arguments.place,
+                           .node = arguments.node,
+                           .deadline = deadline},
+                          own.rails, packets);
   if (!member) terminal.err << terminal.program << ": " << member.error().message << '\n';
-  if (!collector) return program::kDone;
+  if (!collected.valid()) return program::kDone;
   const Status all = collected.get();
   return all ? program::kDone : stop(terminal, program::kNotSeen, all.error().message);
 }

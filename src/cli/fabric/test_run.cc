@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cluster/objects.h"
-#include "nccl_env/core/proof/journal.h"
+#include "nccl_env/core/proof/lines.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"

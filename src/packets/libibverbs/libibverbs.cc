@@ -5,10 +5,11 @@
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
 
-#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
-#include <random>
+#include <future>
+#include <map>
 #include <system_error>
 #include <thread>
 
@@ -48,57 +49,44 @@ struct Unmapper {
 // Everything of a queue pair, in the order of making it.
 struct Parts {
   std::shared_ptr<ibv_context> context;
+  ibv_port_attr port{};
   std::unique_ptr<unsigned char, Unmapper> memory;
   Owned<ibv_pd, ibv_dealloc_pd> domain;
   Owned<ibv_mr, ibv_dereg_mr> region;
   Owned<ibv_cq, ibv_destroy_cq> completions;
   Owned<ibv_qp, ibv_destroy_qp> queue_pair;
-  std::atomic<int> connected{-1};  // errno of connecting, once it has ended
 };
 
 class RealQueuePair : public QueuePair {
  public:
-  RealQueuePair(std::shared_ptr<Parts> parts, const QueueSettings& settings)
-      : parts_(std::move(parts)), settings_(settings), first_packet_(std::random_device()() & 0xffffff) {}
+  RealQueuePair(std::shared_ptr<Parts> parts, const OwnRail& rail) : parts_(std::move(parts)), rail_(rail) {}
 
-  void describe(LinkEnd& into) const override {
+  void describe(LinkWord& into) const override {
     into.queue_pair = static_cast<int>(parts_->queue_pair->qp_num);
-    into.first_packet = static_cast<int>(first_packet_);
     into.key = parts_->region->rkey;
+    into.mtu = bytes_of(parts_->port.active_mtu);
+    if (parts_->port.link_layer == IBV_LINK_LAYER_INFINIBAND) into.lid = parts_->port.lid;
   }
   std::span<unsigned char> incoming() override { return {parts_->memory.get(), kAllBytes}; }
   std::span<unsigned char> outgoing() override { return {parts_->memory.get() + kAllBytes, kAllBytes}; }
 
   // The kernel asks for the peer's MAC address, for long where nobody answers: a thread waits for it.
-  void connect(const LinkEnd& peer, int mtu) override {
-    peer_key_ = static_cast<std::uint32_t>(peer.key);
-    ibv_qp_attr receive = receiving(peer, mtu);
-    ibv_qp_attr send{};
-    send.qp_state = IBV_QPS_RTS;
-    send.timeout = kTimeout;
-    send.retry_cnt = kRetries;
-    send.rnr_retry = kRetries;
-    send.sq_psn = first_packet_;
-    send.max_rd_atomic = 1;
-    const auto modify = [parts = parts_, receive, send]() mutable {
-      int error = ibv_modify_qp(parts->queue_pair.get(), &receive,
-                                IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-      if (error == 0)
-        error = ibv_modify_qp(parts->queue_pair.get(), &send,
-                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-      parts->connected = error;
-    };
-    connecting_ = true;
+  void connect(const LinkWord& peer, int mtu) override {
+    peer_key_ = static_cast<std::uint32_t>(peer.key.value_or(0));
+    std::packaged_task<int()> task([parts = parts_, receive = receiving(peer, mtu)] {
+      return modify(parts->queue_pair.get(), receive);
+    });
+    connecting_ = task.get_future();
     try {
-      std::thread(modify).detach();
+      std::thread(std::move(task)).detach();
     } catch (const std::system_error& refused) {  // the container may start no more
-      parts_->connected = refused.code().value();
+      std::promise<int> none;
+      none.set_value(refused.code().value());
+      connecting_ = none.get_future();
     }
   }
 
-  void write(std::size_t bytes) override {
+  void write(int bytes) override {
     // Addresses are those of the regions, which begin at 0.
     ibv_sge piece{kAllBytes, static_cast<std::uint32_t>(bytes), parts_->region->lkey};
     ibv_send_wr request{};
@@ -112,11 +100,9 @@ class RealQueuePair : public QueuePair {
   }
 
   std::optional<int> poll() override {
-    if (connecting_) {
-      const int error = parts_->connected;
-      if (error < 0) return std::nullopt;
-      connecting_ = false;
-      return error;
+    if (connecting_.valid()) {
+      if (connecting_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return std::nullopt;
+      return connecting_.get();
     }
     if (!posted_) return kNotPosted;
     ibv_wc completion{};
@@ -126,108 +112,108 @@ class RealQueuePair : public QueuePair {
   }
 
  private:
-  [[nodiscard]] ibv_qp_attr receiving(const LinkEnd& peer, int mtu) const {
+  // 0, or an errno.
+  static int modify(ibv_qp* queue_pair, ibv_qp_attr receive) {
+    const int error = ibv_modify_qp(queue_pair, &receive,
+                                    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                        IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    if (error != 0) return error;
+    ibv_qp_attr send{};
+    send.qp_state = IBV_QPS_RTS;
+    send.timeout = kTimeout;
+    send.retry_cnt = send.rnr_retry = kRetries;
+    send.max_rd_atomic = 1;
+    return ibv_modify_qp(queue_pair, &send,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                             IBV_QP_MAX_QP_RD_ATOMIC);
+  }
+
+  // Packets are counted from 0, as NCCL's are.
+  [[nodiscard]] ibv_qp_attr receiving(const LinkWord& peer, int mtu) const {
+    const Gid gid = peer.gid.value_or(Gid()), own = rail_.told.gid.value_or(Gid());
     ibv_qp_attr receive{};
     receive.qp_state = IBV_QPS_RTR;
     receive.path_mtu = mtu_of(mtu);
-    receive.dest_qp_num = static_cast<std::uint32_t>(peer.queue_pair);
-    receive.rq_psn = static_cast<std::uint32_t>(peer.first_packet);
+    receive.dest_qp_num = static_cast<std::uint32_t>(peer.queue_pair.value_or(0));
     receive.max_dest_rd_atomic = 1;
     receive.min_rnr_timer = kReceiverPause;
     ibv_ah_attr& way = receive.ah_attr;
-    way.port_num = static_cast<std::uint8_t>(settings_.port);
-    way.sl = static_cast<std::uint8_t>(settings_.service_level);
+    way.port_num = static_cast<std::uint8_t>(rail_.told.port);
+    way.sl = static_cast<std::uint8_t>(rail_.service_level);
     way.dlid = static_cast<std::uint16_t>(peer.lid.value_or(0));
     // InfiniBand needs addresses only between subnets, whose prefixes are half of a GID.
-    const Gid gid = peer.gid.value_or(Gid{});
-    const bool same_subnet =
-        std::equal(gid.bytes.begin(), gid.bytes.begin() + 8, settings_.gid.bytes.begin());
-    way.is_global = !peer.lid || !same_subnet;
+    way.is_global = !peer.lid || !std::equal(gid.bytes.begin(), gid.bytes.begin() + 8, own.bytes.begin());
     std::memcpy(way.grh.dgid.raw, gid.bytes.data(), gid.bytes.size());
-    way.grh.sgid_index = static_cast<std::uint8_t>(settings_.gid_index);
+    way.grh.sgid_index = static_cast<std::uint8_t>(rail_.told.gid_index.value_or(0));
     way.grh.hop_limit = kHopLimit;
-    way.grh.traffic_class = static_cast<std::uint8_t>(settings_.traffic_class);
+    way.grh.traffic_class = static_cast<std::uint8_t>(rail_.traffic_class);
     return receive;
   }
 
   const std::shared_ptr<Parts> parts_;
-  const QueueSettings settings_;
-  const std::uint32_t first_packet_;
+  const OwnRail rail_;
   std::uint32_t peer_key_ = 0;
-  bool connecting_ = false, posted_ = true;
+  std::future<int> connecting_;
+  bool posted_ = true;
 };
 
-class RealDevice : public Device {
- public:
-  explicit RealDevice(std::shared_ptr<ibv_context> context) : context_(std::move(context)) {}
+using Contexts = std::map<std::string, std::shared_ptr<ibv_context>>;  // by device
 
-  Attempt<PortStatus> query_port(int port) override {
-    ibv_port_attr attributes{};
-    if (const int error = ibv_query_port(context_.get(), static_cast<std::uint8_t>(port), &attributes);
-        error != 0)
-      return RailFault{ProofStep::Port, error};
-    return PortStatus{attributes.state == IBV_PORT_ACTIVE, bytes_of(attributes.active_mtu), attributes.lid};
+// Null with errno.
+std::shared_ptr<ibv_context> open_device(const std::string& hca, Contexts& opened) {
+  if (const auto known = opened.find(hca); known != opened.end()) return known->second;
+  errno = ENODEV;  // of a device that is not listed
+  const Owned<ibv_device*, ibv_free_device_list> list(ibv_get_device_list(nullptr));
+  for (ibv_device** device = list.get(); device && *device; ++device) {
+    if (ibv_get_device_name(*device) != hca) continue;
+    ibv_context* const context = ibv_open_device(*device);
+    if (!context) break;
+    return opened[hca] = std::shared_ptr<ibv_context>(context, ibv_close_device);
   }
+  return {};
+}
 
-  Attempt<std::unique_ptr<QueuePair>> make_queue_pair(const QueueSettings& settings) override {
-    auto parts = std::make_shared<Parts>();
-    parts->context = context_;
-    void* memory = ::mmap(nullptr, 2 * kAllBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return RailFault{ProofStep::Memory, errno};
-    parts->memory.reset(static_cast<unsigned char*>(memory));
-    parts->domain.reset(ibv_alloc_pd(context_.get()));
-    if (!parts->domain) return RailFault{ProofStep::Memory, errno};
-    // Addresses of the region begin at 0, so that the peer has to know its key alone.
-    parts->region.reset(ibv_reg_mr_iova(parts->domain.get(), memory, 2 * kAllBytes, 0,
-                                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
-    if (!parts->region) return RailFault{ProofStep::Memory, errno};
-    parts->completions.reset(ibv_create_cq(context_.get(), 4, nullptr, nullptr, 0));
-    if (!parts->completions) return RailFault{ProofStep::Queue, errno};
-    ibv_qp_init_attr wanted{};
-    wanted.send_cq = wanted.recv_cq = parts->completions.get();
-    wanted.cap = {2, 1, 1, 1, 0};
-    wanted.qp_type = IBV_QPT_RC;
-    parts->queue_pair.reset(ibv_create_qp(parts->domain.get(), &wanted));
-    if (!parts->queue_pair) return RailFault{ProofStep::Queue, errno};
-    ibv_qp_attr first{};
-    first.qp_state = IBV_QPS_INIT;
-    first.pkey_index = static_cast<std::uint16_t>(settings.partition);
-    first.port_num = static_cast<std::uint8_t>(settings.port);
-    first.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-    if (const int error = ibv_modify_qp(parts->queue_pair.get(), &first,
-                                        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-        error != 0)
-      return RailFault{ProofStep::Queue, error};
-    return std::make_unique<RealQueuePair>(std::move(parts), settings);
-  }
-
- private:
-  const std::shared_ptr<ibv_context> context_;
-};
-
-class RealVerbs : public Verbs {
- public:
-  Attempt<std::shared_ptr<Device>> open(const std::string& hca) override {
-    int count = 0;
-    errno = ENODEV;  // of a device that is not listed
-    const Owned<ibv_device*, ibv_free_device_list> list(ibv_get_device_list(&count));
-    for (int i = 0; list && i < count; ++i) {
-      ibv_device* const device = list.get()[i];
-      if (ibv_get_device_name(device) != hca) continue;
-      std::shared_ptr<ibv_context> context(ibv_open_device(device), [](ibv_context* open) {
-        if (open) ibv_close_device(open);
-      });
-      if (!context) break;
-      return std::make_shared<RealDevice>(std::move(context));
-    }
-    return RailFault{ProofStep::Open, errno};
-  }
-};
+MadeQueuePair make_queue_pair(const OwnRail& rail, Contexts& opened) {
+  auto parts = std::make_shared<Parts>();
+  const auto number = static_cast<std::uint8_t>(rail.told.port);
+  parts->context = open_device(rail.told.hca, opened);
+  if (!parts->context) return RailFault{ProofStep::Open, errno};
+  if (const int error = ibv_query_port(parts->context.get(), number, &parts->port); error != 0)
+    return RailFault{ProofStep::Port, error};
+  if (parts->port.state != IBV_PORT_ACTIVE) return RailFault{ProofStep::Port, {}};
+  void* memory = ::mmap(nullptr, 2 * kAllBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return RailFault{ProofStep::Memory, errno};
+  parts->memory.reset(static_cast<unsigned char*>(memory));
+  parts->domain.reset(ibv_alloc_pd(parts->context.get()));
+  if (!parts->domain) return RailFault{ProofStep::Memory, errno};
+  // Addresses of the region begin at 0, so that the peer has to know its key alone.
+  parts->region.reset(ibv_reg_mr_iova(parts->domain.get(), memory, 2 * kAllBytes, 0,
+                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+  if (!parts->region) return RailFault{ProofStep::Memory, errno};
+  parts->completions.reset(ibv_create_cq(parts->context.get(), 4, nullptr, nullptr, 0));
+  if (!parts->completions) return RailFault{ProofStep::Queue, errno};
+  ibv_qp_init_attr wanted{};
+  wanted.send_cq = wanted.recv_cq = parts->completions.get();
+  wanted.cap = {2, 1, 1, 1, 0};
+  wanted.qp_type = IBV_QPT_RC;
+  parts->queue_pair.reset(ibv_create_qp(parts->domain.get(), &wanted));
+  if (!parts->queue_pair) return RailFault{ProofStep::Queue, errno};
+  ibv_qp_attr first{};
+  first.qp_state = IBV_QPS_INIT;
+  first.pkey_index = static_cast<std::uint16_t>(rail.partition);
+  first.port_num = number;
+  first.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+  if (const int error = ibv_modify_qp(parts->queue_pair.get(), &first,
+                                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+      error != 0)
+    return RailFault{ProofStep::Queue, error};
+  return std::make_unique<RealQueuePair>(std::move(parts), rail);
+}
 
 }  // namespace
 
-std::unique_ptr<Verbs> open_libibverbs() {
-  return std::make_unique<RealVerbs>();
+MakeQueuePair open_libibverbs() {
+  return [opened = Contexts()](const OwnRail& rail) mutable { return make_queue_pair(rail, opened); };
 }
 
 }  // namespace nccl_env::packets

@@ -5,7 +5,7 @@
 #include "cli/asked_cluster.h"
 #include "cli/installed_objects.h"
 #include "nccl_env/base/yaml_writer.h"
-#include "nccl_env/core/proof/journal.h"
+#include "nccl_env/core/proof/lines.h"
 
 namespace nccl_env::fabric_test_test {
 namespace {
@@ -21,6 +21,11 @@ ProofMember member_at(int place) {
   return {place, "gpu-" + std::to_string(place + 1), {ProofRail{.hca = "mlx5_0"}}};
 }
 
+std::string line(const JournalLine& what) {
+  return to_line(what) + "\n";
+}
+const std::string kRoundLine = line({.rounds_done = 1});
+
 class FabricTest : public AskedCluster {
  protected:
   void SetUp() override {
@@ -34,8 +39,10 @@ class FabricTest : public AskedCluster {
         {{"spec", {{"template", {{"spec", {{"containers", {{{"image", "registry.example/agent:1"}}}}}}}}}}});
     serve("/api/v1/namespaces/ml/events", list());
     instead = [this](const ScriptedRequest& request) { return answer_of(request); };
-    log = test_line(2, 1) + "\n" + member_line(member_at(0)) + "\n" + member_line(member_at(1)) + "\n" +
-          pair_line({0, 1, RailsBy::Name, {ProofLink{}}}) + "\n" + round_line(1) + "\n" + end_line() + "\n";
+    log = line({.expected = 2, .rounds = 1}) + line({.members = {{member_at(0)}}}) +
+          line({.members = {{member_at(1)}}}) +
+          line({.pairs = {{ProofPair{0, 1, RailsBy::Name, {ProofLink{}}}}}}) + kRoundLine +
+          line({.ended = true});
     pods = {pod_at(0, "gpu-1"), pod_at(1, "gpu-2")};
   }
   void put_policy(const std::string& yaml) { serve(kPolicyPath, object_of(yaml)); }
@@ -249,7 +256,7 @@ TEST_F(FabricTest, AJobThatIsStillThereIsTold) {
 TEST_F(FabricTest, ASignalDeletesTheJob) {
   const pthread_t here = pthread_self();
   on_log = [here] { pthread_kill(here, SIGTERM); };
-  log = test_line(2, 1) + "\n";
+  log = line({.expected = 2, .rounds = 1});
   expect_shown(test(), 4);
   expect_gone();
 }
@@ -280,7 +287,7 @@ TEST_F(FabricTest, WithoutMember0NothingIsTested) {
 
 // Its container was killed, or the connection went: what came before counts.
 TEST_F(FabricTest, ALogThatEndsEarlyAndStrangeLinesAreTold) {
-  log = "a word of a library\n{\"pair\":1}\n" + log.substr(0, log.find(round_line(1)));
+  log = "a word of a library\n{\"pairs\":1}\n" + log.substr(0, log.find(kRoundLine));
   expect_shown(test(), 1);
   expect_gone();
 }

@@ -62,7 +62,7 @@ class Cases:
         self.lab.sh(before)
         begin = time.monotonic()
         running = {0: self.member(name, 0, members, *options)}
-        self.lab.wait_for(lambda: '"test"' in self.journal(name))
+        self.lab.wait_for(lambda: '"expected"' in self.journal(name))
         if meanwhile:
             meanwhile(name, running)
         for place in range(members):
@@ -144,11 +144,11 @@ def link_text(link):
 def check_case(name, results):
     lines = [json.loads(line) for line in results[f"{name}.a.out"].splitlines()]
     what = f"{name}:\n{results[f'{name}.a.out']}{results[f'{name}.a.err']}"
-    need(lines[-1] == {"end": {}}, what)
+    need(lines[-1] == {"ended": True}, what)
     pairs = {f"{pair['from']}-{pair['to']}": " ".join([pair["by"], *map(link_text, pair["links"])])
-             for line in lines if (pair := line.get("pair"))}
+             for line in lines for pair in line.get("pairs", [])}
     need(pairs == PAIRS[name], f"{what}not {PAIRS[name]}")
-    rails = next(line["member"]["rails"] for line in lines if line.get("member", {}).get("place") == 1)
+    rails = next(member["rails"] for line in lines for member in line.get("members", []) if member["place"] == 1)
     steps = ["/".join(str(rail[key]) for key in ("step", "error") if key in rail) or None for rail in rails]
     need(steps == ALONE.get(name, [None, None]), f"{what}steps {steps}")
     codes = json.loads(results[f"{name}.codes"])

@@ -28,11 +28,12 @@ inline constexpr int kMaxProofMembers = 4096;
 inline constexpr int kMaxProofRails = 64;   // of a member
 inline constexpr int kMaxProofLinks = 256;  // of a pair
 inline constexpr int kMaxErrorNumber = 4095;
-// Bytes of a line, of the journal or between members: an order with kMaxProofLinks ends has 40 KiB.
+// Bytes of a line, of the journal or between members: a pair with kMaxProofLinks that failed has 15 KiB.
 inline constexpr std::size_t kMaxProofLine = 64u << 10;
 
-// Steps of a connection, in their order. The first five need no peer.
+// Steps of a connection, in their order; of two ends the earlier one counts. Five need no peer.
 enum class ProofStep {
+  Answer,   // the member's program says nothing any more
   Open,     // ibv_open_device
   Port,     // the port is Active
   Row,      // the GID row that NCCL would use is there, and reaches other nodes
@@ -41,8 +42,7 @@ enum class ProofStep {
   Connect,  // RTR and RTS: the kernel finds the way to the peer's address
   Packet,   // a write of 256 bytes, one packet at any MTU
   Packets,  // a write of 4 KiB, in packets of the path's MTU
-  Bytes,    // what came is what was sent
-  Answer    // the member's program says nothing any more
+  Bytes     // what came is what was sent
 };
 
 // The end of a link that saw the failure. From is the end of the member of the lower place.
@@ -60,7 +60,9 @@ struct ProofRail {
   std::optional<int> error = {};            // errno of that step
 };
 // "mlx5_0:1".
-std::string name_of(const ProofRail& rail);
+inline std::string name_of(const ProofRail& rail) {
+  return rail.hca + ":" + std::to_string(rail.port);
+}
 
 struct ProofMember {
   int place = 0;
