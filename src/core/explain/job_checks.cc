@@ -191,6 +191,7 @@ class RankChecks {
                                 Code::HeldBack,          Code::LookFailed,       Code::NoList,
                                 Code::MissingRail,       Code::ChangedSinceBound};
     if (std::ranges::find(kOfJob, finding.code) != kOfJob.end()) return;
+    if (finding.code == Code::RankRowDiffers && finding.severity == Severity::Info) return;  // may be meant
     add(finding.code, finding.severity, {rank}, finding.sentence, finding.subject.path, finding.remedy);
   }
 

@@ -437,6 +437,7 @@ class Judge {
     judge_limits();
     judge_left_out();
     if (main_ && answer_.nccl_with_us && today_) judge_short_list();
+    if (main_ && answer_.nccl_with_us && today_) judge_own_index();
     for (const EngineChoices& one : answer_.engines)
       add_short(one.list, std::string(one.list) + " is the user's own and", one.offered, one.alone.devices,
                 told_);
@@ -488,6 +489,13 @@ class Judge {
     return (value.container.empty() ? "The command sets "
                                     : "The command of " + value.container + " gives all ranks ") +
            value.name + "=" + *value.value;
+  }
+
+  // "NCCL_IB_HCA is the user's own and", before a verb.
+  static std::string whose(const Value& value) {
+    if (value.source == Source::Command && value.value) return set_text(value) + ", which";
+    const bool empty = value.value.value_or("").empty();
+    return value.name + " is the user's own" + (empty ? ", empty, which counts as unset," : "") + " and";
   }
 
   // Another webhook, or a person, may take out of a pod what ours has put in.
@@ -672,6 +680,60 @@ class Judge {
             std::to_string(offered.size()) + ": " + list_difference(offered, taken) + ". " + why_lost(),
         "Remove that variable from the container to have list and index of the node, or set NCCL_IB_HCA "
         "beside it, too.");
+  }
+
+  // The user's own index names rows of another network than NCCL, or the node's index, takes without it. On
+  // all ports that may be meant, unless the policy names the fabric's networks.
+  void judge_own_index() {
+    const Value* own = main_->find_in_env(variable::kIbGidIndex);
+    const auto env = environments_of(*main_);
+    if (!own || own->state != State::Users || !own->value || exposure_ != Exposure::Host || !env) return;
+    NcclEnv without = env->with_us;
+    without.erase(own->name);
+    if (const std::string* ours = today_->find(own->name)) without.insert_or_assign(own->name, *ours);
+    const std::vector<Cidr> subnets = fabric_subnets(*around_.policy, table());
+    const InterfaceIndex interfaces(table());
+    const auto& used = answer_.nccl_with_us->ports;
+    const NcclSelection meant = select(without, {});
+    std::vector<std::string> odd;
+    std::string where;  // on the first of them
+    for (std::size_t i = 0; i < std::min(used.size(), meant.ports.size()); ++i) {
+      const GidRow *row = row_of(used[i]), *other = row_of(meant.ports[i]);
+      if (!row || !other || !judge_row(interfaces, *row, {}).usable ||
+          !judge_row(interfaces, *other, subnets).usable)
+        continue;
+      const auto network = interfaces.network_of(*row), usual = interfaces.network_of(*other);
+      if (network && usual ? *network == *usual : row->netdev == other->netdev) continue;
+      const auto text = [](const GidRow& of, const std::optional<Cidr>& known) {
+        return known ? format_cidr(*known) : of.netdev.value_or("another interface");
+      };
+      if (odd.empty())
+        where = " takes a row of " + text(*row, network) + ", where NCCL without it takes one of " +
+                text(*other, usual);
+      odd.push_back(used[i].hca);
+    }
+    if (odd.empty()) return;
+    const bool some = odd.size() < used.size();
+    told_.add(
+        Code::RankRowDiffers, some || !subnets.empty() ? Severity::Warning : Severity::Info, own->name,
+        whose(*own) + where + ": on " +
+            (some ? std::to_string(odd.size()) + " of " + count_of(used.size(), "port") + ", " +
+                        join_some(odd, kMostNames)
+                  : "all ports") +
+            ".",
+        "Remove NCCL_IB_GID_INDEX, unless that network is the fabric's: spec.fabric.subnets of the policy "
+        "says which is.");
+  }
+
+  // The row of the node's table that NCCL takes on the port; null where none is known.
+  [[nodiscard]] const GidRow* row_of(const NcclSelection::ChosenPort& at) const {
+    for (const Port& port : table().ports) {
+      if (port.hca != at.hca || port.number != at.port || !port.gids) continue;
+      for (const GidRow& row : *port.gids) {
+        if (row.index == at.gid_index) return &row;
+      }
+    }
+    return nullptr;
   }
 
   // "The container sets NCCL_IB_GID_INDEX itself."

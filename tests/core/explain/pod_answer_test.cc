@@ -145,6 +145,40 @@ TEST(PodAnswer, ValuesOfTheUsersAreJudgedLikeOurs) {
               ElementsAre("NoInterface GLOO_SOCKET_IFNAME"));
 }
 
+TEST(PodAnswer, AnOwnIndexOfAnotherNetworkIsTold) {
+  NcclPolicy policy = rdma_policy();
+  policy.gid_index.kind = GidIndexRule::Kind::Auto;
+  NodeFabric table = rails_node(4);
+  // A second address of each rail's at index 5: of storage on so many rails, of the rail's own network on
+  // others.
+  const auto with = [&](int storage, const char* index) {
+    table.interfaces.emplace();
+    for (int rail = 1; rail <= 4; ++rail) {
+      Port& port = table.ports[static_cast<std::size_t>(rail - 1)];
+      const std::string r = std::to_string(rail), eth = "eth" + r;
+      const std::string second = (rail <= storage ? "172.16." : "10.0.") + r + ".9";
+      port.gids->resize(4);
+      port.gids->push_back(row(5, v4(second), GidType::RoCEv2, eth));
+      table.interfaces->push_back(interface(eth, "10.0." + r + ".1", 24));
+      table.interfaces->back().addresses->push_back({v4(second).address(), 24});
+    }
+    const Json made = pod({container("c", {env_literal("NCCL_IB_GID_INDEX", index)})}, true);
+    return texts_of(
+        ask(bound(admit(made, policy).pod, policy, &table), all_readable(policy, table)).answer.findings);
+  };
+  EXPECT_THAT(with(4, "5"),
+              ElementsAre("info RankRowDiffers: NCCL_IB_GID_INDEX is the user's own and takes a row of "
+                          "172.16.1.0/24, where NCCL without it takes one of 10.0.1.0/24: on all ports."));
+  EXPECT_THAT(with(2, "5"), ElementsAre(AllOf(HasSubstr("warning RankRowDiffers"),
+                                              HasSubstr("on 2 of 4 ports, mlx5_1, mlx5_2."))));
+  EXPECT_THAT(with(0, "5"), IsEmpty()) << "one network";
+  EXPECT_THAT(with(4, "3"), IsEmpty());
+  policy.fabric.subnets = {*parse_cidr("10.0.0.0/8")};
+  EXPECT_THAT(with(4, "5"), ElementsAre(HasSubstr("warning RankRowDiffers"))) << "the policy says which";
+  policy.fabric.subnets = {*parse_cidr("172.16.0.0/16")};
+  EXPECT_THAT(with(4, "5"), IsEmpty());
+}
+
 TEST(PodAnswer, EveryContainerIsJudged) {
   const NodeFabric table = rails_node(8, 3, "gpu-0");
   const auto with_index = [&](const char* index) {
