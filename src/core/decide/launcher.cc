@@ -54,7 +54,7 @@ class Assignments {
     if (!has_known_prefix(name) || !is_variable_name(name) || (!has_value && !for_ranks)) return;
     const auto found =
         std::find_if(values_.begin(), values_.end(), [&](const auto& one) { return one.name == name; });
-    CommandValue made{std::string(name), {}, certain && has_value, for_ranks};
+    CommandValue made{std::string(name), {}, certain && has_value, for_ranks, !has_value};
     if (has_value && word.literal) made.value = text.substr(equals + 1);
     if (found == values_.end()) {
       if (values_.size() < kMostValues) values_.push_back(std::move(made));
@@ -115,6 +115,15 @@ bool policy_sets(const NcclPolicy& policy, const CommandValue& value) {
                                              policy.socket_interface.kind != SocketInterfaceRule::Kind::Omit);
 }
 
+// A value of ours that the container has in its env; null for none.
+const Value* given_in_env(const Plan& plan, std::size_t position, string_view name) {
+  for (const ContainerPlan& container : plan.containers) {
+    const Value* given = container.position == position ? find_named(container.set, name) : nullptr;
+    if (given && given->in_env) return given;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<CommandValue> command_values(const Container& container) {
@@ -157,17 +166,30 @@ bool copies_env(const Container& container) {
   return copies;
 }
 
-std::string launcher_warning(const Pod& pod, const NcclPolicy& policy, bool certain) {
-  for (const Container& container : pod.containers) {
-    std::vector<std::string> names;
+std::string launcher_warning(const Pod& pod, const NcclPolicy& policy, const Plan* plan) {
+  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
+    const Container& container = pod.containers[i];
+    std::vector<std::string> names, unset, of_node;
     for (const CommandValue& value : command_values(container)) {
-      if (value.for_ranks && ((value.certain && value.value) || !certain) && policy_sets(policy, value))
-        names.push_back(value.name);
+      if (!value.for_ranks || !policy_sets(policy, value)) continue;
+      const bool is_set = !value.by_name || !container.env_from_prefixes.empty() ||
+                          std::any_of(container.env.begin(), container.env.end(),
+                                      [&](const EnvEntry& entry) { return entry.name == value.name; });
+      const Value* given = plan ? given_in_env(*plan, i, value.name) : nullptr;
+      if (is_set && (!plan || (value.certain && value.value))) names.push_back(value.name);
+      if (!is_set && !given) unset.push_back(value.name);
+      if (!is_set && given && given->by_file_key) of_node.push_back(value.name);
     }
-    if (names.empty()) continue;
-    return "container " + std::string(prefix_of(container.name, 63)) + ": its command gives ranks " +
-           join_some(names, kMostShown) + ", which override what policy " + policy.name +
-           " sets in their pods" + "; without them ranks read those values from nccl.conf";
+    const std::string of = "container " + std::string(prefix_of(container.name, 63)) + ": its command ";
+    const auto by_name = [&](const std::vector<std::string>& all, string_view why) {
+      return of + "names " + join_some(all, kMostShown) + " for ranks, and its env has " + std::string(why) +
+             "; not named, ranks read those values from nccl.conf";
+    };
+    if (!names.empty())
+      return of + "gives ranks " + join_some(names, kMostShown) + ", which override what policy " +
+             policy.name + " sets in their pods; without them ranks read those values from nccl.conf";
+    if (!of_node.empty()) return by_name(of_node, "what its own node gives (EnvFile): all ranks get that");
+    if (!unset.empty()) return by_name(unset, "none: ranks get none, or what the image or a script sets");
   }
   return {};
 }

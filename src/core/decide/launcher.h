@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 
@@ -19,6 +20,7 @@ struct CommandValue {
   std::optional<std::string> value;  // absent where it is not literal
   bool certain = false;              // it is set whatever happens, and to nothing else
   bool for_ranks = false;            // given to all ranks that the command starts
+  bool by_name = false;              // the same without a value (`-x NAME`): what the container's env has
 };
 // Those of NCCL and of other engines, in their order: `export NAME=…`, `NAME=… program`, `env NAME=…`; Open
 // MPI's `-x NAME[=…]` and `--mca mca_base_env_list`, Hydra's (MPICH, Intel MPI) `-env`, `-genv NAME …` and
@@ -35,8 +37,9 @@ bool serves_ranks(const Pod& pod, const Container& container);
 // name or `python -m`.
 bool copies_env(const Container& container);
 
-// Names the variables that a command gives to ranks and that override what the policy gives to their pods;
-// "" if there are none. `certain`: those alone whose value is.
-std::string launcher_warning(const Pod& pod, const NcclPolicy& policy, bool certain);
+// Names the variables that a command gives to ranks and that override what the policy gives to their pods, or
+// gives by a name that the container's env does not have, or has of its own node; "" if there are none.
+// `plan`: of the pod, whose values that are not certain do not count; null: it gets none.
+std::string launcher_warning(const Pod& pod, const NcclPolicy& policy, const Plan* plan);
 
 }  // namespace nccl_env

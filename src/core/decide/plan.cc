@@ -59,7 +59,7 @@ Plan plan_with(const Pod& pod, const CompiledPolicy& compiled, bool at_binding,
   const bool looks = resolver && !at_binding && pod.label(key::kResolve) != key::kAtBinding &&
                      pod.annotation(key::kResolve) != key::kAtBinding;
   PodPlanner(pod, compiled, looks ? resolver : std::nullopt, match, plan).run();
-  add_warnings(Moment::Pod, {pod, &policy, match}, plan);
+  add_warnings(Moment::Pod, {.pod = pod, .policy = &policy, .match = match, .made = &plan}, plan);
   plan.inject = true;
   const ShapeWishes& shape = compiled.of(shape_of(match.exposure, pod.host_network));
   EscapedText status = render_status(shape.status, pod, plan);

@@ -53,7 +53,7 @@ constexpr std::array kWarnings{
     Warning{Moment::Skip, kAlone,
             [](Of of) {
               const bool told = of.match.skip == Reason::NotRdma && of.policy->mode != PolicyMode::DryRun;
-              return told ? launcher_warning(of.pod, *of.policy, false) : "";
+              return told ? launcher_warning(of.pod, *of.policy, nullptr) : "";
             }},
     Warning{Moment::Skip, kJudged,
             [](Of of) {
@@ -126,7 +126,7 @@ constexpr std::array kWarnings{
           return "spec.env stands beside the containers, where it has no effect: write it into a container";
         }},
     Warning{Moment::Pod, kAlone, [](Of of) { return of.match.problem; }},
-    Warning{Moment::Pod, kAlone, [](Of of) { return launcher_warning(of.pod, *of.policy, true); }},
+    Warning{Moment::Pod, kAlone, [](Of of) { return launcher_warning(of.pod, *of.policy, of.made); }},
     Warning{Moment::Pod, kJudged,
             [](Of of) -> std::string {
               if (of.match.no_rail && of.policy->names(LinkLayer::Ethernet)) return no_rail_text();

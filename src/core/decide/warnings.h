@@ -27,6 +27,7 @@ struct WarningCase {
   const Container* container = nullptr;
   const UserEnv* user = nullptr;
   const ContainerPlan* plan = nullptr;
+  const Plan* made = nullptr;       // of the whole pod, once it is
   const EnvEntry* entry = nullptr;  // one of its user's, with a name that NCCL or another engine may read
 };
 

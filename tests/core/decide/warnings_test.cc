@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/conf_pods.h"
 #include "core/decide/decided.h"
 #include "support/golden.h"
 
@@ -259,6 +260,27 @@ TEST(LauncherWarning, NamesWhatMpirunGivesToRanks) {
   EXPECT_EQ(admitted.plan.reason, Reason::NotRdma);
   EXPECT_EQ(admitted.patch, "");
   expect_warnings("by file", pod, 1);
+}
+
+TEST(LauncherWarning, ANameWithoutAValueIsWhatItsOwnEnvHas) {
+  NcclPolicy by_env = policy();
+  by_env.deliver_env_file = true;
+  Json pod = launcher({"mpirun", "-x", "NCCL_IB_HCA", "-x", "NCCL_IB_TIMEOUT", "-x", "NCCL_DEBUG"});
+  const auto said = [&](const PlanOptions& options = {}) {
+    std::vector<std::string> all = admit(equipped(pod), by_env, nullptr, options).plan.warnings;
+    std::erase_if(all, [](const std::string& each) { return each.find("its command") == each.npos; });
+    return all;
+  };
+  EXPECT_THAT(said(),
+              ElementsAre(HasSubstr("names NCCL_IB_HCA, NCCL_IB_TIMEOUT for ranks, and its env has none")));
+  Json& container = pod["spec"]["containers"][0];
+  container["resources"]["limits"]["rdma/hca"] = "1";
+  EXPECT_THAT(said(), ElementsAre(HasSubstr("names NCCL_IB_HCA for ranks, and its env has none")))
+      << "by File";
+  EXPECT_THAT(said(with_resolver()),
+              ElementsAre(HasSubstr("names NCCL_IB_HCA for ranks, and its env has what its")));
+  container["env"] = Json::array({env_literal("NCCL_IB_HCA", "mlx5_0")});
+  EXPECT_THAT(said(), IsEmpty()) << "the user's own";
 }
 
 TEST(LauncherWarning, IsForExportsAloneAndForWhatThePolicySets) {
