@@ -97,14 +97,11 @@ std::set<std::string> claims_of_processors(const PodTemplate& source, const Situ
   for (const PodClaim& claim : pod ? pod->claims : std::vector<PodClaim>()) {
     const ClaimRef ref = claim_ref(claim, pod->name_space);
     const auto known = situation.claims.find({ref.kind, ref.name});
-    if (known == situation.claims.end()) continue;
-    Container one;
-    bool others = false;
-    for (const DeviceRequest& request : *known->second) {
-      one.resources.assign(request.classes.begin(), request.classes.end());
-      others = others || !asks_for_processor(one);
-    }
-    if (!others) names.emplace(claim.name);
+    const auto may_have = [](const DeviceRequest& request) {
+      return std::ranges::any_of(request.classes, may_have_nics);
+    };
+    if (known != situation.claims.end() && std::ranges::none_of(*known->second, may_have))
+      names.emplace(claim.name);
   }
   return names;
 }
@@ -126,7 +123,7 @@ Failure take_template(PreparedTest& test) {
     all.push_back(title_of(pod.source) + " (" + pod.told.answer.in_all + ")");
     const GivenContainer* main = pod.told.record.main_container();
     if (!pod.gets_values() || !main) continue;
-    const TestTemplate from{pod.source.pod, main->name, claims_of_processors(pod.source, preview.situation)};
+    const TestTemplate from{pod.source.pod, *main, claims_of_processors(pod.source, preview.situation)};
     if (serving.empty()) test.from = from;
     if (serving.empty() || pod_object(from, test.job) != pod_object(test.from, test.job))
       serving.push_back(title_of(pod.source));
@@ -152,7 +149,7 @@ Failure find_template(PreparedTest& test) {
     if (!live) return {program::kNotSeen, like + ": " + live.error().message};
     const GivenContainer* main = (*live)->record().main_container();
     if (!main) return {program::kNotSeen, like + ": has no container"};
-    test.from = {std::move(found.object), main->name, {}};
+    test.from = {std::move(found.object), *main, {}};
     return {};
   }
   if (!like.empty()) return take_template(test);
@@ -162,49 +159,47 @@ Failure find_template(PreparedTest& test) {
                                  " does not tell alone what a job's pods ask for: show one, by its manifest "
                                  "or by its name: nccl-env fabric test -n " +
                                  name_space + " --like job.yaml, or --like pod/NAME"};
-  test.from = {sample_pod(resource, {}), "sample", {}};
+  test.from.pod = sample_pod(resource, {});
+  test.from.container.name = text_at(test.from.pod["spec"]["containers"][0], "name");
   return {};
 }
 
 // Nodes on which the policy's fabric has ports, whatever their state.
-Failure find_fabric(PreparedTest& test, std::vector<std::string>& into) {
-  std::map<std::string, NodeTable> tables;
+Failure find_fabric(const PreparedTest& test, std::set<std::string>& into) {
+  const std::string& labels = test.given.selector;
   kube::ApiServer& client = *test.cluster.client;
+  std::map<std::string, NodeTable> tables;
   if (const Status listed = list_node_tables(client, tables); !listed)
     return {program::kNotSeen, listed.error().message + "; or name the nodes: --nodes A,B"};
-  std::set<std::string> labelled;
-  if (!test.given.selector.empty()) {
-    const Status listed =
-        kube::list_all(client, kube::by_label(path_of(kube::kNodes), test.given.selector),
-                       [&](const Json& node) { labelled.insert(text_at(member(node, "metadata"), "name")); });
-    if (!listed) return {program::kNotSeen, "--selector: " + listed.error().message};
-  }
   for (const auto& [name, read] : tables) {
-    const bool wanted = test.given.selector.empty() || labelled.contains(name);
-    if (wanted && read.table &&
+    if (read.table &&
         !choose_policy_ports(*read.table, *test.policy.policy, Exposure::Host, program::clock_now())
              .fabric.empty())
-      into.push_back(name);
+      into.insert(name);
+  }
+  if (!labels.empty()) {
+    std::set<std::string> all;
+    all.swap(into);
+    const Status listed =
+        kube::list_all(client, kube::by_label(path_of(kube::kNodes), labels), [&](const Json& node) {
+          if (auto found = all.extract(text_at(member(node, "metadata"), "name")))
+            into.insert(std::move(found));
+        });
+    if (!listed) return {program::kNotSeen, "--selector: " + listed.error().message};
   }
   if (into.size() > 1) return {};
   return {program::kNothing,
-          "nothing to test: " + (into.empty() ? "no node" : "node " + into.front() + " alone") + " of " +
+          "nothing to test: " + (into.empty() ? "no node" : "node " + *into.begin() + " alone") + " of " +
               count_of(tables.size(), "NodeFabric") + " has ports of the fabric of policy " +
-              test.policy.policy->name +
-              (test.given.selector.empty() ? "" : " and labels " + test.given.selector)};
+              test.policy.policy->name + (labels.empty() ? "" : " and labels " + labels)};
 }
 
 Failure find_nodes(PreparedTest& test) {
-  std::vector<std::string>& nodes = test.job.nodes;
-  if (test.given.nodes.empty()) {
-    if (Failure failure = find_fabric(test, nodes)) return failure;
-  }
-  for (const std::string& name : test.given.nodes) {
-    if (!is_dns_subdomain(name)) return {program::kUsage, "--nodes " + name + ": is not a node's name"};
-    if (std::ranges::find(nodes, name) == nodes.end()) nodes.push_back(name);
-  }
-  if (nodes.size() < 2)
+  std::set<std::string> nodes(test.given.nodes.begin(), test.given.nodes.end());
+  if (nodes.size() == 1)
     return {program::kNothing, "nothing to test: --nodes names one node, and a link has two"};
+  if (Failure failure = nodes.empty() ? find_fabric(test, nodes) : Failure()) return failure;
+  test.job.nodes.assign(nodes.begin(), nodes.end());
   const std::size_t most = test.job.all_pairs ? kMostAllPairs : kMostTestNodes;
   if (nodes.size() <= most) return {};
   return {program::kUsage, count_of(nodes.size(), "node") + ", and at most " + std::to_string(most) +
@@ -232,7 +227,7 @@ Failure try_pod(const PreparedTest& test) {
   if (!tried->admitted)
     return {program::kNothing, "nothing was tested: a pod like the job's is refused by " +
                                    std::string(to_string(tried->refuser)) + ": " + tried->sentence};
-  if (!text_at(member(member(tried->pod, "metadata"), "annotations"), key::kStatus).empty()) return {};
+  if (member(member(tried->pod, "metadata"), "annotations").contains(key::kStatus)) return {};
   return {program::kNothing,
           "nothing was tested: a pod like this is admitted without values, so it would prove nothing about a "
           "job's; nccl-env check -n " +
@@ -308,6 +303,9 @@ void add_fabric_test(CommandLine& line, CLI::App& fabric) {
   CLI::Option* nodes =
       app.add_option("--nodes", to.nodes, "Default: all that have ports of the policy's fabric")
           ->delimiter(',')
+          ->check([](const std::string& name) {
+            return is_dns_subdomain(name) ? "" : name + " is not a node's name";
+          })
           ->type_name("NAME,NAME");
   app.add_option("--selector", to.selector, "Of those the nodes with these labels: pool=a,zone!=b")
       ->type_name("LABELS")

@@ -6,12 +6,8 @@
 #include <random>
 
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/decide/status.h"
 #include "nccl_env/core/decide/unmatched.h"
-#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/pod/networks.h"
-#include "nccl_env/core/policy/known_names.h"
-#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/hex.h"
 
@@ -30,8 +26,8 @@ constexpr std::array<const char*, 9> kOfPod{"hostNetwork",     "hostUsers",     
 
 const Json& container_of(const TestTemplate& from) {
   const Json& all = items_at(member(from.pod, "spec"), "containers");
-  const auto found =
-      std::ranges::find_if(all, [&](const Json& each) { return text_at(each, "name") == from.container; });
+  const auto found = std::ranges::find_if(
+      all, [&](const Json& each) { return text_at(each, "name") == from.container.name; });
   return found == all.end() ? member(Json(), "") : *found;
 }
 
@@ -40,18 +36,15 @@ bool asks_for_network(const std::string& key, const std::string& value) {
   Pod pod;
   pod.annotations.emplace_back(key, value);
   const PodNetworks networks = networks_of(pod);
-  return !networks.names.empty() || !networks.problem.empty();
+  return !networks.names.empty() || !networks.problem.empty() || key == "tke.cloud.tencent.com/networks";
 }
 
 OrderedJson metadata_of(const TestTemplate& from) {
   OrderedJson kept{{"labels", {{"app.kubernetes.io/name", "nccl-env-fabric-test"}}}};
   for (const char* kind : {"labels", "annotations"}) {
-    const Json& all = member(member(from.pod, "metadata"), kind);
-    if (!all.is_object()) continue;
-    for (const auto& [name, value] : all.items()) {
+    for (const auto& [name, value] : member(member(from.pod, "metadata"), kind).items()) {
       const bool ours = name == key::kInject || name == key::kResolve;
-      const bool network = std::string_view(kind) == "annotations" && asks_for_network(name, text_of(value));
-      if (ours || network || name == "tke.cloud.tencent.com/networks") kept[kind][name] = value;
+      if (ours || asks_for_network(name, text_of(value))) kept[kind][name] = value;
     }
   }
   return kept;
@@ -63,13 +56,8 @@ OrderedJson resources_of(const TestTemplate& from) {
   const Json& asked = member(container_of(from), "resources");
   for (const char* kind : {"limits", "requests"}) {
     OrderedJson& amounts = resources[kind] = {{"cpu", "500m"}, {"memory", "256Mi"}};
-    const Json& given = member(asked, kind);
-    if (!given.is_object()) continue;
-    for (const auto& [name, amount] : given.items()) {
-      Container one;
-      one.resources.push_back(name);
-      const bool device = known_exposure(name) || !asks_for_processor(one);
-      if (is_extended_resource(name) && device) amounts[name] = amount;
+    for (const auto& [name, amount] : member(asked, kind).items()) {
+      if (may_be_rdma(name)) amounts[name] = amount;
     }
   }
   for (const Json& claim : items_at(asked, "claims")) {
@@ -88,16 +76,11 @@ OrderedJson env_of(const TestTemplate& from, const TestJob& job) {
   OrderedJson env = {
       {{"name", "FABRIC_TEST_TOKEN"}, {"value", job.token}},
       {{"name", "NODE_NAME"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "spec.nodeName"}}}}}}};
-  ReviewParser parser;
-  const std::string text = dump_json(from.pod);
-  const Result<Pod> pod = parser.parse_pod(text);
-  StatusNames given = pod ? names_in_status(*pod) : StatusNames();
   for (const Json& entry : items_at(container_of(from), "env")) {
     const std::string name = text_at(entry, "name");
-    const bool ours = given.constants[from.container].contains(name) ||
-                      given.env_file[from.container].contains(name) ||
-                      text_at(entry, "value") == conf_file::kNamedPath;
-    if (name.starts_with("NCCL_") && !ours) env.push_back(OrderedJson(entry));
+    const Value* known = from.container.find_in_env(name);
+    if (name.starts_with("NCCL_") && (!known || known->state == State::Users))
+      env.push_back(OrderedJson(entry));
   }
   return env;
 }
@@ -194,13 +177,12 @@ OrderedJson metadata_of(const TestJob& job) {
 }  // namespace
 
 void name_anew(TestJob& job) {
-  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";  // as Kubernetes' own: no words
-  std::random_device random;                                            // getrandom() or the processor's
-  job.name = "nccl-env-fabric-";
-  for (int i = 0; i < 5; ++i) job.name += kLetters[random() % kLetters.size()];
+  std::random_device random;  // getrandom() or the processor's
   std::array<std::uint8_t, 32> secret{};
   for (std::uint8_t& byte : secret) byte = static_cast<std::uint8_t>(random());
   job.token = hex_of(secret);
+  for (std::uint8_t& byte : secret) byte = static_cast<std::uint8_t>(random());
+  job.name = "nccl-env-fabric-" + hex_of(secret).substr(0, 6);
 }
 
 OrderedJson pod_object(const TestTemplate& from, const TestJob& job) {

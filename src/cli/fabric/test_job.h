@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/kube/paths.h"
 
 namespace nccl_env::cli {
@@ -33,7 +34,7 @@ inline constexpr std::size_t kMostAllPairs = 64;  // nodes
 
 struct TestTemplate {
   nlohmann::json pod;            // of a job: metadata and spec
-  std::string container;         // that has the devices
+  GivenContainer container;      // that has the devices
   std::set<std::string> claims;  // of the pod that bring no network device: left out
 };
 

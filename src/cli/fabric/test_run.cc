@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
+#include "cluster/live_pods.h"
 #include "cluster/objects.h"
+#include "nccl_env/base/line_splitter.h"
 #include "nccl_env/core/proof/lines.h"
-#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
@@ -23,7 +24,7 @@ constexpr milliseconds kFirstLook{500}, kLongestLook{4000};  // between looks at
 constexpr seconds kSettled{2};                               // a pod's status follows its container's end
 constexpr seconds kQuota{5};           // until the Job's events are asked why it has no pod
 constexpr seconds kSilence{60};        // a round takes less
-constexpr std::size_t kMostNotes = 4;  // of the program itself, which stand between the journal's lines
+constexpr std::size_t kMostNotes = 4;  // lines that are not the journal's
 constexpr std::size_t kLongestNote = 200;
 constexpr int kMostReadings = 4;  // of a log that breaks off
 constexpr std::size_t kMostLog = 64u << 20, kLongestLine = 1u << 20;
@@ -36,8 +37,13 @@ class Run {
       : client_(client), from_(from), job_(job), signals_(signals), on_progress_(on_progress), into_(into) {}
 
   Failure run() {
-    Failure failure = create();
-    if (!failure) failure = read();
+    exists_ = true;  // also where no answer says so
+    Json made;
+    Failure failure = post(kJobs, job_object(from_, job_), made);
+    if (!failure)
+      failure = post(kube::kServices, service_object(job_, text_at(member(made, "metadata"), "uid")), made);
+    if (!failure) failure = follow();
+    if (!failure && !stopped_) look_at_pods();
     stopped_ = stopped_ || signals_.came();
     client_.interrupt_by(-1);
     if (exists_) remove();
@@ -46,46 +52,26 @@ class Run {
   }
 
  private:
-  // The objects; without both there is no test.
-  Failure create() {
-    exists_ = true;  // also where no answer says so
-    Json made;
-    if (Failure failure = post(kJobs, job_object(from_, job_).dump(), made)) return failure;
-    const std::string uid = text_at(member(made, "metadata"), "uid");
-    return post(kube::kServices, service_object(job_, uid).dump(), made);
-  }
-
-  Failure post(const kube::Resource& resource, const std::string& body, Json& made) {
+  Failure post(const kube::Resource& resource, const nlohmann::ordered_json& object, Json& made) {
     const std::string words = "create " + std::string(resource.plural) + " in " + job_.name_space;
     const auto reply =
-        client_.call({"POST", path_in(job_.name_space, resource), kube::kJson, body, seconds(60)});
+        client_.call({"POST", path_in(job_.name_space, resource), kube::kJson, object.dump(), seconds(60)});
     if (!reply) return {program::kNotSeen, words + ": " + reply.error().message};
     made = parse_json(reply->body);
     if (reply->status == kCreated || reply->status == kube::kOk) return {};
-    if (&resource == &kJobs) exists_ = false;
+    exists_ = &resource != &kJobs;
     return refused(words, *reply);
   }
 
   static Failure refused(const std::string& words, const kube::Reply& reply) {
     const std::string said = kube::servers_word(reply),
-                      sentence = said.empty() ? kube::status_message(reply) : said;
-    const bool rights =
-        reply.status == kube::kForbidden && refuser_of(reply.status, sentence) == Refuser::Other;
+                      sentence = ": " + (said.empty() ? kube::status_message(reply) : said);
     const Refuser by = refuser_of(reply.status, sentence);
-    if (rights || by == Refuser::Rights)
-      return {program::kNotSeen, "not allowed: " + words + ": " + sentence};
-    if (by == Refuser::Other) return {program::kNotSeen, words + ": " + sentence};
-    return {program::kNothing, "nothing was tested: " + words + " is refused by " +
-                                   std::string(to_string(by)) + ": " + sentence};
-  }
-
-  Failure read() {
-    std::string pod;
-    if (Failure failure = wait_for_collector(pod)) return failure;
-    if (!pod.empty()) {
-      if (Failure failure = follow(pod)) return failure;
-    }
-    return stopped_ ? Failure() : look_at_pods();
+    if (by == Refuser::Rights || (by == Refuser::Other && reply.status == kube::kForbidden))
+      return {program::kNotSeen, "not allowed: " + words + sentence};
+    if (by == Refuser::Other) return {program::kNotSeen, words + sentence};
+    return {program::kNothing,
+            "nothing was tested: " + words + " is refused by " + std::string(to_string(by)) + sentence};
   }
 
   [[nodiscard]] std::string pods_path(const std::string& more = {}) const {
@@ -93,87 +79,65 @@ class Run {
                           std::string(kJobLabel) + "=" + job_.name + more);
   }
 
-  // True if a signal came within the time.
-  bool pause(milliseconds time) { return stopped_ = stopped_ || signals_.comes_within(time); }
-
-  // Finds the pod of member 0 once its container has a log; "" if it has none in time.
-  Failure wait_for_collector(std::string& pod) {
+  // Reads the log of member 0 as soon as there is one, to its end; anew where it breaks off, since a line is
+  // read once.
+  Failure follow() {
     const auto begin = Steady::now();
+    const std::string list = "list pods in " + job_.name_space;
     std::string problem;
-    for (milliseconds wait = kFirstLook; !pause(wait); wait = std::min(2 * wait, kLongestLook)) {
-      bool found = false;
-      problem.clear();
+    int readings = 0;
+    auto pause = kFirstLook;
+    for (; !stopped_ && readings < kMostReadings; pause = std::min(2 * pause, kLongestLook)) {
+      stopped_ = stopped_ || signals_.comes_within(pause);
       const auto reply = client_.call({"GET", pods_path("," + std::string(kPlaceLabel) + "=0"), "", ""});
-      if (reply && reply->status == kube::kForbidden)
-        return refused("list pods in " + job_.name_space, *reply);
-      if (!reply || reply->status != kube::kOk)
-        problem = reply ? kube::status_message(*reply) : reply.error().message;
-      for (const Json& each : reply ? items_at(parse_json(reply->body), "items") : Json()) {
-        found = true;
-        for (const Json& container : items_at(member(each, "status"), "containerStatuses")) {
-          const Json& state = member(container, "state");
-          if (text_at(container, "name") == kTestContainer &&
-              (state.contains("running") || state.contains("terminated")))
-            pod = text_at(member(each, "metadata"), "name");
-        }
+      if (stopped_) break;
+      if (reply && reply->status == kube::kForbidden) return refused(list, *reply);
+      problem = !reply                       ? list + ": " + reply.error().message
+                : reply->status != kube::kOk ? list + ": " + kube::status_message(*reply)
+                                             : "";
+      const Json pods = reply ? items_at(parse_json(reply->body), "items") : Json();
+      const auto pod = pods.empty() ? Error{""} : LivePod::read(pods.front());
+      const auto waited = Steady::now() - begin;
+      if (pod && (*pod)->record().has_log) {
+        ++readings;
+        if (Failure failure = read_log((*pod)->record().name, problem)) return failure;
+        if (problem.empty()) break;
+      } else if (waited > job_.wait ||
+                 (problem.empty() && pods.empty() && waited > kQuota && !refusal().empty())) {
+        break;
       }
-      const auto waited = std::chrono::duration_cast<milliseconds>(Steady::now() - begin);
-      if (!pod.empty() || (problem.empty() && !found && waited > kQuota && !refusal().empty())) return {};
-      if (waited > job_.wait) break;
     }
     if (problem.empty() || stopped_) return {};
-    return {program::kNotSeen, "list pods in " + job_.name_space + ": " + problem};
-  }
-
-  // Reads the log to its end; anew where it breaks off, since a line is read once.
-  Failure follow(const std::string& pod) {
-    const auto end = Steady::now() + job_.deadline;
-    for (int reading = 0; reading < kMostReadings && Steady::now() < end; ++reading) {
-      if (reading > 0 && pause(kLongestLook)) return {};
-      into_.proof = {};
-      strange_ = 0;
-      std::string rest;
-      std::size_t read = 0;
-      const auto take = [&](std::string_view part) {
-        read += part.size();
-        rest += part;
-        take_lines(rest);
-        stopped_ = stopped_ || signals_.came();
-        return !stopped_ && !into_.proof.ended && read < kMostLog && rest.size() <= kLongestLine;
-      };
-      const auto reply = client_.stream_parts(
-          ask_pod(job_.name_space, pod).target + "/log?container=" + kTestContainer + "&follow=true",
-          job_.wait + kSilence, take);
-      stopped_ = stopped_ || signals_.came();
-      if (stopped_) return {};
-      if (reply && reply->status == kube::kForbidden)
-        return refused("get pods/log in " + job_.name_space, *reply);
-      if (reply && reply->status == kube::kOk) break;
-      problem_ = reply ? kube::status_message(*reply) : reply.error().message;
-    }
-    if (strange_ > 0)
-      into_.remarks.push_back(count_of(strange_, "line") +
-                              " of member 0's log not understood, first: " + strange_line_);
-    if (!into_.proof.ended && !problem_.empty()) into_.remarks.push_back("the log of member 0: " + problem_);
+    if (readings == 0) return {program::kNotSeen, problem};
+    if (!into_.proof.ended) into_.remarks.push_back("the log of member 0: " + problem);
     return {};
   }
 
-  // A log that is read anew has the same ones.
-  void add_note(std::string note) {
-    std::vector<std::string>& all = into_.remarks;
-    if (all.size() < kMostNotes && std::ranges::find(all, note) == all.end()) all.push_back(std::move(note));
+  // The problem says why it broke off.
+  Failure read_log(const std::string& pod, std::string& problem) {
+    into_.proof = {};
+    into_.remarks.clear();
+    LineSplitter lines(kLongestLine);
+    std::size_t read = 0;
+    const auto reply = client_.stream_parts(
+        ask_pod(job_.name_space, pod).target + "/log?container=" + kTestContainer + "&follow=true",
+        job_.wait + kSilence, [&](std::string_view part) {
+          const auto fed = lines.feed(part, [&](std::string_view line) { return take(line); });
+          return fed && *fed && (read += part.size()) < kMostLog;
+        });
+    stopped_ = stopped_ || signals_.came();
+    if (!stopped_ && reply && reply->status == kube::kForbidden)
+      return refused("get pods/log in " + job_.name_space, *reply);
+    problem = !reply ? reply.error().message : reply->status != kube::kOk ? kube::status_message(*reply) : "";
+    return {};
   }
 
-  void take_lines(std::string& text) {
-    for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.erase(0, end + 1)) {
-      const std::string_view line = std::string_view(text).substr(0, end);
-      if (!line.starts_with('{')) {
-        add_note("member 0: " + std::string(line.substr(0, kLongestNote)));
-      } else if (const Status status = read_journal_line(line, into_.proof); !status && ++strange_ == 1) {
-        strange_line_ = line.substr(0, kLongestNote);
-      }
-      on_progress_(into_.proof);
-    }
+  bool take(std::string_view line) {
+    if (!read_journal_line(line, into_.proof) && into_.remarks.size() < kMostNotes)
+      into_.remarks.push_back("member 0: " + std::string(line.substr(0, kLongestNote)));
+    on_progress_(into_.proof);
+    stopped_ = stopped_ || signals_.came();
+    return !stopped_ && !into_.proof.ended;
   }
 
   // Says why the Job made no pod, or not all; "" if it says nothing.
@@ -187,16 +151,15 @@ class Run {
   }
 
   // Tells why members did not come.
-  Failure look_at_pods() {
-    if (into_.proof.members.size() >= job_.nodes.size()) return {};
-    if (into_.proof.members.empty() && pause(kSettled)) return {};
+  void look_at_pods() {
+    if (into_.proof.members.size() >= job_.nodes.size()) return;
+    stopped_ = into_.proof.members.empty() && signals_.comes_within(kSettled);
     std::vector<Json> pods;
     const Status listed = kube::list_all(client_, pods_path(), [&](const Json& pod) { pods.push_back(pod); });
     if (!listed && !signals_.came())
       into_.remarks.push_back("nodes that did not come: " + listed.error().message);
     const std::string why = listed && pods.size() < job_.nodes.size() ? refusal() : "";
     into_.untested = untested_nodes(job_.nodes, into_.proof, pods, why);
-    return {};
   }
 
   // Whatever the Job made goes with it.
@@ -219,8 +182,7 @@ class Run {
   const std::function<void(const Proof&)>& on_progress_;
   TestRun& into_;
   bool exists_ = false, stopped_ = false;
-  std::size_t strange_ = 0;
-  std::string strange_line_, problem_, gone_;
+  std::string gone_;
 };
 
 }  // namespace

@@ -22,11 +22,6 @@ constexpr std::array<std::string_view, 6> kNoImage{"ErrImagePull",      "ImagePu
                                                    "ErrImageNeverPull", "InvalidImageName",
                                                    "ImageInspectError", "RegistryUnavailable"};
 
-std::string with_message(const std::string& reason, const Json& of) {
-  const std::string message = text_at(of, "message").substr(0, kMostSaid);
-  return message.empty() ? reason : reason + ": " + message;
-}
-
 // True where the scheduler misses devices: "Insufficient rdma/hca" is one, "Insufficient cpu" is not. Source:
 // plugins noderesources and dynamicresources of kube-scheduler 1.30 to 1.36.
 bool lacks_devices(std::string_view said) {
@@ -46,25 +41,24 @@ Why why_unbound(const PodRecord& pod) {
 }
 
 Why why_bound(const Json& object, const PodRecord& pod, bool others) {
-  const Json& status = member(object, "status");
   std::string last;
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
-    for (const Json& container : items_at(status, list)) {
-      const Json& state = member(container, "state");
-      const Json &waiting = member(state, "waiting"), &ended = member(state, "terminated");
-      const std::string reason = text_at(waiting, "reason");
-      if (std::ranges::find(kNoImage, reason) != kNoImage.end())
-        return {Untested::NoImage, with_message(reason, waiting)};
-      if (!ended.is_null()) last = text_at(ended, "message").substr(0, kMostSaid);
-      last.erase(last.find_last_not_of('\n') + 1);
+    for (const Json& container : items_at(member(object, "status"), list)) {
+      for (const Json& state : member(container, "state")) {  // the only one that it is in
+        const std::string reason = text_at(state, "reason");
+        const std::string message = text_at(state, "message").substr(0, kMostSaid);
+        if (std::ranges::find(kNoImage, reason) != kNoImage.end())
+          return {Untested::NoImage, reason + (message.empty() ? "" : ": ") + message};
+        if (state.contains("exitCode")) last = message.substr(0, message.find_last_not_of('\n') + 1);
+      }
     }
   }
-  if (!pod.trouble.empty()) return {Untested::NotStarted, pod.trouble + (last.empty() ? "" : ": " + last)};
-  if (pod.is_finished()) return {Untested::NotStarted, "its pod ended before it was heard"};
-  if (pod.phase == "Pending")
-    return {Untested::NotStarted, pod.starting.empty() ? "its pod waits for the kubelet" : pod.starting};
-  return {Untested::NotStarted,
-          others ? "its pod runs and did not reach member 0" : "its pod runs, and member 0 did not answer"};
+  if (!pod.trouble.empty()) return {Untested::NotStarted, pod.trouble + (last.empty() ? "" : ": ") + last};
+  return {Untested::NotStarted, pod.is_finished()        ? "its pod ended before it was heard"
+                                : !pod.starting.empty()  ? pod.starting
+                                : pod.phase == "Pending" ? "its pod waits for the kubelet"
+                                : others                 ? "its pod runs and did not reach member 0"
+                                                         : "its pod runs, and member 0 did not answer"};
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ bool names_resource(std::string_view text) {
   return is_extended_resource(lower_case(text));
 }
 
-// True of a class that may be one of network devices.
+}  // namespace
+
 bool may_have_nics(std::string_view device_class) {
   return !is_processor(device_class) && !is_compute_domain_class(device_class);
 }
@@ -53,6 +54,8 @@ bool may_be_rdma(std::string_view resource) {
     return resource.ends_with(end);
   });
 }
+
+namespace {
 
 void add_name_of(std::string_view name, NameList& names) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);

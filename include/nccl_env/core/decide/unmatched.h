@@ -27,6 +27,10 @@ std::string several_without_rdma(const Pod& pod, const NcclPolicy& policy, std::
 // privileged.
 bool may_have_devices(const Pod& pod);
 
+// True of a resource, or of a device class, that may bring network devices: what is not known may.
+bool may_be_rdma(std::string_view resource);
+bool may_have_nics(std::string_view device_class);
+
 // True if the container asks for a GPU or another processor of its kind.
 bool asks_for_processor(const Container& container);
 
