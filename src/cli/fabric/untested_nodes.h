@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/proof/causes.h"
+#include "nccl_env/core/proof/answer.h"
 
 namespace nccl_env::cli {
 

@@ -3,40 +3,38 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
 namespace nccl_env {
 namespace {
 
-using Rails = std::vector<int>;
+// What two rails have in common; "": nothing.
+using Key = std::string (*)(const ProofRail& rail, int place);
 
-const ProofRail& rail_of(const ProofMember& member, int rail) {
-  return member.rails[static_cast<std::size_t>(rail)];
-}
+constexpr std::pair<RailsBy, Key> kRules[] = {
+    {RailsBy::Network, [](const ProofRail& rail, int /*place*/) { return rail.network.value_or(""); }},
+    {RailsBy::Name, [](const ProofRail& rail, int /*place*/) { return name_of(rail); }},
+    {RailsBy::Place, [](const ProofRail& /*rail*/, int place) { return std::to_string(place); }},
+};
 
-// All of them: a rail that failed has its counterpart, too, so that no other one takes its place.
-Rails rails_in(const ProofMember& member) {
-  Rails rails(member.rails.size());
-  std::iota(rails.begin(), rails.end(), 0);
-  return rails;
-}
-
-// Puts rails together for which `key` gives the same; nothing where it gives one twice or none, and where
-// the member that has fewer rails has one left.
-template <class Key>
-std::vector<ProofLink> links_by(const ProofMember& from, const Rails& ours, const ProofMember& to,
-                                const Rails& theirs, const Key& key) {
-  std::map<std::string, int> left, right;
-  for (const int rail : ours) left.emplace(key(rail_of(from, rail)), rail);
-  for (const int rail : theirs) right.emplace(key(rail_of(to, rail)), rail);
+// Of all rails: one that failed has its counterpart, too, so that no other one takes its place. None where
+// two rails of a member have one key, or where the member that has fewer rails has one left.
+std::vector<ProofLink> links_by(const ProofMember& from, const ProofMember& to, Key key) {
+  const auto places_in = [&](const ProofMember& member) {
+    std::map<std::string, int> places;
+    for (int place = 0; place < std::ssize(member.rails); ++place)
+      places.emplace(key(member.rails[static_cast<std::size_t>(place)], place), place);
+    return places;
+  };
+  const auto left = places_in(from), right = places_in(to);
   std::vector<ProofLink> links;
   for (const auto& [name, rail] : left) {
     const auto other = right.find(name);
     if (!name.empty() && other != right.end()) links.push_back({.from = rail, .to = other->second});
   }
-  if (left.size() < ours.size() || right.size() < theirs.size()) return {};
-  if (links.size() < std::min(ours.size(), theirs.size())) return {};
+  if (left.size() < from.rails.size() || right.size() < to.rails.size() ||
+      links.size() < std::min(left.size(), right.size()))
+    return {};
   std::ranges::sort(links, {}, &ProofLink::from);
   return links;
 }
@@ -60,25 +58,19 @@ std::vector<ProofRound> proof_rounds(int members, bool all) {
 }
 
 ProofPair pair_up(const ProofMember& from, const ProofMember& to, bool cross) {
-  ProofPair pair{.from = from.place, .to = to.place};
-  const Rails ours = rails_in(from), theirs = rails_in(to);
-  const auto network = [](const ProofRail& rail) { return rail.network.value_or(""); };
-  if (cross) {
-    pair.by = RailsBy::Cross;
-    for (const int rail : ours) {
-      for (const int other : theirs) pair.links.push_back({.from = rail, .to = other});
-    }
-  } else if (pair.links = links_by(from, ours, to, theirs, network); !pair.links.empty()) {
-    pair.by = RailsBy::Network;
-  } else if (pair.links = links_by(from, ours, to, theirs, name_of); !pair.links.empty()) {
-    pair.by = RailsBy::Name;
-  } else {
-    pair.by = RailsBy::Place;
-    for (std::size_t at = 0; at < std::min(ours.size(), theirs.size()); ++at)
-      pair.links.push_back({.from = ours[at], .to = theirs[at]});
+  ProofPair pair{.from = from.place, .to = to.place, .by = RailsBy::Cross};
+  const std::vector<ProofRail>&ours = from.rails, &theirs = to.rails;
+  for (std::size_t at = 0; cross && at < ours.size() * theirs.size(); ++at)
+    pair.links.push_back(
+        {.from = static_cast<int>(at / theirs.size()), .to = static_cast<int>(at % theirs.size())});
+  for (const auto& [by, key] : kRules) {
+    if (cross || !pair.links.empty()) break;
+    pair.by = by;
+    pair.links = links_by(from, to, key);
   }
   std::erase_if(pair.links, [&](const ProofLink& link) {
-    const ProofRail &one = rail_of(from, link.from), &other = rail_of(to, link.to);
+    const ProofRail &one = ours[static_cast<std::size_t>(link.from)],
+                    &other = theirs[static_cast<std::size_t>(link.to)];
     return one.step || other.step || one.link_layer != other.link_layer;
   });
   if (pair.links.size() > static_cast<std::size_t>(kMaxProofLinks)) pair.links.resize(kMaxProofLinks);

@@ -54,7 +54,7 @@ std::vector<ProofMember> nodes(int count, int rails) {
 // "RailCutOff gpu-3 mlx5_2:1: sentence".
 std::vector<std::string> told(const Proof& proof, const std::vector<UntestedNode>& untested = {}) {
   std::vector<std::string> all;
-  for (const Finding& each : find_causes(proof, untested)) {
+  for (const Finding& each : answer_proof(proof, untested).findings) {
     std::string text = std::string(to_string(each.code)) + " " + each.subject.name;
     for (const std::string& part : each.subject.parts) text += " " + part;
     all.push_back(text + ": " + each.sentence);
