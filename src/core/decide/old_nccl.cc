@@ -14,16 +14,18 @@ bool is_left_to_nccl(Reason omitted) {
          omitted == Reason::PodOwnsDevices;
 }
 
-std::string search_problem(const Container& container, const NcclPolicy& policy) {
+std::string search_problem(const Container& container, const NcclPolicy& policy, const NcclVersion& version) {
   const GidIndexRule::Kind kind = index_rule(policy);
   const bool searches = kind == GidIndexRule::Kind::Auto || kind == GidIndexRule::Kind::Dynamic;
   if (!searches || !policy.searches_gid()) return {};
   const auto said = std::find_if(container.env.rbegin(), container.env.rend(),
                                  [](const EnvEntry& entry) { return entry.name == "NCCL_VERSION"; });
   const bool literal = said != container.env.rend() && said->is_literal();
-  if (literal ? !is_before_search(said->value) : !has_old_nccl(container.image)) return {};
-  return (literal ? "NCCL_VERSION=" : "image ") +
-         std::string(prefix_of(literal ? said->value : container.image, 128)) +
+  const bool given = version < nccl_since::kDynamicGid;
+  if (!given && !(literal ? is_before_search(said->value) : has_old_nccl(container.image))) return {};
+  return (given     ? "NCCL " + format_nccl_version(version)
+          : literal ? "NCCL_VERSION=" + std::string(prefix_of(said->value, 128))
+                    : "image " + std::string(prefix_of(container.image, 128))) +
          ": an NCCL before 2.21.5 takes GID index 0 of a RoCE port, and policy " + policy.name +
          " counts on its search: write gidIndex: Pin there";
 }

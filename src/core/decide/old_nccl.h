@@ -4,15 +4,18 @@
 
 #include <string>
 
+#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
 
-// Says that the container's NCCL is too old to search for a GID index, by its NCCL_VERSION or its image's
-// name, and that a RoCE fabric of the policy counts on that; "" where they do not tell.
-std::string search_problem(const Container& container, const NcclPolicy& policy);
+// Says that the container's NCCL is too old to search for a GID index, by `version` if that is, else by its
+// NCCL_VERSION or its image's name, and that a RoCE fabric of the policy counts on that; "" where they do not
+// tell.
+std::string search_problem(const Container& container, const NcclPolicy& policy,
+                           const NcclVersion& version = kNewestNccl);
 // True if that holds for a container without an index, for this reason.
 bool is_left_to_nccl(Reason omitted);
 

@@ -480,7 +480,7 @@ class Judge {
     const bool is_right = exposure_ == Exposure::Host && today_ && around_.table && !today_->ports.empty() &&
                           serves_all(table(), today_->ports, 0);
     if ((!around_.policy->names(LinkLayer::Ethernet) && !is_roce()) || is_right) return;
-    if (const std::string text = search_problem(*own, *around_.policy); !text.empty())
+    if (const std::string text = search_problem(*own, *around_.policy, around_.version); !text.empty())
       told.add(Code::NcclTooOld, Severity::Error, variable::kIbGidIndex, text + ".");
   }
 

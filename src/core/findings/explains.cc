@@ -29,6 +29,8 @@ constexpr std::array kExplains{
     // A list that NCCL reads otherwise than it is meant.
     Explains{Among::Container, Code::ValueMisread, kIbHcaList, Code::NoSuchDevice, ""},
     Explains{Among::Container, Code::ValueMisread, kIbHcaList, Code::FellBack, ""},
+    Explains{Among::Container, Code::NcclTooOld, "", Code::LinkLocalGid, ""},
+    Explains{Among::Container, Code::NcclTooOld, "", Code::RoceV1Gid, ""},
     Explains{Among::Container, Code::RailDown, "", Code::FellBack, kSockets},
     Explains{Among::Container, Code::NoSuchDevice, "", Code::FellBack, kSockets},
     // A list that is missing or takes too much.

@@ -824,6 +824,10 @@ TEST(Explain, AnImageTooOldForTheSearchOfThePolicyIsAnErrorUnlessRowZeroIsRight)
               ElementsAre(AllOf(HasSubstr("error NcclTooOld: NCCL_VERSION=2.19.3-1: an NCCL before"),
                                 HasSubstr("write gidIndex: Pin there."))));
   EXPECT_THAT(found(&zero), Not(Contains(HasSubstr("NcclTooOld"))));
+  const Answered told = ask_template(equipped(pod({container("c")})), policy, &three, {2, 19, 3});
+  EXPECT_THAT(texts_of(told.answer.findings),
+              ElementsAre(HasSubstr("error NcclTooOld: NCCL 2.19.3: an NCCL")))
+      << "by --nccl-version, in place of what row 0 is";
   policy.fabric.link_layer = LinkLayer::Ethernet;
   EXPECT_THAT(found(nullptr), ElementsAre(HasSubstr("NcclTooOld")));
   policy.gid_index.kind = GidIndexRule::Kind::Pin;
