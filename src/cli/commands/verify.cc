@@ -300,6 +300,15 @@ constexpr const char* kNeeds =
     "the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere. Without a restart, from NCCL 2.24 "
     "on: ncclras -v in a pod of the job";
 
+// Names the kind of Kubernetes' objects in a file that was given for a log; "" if it holds none.
+std::string kind_in(const std::string& file, std::istream& in) {
+  const auto documents =
+      file == "-" ? Result(std::vector<nlohmann::json>()) : program::read_documents(file, in);
+  return documents && !documents->empty() && documents->front().contains("apiVersion")
+             ? text_at(documents->front(), "kind")
+             : "";
+}
+
 // A program that ended before NCCL began has no line of its own there.
 std::string needs_of(const NcclLog& log) {
   return log.last_error ? "no line speaks of the network, and the last error is \"" + log.last_error->text +
@@ -337,15 +346,22 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
   if (of_job || logs.size() > 1) return verify_job(std::move(logs), !of_cluster, terminal);
   if (logs.front().failure) return stop(terminal, logs.front().failure);
   const NcclLog& log = logs.front().log;
-  if (!log.speaks())
-    return stop(terminal, program::kNothing,
-                arguments.logs.front() +
-                    (log.lines == 0 ? ": the log is empty, so the container wrote nothing yet; "
-                                    : ": none of " + count_of(log.lines, "line") + " is known here; ") +
-                    needs_of(log));
-  const LogVerification verification = verify_log(log, logs.front().values);
-  print_answer(terminal, verification, log);
-  return program::code_of(verification.findings);
+  if (log.speaks()) {
+    const LogVerification verification = verify_log(log, logs.front().values);
+    print_answer(terminal, verification, log);
+    return program::code_of(verification.findings);
+  }
+  const std::string& file = arguments.logs.front();
+  if (const std::string kind = of_cluster ? "" : kind_in(file, terminal.in); !kind.empty())
+    return stop(terminal, program::kUsage,
+                file + ": holds a " + printable(kind) +
+                    ", and LOG is what a container printed (kubectl logs). " + "`nccl-env explain -f " +
+                    file + "` tells what its pods get; of a pod with its log: -f " + file + " LOG");
+  return stop(terminal, program::kNothing,
+              file +
+                  (log.lines == 0 ? ": the log is empty, so the container wrote nothing yet; "
+                                  : ": none of " + count_of(log.lines, "line") + " is known here; ") +
+                  needs_of(log));
 }
 
 }  // namespace

@@ -143,6 +143,15 @@ std::optional<std::string> setting_problem(std::string_view name, std::string_vi
   return problem;
 }
 
+std::string setting_remedy(std::string_view name) {
+  const Variable* known = find_variable(name);
+  if (!known || known->kind != ValueKind::Integer)
+    return "Write it as the sentence says; `nccl-env what " + std::string(name) +
+           "` tells what the variable takes.";
+  return "Set " + std::string(name) + " to at most " + std::to_string(known->max) + " (at least " +
+         std::to_string(known->min) + "), or leave it out.";
+}
+
 std::optional<std::string> value_problem(std::string_view name, std::string_view value) {
   if (value.empty()) return "an empty value is not the same as none: leave the variable out";
   const Variable* variable = find_variable(name);

@@ -219,8 +219,7 @@ void judge_setting(std::string_view name, std::string_view value, bool policys, 
   told.add(code, Severity::Warning, name, *problem,
            policys                      ? policys_remedy(name)
            : code != Code::ValueMisread ? ""
-                                        : "Write it as the sentence says; `nccl-env what " + printable(name) +
-                                              "` tells what the variable takes.");
+                                        : setting_remedy(printable(name)));
 }
 
 std::vector<std::string> names_of_list(std::string_view list) {

@@ -47,8 +47,8 @@ std::string host_text(const NcclFailure& failure, const NcclLog& log) {
 
 // The diagnosis: what failed, what it means, what the log shows beside it, by which value, what to do, and
 // what followed.
-std::string failure_sentence(const LogVerification& verification, const NcclLog& log,
-                             std::string_view beside) {
+std::string failure_sentence(const LogVerification& verification, const NcclLog& log, std::string_view beside,
+                             std::string_view remedy) {
   const VerifiedFailure& cause = verification.failures[*verification.cause];
   const NcclFailure& failure = cause.failure;
   const std::string context = context_of(failure, log);
@@ -59,7 +59,7 @@ std::string failure_sentence(const LogVerification& verification, const NcclLog&
                      host_text(failure, log) + ": " + describe(failure) + how_often(failure);
   if (!text.ends_with('.')) text += ".";
   if (const std::string value = cause_of(cause); !value.empty()) text += " " + value;
-  text += " " + std::string(words.remedy);
+  text += " " + std::string(remedy.empty() ? words.remedy : remedy);
   text += bonds_text(failure, verification, log);
   std::vector<std::string> others;
   for (const VerifiedFailure& other : verification.failures) {
@@ -161,13 +161,15 @@ std::string elsewhere_text(const NcclLog& log) {
 std::string diagnosis_of(const LogVerification& verification, const NcclLog& log, std::string beside) {
   const std::vector<Finding>& findings = verification.findings;
   const bool too_old = !findings.empty() && findings.front().code == Code::NcclTooOld;
-  // A value that NCCL reads otherwise is the first lead.
+  std::string remedy;  // of a value that NCCL reads otherwise, which is the first lead
   if (verification.cause && verification.failures[*verification.cause].failure.is_of_transfer()) {
     for (const Finding& finding : findings) {
-      if (finding.code == Code::ValueMisread) beside += (beside.empty() ? "" : " ") + finding.sentence + ".";
+      if (finding.code != Code::ValueMisread) continue;
+      beside += (beside.empty() ? "" : " ") + finding.sentence + ".";
+      remedy += (remedy.empty() ? "" : " ") + finding.remedy;
     }
   }
-  if (verification.cause && !too_old) return failure_sentence(verification, log, beside);
+  if (verification.cause && !too_old) return failure_sentence(verification, log, beside, remedy);
   if (const auto fell = std::ranges::find(findings, Code::FellBack, &Finding::code); fell != findings.end())
     return "FellBack: " + fell->sentence +
            " The job runs over TCP, many times slower than over the fabric. " + std::string(remedy_of(*fell));

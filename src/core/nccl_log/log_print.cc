@@ -84,6 +84,14 @@ std::string facts_text(const NcclLog& log) {
 std::string failures_text(const LogVerification& verification) {
   TextColumns columns(2);
   std::size_t count = 0;
+  std::set<std::string> told;  // each meaning and remedy once
+  const auto add_once = [&](std::string text) {
+    if (!text.empty() && told.insert(text).second) columns.add({"", std::move(text)});
+  };
+  if (verification.cause) {
+    const auto words = words_of(verification.failures[*verification.cause].failure);
+    told = {std::string(words.meaning), std::string(words.remedy)};
+  }
   for (const VerifiedFailure& verified : verification.failures) {
     if (++count > kMostFailures) {
       columns.add(
@@ -98,9 +106,9 @@ std::string failures_text(const LogVerification& verification) {
                      (cause ? "" : how_often(failure)) + (failure.retried ? "; NCCL tries again" : "")});
     if (cause) continue;
     const FailureWords words = words_of(failure);
-    columns.add({"", std::string(words.meaning)});
-    if (const std::string value = cause_of(verified); !value.empty()) columns.add({"", value});
-    if (verified.counts) columns.add({"", std::string(words.remedy)});
+    add_once(std::string(words.meaning));
+    add_once(cause_of(verified));
+    if (verified.counts) add_once(std::string(words.remedy));
   }
   return columns.render();
 }

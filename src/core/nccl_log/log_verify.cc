@@ -154,8 +154,10 @@ void add_misread(const NcclLog& log, std::vector<Finding>& into) {
   for (const auto& [name, values] : log.values) {
     for (const auto& [value, fact] : values) {
       if (!find_nccl_variable(name) || value.ends_with("...")) continue;
-      if (const auto problem = setting_problem(name, value))
-        into.push_back(of_log(Code::ValueMisread, Severity::Warning, line_text(fact.line) + *problem, name));
+      const auto problem = setting_problem(name, value);
+      if (!problem) continue;
+      into.push_back(of_log(Code::ValueMisread, Severity::Warning, line_text(fact.line) + *problem, name));
+      into.back().remedy = setting_remedy(name);
     }
   }
 }

@@ -57,6 +57,13 @@ TEST_F(Verify, TellsOfEachValueWhatTheLogProves) {
   }
 }
 
+TEST_F(Verify, AManifestInPlaceOfALogIsToldWhatTakesIt) {
+  const CliResult told = run_cli({"verify", pod});
+  EXPECT_EQ(told.code, 2);
+  EXPECT_THAT(told.err, AllOf(HasSubstr("pod.yaml: holds a Pod"), HasSubstr("`nccl-env explain -f ")));
+  EXPECT_EQ(run("kind: of log\n").code, 3) << "it says no kind of an object's";
+}
+
 TEST_F(Verify, AFallBackIsCode1AlsoWithoutAPod) {
   const std::string socket = "a:1:1 [0] NCCL INFO Using network Socket\n";
   expect_shown(run_cli({"verify", "-"}, socket + "b" + socket.substr(1)), 1);

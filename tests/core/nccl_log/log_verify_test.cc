@@ -194,11 +194,15 @@ TEST(ValueRead, OutOfItsBoundsIsTheFirstLeadOfATransfer) {
   };
   const std::string failed =
       kWarn + "NET/IB: Got completion from peer 10.9.0.6<1> with status=12 opcode=1 len=0\n";
-  EXPECT_THAT(verify_lines(read("NCCL_IB_TIMEOUT", "1000") + failed).sentence,
-              StartsWith("NoAnswer: line 1: NCCL_IB_TIMEOUT: \"1000\" is outside 1..31"));
+  EXPECT_THAT(
+      verify_lines(read("NCCL_IB_TIMEOUT", "1000") + failed).sentence,
+      AllOf(StartsWith("NoAnswer: line 1: NCCL_IB_TIMEOUT: \"1000\" is outside 1..31"),
+            HasSubstr("Set NCCL_IB_TIMEOUT to at most 31 (at least 1)"), Not(HasSubstr("NCCL_IB_TC"))));
   EXPECT_THAT(verify_lines(read("NCCL_IB_TIMEOUT", "22") + read("NCCL_IB_RETRY_CNT", "7") + failed).sentence,
               StartsWith("NoAnswer: The peer did not acknowledge"));
   EXPECT_EQ(first_code(read("NCCL_IB_QPS_PER_CONNECTION", "300")), "ValueMisread");
+  EXPECT_THAT(verify_lines(read("NCCL_IB_RETRY_CNT", "10")).sentence,
+              EndsWith("Set NCCL_IB_RETRY_CNT to at most 7 (at least 0), or leave it out."));
   EXPECT_EQ(first_code(read("NCCL_IB_QPS_PER_CONNECTION", "4") + read("NCCL_IB_TIMEOTU", "1000")), "")
       << "a plugin may read what is not known here";
 }

@@ -46,5 +46,7 @@ std::optional<std::string> value_problem(std::string_view name, std::string_view
 // Says what is wrong with a variable that a container sets, by its name ("NAME is not …") or its value
 // ("NAME: …"). Nothing where that is not certain.
 std::optional<std::string> setting_problem(std::string_view name, std::string_view value);
+// Says what to do about it: the range of an integer.
+std::string setting_remedy(std::string_view name);
 
 }  // namespace nccl_env
