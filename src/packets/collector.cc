@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kMostStrangers = 16;
 constexpr std::chrono::milliseconds kGoodbye{2'000};  // for members that read slowly
+constexpr int kTurnMilliseconds = 100;                // between looks at what is late
 constexpr int kWords = 4;                             // of each end on a link that is good
 // The most that all links of a pair carry, in both directions.
 constexpr std::size_t kMostPairBytes = 128u << 10;
@@ -34,7 +35,7 @@ struct Connection {
 
 struct Pair {
   ProofPair told;
-  std::size_t open;  // links that are being tried
+  std::size_t open = 0;  // links that are being tried
 };
 
 // A link that is being tried.
@@ -70,7 +71,7 @@ class Collector {
     for (const ProofRound& round : rounds) {
       for (const auto& [from, to] : round)
         begin(places[static_cast<std::size_t>(from)], places[static_cast<std::size_t>(to)]);
-      while (!talks_.empty() && Clock::now() < options_.deadline) turn(next_deadline());
+      while (!talks_.empty() && Clock::now() < options_.deadline) turn();
       if (Clock::now() >= options_.deadline)
         return Error{"the test had no time left; its journal has no end"};
       write({.rounds_done = ++count});
@@ -85,7 +86,7 @@ class Collector {
 
   void gather() {
     const auto end = std::min(Clock::now() + options_.wait, options_.deadline);
-    while (std::ssize(members_) < options_.expected && Clock::now() < end) turn(end);
+    while (std::ssize(members_) < options_.expected && Clock::now() < end) turn();
     listening_.close();
     for (Connection& connection : connections_) connection.closes |= !connection.member;
     sweep();
@@ -95,7 +96,7 @@ class Collector {
     for (const auto& [place, connection] : members_) send(place, {});
     members_.clear();
     const auto end = std::min(Clock::now() + kGoodbye, options_.deadline);
-    while (!connections_.empty() && Clock::now() < end) turn(end);
+    while (!connections_.empty() && Clock::now() < end) turn();
   }
 
   void send(int place, const LinkWord& word) {
@@ -105,9 +106,10 @@ class Collector {
   void begin(int from, int to) {
     const Connection *left = members_.at(from), *right = members_.at(to);
     if (!left || !right) return;
-    Pair& pair = pairs_.emplace_back(pair_up(*left->member, *right->member, options_.cross_rails));
-    const bool long_too = 2 * pair.told.links.size() * (kFirstBytes + kAllBytes) <= kMostPairBytes;
+    Pair& pair = pairs_.emplace_back();
+    pair.told = pair_up(*left->member, *right->member, options_.cross_rails);
     pair.open = pair.told.links.size();
+    const bool long_too = 2 * pair.open * (kFirstBytes + kAllBytes) <= kMostPairBytes;
     for (ProofLink& link : pair.told.links) {
       const int number = next_number_++;
       LinkWord start{.link = number,
@@ -160,20 +162,11 @@ class Collector {
     }
   }
 
-  [[nodiscard]] Clock::time_point next_deadline() const {
-    auto next = options_.deadline;
-    for (const auto& [number, talk] : talks_) next = std::min(next, talk.deadline);
-    return next;
-  }
-
-  // Waits for something to happen, and does what follows from it.
-  void turn(Clock::time_point until) {
+  // Waits for something to happen, not for long, and does what follows from it.
+  void turn() {
     std::vector<pollfd> polled{{listening_.get(), POLLIN, 0}};  // below 0: ignored
-    for (const Connection& connection : connections_) {
-      polled.push_back(connection.socket.wanted());
-      if (!connection.member) until = std::min(until, connection.since + options_.hello_time);
-    }
-    ::poll(polled.data(), polled.size(), milliseconds_until(until));
+    for (const Connection& connection : connections_) polled.push_back(connection.socket.wanted());
+    ::poll(polled.data(), polled.size(), kTurnMilliseconds);
     auto event = polled.cbegin();
     for (Connection& connection : connections_) {
       if ((++event)->revents != 0)

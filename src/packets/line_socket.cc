@@ -22,12 +22,6 @@ std::string text_of(int error) {
 
 }  // namespace
 
-int milliseconds_until(std::chrono::steady_clock::time_point then) {
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(then - std::chrono::steady_clock::now()).count();
-  return static_cast<int>(std::clamp<decltype(left)>(left, 0, 1000));
-}
-
 LineSocket::LineSocket(Descriptor connected) : descriptor_(std::move(connected)) {
   const auto set = [&](int level, int name, int value) {
     ::setsockopt(descriptor_.get(), level, name, &value, sizeof value);

@@ -16,9 +16,6 @@
 
 namespace nccl_env::packets {
 
-// Milliseconds until then, as ::poll takes them: at least 0, at most a second.
-int milliseconds_until(std::chrono::steady_clock::time_point then);
-
 class LineSocket {
  public:
   explicit LineSocket(Descriptor connected);

@@ -16,6 +16,7 @@ constexpr std::chrono::seconds kConnectTime{2};
 constexpr std::chrono::milliseconds kPause{200};
 // The collector started later, and ends the test itself.
 constexpr std::chrono::seconds kGrace{30};
+constexpr int kIdleMilliseconds = 1000;
 constexpr int kPollMilliseconds = 1;                    // between looks at completion queues
 constexpr std::size_t kMostLinks = 2 * kMaxProofLinks;  // a member has two peers in a round
 constexpr int kLeastMtu = 256;
@@ -152,7 +153,7 @@ class Member {
     while (!over_ && Clock::now() < end) {
       const bool waits = std::ranges::any_of(links_, [](const auto& link) { return link.second.waits(); });
       pollfd polled = socket.wanted();
-      ::poll(&polled, 1, waits ? kPollMilliseconds : milliseconds_until(end));
+      ::poll(&polled, 1, waits ? kPollMilliseconds : kIdleMilliseconds);
       if (polled.revents != 0 && !socket.serve([&](std::string_view line) { return obey(line); })) return;
       for (auto& [number, link] : links_) {
         if (const auto word = link.step(Clock::now())) socket.send(to_line(*word));

@@ -72,9 +72,9 @@ TEST_F(FabricRun, AMemberWithoutARailIsInAPairWithoutALink) {
 
 TEST_F(FabricRun, APortThatGoesDownLaterFailsAtItsQueuePair) {
   lead(2);
-  join(0);
   join(1);
   fabric_.broken["gpu-1/mlx5_0"] = {ProofStep::Queue, EIO};
+  join(0);
   EXPECT_THAT(pairs_of(told()), ElementsAre("0>1: 0-0:queue@to(5) 1-1"));
 }
 

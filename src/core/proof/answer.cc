@@ -39,7 +39,7 @@ using Links = std::vector<const Tried*>;
 std::string step_text(ProofStep step, std::optional<int> error) {
   const bool completion = step == ProofStep::Packet || step == ProofStep::Packets;
   constexpr int kNoAnswer = 12;  // IBV_WC_RETRY_EXC_ERR
-  const std::string text(described::word_of(step));
+  std::string text(described::word_of(step));
   if (!error) return text;
   if (completion && *error == kNoAnswer) return text + ", no answer";
   if (completion) return text + ", completion status " + std::to_string(*error);
@@ -62,18 +62,13 @@ Code code_of(const Links& failed, Code otherwise) {
 
 // A step that failed without a peer.
 Code code_of(const ProofRail& rail) {
-  switch (*rail.step) {
-    case ProofStep::Port:
-      return Code::PortDown;
-    case ProofStep::Row:
-      return rail.gid && rail.gid->is_link_local() ? Code::LinkLocalGid : Code::NoAddress;
-    case ProofStep::Memory:
-      return Code::MemoryLock;
-    case ProofStep::Open:
-      return Code::DeviceNotOpened;
-    default:
-      return Code::ConnectFailed;
-  }
+  if (rail.step == ProofStep::Row && rail.gid && rail.gid->is_link_local()) return Code::LinkLocalGid;
+  const std::map<ProofStep, Code> codes{{ProofStep::Open, Code::DeviceNotOpened},
+                                        {ProofStep::Port, Code::PortDown},
+                                        {ProofStep::Row, Code::NoAddress},
+                                        {ProofStep::Memory, Code::MemoryLock}};
+  const auto found = codes.find(*rail.step);
+  return found == codes.end() ? Code::ConnectFailed : found->second;
 }
 
 // True if a member is at an end of all.
