@@ -83,34 +83,46 @@ class Run {
   // read once.
   Failure follow() {
     const auto begin = Steady::now();
-    const std::string list = "list pods in " + job_.name_space;
-    std::string problem;
+    std::string pod, problem;
     int readings = 0;
-    auto pause = kFirstLook;
-    for (; !stopped_ && readings < kMostReadings; pause = std::min(2 * pause, kLongestLook)) {
-      stopped_ = stopped_ || signals_.comes_within(pause);
-      const auto reply = client_.call({"GET", pods_path("," + std::string(kPlaceLabel) + "=0"), "", ""});
-      if (stopped_) break;
-      if (reply && reply->status == kube::kForbidden) return refused(list, *reply);
-      problem = !reply                       ? list + ": " + reply.error().message
-                : reply->status != kube::kOk ? list + ": " + kube::status_message(*reply)
-                                             : "";
-      const Json pods = reply ? items_at(parse_json(reply->body), "items") : Json();
-      const auto pod = pods.empty() ? Error{""} : LivePod::read(pods.front());
+    for (auto pause = kFirstLook; readings < kMostReadings; pause = std::min(2 * pause, kLongestLook)) {
+      if (stopped_ = stopped_ || signals_.comes_within(pause); stopped_) return {};
+      bool is_there = true;
+      if (pod.empty()) {
+        if (Failure failure = find(pod, is_there, problem)) return failure;
+      }
       const auto waited = Steady::now() - begin;
-      if (pod && (*pod)->record().has_log) {
+      if (!pod.empty()) {
         ++readings;
-        if (Failure failure = read_log((*pod)->record().name, problem)) return failure;
-        if (problem.empty()) break;
-      } else if (waited > job_.wait ||
-                 (problem.empty() && pods.empty() && waited > kQuota && !refusal().empty())) {
+        if (Failure failure = read_log(pod, problem)) return failure;
+        if (problem.empty()) return {};
+      } else if (waited > job_.wait || (!is_there && waited > kQuota && !refusal().empty())) {
         break;
       }
     }
-    if (problem.empty() || stopped_) return {};
-    if (readings == 0) return {program::kNotSeen, problem};
-    if (!into_.proof.ended) into_.remarks.push_back("the log of member 0: " + problem);
+    if (readings == 0 && !problem.empty()) return {program::kNotSeen, problem};
+    if (readings > 0 && !into_.proof.ended) into_.remarks.push_back("the log of member 0: " + problem);
     return {};
+  }
+
+  // Finds the pod of member 0 once its container has a log.
+  Failure find(std::string& pod, bool& is_there, std::string& problem) {
+    const std::string words = "list pods in " + job_.name_space;
+    const auto reply = client_.call({"GET", pods_path("," + std::string(kPlaceLabel) + "=0"), "", ""});
+    if (reply && reply->status == kube::kForbidden) return refused(words, *reply);
+    problem = problem_of(words + ": ", reply);
+    if (!problem.empty()) return {};
+    const Json all = parse_json(reply->body);
+    const Json& pods = items_at(all, "items");
+    is_there = !pods.empty();
+    const auto live = is_there ? LivePod::read(pods.front()) : Error{"there is none"};
+    if (live && (*live)->record().has_log) pod = text_at(member(pods.front(), "metadata"), "name");
+    return {};
+  }
+
+  static std::string problem_of(const std::string& words, const Result<kube::Reply>& reply) {
+    if (!reply) return words + reply.error().message;
+    return reply->status == kube::kOk ? "" : words + kube::status_message(*reply);
   }
 
   // The problem says why it broke off.
@@ -128,7 +140,7 @@ class Run {
     stopped_ = stopped_ || signals_.came();
     if (!stopped_ && reply && reply->status == kube::kForbidden)
       return refused("get pods/log in " + job_.name_space, *reply);
-    problem = !reply ? reply.error().message : reply->status != kube::kOk ? kube::status_message(*reply) : "";
+    problem = problem_of("", reply);
     return {};
   }
 

@@ -80,6 +80,7 @@ class FabricTest : public AskedCluster {
     }
     if (path.ends_with("/log")) {
       if (on_log) on_log();
+      if (broken_logs-- > 0) return refusal(500, "the kubelet does not answer");
       return Answer{200, log};
     }
     if (path != kPodsOfMl) return std::nullopt;
@@ -114,6 +115,7 @@ class FabricTest : public AskedCluster {
   std::map<std::string, Answer> refusals;  // by method and path
   std::optional<Answer> refused_delete;
   std::function<void()> on_log;
+  int broken_logs = 0;
   std::vector<std::string> made;  // what was asked for beside GETs
   std::vector<Json> created;
 };
@@ -290,6 +292,12 @@ TEST_F(FabricTest, ALogThatEndsEarlyAndStrangeLinesAreTold) {
   log = "a word of a library\n{\"pairs\":1}\n" + log.substr(0, log.find(kRoundLine));
   expect_shown(test(), 1);
   expect_gone();
+}
+
+TEST_F(FabricTest, ALogThatBreaksOffIsReadAnew) {
+  broken_logs = 2;
+  EXPECT_EQ(test().code, 0);
+  EXPECT_LT(broken_logs, 0);
 }
 
 }  // namespace
