@@ -149,6 +149,17 @@ nlohmann::ordered_json documents_of(const std::vector<ToldPod>& pods) {
   return all;
 }
 
+// " But Worker: NCCL_IB_DISABLE=1 turns …": a choice of the user's own that may be meant; "" where there is
+// none.
+std::string own_choice(const std::vector<ToldPod>& pods) {
+  for (const auto& [title, told, source] : pods) {
+    const auto& findings = told.answer.findings;
+    const auto own = std::ranges::find(findings, Code::UserListShort, &Finding::code);
+    if (own != findings.end()) return " But " + part_of(*source) + ": " + own->sentence;
+  }
+  return {};
+}
+
 // Says in a line which templates get values, where nothing is wrong with them: "Values for Worker; …".
 std::string parts_that_get(const std::vector<ToldPod>& pods) {
   std::set<std::string> getting, others;
@@ -186,7 +197,7 @@ std::string summary_of(const std::vector<ToldPod>& pods) {
                      (bad > 1 ? ", first " : ": ") + worst->title + ": " +
                      worst->told.answer.findings.front().sentence) +
            "\n";
-  return paragraph(parts_that_get(pods)) + "\n";
+  return paragraph(parts_that_get(pods) + own_choice(pods)) + "\n";
 }
 
 void print_env(const ToldPod& pod, bool several, std::ostream& out) {
