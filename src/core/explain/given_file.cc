@@ -28,14 +28,6 @@ constexpr std::size_t kMaxName = 128;
 constexpr std::size_t kMaxDetail = 512;
 constexpr std::string_view kFirstFact = "{\"v\":1}\n";
 
-// Reasons of the kubelet for a container that it cannot start, those of its image first
-// (pkg/kubelet/images/types.go, pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
-constexpr std::array<std::string_view, 9> kStuck{
-    "ImagePullBackOff",           "ErrImagePull",      "ErrImageNeverPull",
-    "InvalidImageName",           "ImageInspectError", "CreateContainerError",
-    "CreateContainerConfigError", "RunContainerError", "CrashLoopBackOff"};
-constexpr std::ptrdiff_t kOfImages = 5;
-
 // Words of the pod's status: short and printable, whoever wrote them.
 std::string word_of(const Json& value) {
   return value.is_string() ? printable(value.get_ref<const std::string&>().substr(0, kMaxDetail))

@@ -249,11 +249,6 @@ std::vector<std::string> notes_of(const job::View& view, const Sentence& words) 
   note("has no node yet.", "have no node yet.", [](const JobRank& rank, const AnsweredPod& member) {
     return rank.compared && member.record.node.empty();
   });
-  note("is on a node whose table is too old: `nccl-env doctor` names it.",
-       "are on nodes whose tables are too old: `nccl-env doctor` names them.",
-       [](const JobRank&, const AnsweredPod& member) {
-         return member.answer.node_unseen && member.around.table;
-       });
   note("has finished while others have not, and is not compared.",
        "have finished while others have not, and are not compared.",
        [](const JobRank& rank, const AnsweredPod& member) {

@@ -522,31 +522,10 @@ class RankChecks {
                         majority_of<std::string>, node_of});
   }
 
-  // The row of a port that a rank uses, and the networks of the port's other usable ones.
-  struct UsedRow {
-    int index = 0;
-    std::optional<Cidr> network = {};
-    std::set<Cidr> beside = {};
-  };
-  [[nodiscard]] std::map<std::string, UsedRow> used_rows(std::size_t rank) const {
+  [[nodiscard]] std::map<std::string, UsedRow> rows_of(std::size_t rank) const {
     const NodeFabric* table = view_.member(rank).around.table.get();
     const std::optional<NcclSelection>& chosen = view_.member(rank).answer.nccl_with_us;
-    std::map<std::string, UsedRow> rows;  // by HCA
-    if (!table || !chosen) return rows;
-    const InterfaceIndex interfaces(*table);
-    for (const NcclSelection::ChosenPort& at : chosen->ports) {
-      const auto port = std::ranges::find_if(
-          table->ports, [&](const Port& each) { return each.hca == at.hca && each.number == at.port; });
-      if (!at.gid_index || port == table->ports.end() || !port->gids) continue;
-      UsedRow used{*at.gid_index};
-      for (const GidRow& row : *port->gids) {
-        const auto network = interfaces.network_of(row);
-        if (!network || !judge_row(interfaces, row, {}).usable) continue;
-        row.index == used.index ? void(used.network = network) : void(used.beside.insert(*network));
-      }
-      rows.emplace(at.hca, std::move(used));
-    }
-    return rows;
+    return table && chosen ? used_rows(*table, *chosen) : std::map<std::string, UsedRow>();
   }
 
   // Compares the networks of the rows that ranks use, rail by rail: an unlike index is right where it names
@@ -555,7 +534,7 @@ class RankChecks {
   void compare_rows() {
     std::map<std::string, std::map<std::size_t, UsedRow>> rails;
     for (const std::size_t rank : compared_) {
-      for (auto& [hca, row] : used_rows(rank)) rails[hca].emplace(rank, std::move(row));
+      for (auto& [hca, row] : rows_of(rank)) rails[hca].emplace(rank, std::move(row));
     }
     std::set<std::size_t> told;
     for (auto& rail : rails) {

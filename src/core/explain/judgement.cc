@@ -8,12 +8,14 @@
 
 #include "engines/nccl/interfaces.h"
 #include "engines/nccl/ports.h"
+#include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/text/columns.h"
@@ -108,6 +110,24 @@ void judge_selection(const NcclSelection& with_us, const NcclEnv& env, const Fin
 bool is_about(const NcclSelection& selection, std::string_view variable) {
   return std::ranges::any_of(selection.faults,
                              [&](const auto& each) { return row_of(each.first).variable == variable; });
+}
+
+std::map<std::string, UsedRow> used_rows(const NodeFabric& table, const NcclSelection& chosen) {
+  std::map<std::string, UsedRow> rows;
+  const InterfaceIndex interfaces(table);
+  for (const NcclSelection::ChosenPort& at : chosen.ports) {
+    const auto port = std::ranges::find_if(
+        table.ports, [&](const Port& each) { return each.hca == at.hca && each.number == at.port; });
+    if (!at.gid_index || port == table.ports.end() || !port->gids) continue;
+    UsedRow used{*at.gid_index};
+    for (const GidRow& row : *port->gids) {
+      const auto network = interfaces.network_of(row);
+      if (!network || !judge_row(interfaces, row, {}).usable) continue;
+      row.index == used.index ? void(used.network = network) : void(used.beside.insert(*network));
+    }
+    rows.emplace(at.hca, std::move(used));
+  }
+  return rows;
 }
 
 void add_no_list(std::string_view reason, std::string_view detail, std::string_view remedy,
@@ -302,19 +322,6 @@ std::string with_names(std::string_view remedy, std::string_view pod, std::strin
 
 std::string in_brackets(const std::optional<Reason>& reason) {
   return reason ? " (" + std::string(to_string(*reason)) + ")" : "";
-}
-
-std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to) {
-  const auto only_in = [](const std::vector<std::string>& of, const std::vector<std::string>& others) {
-    std::vector<std::string> names;
-    for (const std::string& name : of) {
-      if (std::ranges::find(others, name) == others.end()) names.push_back(name);
-    }
-    return join_some(names, kMostNames);
-  };
-  const std::string without = only_in(from, to), with = only_in(to, from);
-  return (without.empty() ? "" : "without " + without) + (without.empty() || with.empty() ? "" : "; ") +
-         (with.empty() ? "" : "with " + with);
 }
 
 bool lacks_kin(const std::vector<std::string>& fewer, const std::vector<std::string>& more) {

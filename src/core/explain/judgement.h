@@ -3,11 +3,14 @@
 // words of findings that pods, jobs and templates share.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/cohort/cohort.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/findings/finding.h"
@@ -33,6 +36,14 @@ struct FindingSink {
 void judge_selection(const NcclSelection& with_us, const NcclEnv& env, const FindingSink& told);
 // True if a fault of the choice is this variable's.
 bool is_about(const NcclSelection& selection, std::string_view variable);
+
+// The row of a port that NCCL uses, and the networks of the port's other usable ones.
+struct UsedRow {
+  int index = 0;
+  std::optional<Cidr> network = {};  // of a usable row
+  std::set<Cidr> beside = {};
+};
+std::map<std::string, UsedRow> used_rows(const NodeFabric& table, const NcclSelection& chosen);  // by HCA
 
 inline constexpr std::string_view kTakesAll = " So NCCL takes all HCAs that it finds";
 // Adds NoList for a container that gets no NCCL_IB_HCA, for this reason; `then`: what NCCL takes.
@@ -81,9 +92,6 @@ std::string with_names(std::string_view remedy, std::string_view pod, std::strin
 
 // " (NoTable)"; "" for none.
 std::string in_brackets(const std::optional<Reason>& reason);
-
-// "without mlx5_4; with mlx5_9": how the second list differs from the first.
-std::string list_difference(const std::vector<std::string>& from, const std::vector<std::string>& to);
 
 // True if `fewer` has not as many names as `more`, and lacks one of a kind that it has: rail-1 beside rail-0.
 bool lacks_kin(const std::vector<std::string>& fewer, const std::vector<std::string>& more);

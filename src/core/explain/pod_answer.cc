@@ -31,25 +31,8 @@ bool is_mistake(Reason reason, const Pod& pod) {
   return reason == Reason::InvalidInjectValue || (hurts && looks_like_rdma(pod));
 }
 
-// Notes: sentences beside the answer.
-void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around,
-                          const std::vector<Change>& changes, std::vector<std::string>& notes) {
-  const StatusNote& status = *record.status;
-  const NodeNote& bound = *record.bound;
-  if (bound.reason.empty() && record.foreign.empty() &&
-      (bound.policy != status.policy || bound.generation != status.generation)) {
-    notes.push_back("At Binding it was policy " + bound.policy + ", generation " +
-                    std::to_string(bound.generation) + ": the policy was changed in between.");
-  }
-  if (!around.table_known || !around.table || !around.table->time || bound.table.empty()) return;
-  const std::string now = format_timestamp(*around.table->time);
-  if (now != bound.table && !is_stale(around.table->dated(), around.context) && changes.empty() &&
-      around.policy)
-    notes.push_back("The node's table is of " + now + " today, and gives the same values.");
-}
-
-std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings& around,
-                                  const std::vector<Change>& changes, PodState state) {
+// Sentences beside the answer.
+std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings& around, PodState state) {
   std::vector<std::string> notes;
   for (const std::string& key : record.unreadable) {
     if (key == key::kStatus) continue;  // the answer tells it
@@ -87,7 +70,10 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
                     std::to_string(status.generation) + ".");
   }
   // A pod that found its values itself took none from its Binding.
-  if (record.bound && !record.starts_itself()) add_notes_of_binding(record, around, changes, notes);
+  if (record.bound && !record.starts_itself() && record.bound->reason.empty() && record.foreign.empty() &&
+      (record.bound->policy != status.policy || record.bound->generation != status.generation))
+    notes.push_back("At Binding it was policy " + record.bound->policy + ", generation " +
+                    std::to_string(record.bound->generation) + ": the policy was changed in between.");
   return notes;
 }
 
@@ -156,7 +142,7 @@ class Answerer {
     if (!record_.foreign.empty()) tell_foreign();
     const std::string given = answer_.state == PodState::Given ? answer_.sentence : std::string();
     judge_pod(pod_, record_, around_, answer_);
-    answer_.notes = notes_of(record_, around_, answer_.changes, answer_.state);
+    answer_.notes = notes_of(record_, around_, answer_.state);
     if (!record_.foreign.empty() && !otherwise.empty()) answer_.notes.push_back(otherwise);
     if (!given.empty() && !is_good(answer_.findings) && answer_.findings.front().code == Code::PodFailed)
       answer_.notes.push_back(given);

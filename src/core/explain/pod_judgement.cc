@@ -691,49 +691,32 @@ class Judge {
     NcclEnv without = env->with_us;
     without.erase(own->name);
     if (const std::string* ours = today_->find(own->name)) without.insert_or_assign(own->name, *ours);
-    const std::vector<Cidr> subnets = fabric_subnets(*around_.policy, table());
-    const InterfaceIndex interfaces(table());
-    const auto& used = answer_.nccl_with_us->ports;
-    const NcclSelection meant = select(without, {});
+    const std::vector<Cidr>& subnets = fabric_subnets(*around_.policy, table());
+    const auto used = used_rows(table(), *answer_.nccl_with_us),
+               meant = used_rows(table(), select(without, {}));
     std::vector<std::string> odd;
     std::string where;  // on the first of them
-    for (std::size_t i = 0; i < std::min(used.size(), meant.ports.size()); ++i) {
-      const GidRow *row = row_of(used[i]), *other = row_of(meant.ports[i]);
-      if (!row || !other || !judge_row(interfaces, *row, {}).usable ||
-          !judge_row(interfaces, *other, subnets).usable)
-        continue;
-      const auto network = interfaces.network_of(*row), usual = interfaces.network_of(*other);
-      if (network && usual ? *network == *usual : row->netdev == other->netdev) continue;
-      const auto text = [](const GidRow& of, const std::optional<Cidr>& known) {
-        return known ? format_cidr(*known) : of.netdev.value_or("another interface");
-      };
+    for (const auto& [hca, row] : used) {
+      const auto other = meant.find(hca);
+      if (!row.network || other == meant.end() || !other->second.network) continue;
+      const Cidr& usual = *other->second.network;
+      const auto holds = [&](const Cidr& subnet) { return subnet.contains(usual.address); };
+      if (usual == *row.network || (!subnets.empty() && std::ranges::none_of(subnets, holds))) continue;
       if (odd.empty())
-        where = " takes a row of " + text(*row, network) + ", where NCCL without it takes one of " +
-                text(*other, usual);
-      odd.push_back(used[i].hca);
+        where = " takes a row of " + format_cidr(*row.network) + ", where NCCL without it takes one of " +
+                format_cidr(usual);
+      odd.push_back(hca);
     }
     if (odd.empty()) return;
     const bool some = odd.size() < used.size();
-    told_.add(
-        Code::RankRowDiffers, some || !subnets.empty() ? Severity::Warning : Severity::Info, own->name,
-        whose(*own) + where + ": on " +
-            (some ? std::to_string(odd.size()) + " of " + count_of(used.size(), "port") + ", " +
-                        join_some(odd, kMostNames)
-                  : "all ports") +
-            ".",
-        "Remove NCCL_IB_GID_INDEX, unless that network is the fabric's: spec.fabric.subnets of the policy "
-        "says which is.");
-  }
-
-  // The row of the node's table that NCCL takes on the port; null where none is known.
-  [[nodiscard]] const GidRow* row_of(const NcclSelection::ChosenPort& at) const {
-    for (const Port& port : table().ports) {
-      if (port.hca != at.hca || port.number != at.port || !port.gids) continue;
-      for (const GidRow& row : *port.gids) {
-        if (row.index == at.gid_index) return &row;
-      }
-    }
-    return nullptr;
+    told_.add(Code::RankRowDiffers, some || !subnets.empty() ? Severity::Warning : Severity::Info, own->name,
+              whose(*own) + where + ": on " +
+                  (some ? std::to_string(odd.size()) + " of " + count_of(used.size(), "port") + ", " +
+                              join_some(odd, kMostNames)
+                        : "all ports") +
+                  ".",
+              "Remove NCCL_IB_GID_INDEX, unless that network is the fabric's: spec.fabric.subnets of the "
+              "policy says which is.");
   }
 
   // "The container sets NCCL_IB_GID_INDEX itself."

@@ -325,14 +325,16 @@ std::string value_text(const PodRecord& record, const GivenContainer& container,
          "'s value counts)";
 }
 
-// The container's env, with a remedy once for each reason, and a sentence once.
-void add_env(const PodRecord& record, const GivenContainer& container, const std::vector<Value>& env,
-             const std::vector<Value>& omitted, TextColumns& table) {
-  if (!env.empty() || !omitted.empty()) table.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
-  for (const Value& value : env) {
+void add_values(const PodRecord& record, const GivenContainer& container, const std::vector<Value>& values,
+                TextColumns& table) {
+  for (const Value& value : values) {
     table.add({value.name, std::string(source_word(value)), value_text(record, container, value)});
     if (!value.detail.empty()) table.add({"", "", value.detail});
   }
+}
+
+// A remedy once for each reason, and a sentence once.
+void add_omitted(const std::vector<Value>& omitted, TextColumns& table) {
   std::set<Reason> remedies;
   std::set<std::string> told;
   for (const Value& value : omitted) {
@@ -348,10 +350,7 @@ std::string lines_table(const PodRecord& record, const std::vector<Value>& lines
                         const GivenContainer& container) {
   TextColumns table(4);
   if (!lines.empty()) table.add({"LINE", "SOURCE", "VALUE"});
-  for (const Value& line : lines) {
-    table.add({line.name, std::string(source_word(line)), value_text(record, container, line)});
-    if (!line.detail.empty()) table.add({"", "", line.detail});
-  }
+  add_values(record, container, lines, table);
   return table.render();
 }
 
@@ -363,8 +362,11 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record, con
     return (!wide && value.reason == Reason::OmittedByPolicy) || (own && value.reason == Reason::UserSet);
   });
   const std::string name = printable(container.name);
+  const std::vector<Value> values = env_values(answer, record, container);
   TextColumns env(4);
-  add_env(record, container, env_values(answer, record, container), omitted, env);
+  if (!values.empty() || !omitted.empty()) env.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
+  add_values(record, container, values, env);
+  add_omitted(omitted, env);
   std::string text = env.render();
   if (!text.empty()) text.insert(0, "\n  container " + name + "\n");  // else the file's table tells all
   for (const Engine* engine : other_engines()) {
@@ -385,20 +387,6 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record, con
          about.render() + lines_table(record, lines, container);
 }
 
-std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
-  if (answer.changes.empty()) return {};
-  TextColumns columns(4);
-  columns.add({"VARIABLE", "THEN, AND TODAY"});
-  for (const Change& change : answer.changes)
-    columns.add({change.now.name + (record.containers.size() > 1 ? " of " + change.container : ""),
-                 change.then.value_or("none") + ", today " + change.now.value.value_or("none") +
-                     in_brackets(change.now.reason)});
-  const bool never_right = answer.state == PodState::MissedAtBinding || answer.state == PodState::Foreign;
-  return std::string(never_right ? "\n  what a pod bound today would have\n"
-                                 : "\n  changed since the pod was bound\n") +
-         columns.render();
-}
-
 }  // namespace
 
 std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around,
@@ -408,7 +396,6 @@ std::string render_text(const PodAnswer& answer, const PodRecord& record, const 
     if (container.in_status || (!record.status && !container.values.empty()))
       text += container_text(answer, record, container, choices == Choices::Both);
   }
-  text += changes_text(answer, record);
   const auto tell = choices == Choices::Both ? selections_text : choice_text;
   text += tell(around.version, answer.nccl_alone, answer.nccl_with_us) + engines_text(answer.engines);
   if (around.unread.empty()) return text;

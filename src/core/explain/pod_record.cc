@@ -346,12 +346,6 @@ std::vector<PodOwner> owners_of(const Json& metadata) {
   return owners;
 }
 
-constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
-// Waits that end only when somebody changes something (kubelet/images/types.go, kuberuntime_container.go).
-constexpr std::string_view kNoStarts[] = {"ImagePullBackOff",     "ErrImagePull",
-                                          "InvalidImageName",     "CreateContainerConfigError",
-                                          "CreateContainerError", "RunContainerError"};
-
 // Ends of a container that never ran (kuberuntime_container.go, cri-api).
 constexpr std::string_view kNeverStarted[] = {"StartError", "ContainerCannotRun"};
 constexpr std::int64_t kManyRestarts = 3;
@@ -369,15 +363,15 @@ std::string trouble_of_container(const Json& container) {
   const std::string waits = text_at(member(state, "waiting"), "reason");
   const Json& last = member(member(container, "lastState"), "terminated");
   const bool runs = member(state, "running").is_object();
-  const Json& code = member(waits == kCrashLoop || runs ? last : ended, "exitCode");
+  const Json& code = member(waits == kStuck.back() || runs ? last : ended, "exitCode");
   const std::string exit = code.is_number_integer() && code != 0 ? "exit code " + code.dump() : "";
   const std::int64_t restarts = number_at(container, "restartCount");
   if (runs && restarts >= kManyRestarts && !exit.empty())
     return "was started anew " + std::to_string(restarts) + " times, last after " + exit;
-  if (waits == kCrashLoop)
+  if (waits == kStuck.back())
     return "is in CrashLoopBackOff (restarts: " + std::to_string(restarts) + (exit.empty() ? "" : ", ") +
            exit + ")";
-  if (std::ranges::find(kNoStarts, waits) != std::end(kNoStarts))
+  if (std::ranges::find(kStuck, waits) != kStuck.end())
     return "cannot start (" + waits + message_of(member(state, "waiting")) + ")";
   if (runs || exit.empty()) return {};
   const std::string reason = text_at(ended, "reason").substr(0, kContainerName);

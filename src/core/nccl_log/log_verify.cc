@@ -28,12 +28,11 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
   const auto note = [&](std::string text) { into.notes.push_back(std::move(text)); };
   if (turned_off(log))
     return note("NCCL uses sockets: the container turns InfiniBand and RoCE off, or names another network.");
-  if (log.is_of_one_node())
-    return note("NCCL has sockets as its network, and all ranks are on one node: nothing goes over it.");
-  if (log.is_inside_node())
-    return note(
-        "NCCL has sockets as its network, and each channel of the log is inside a node: nothing goes over "
-        "it.");
+  if (log.is_of_one_node() || log.is_inside_node())
+    return note("NCCL has sockets as its network, and " +
+                std::string(log.is_of_one_node() ? "all ranks are on one node"
+                                                 : "each channel of the log is inside a node") +
+                ": nothing goes over it.");
   into.one_host = may_be_one_host(log) && into.values.empty();
   into.fell_back = !into.one_host;
   if (into.one_host) return;

@@ -29,7 +29,7 @@
 namespace nccl_env {
 namespace {
 
-constexpr std::size_t kMostNames = 4, kMostChanges = 8;
+constexpr std::size_t kMostNames = 4;
 constexpr std::size_t kMostRows = 64;  // of the table; the JSON has all
 
 using Logs = std::vector<const NcclLog*>;
@@ -74,16 +74,6 @@ std::string_view network_of(std::string_view address) {
   std::size_t end = 0;
   for (int i = 0; i < parts && end != address.npos; ++i) end = address.find(between, end + 1);
   return address.substr(0, end);
-}
-
-// "without mlx5_4:1, with mlx5_9:1".
-std::string changes_text(const Names& own, const Names& most) {
-  Names fewer, more;
-  std::ranges::set_difference(most, own, std::inserter(fewer, fewer.end()));
-  std::ranges::set_difference(own, most, std::inserter(more, more.end()));
-  return (fewer.empty() ? "" : "without " + join_some(fewer, kMostChanges)) +
-         (fewer.empty() || more.empty() ? "" : ", ") +
-         (more.empty() ? "" : "with " + join_some(more, kMostChanges));
 }
 
 // Finds the differences among the ranks, in the order of their subjects: network, links, HCAs, version, GID
@@ -168,7 +158,7 @@ class Comparison {
                         hurts ? Severity::Warning : Severity::Info,
                         {},
                         "HCAs " + std::to_string(own) + (majority ? ", most ranks " : ", others ") +
-                            std::to_string(usual) + ": " + changes_text(odd.value, *odd.usual)},
+                            std::to_string(usual) + ": " + list_difference(*odd.usual, odd.value)},
                        std::move(odd.members),
                        odd.others});
     }

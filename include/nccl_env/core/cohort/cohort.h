@@ -24,10 +24,27 @@
 #include <vector>
 
 #include "nccl_env/core/findings/finding.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 
 using Members = std::vector<std::size_t>;  // ascending
+
+// "without mlx5_4; with mlx5_9": how the second list differs from the first, by at most so many names.
+template <class Names>
+std::string list_difference(const Names& from, const Names& to) {
+  constexpr std::size_t kMostNames = 4;
+  const auto only_in = [](const Names& of, const Names& others) {
+    std::vector<std::string_view> names;
+    for (const auto& name : of) {
+      if (std::ranges::find(others, name) == others.end()) names.push_back(name);
+    }
+    return join_some(names, kMostNames);
+  };
+  const std::string without = only_in(from, to), with = only_in(to, from);
+  return (without.empty() ? "" : "without " + without) + (without.empty() || with.empty() ? "" : "; ") +
+         (with.empty() ? "" : "with " + with);
+}
 
 // Groups members by their value.
 template <class T>

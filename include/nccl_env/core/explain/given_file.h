@@ -3,6 +3,8 @@
 // message of the init container that wrote them.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -21,6 +23,14 @@ inline std::string find_text(const TextsByName& texts, std::string_view name) {
   const auto found = texts.find(name);
   return found == texts.end() ? std::string() : found->second;
 }
+
+// Reasons of the kubelet for a container that it cannot start, those of its image first
+// (pkg/kubelet/images/types.go, pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
+inline constexpr std::array<std::string_view, 9> kStuck{
+    "ImagePullBackOff",           "ErrImagePull",      "ErrImageNeverPull",
+    "InvalidImageName",           "ImageInspectError", "CreateContainerError",
+    "CreateContainerConfigError", "RunContainerError", "CrashLoopBackOff"};
+inline constexpr std::ptrdiff_t kOfImages = 5;
 
 // nccl.conf, where a volume of ours holds it. One for all containers that read it.
 struct GivenFile {
