@@ -17,8 +17,9 @@ constexpr std::chrono::milliseconds kPause{200};
 // The collector started later, and ends the test itself.
 constexpr std::chrono::seconds kGrace{30};
 constexpr int kIdleMilliseconds = 1000;
-constexpr int kPollMilliseconds = 1;                    // between looks at completion queues
-constexpr std::size_t kMostLinks = 2 * kMaxProofLinks;  // a member has two peers in a round
+constexpr int kPollMilliseconds = 1;  // between looks at completion queues
+// A member has two peers in a round, and the ends of the round before may still be on their way.
+constexpr std::size_t kMostLinks = 4 * kMaxProofLinks;
 constexpr int kLeastMtu = 256;
 
 // A member's end of a link, as a state machine: each of the peer's words begins the next step, and step() has

@@ -166,9 +166,9 @@ TEST_F(Orders, APeerThatNobodyCanReachFailsAtConnecting) {
   EXPECT_EQ(fabric_.queue_pairs(), 0u);
 }
 
-TEST_F(Orders, MoreLinksThanTwoPairsHaveAreRefused) {
+TEST_F(Orders, MoreLinksThanTwoRoundsHaveAreRefused) {
   std::string orders;
-  for (int link = 0; link <= 2 * kMaxProofLinks; ++link) orders += start(link) + "\n";
+  for (int link = 0; link <= 4 * kMaxProofLinks; ++link) orders += start(link) + "\n";
   orders.pop_back();
   EXPECT_THAT(obey({orders}), HasSubstr("ordered nonsense"));
   EXPECT_EQ(fabric_.queue_pairs(), 0u);
