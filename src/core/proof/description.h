@@ -3,7 +3,7 @@
 #pragma once
 
 #include "nccl_env/core/fabric/description.h"
-#include "nccl_env/core/proof/lines.h"
+#include "nccl_env/core/proof/proof.h"
 
 namespace nccl_env::described {
 namespace proof {

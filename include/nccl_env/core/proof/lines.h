@@ -16,36 +16,13 @@
 //   {"roundsDone":1}   {"left":3}   {"ended":true}
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "nccl_env/core/proof/proof.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env {
-
-struct LinkWord {
-  std::optional<int> link = {};
-  std::optional<ProofEnd> end = {};  // the one that is told
-  std::optional<int> rail = {};      // of that member
-  std::optional<int> bytes = {};     // of the longer message
-  std::optional<int> queue_pair = {};
-  std::optional<Gid> gid = {};
-  std::optional<int> lid = {};     // InfiniBand
-  std::optional<int> mtu = {};     // active, in bytes
-  std::optional<double> key = {};  // of the memory that the peer writes, from its first byte on: 32 bits
-  std::optional<ProofStep> step = {};
-  std::optional<int> error = {};
-};
-
-struct JournalLine {
-  std::optional<int> expected = {}, rounds = {}, rounds_done = {}, left = {};
-  std::optional<std::vector<ProofMember>> members = {};
-  std::optional<std::vector<ProofPair>> pairs = {};
-  std::optional<bool> ended = {};
-};
 
 // Of a LinkWord, a JournalLine, a ProofMember; without the line's end.
 template <class Message>

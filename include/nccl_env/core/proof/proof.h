@@ -102,4 +102,27 @@ struct Proof {
   [[nodiscard]] const ProofMember* at(int place) const;  // null: it did not come
 };
 
+// An end's word on a link, or to it (lines.h).
+struct LinkWord {
+  std::optional<int> link = {};
+  std::optional<ProofEnd> end = {};  // the one that is told
+  std::optional<int> rail = {};      // of that member
+  std::optional<int> bytes = {};     // of the longer message
+  std::optional<int> queue_pair = {};
+  std::optional<Gid> gid = {};
+  std::optional<int> lid = {};     // InfiniBand
+  std::optional<int> mtu = {};     // active, in bytes
+  std::optional<double> key = {};  // of the memory that the peer writes, from its first byte on: 32 bits
+  std::optional<ProofStep> step = {};
+  std::optional<int> error = {};
+};
+
+// What is new.
+struct JournalLine {
+  std::optional<int> expected = {}, rounds = {}, rounds_done = {}, left = {};
+  std::optional<std::vector<ProofMember>> members = {};
+  std::optional<std::vector<ProofPair>> pairs = {};
+  std::optional<bool> ended = {};
+};
+
 }  // namespace nccl_env
