@@ -180,6 +180,7 @@ std::string launcher_warning(const Pod& pod, const NcclPolicy& policy, const Pla
       if (!is_set && !given) unset.push_back(value.name);
       if (!is_set && given && given->by_file_key) of_node.push_back(value.name);
     }
+    if (names.empty() && of_node.empty() && unset.empty()) continue;
     const std::string of = "container " + std::string(prefix_of(container.name, 63)) + ": its command ";
     const auto by_name = [&](const std::vector<std::string>& all, string_view why) {
       return of + "names " + join_some(all, kMostShown) + " for ranks, and its env has " + std::string(why) +
@@ -189,7 +190,7 @@ std::string launcher_warning(const Pod& pod, const NcclPolicy& policy, const Pla
       return of + "gives ranks " + join_some(names, kMostShown) + ", which override what policy " +
              policy.name + " sets in their pods; without them ranks read those values from nccl.conf";
     if (!of_node.empty()) return by_name(of_node, "what its own node gives (EnvFile): all ranks get that");
-    if (!unset.empty()) return by_name(unset, "none: ranks get none, or what the image or a script sets");
+    return by_name(unset, "none: ranks get none, or what the image or a script sets");
   }
   return {};
 }
