@@ -109,7 +109,7 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
   std::size_t used = 0;
   std::vector<std::string> bad, foreign;
   for (const VerifiedValue& value : verification.values) {
-    if (is_foreign(value)) foreign.push_back(value.name);
+    if (value.state == State::Foreign) foreign.push_back(value.name);
     used += value.verdict == LogVerdict::Used ? 1 : 0;
     if (is_bad(value.verdict)) bad.push_back(value.name);
   }
@@ -131,9 +131,8 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
     return "NCCL has sockets as its network, and its log " + no_failure +
            ". It shows one host: inside it nothing goes over sockets, to other hosts all would, many times "
            "slower.";
-  const bool ran = log.ended;
-  if (silent && all == 0 && log.ucx.lines + log.nvshmem.lines == 0 && (!log.warnings.empty() || ran))
-    return "The log " + no_failure + (ran ? ", and its run came to results" : "") +
+  if (silent && all == 0 && log.ucx.lines + log.nvshmem.lines == 0 && (!log.warnings.empty() || log.ended))
+    return "The log " + no_failure + (log.ended ? ", and its run came to results" : "") +
            (log.warnings.empty() ? ". " : ": its warnings are harmless. ") +
            "It does not tell which network NCCL uses: for that, run the job with NCCL_DEBUG=INFO.";
   if (silent && all == 0 && !verification.failures.empty()) return "The log " + no_failure + ".";

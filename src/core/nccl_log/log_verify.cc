@@ -45,7 +45,6 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
 // Failures as the rest of the log shows them, and those that only the whole of it tells.
 std::vector<NcclFailure> failures_seen(const NcclLog& log) {
   std::vector<NcclFailure> all;
-  all.reserve(log.failures.size() + 2);
   for (const NcclFailure& failure : log.failures) all.push_back(seen_in(log, failure));
   if (auto mixed = mixed_networks(log)) all.push_back(*std::move(mixed));
   if (auto missing = missing_plugin(log)) all.push_back(*std::move(missing));
@@ -61,7 +60,8 @@ void add_values(const std::vector<VerifiedValue>& values, std::vector<Finding>& 
   };
   for (const VerifiedValue& value : values) {
     const Subject subject{.kind = "Container", .name = value.container, .path = value.name};
-    if (is_foreign(value)) into.push_back({Code::Foreign, Severity::Error, subject, "is not the pod's own"});
+    if (value.state == State::Foreign)
+      into.push_back({Code::Foreign, Severity::Error, subject, "is not the pod's own"});
     if (const auto code = code_of(value.verdict))
       into.push_back({*code, Severity::Error, subject, line_text(value.line) + value.evidence});
   }

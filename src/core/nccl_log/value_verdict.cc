@@ -237,10 +237,6 @@ VerifiedValue judge_value(const NcclLog& log, const Value& given) {
   return Judge(log, given).judge();
 }
 
-bool is_foreign(const VerifiedValue& value) {
-  return value.state == State::Foreign;
-}
-
 bool is_bad(LogVerdict verdict) {
   return verdict != LogVerdict::Used && verdict != LogVerdict::NotSeen;
 }

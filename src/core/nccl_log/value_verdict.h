@@ -14,7 +14,6 @@
 namespace nccl_env {
 
 VerifiedValue judge_value(const NcclLog& log, const Value& given);
-bool is_foreign(const VerifiedValue& value);
 bool is_bad(LogVerdict verdict);  // neither used nor unseen
 // Returns "2 of 4: not mlx5_8, mlx5_9" if no device of `devices` is an entry's. `exact`: of a list without
 // "=", too. "" where all entries are found, or nothing can be told.

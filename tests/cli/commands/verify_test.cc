@@ -57,6 +57,16 @@ TEST_F(Verify, TellsOfEachValueWhatTheLogProves) {
   }
 }
 
+TEST_F(Verify, FailuresOfOneCodeHaveItsRemedyOnce) {
+  std::string log = kGood;
+  for (const char* device : {"mlx5_1", "mlx5_2"})
+    log += std::string("gpu-1:1:1 [0] transport/net_ib.cc:547 NCCL WARN NET/IB : Unable to open device ") +
+           device + "\n";
+  const std::string out = run(log).out, remedy = "Request the RDMA resource";
+  EXPECT_THAT(out, HasSubstr("line 5: mlx5_2"));
+  EXPECT_EQ(out.find(remedy), out.rfind(remedy));
+}
+
 TEST_F(Verify, AManifestInPlaceOfALogIsToldWhatTakesIt) {
   const CliResult told = run_cli({"verify", pod});
   EXPECT_EQ(told.code, 2);
