@@ -267,8 +267,7 @@ std::string answer_text(const PodAnswer& answer, bool exists) {
   const Finding* leads = leading(answer);
   if (!leads) return answer.in_all;
   const std::string verdict = answer.state == PodState::NotInjected ? "skip" : "inject";
-  return is_good(answer.findings) ? verdict + "; " + leads->sentence
-                                  : verdict + ", but " + continued(leads->sentence);
+  return verdict + (is_good(answer.findings) ? "; " : ", but ") + continued(leads->sentence);
 }
 
 void add_template(const PodAnswer& answer, TextColumns& columns) {

@@ -44,6 +44,7 @@ TEST(CommandAnswer, AValueInPlaceOfOursIsTheUsersOwn) {
   EXPECT_THAT(found_by("export NCCL_IB_HCA=mlx5_1; torchrun x"),
               ElementsAre("info UserListShort: The command sets NCCL_IB_HCA=mlx5_1, which takes 1 of the "
                           "node's 4 HCAs: without mlx5_2, mlx5_3, mlx5_4."));
+  EXPECT_THAT(asked("export NCCL_IB_HCA=mlx5_1").text(), StartsWith("inject; the command sets NCCL_IB_HCA"));
   EXPECT_THAT(found_by("mpirun -x NCCL_IB_TIMEOUT=20 x"), IsEmpty());
   const Answered one = asked("export NCCL_IB_TIMEOUT=20");
   EXPECT_THAT(one.text(), AllOf(ContainsRegex("NCCL_IB_TIMEOUT +Policy +22 \\(the command's value counts\\)"),
