@@ -86,7 +86,8 @@ class Script {
     word_ = {};  // 2>
     in_word_ = false;
     certain_ = certain_ && !(c == '<' && left_.starts_with('<'));
-    skip_word_ = c == '<' && left_.starts_with('<') && !left_.starts_with("<<") ? '<' : '>';
+    const bool here = c == '<' && left_.starts_with('<') && !left_.starts_with("<<");
+    skip_word_ = here ? 'h' : c;
     while (left_.starts_with(c) || left_.starts_with('&')) take();
   }
 
@@ -98,7 +99,8 @@ class Script {
     if (!std::exchange(in_word_, false)) return;
     CommandWord word = std::exchange(word_, {});
     const char skipped = std::exchange(skip_word_, '\0');
-    if (skipped == '<') here_end_ = word.text;
+    if (skipped == 'h') here_end_ = word.text;
+    if (skipped == '>') use_({{">"}, word}, false);
     if (skipped != '\0') return;
     const auto found = std::find(kReserved.begin(), kReserved.end(), word.text);
     if (!words_.empty() || found == kReserved.end()) return words_.push_back(std::move(word));
@@ -162,7 +164,7 @@ class Script {
   CommandWords words_;
   CommandWord word_;
   bool in_word_ = false;
-  char skip_word_ = '\0';  // the next one: it ends a here-document ('<'), or is another redirection's ('>')
+  char skip_word_ = '\0';  // the next one: it ends a here-document ('h'), or is a file's name (<, >)
   std::string here_end_;   // of the one that begins with the next line
   bool behind_ = false;    // &&, || or |
 };
@@ -190,8 +192,8 @@ std::size_t script_of(const CommandWords& words) {
 
 // True for commands that tell, test or take away what their words name.
 bool only_tells(const CommandWords& words) {
-  constexpr std::array<string_view, 11> kTells{"echo", "printf", "[",   "[[",  "test",    "unset",
-                                               "grep", "egrep",  "sed", "awk", "printenv"};
+  constexpr std::array<string_view, 12> kTells{"echo", "printf", "[",   "[[",  "test",     "unset",
+                                               "grep", "egrep",  "sed", "awk", "printenv", ">"};
   const std::size_t program = program_of(words);
   return program < words.size() &&
          std::find(kTells.begin(), kTells.end(), base_name(words[program].text)) != kTells.end();
@@ -261,6 +263,31 @@ bool may_set(const Container& container, std::string_view name) {
     }
   });
   return sets;
+}
+
+bool may_write(const Container& container, std::string_view path) {
+  constexpr std::array<string_view, 5> kAnywhere{">", "tee", "mv", "rm", "truncate"};
+  constexpr std::array<string_view, 3> kLast{"cp", "install", "ln"};
+  const auto is_path = [&](string_view text) {
+    return text == path || (path.starts_with("/.") && text.ends_with(path));
+  };
+  bool writes = false;
+  const auto look = [&](const CommandWords& words, bool) {
+    const std::size_t program = program_of(words);
+    if (program == words.size()) return;
+    const string_view name = base_name(words[program].text);
+    const bool edits = name == "sed" && std::any_of(words.begin(), words.end(), [](const CommandWord& word) {
+                         return word.text.starts_with("-i");
+                       });
+    std::size_t from = words.size();
+    if (edits || std::find(kAnywhere.begin(), kAnywhere.end(), name) != kAnywhere.end()) from = program + 1;
+    if (std::find(kLast.begin(), kLast.end(), name) != kLast.end()) from = words.size() - 1;
+    for (; from < words.size(); ++from) writes = writes || is_path(words[from].text);
+  };
+  const bool named = std::any_of(container.arguments.begin(), container.arguments.end(),
+                                 [&](string_view argument) { return argument.find(path) != argument.npos; });
+  if (named) each_command(container, look);
+  return writes;
 }
 
 }  // namespace nccl_env

@@ -21,7 +21,8 @@ struct CommandWord {
   bool literal = true;     // nothing in it is expanded
   std::string inner = {};  // what is in its $(…) and `…`
 };
-using CommandWords = std::vector<CommandWord>;  // of one simple command, as it is written
+// Of one simple command, as it is written; `> FILE` in it is one of its own, which comes first.
+using CommandWords = std::vector<CommandWord>;
 
 // `certain`: it runs whatever happens before. It stands behind no `&&`, `||` or `|`, and in its script before
 // each `if`, `case`, loop, group, function and here-document.
@@ -32,6 +33,10 @@ void each_command(const Container& container, const CommandUse& use);
 // `unset`, `env -u`, and words that are told or sought (echo, grep). What is no shell's text counts wherever
 // it has the name: a here-document, a program's argument.
 bool may_set(const Container& container, std::string_view name);
+
+// True if the command may write the file, replace it or take it away: by `>`, tee, cp and the like. A `path`
+// that begins with "/." is in any directory.
+bool may_write(const Container& container, std::string_view path);
 
 // Returns the place of the program behind assignments, `env`, `exec` and the like; the number of words where
 // there is none.

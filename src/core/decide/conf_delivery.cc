@@ -2,8 +2,10 @@
 #include "decide/conf_delivery.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "command/command.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -12,6 +14,8 @@
 
 namespace nccl_env {
 namespace {
+
+constexpr std::array<std::string_view, 2> kInHome{"/.nccl.conf", "/.rccl.conf"};
 
 // "/etc/./x//.." -> "/etc". The kubelet takes a relative path from the root. Nearly every path is clean
 // already; `room` holds the clean form of one that may not be.
@@ -73,6 +77,9 @@ std::string volume_json(ConfVolume wanted, const FileKeys& files) {
 
 bool conf_is_occupied(const Container& container, std::span<const std::string_view> places) {
   std::string room;
+  if (std::any_of(places.begin(), places.end(),
+                  [&](std::string_view place) { return may_write(container, place); }))
+    return true;
   return std::any_of(container.mounts.begin(), container.mounts.end(), [&](const VolumeMount& mount) {
     if (mount.volume == conf_file::kVolume) return false;
     const std::string_view path = clean_path(mount.mount_path, room);
@@ -86,10 +93,13 @@ std::string_view users_conf(const Container& container) {
   for (const VolumeMount& mount : container.mounts) {
     if (mount.volume == conf_file::kVolume) continue;
     const std::string_view path = clean_path(mount.mount_path, room);
-    const bool in_home = path.ends_with("/.nccl.conf") || path.ends_with("/.rccl.conf");
+    const bool in_home = path.ends_with(kInHome[0]) || path.ends_with(kInHome[1]);
     const auto is_above = [&](std::string_view place) { return holds(path, place); };
     if (in_home || std::any_of(conf_file::kPaths.begin(), conf_file::kPaths.end(), is_above))
       return prefix_of(mount.mount_path, 128);
+  }
+  for (const std::string_view file : {conf_file::kPaths[0], conf_file::kPaths[1], kInHome[0], kInHome[1]}) {
+    if (may_write(container, file)) return file;
   }
   return {};
 }

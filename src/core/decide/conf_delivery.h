@@ -18,12 +18,14 @@
 
 namespace nccl_env {
 
-// True if a volume of the user's is mounted at, above or below one of the file's places.
+// True if a volume of the user's is mounted at, above or below one of the file's places, or the command
+// writes there: on our mount it would fail.
 bool conf_is_occupied(const Container& container,
                       std::span<const std::string_view> places = conf_file::kPaths);
 
-// Where a volume of the user's may bring a file that NCCL or RCCL read: at or above one of the places, or a
-// file of that name in a home directory. At most 128 bytes of the path; "" if nowhere.
+// Where a volume of the user's may bring a file that NCCL or RCCL read, or the command writes one: at or
+// above one of the places, or a file of that name in a home directory. At most 128 bytes of the path; "" if
+// nowhere.
 std::string_view users_conf(const Container& container);
 
 // Finds our mounts that are missing, and our mounts that do not belong there. Reads plan.mounts_conf,

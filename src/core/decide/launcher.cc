@@ -139,7 +139,7 @@ bool serves_ranks(const Pod& pod, const Container& container) {
                 pod.label("training.kubeflow.org/operator-name") == "mpi-operator" &&
                 pod.label("training.kubeflow.org/job-role") == "worker";
   const auto look = [&](const CommandWords& words, bool) {
-    for (std::size_t i = 0; i < words.size() && !serves; ++i) {
+    for (std::size_t i = words.front().text == ">" ? 2 : 0; i < words.size() && !serves; ++i) {
       const string_view word = words[i].text, name = base_name(word);
       const bool service = i > 0 && words[i - 1].text == "service" && word == "ssh";
       serves = service || word.ends_with("/init.d/ssh") || name == "sshd" || name == "slurmd";

@@ -270,7 +270,7 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
                       "The container mounts a volume of its own below the file's place.");
     }
     return left_out(conf_file::kName, Reason::ConfPresent,
-                    "The container mounts a volume of its own at " + std::string(own) + ".");
+                    "The container has a file of its own at " + std::string(own) + ".");
   }
   std::optional<Value> disabled;
   bool carries = false;

@@ -69,8 +69,8 @@ constexpr std::array kEntries{
           "Move the variables from envFrom to env.", Impact::PodAnew},
     Entry{Reason::ConfPresent, kVariable, "ConfPresent",
           "The container has an nccl.conf or rccl.conf of its own, which env would override.",
-          "Remove that mount or NCCL_CONF_FILE to have the policy's values, or write all of them into the "
-          "file.",
+          "Remove that mount, NCCL_CONF_FILE or what the command writes to have the policy's values, or "
+          "write all of them into the file.",
           Impact::PodAnew},
     Entry{
         Reason::ConfOccupied, kVariable, "ConfOccupied",

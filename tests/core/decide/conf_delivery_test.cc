@@ -233,6 +233,35 @@ TEST(UsersConf, NamedByEnvOrInAHomeItIsReadBeforeOurFile) {
             "Policy");
 }
 
+// On our mount, which nobody may write, the command would fail, and its lines be lost.
+TEST(UsersConf, ACommandThatWritesItKeepsOursAway) {
+  const auto given = [](const char* script) {
+    Json made = container("c");
+    made["command"] = {"bash", "-c", script};
+    return admit(equipped(pod({made})), file_policy(Exposure::Host));
+  };
+  for (const char* script :
+       {"echo NCCL_DEBUG=INFO >> /etc/nccl.conf; exec torchrun x", "set -e\necho A=1 >/etc/nccl.conf\na",
+        "cat > '/etc/rccl.conf' <<E\nA=1\nE\na", "if a; then echo A=1 1>>/etc/nccl.conf; fi",
+        "printf A | sudo tee -a /etc/nccl.conf", "cp /cfg/nccl.conf /etc/nccl.conf && a",
+        "sed -i s/A/B/ /etc/nccl.conf", "rm -f /etc/nccl.conf", "bash -c 'echo A >> /etc/nccl.conf'"}) {
+    const Admitted admitted = given(script);
+    EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0])) << script;
+    for (const char* name : {"NCCL_IB_HCA", "NCCL_IB_TIMEOUT"})
+      EXPECT_EQ(told(admitted.pod, "c", name), "ConfPresent") << script;
+    EXPECT_THAT(admitted.plan.warnings, ElementsAre(HasSubstr("cl.conf) could hold NCCL variables")))
+        << script;
+  }
+  for (const char* script :
+       {"cat /etc/nccl.conf; a > log 2>&1", "cp /etc/nccl.conf /tmp/x; a < /etc/nccl.conf",
+        "[ -f /etc/nccl.conf ] && sed -n p /etc/nccl.conf", "echo /etc/nccl.conf",
+        "# echo A >> /etc/nccl.conf", "a > /etc/nccl.conf.d"})
+    EXPECT_TRUE(has_file(given(script).pod["spec"]["containers"][0])) << script;
+  const Admitted home = given("echo NCCL_IB_HCA=mlx5_0 > ~/.nccl.conf; a");
+  EXPECT_EQ(told(home.pod, "c", "NCCL_IB_HCA"), "File");
+  EXPECT_EQ(told(home.pod, "c", "NCCL_IB_GID_INDEX"), "UserSetGroup");
+}
+
 // What the user sets in env is still told as such.
 TEST(UsersConf, IsOneContainersAlone) {
   Json before = pod({container("a"), mounting({"/etc/nccl.conf"})}, false);

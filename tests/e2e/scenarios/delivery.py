@@ -92,12 +92,14 @@ def check_own_files(cluster):
         for name, (volume, path, sub) in mounts.items()]
     spec["containers"].append({"name": "named", "image": "example.com/train:1", "resources": asks,
                                "env": [{"name": "NCCL_CONF_FILE", "value": "/conf/mine"}]})
+    spec["containers"].append({"name": "writes", "image": "example.com/train:1", "resources": asks,
+                               "command": ["sh", "-c", "echo NCCL_DEBUG=INFO >> /etc/nccl.conf; exec train"]})
     _, warnings = make(cluster, "files", "own-files", spec)
     expect_in("the warning to their creator", " ".join(warnings), "container nccl: its own file (/etc/nccl.conf)",
               "container rccl: its own file (/etc/rccl.conf)", "container etc: its own file (/etc)")
     bound = cluster.bound("files", "own-files")
     status = json.loads(annotations_of(bound)["nccl-env.io/status"])["containers"]
-    for name in mounts:
+    for name in (*mounts, "writes"):
         some = containers(bound)[name]
         expect(f"env of {name}", some.get("env", []), [])
         expect(f"our mounts in {name}", [mount for mount in some["volumeMounts"] if mount["name"].startswith("nccl-env")], [])
@@ -107,7 +109,7 @@ def check_own_files(cluster):
            {name: value for name, value in values("node-a").items() if name != "NCCL_IB_GID_INDEX"})
     expect("env of named", named["env"], [{"name": "NCCL_CONF_FILE", "value": "/conf/mine"}])
     text = " ".join(Asker(cluster, cluster.plane.kubeconfig).told(0, "explain", "pod/own-files", "-n", "files").split())
-    expect_in("explain", text, "ConfPresent", "Remove that mount or NCCL_CONF_FILE")
+    expect_in("explain", text, "ConfPresent", "Remove that mount, NCCL_CONF_FILE or what the command writes")
 
 
 def check_many(cluster):
