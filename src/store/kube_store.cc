@@ -84,7 +84,7 @@ using OptedIn = Objects::NamedPolicy;
 
 OptedIn read_labels(std::string_view text) {
   const nlohmann::json tree = parse_json(text);
-  return OptedIn{"", policy_label(tree), is_at_binding(tree)};
+  return OptedIn{"", policy_label(tree), is_at_binding(tree), label_time(tree)};
 }
 
 // A label without a value opts in to nothing, and is known.
@@ -92,6 +92,14 @@ void put_labels(Snapshot& to, const std::string& name, const OptedIn& labels) {
   to.opted_in[name] = labels.policy;
   to.at_binding.erase(name);
   if (labels.at_binding) to.at_binding.insert(name);
+  to.labelled.erase(name);
+  if (labels.labelled) to.labelled.emplace(name, *labels.labelled);
+}
+
+void erase_labels(Snapshot& from, const std::string& name) {
+  from.opted_in.erase(name);
+  from.at_binding.erase(name);
+  from.labelled.erase(name);
 }
 
 KindRules<OptedIn> namespace_rules() {
@@ -99,15 +107,12 @@ KindRules<OptedIn> namespace_rules() {
       .kind = "Namespace",
       .convert = [](const kube::ApiObject& object) -> Result<OptedIn> { return read_labels(object.text); },
       .put = put_labels,
-      .erase =
-          [](Snapshot& from, const std::string& name) {
-            from.opted_in.erase(name);
-            from.at_binding.erase(name);
-          },
+      .erase = erase_labels,
       .clear =
           [](Snapshot& all) {
             all.opted_in.clear();
             all.at_binding.clear();
+            all.labelled.clear();
           },
   };
 }

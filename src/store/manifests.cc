@@ -87,6 +87,17 @@ std::string policy_label(const Json& name_space) {
   return label_of(name_space, key::kPolicyLabel);
 }
 
+std::optional<Timestamp> label_time(const Json& name_space) {
+  std::optional<Timestamp> newest;
+  for (const Json& entry : items_at(member(name_space, "metadata"), "managedFields")) {
+    const Json& labels = member(member(member(entry, "fieldsV1"), "f:metadata"), "f:labels");
+    const auto time = parse_timestamp(text_at(entry, "time"));
+    if (time && labels.contains("f:" + std::string(key::kPolicyLabel)))
+      newest = std::max(newest, std::optional(*time));
+  }
+  return newest;
+}
+
 bool is_at_binding(const Json& name_space) {
   return label_of(name_space, key::kResolve) == key::kAtBinding;
 }

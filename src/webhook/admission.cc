@@ -61,7 +61,8 @@ class Admission::Decision {
   Attempt<SharedTable> find_table();
   Attempt<store::BootCheck> check_boot(const PackedTable* table) const;
   Attempt<const CachedPlan*> plan_of_node(std::shared_ptr<const NcclPolicy> policy, bool changed = false);
-  [[nodiscard]] bool is_new(const NcclPolicy& policy) const;
+  [[nodiscard]] bool is_recent(std::optional<Timestamp> written) const;
+  [[nodiscard]] bool is_edited(const NcclPolicy& policy) const;
   [[nodiscard]] Attempt<PodClaims> find_claims() const;
   [[nodiscard]] bool may_postpone() const { return lookup_ <= PodLookup::Postpone; }
   Result<Pod> read_pod();
@@ -331,13 +332,17 @@ store::Attempt<const CachedPlan*> Admission::Decision::plan_of_node(std::shared_
   const AdmissionOptions& options = admission_.options_;
   const NodeContext context{options.clock(),   options.max_table_age,
                             snapshot_.in_sync, *boot == store::BootCheck::Other,
-                            changed,           policy->generation > 1 && is_new(*policy)};
+                            changed,           is_edited(*policy)};
   return &admission_.binding_plans_.find(std::move(policy), record_.subject.node, *std::move(table), context);
 }
 
+bool Admission::Decision::is_recent(std::optional<Timestamp> written) const {
+  return written && admission_.options_.clock() < *written + kEditTold;
+}
+
 // True while pods may be bound that an earlier generation made.
-bool Admission::Decision::is_new(const NcclPolicy& policy) const {
-  return policy.written && admission_.options_.clock() < *policy.written + kEditTold;
+bool Admission::Decision::is_edited(const NcclPolicy& policy) const {
+  return policy.generation > 1 && is_recent(policy.written);
 }
 
 store::Attempt<std::string> Admission::Decision::answer_binding() {
@@ -351,7 +356,9 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
   auto planned = plan_of_node(found.policy);
   if (!planned) return planned.no_value();
   const bool may_hold = may_hold_back(**planned);
-  if (may_hold || (is_new(*found.policy) && gives_index(**planned))) {
+  // Another policy may have made the pod: one of that name before, or the one that the label named.
+  const bool recent = is_recent(std::max(found.policy->written, found.labelled));
+  if (may_hold || (recent && (gives_index(**planned) || !is_edited(*found.policy)))) {
     if (may_postpone()) return store::Postponed{};
     const Result<Pod> pod = read_pod();
     if (!pod) {
@@ -359,7 +366,7 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
       record_.detail = pod.error().message;
     } else if (may_hold && holds_back(*pod, **planned)) {
       return refuse(**planned);
-    } else if (is_of_other_values(*pod, *found.policy)) {
+    } else if (is_of_other_values(*pod, *found.policy) || !serves(**planned, *pod)) {
       planned = plan_of_node(found.policy, true);
       if (!planned) return planned.no_value();
     }

@@ -159,6 +159,16 @@ TEST_F(KubeStore, FollowsWhatComesChangesAndGoes) {
   EXPECT_TRUE(becomes([](const Snapshot& s) { return s.at_binding.contains("ml"); }));
   api.put(kNamespaces, "ml", name_space("q"));
   EXPECT_TRUE(becomes([](const Snapshot& s) { return s.at_binding.empty() && s.opted_in.contains("ml"); }));
+  Json moved = name_space("q");
+  for (const auto& [label, time] : {std::pair("f:nccl-env.io/policy", "2026-11-20T07:00:00Z"),
+                                    std::pair("f:team", "2026-11-21T07:00:00Z")})
+    moved["metadata"]["managedFields"].push_back(
+        {{"time", time}, {"fieldsV1", {{"f:metadata", {{"f:labels", {{label, Json::object()}}}}}}}});
+  api.put(kNamespaces, "ml", moved);
+  EXPECT_TRUE(becomes([](const Snapshot& s) {
+    const auto written = s.labelled.find("ml");
+    return written != s.labelled.end() && format_timestamp(written->second) == "2026-11-20T07:00:00Z";
+  })) << "when the label was written, and not another one";
   api.put(kNamespaces, "ml", name_space(""));
   EXPECT_TRUE(
       becomes([](const Snapshot& s) { return find_policy(s, "ml").reason == Reason::NamespaceNotOptedIn; }));

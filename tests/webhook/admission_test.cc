@@ -287,16 +287,33 @@ TEST_F(AdmissionTest, ForADayAfterAnEditAPodOfOtherValuesGetsNoIndex) {
   policy.written = now_;
   set(policy);
   EXPECT_TRUE(postpones(binding_review()));
-  policy.gid_index.kind = GidIndexRule::Kind::Omit;
+  policy.written.reset();
   set(policy);
-  EXPECT_FALSE(postpones(binding_review())) << "where there is no index, nothing is left out of a pod";
+  change([this](Snapshot& snapshot) { snapshot.labelled["ml"] = now_; });
+  EXPECT_FALSE(index()) << "another policy made it, from which the namespace's label was moved";
+  now_ += std::chrono::hours(24);
+  EXPECT_TRUE(index());
+}
+
+// The policy was edited; or made anew under its name, so that only the pod tells what it waits for.
+TEST_F(AdmissionTest, ForADayAfterAnEditAPodGetsTheTextThatItReads) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  set(policy);
+  set(rails(2));
+  Json review = pod_review();
+  review["request"]["object"]["spec"]["hostNetwork"] = false;
+  create(review);
+  policy.gid_index.kind = GidIndexRule::Kind::Omit;
   policy.resources.front().exposure = Exposure::Host;
-  for (const auto& [generation, served] : {std::pair(1, false), std::pair(2, true)}) {
+  policy.written = kNow;
+  for (const int generation : {2, 1}) {
     policy.generation = generation;
     set(policy);
-    EXPECT_EQ(bound_annotations().contains("subinterface.nccl-env.io/nccl.conf"), served)
-        << "pods may wait for the text of a shape that an edit takes away";
+    EXPECT_EQ(postpones(binding_review()), generation == 1) << "edited, all texts are there without a look";
+    EXPECT_TRUE(bound_annotations().contains("subinterface.nccl-env.io/nccl.conf"));
   }
+  now_ += std::chrono::hours(24);
+  EXPECT_FALSE(bound_annotations().contains("subinterface.nccl-env.io/nccl.conf"));
 }
 
 // The pod of an author who knows our keys: no hook saw it at CREATE.

@@ -24,6 +24,8 @@ struct Objects {
     std::string name_space;
     std::string policy;       // "" if the namespace has no policy label
     bool at_binding = false;  // its label keeps our init container away
+    std::optional<Timestamp> labelled =
+        std::nullopt;  // when the policy label was written, by the server's clock
   };
   std::vector<NamedPolicy> namespaces;
 
@@ -59,6 +61,8 @@ void add_object(const nlohmann::json& object, const PolicyOptions& options, Obje
 
 // The policy that a Namespace object opts in to, by its label; "" if none.
 std::string policy_label(const nlohmann::json& name_space);
+// When its managedFields say that the label was written; nothing where they do not.
+std::optional<Timestamp> label_time(const nlohmann::json& name_space);
 // True if a Namespace's label keeps our init container away (key::kResolve).
 bool is_at_binding(const nlohmann::json& name_space);
 

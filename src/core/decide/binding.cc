@@ -182,6 +182,12 @@ std::vector<std::string_view> texts_read(const Pod& pod) {
   return keys;
 }
 
+bool serves(const BindingPlan& plan, const Pod& pod) {
+  const auto keys = texts_read(pod);
+  return std::all_of(keys.begin(), keys.end(),
+                     [&](std::string_view key) { return plan.annotations.contains(key); });
+}
+
 bool within_budget(const Binding& binding, const BindingPlan& plan) {
   if (!binding.excess.empty()) return false;
   std::size_t bytes = 0;

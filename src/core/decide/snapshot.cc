@@ -67,8 +67,14 @@ PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space) 
     return {nullptr, Reason::PolicyInvalid,
             "NcclPolicy " + label->second + " was refused: " + entry->second.problem};
   }
-  return {entry->second.policy,  std::nullopt, {}, false, snapshot.at_binding.contains(name_space),
-          entry->second.compiled};
+  const auto written = snapshot.labelled.find(name_space);
+  return {entry->second.policy,
+          std::nullopt,
+          {},
+          false,
+          snapshot.at_binding.contains(name_space),
+          entry->second.compiled,
+          written == snapshot.labelled.end() ? std::nullopt : std::optional(written->second)};
 }
 
 }  // namespace nccl_env

@@ -299,9 +299,11 @@ class Answerer {
     return (missing || no_file) && !known && (!by_file || no_file);
   }
 
-  // True if its Binding gave values, by a policy that was changed since its CREATE, and none to pods as this.
+  // True if its Binding gave values, and none to pods as this: the policy was changed since its CREATE, or is
+  // another.
   [[nodiscard]] bool was_edited_away() const {
-    return record_.bound->generation != record_.status->generation &&
+    return (record_.bound->policy != record_.status->policy ||
+            record_.bound->generation != record_.status->generation) &&
            record_.reason_at_binding(variable::kIbHca).empty();
   }
 
@@ -403,8 +405,12 @@ class Answerer {
       return std::ranges::any_of(given,
                                  [&](const Value* value) { return !record_.reason_missing(*value).empty(); });
     });
+    const std::string &created = record_.status->policy, bound = record_.bound ? record_.bound->policy : "";
     set(PodState::Given, lacks ? "The pod has what its node can give; some values it can't give."
-                               : "The pod has what policy " + record_.status->policy + " gives it.");
+                         : bound.empty() || bound == created
+                             ? "The pod has what policy " + created + " gives it."
+                             : "The pod has what policy " + created + " gave it when it was created, and " +
+                                   bound + " when it was bound.");
   }
 
   const Pod& pod_;

@@ -306,6 +306,7 @@ std::string head(const PodAnswer& answer, const PodRecord& record, const PodSurr
 std::string unknown_words(const PodRecord& record, const Value& value) {
   if (value.source == Source::Command) return "its command decides";
   if (value.state == State::Users) return "not in the pod";
+  if (value.state == State::LeftOut && !record.node.empty()) return "its Binding brought none";
   // A value of a bound pod that its init container has to tell and did not.
   const bool waits = !record.file || record.file->state == GivenFile::State::Waiting;
   if (value.state == State::Later && !record.node.empty() && (value.source != Source::Pod || !waits))

@@ -457,8 +457,9 @@ void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
                 texts_at(omitted, "ownNetwork"), text_at(node, "envFile")};
 }
 
-// Why none of the texts that Binding writes can be this pod's; "" if they are its own. A policy may be edited
-// between CREATE and Binding, so the node annotation may have the later generation.
+// Why none of the texts that Binding writes can be this pod's; "" if they are its own. Between CREATE and
+// Binding a policy may be edited or made anew, and the namespace's label moved, so the two may tell of
+// different ones.
 std::string foreign_texts(const PodRecord& record) {
   if (record.node.empty()) return "they come with the node, and the pod has none yet";
   if (!record.bound) return "no Binding wrote them, as the annotation nccl-env.io/node is not there";
@@ -466,14 +467,6 @@ std::string foreign_texts(const PodRecord& record) {
   if (bound.node != record.node)
     return "they are node " + bound.node + "'s, and the pod is on " + record.node;
   if (!bound.reason.empty()) return "its Binding gave no values (" + bound.reason + ")";
-  if (!record.status) return {};
-  const StatusNote& status = *record.status;
-  if (bound.policy != status.policy)
-    return "they are of policy " + bound.policy + ", and the pod was created by " + status.policy;
-  if (bound.generation < status.generation) {
-    return "they are of generation " + std::to_string(bound.generation) + " of policy " + bound.policy +
-           ", and the pod was created at " + std::to_string(status.generation);
-  }
   return {};
 }
 

@@ -475,13 +475,22 @@ TEST(PodAnswer, TheContainerThatAsksForTheDeviceIsTheOneThatNcclIsToldOf) {
 TEST(PodAnswer, AnEditedPolicyOfTheSameValuesIsANote) {
   expect_told("generation 2 at Binding", ask(bound(admitted(rdma_policy(1)), rdma_policy(2), &kTwoRails)),
               PodState::Given);
+  expect_told("deleted and made anew, so generation 1 at Binding",
+              ask(bound(admitted(rdma_policy(3)), rdma_policy(1), &kTwoRails)), PodState::Given);
+  NcclPolicy other = rdma_policy();
+  other.name = "q";
+  expect_told("the namespace's label was moved", ask(bound(admitted(rdma_policy(1)), other, &kTwoRails)),
+              PodState::Given);
+  other.resources.front().exposure = Exposure::PodOwned;
+  expect_told("and the other policy has nothing for pods of its kind",
+              ask(bound(admit(pod({container("c")}, false), rdma_policy()).pod, other, &kTwoRails)),
+              PodState::MissedAtBinding, true);
 }
 
 // A pod with values that no Binding of its own wrote, and why that is known.
 TEST(PodAnswer, ValuesThatAreNotThePodsOwnAreForeign) {
-  const auto changed = [&](const std::function<void(Json & object, Json & annotations)>& change,
-                           std::int64_t created = 1) {
-    Json object = bound(admitted(rdma_policy(created)), rdma_policy(2), &kTwoRails);
+  const auto changed = [&](const std::function<void(Json & object, Json & annotations)>& change) {
+    Json object = bound(admitted(rdma_policy(1)), rdma_policy(2), &kTwoRails);
     change(object, object["metadata"]["annotations"]);
     return object;
   };
@@ -491,11 +500,6 @@ TEST(PodAnswer, ValuesThatAreNotThePodsOwnAreForeign) {
       {changed([](Json& object, Json&) { object["spec"].erase("nodeName"); }), "no node yet"},
       {changed([](Json&, Json& annotations) { annotations.erase("nccl-env.io/node"); }),
        "no annotation of a Binding"},
-      {changed([](Json&, Json&) {}, 3), "an older generation"},
-      {changed([&](Json&, Json& annotations) {
-         annotations["nccl-env.io/node"] = node(R"("policy":"q","generation":2)");
-       }),
-       "another policy"},
       {changed([&](Json&, Json& annotations) {
          annotations["nccl-env.io/node"] =
              node(R"("policy":"p","generation":2,"omitted":{"host":{"NCCL_IB_HCA":"NoTable"}})");

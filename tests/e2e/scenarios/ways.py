@@ -132,14 +132,14 @@ def copy_of(exported, namespace, name, annotations=None, labels=None):
                          "annotations": {**annotations_of(exported), **(annotations or {})}}}
 
 
-def without_policy(cluster, namespace, change):
-    """A namespace with a pod that waits for values, whose policy gave some until `change`."""
-    cluster.put_policy(policy(namespace))
+def waits_while(cluster, namespace, change, then=None, **spec):
+    """A namespace with a pod that waits for values, whose policy gave all rails until `change`, and gives `then` now."""
+    cluster.put_policy(policy(namespace, **spec))
     cluster.opt_in(namespace, namespace)
     cluster.follows(namespace, "node-a", HCA, hca_list(RAILS))
     cluster.api.create(pod(namespace, "waits", node="node-a", schedulingGates=HOLD))
     change()
-    cluster.follows(namespace, "node-a", HCA, None)
+    cluster.follows(namespace, "node-a", HCA, then and hca_list(then))
 
 
 def check_right_behind(cluster):
@@ -165,9 +165,9 @@ def check_copies(cluster, ask):
     api.create(pod("ways", "original", node="node-a"))
     exported = cluster.bound("ways", "original")
     expect("HCA list of the pod that is copied", env_of(exported)["NCCL_IB_HCA"], hca_list(RAILS))
-    without_policy(cluster, "dry", lambda: cluster.put_policy(policy("dry", mode="DryRun")))
-    without_policy(cluster, "gone", lambda: api.delete("NcclPolicy", None, "gone"))
-    without_policy(cluster, "left", lambda: api.merge("Namespace", None, "left", {
+    waits_while(cluster, "dry", lambda: cluster.put_policy(policy("dry", mode="DryRun")))
+    waits_while(cluster, "gone", lambda: api.delete("NcclPolicy", None, "gone"))
+    waits_while(cluster, "left", lambda: api.merge("Namespace", None, "left", {
         "metadata": {"labels": {"nccl-env.io/policy": None}}}))
     cluster.plane.add_namespace("outside", {})
     cases = {
@@ -210,12 +210,29 @@ def check_copies(cluster, ask):
 
 
 def check_between(cluster, ask):
-    """What becomes of a pod whose policy changed, went, or lost the namespace before its Binding."""
+    """What becomes of a pod whose policy changed, went, came anew, or lost the namespace before its Binding."""
     api = cluster.api
 
     def released(namespace):
         api.merge("Pod", namespace, "waits", {"spec": {"schedulingGates": []}})
         return env_of(cluster.bound(namespace, "waits")).get("NCCL_IB_HCA")
+
+    def come_anew():
+        api.delete("NcclPolicy", None, "anew")
+        cluster.put_policy(policy("anew", fabric={"hcas": LATER}))
+
+    def moved():
+        cluster.put_policy(policy("other", fabric={"hcas": LATER}))
+        api.merge("Namespace", None, "moved", {"metadata": {"labels": {"nccl-env.io/policy": "other"}}})
+    waits_while(cluster, "anew", come_anew, LATER)
+    waits_while(cluster, "moved", moved, LATER)
+    waits_while(cluster, "engine", lambda: cluster.put_policy(policy("engine", engines=["NCCL"])), RAILS, engines=["NCCL", "UCX"])
+    for namespace, hcas, said in (("anew", LATER, ""), ("moved", LATER, "At Binding it was policy other"),
+                                  ("engine", RAILS, "UCX_NET_DEVICES File (its Binding brought none)")):
+        expect(f"HCA list of {namespace}", released(namespace), hca_list(hcas))
+        expect(f"index of {namespace}", env_of(api.get("Pod", namespace, "waits")).get("NCCL_IB_GID_INDEX"), None)
+        expect_in(f"explain of {namespace}", " ".join(ask.told(1, "explain", "pod/waits", "-n", namespace).split()),
+                  "given, but changed since the pod was bound: NCCL_IB_GID_INDEX", "PolicyChanged", said)
     expect("HCA list, the policy now in DryRun", released("dry"), hca_list(RAILS))
     ask.told(0, "explain", "pod/waits", "-n", "dry")
     expect("HCA list, the policy gone", released("gone"), None)
@@ -241,5 +258,5 @@ def run(cluster):
     check_right_behind(cluster)
     check_copies(cluster, ask)
     check_between(cluster, ask)
-    cluster.clear("ways", "dry", "gone", "left", "outside")
+    cluster.clear("ways", "dry", "gone", "left", "outside", "anew", "moved", "engine")
     return figures

@@ -39,6 +39,8 @@ BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& 
 // The annotations of texts that the pod reads: by its file, or by its init container. They refer to the pod.
 // Only a pod that reads one waits for its Binding.
 std::vector<std::string_view> texts_read(const Pod& pod);
+// True if the plan has each of them.
+bool serves(const BindingPlan& plan, const Pod& pod);
 
 // Returns false if our annotations would not fit beside those that the Binding carries. Kubernetes does not
 // check a Binding's annotations, and a pod with more than 256 KiB of them can never be updated again.

@@ -62,7 +62,8 @@ struct Snapshot {
   bool tables_followed = true;  // false: their watch has been away for seconds, and any may have changed
   std::map<std::string, std::string, std::less<>> opted_in;  // namespace -> the policy its label names
   std::set<std::string, std::less<>> at_binding;  // namespaces whose label keeps our init container away
-  std::map<ClaimRef, SharedRequests> claims;      // of a directory; a cluster's are read one by one
+  std::map<std::string, Timestamp, std::less<>> labelled;  // when the label of a namespace was last written
+  std::map<ClaimRef, SharedRequests> claims;               // of a directory; a cluster's are read one by one
   bool in_sync = true;   // false while the store cannot follow its source: ages of tables do not count
   bool may_lag = false;  // of a cluster: a namespace or policy that is missing here may be on its way
 };
@@ -75,6 +76,7 @@ struct PolicyLookup {
   bool unknown = false;     // there is no policy, but one may be on its way
   bool at_binding = false;  // the namespace's label keeps our init container away
   std::shared_ptr<const CompiledPolicy> compiled = nullptr;  // of `policy`
+  std::optional<Timestamp> labelled = std::nullopt;          // when the namespace came to it, where known
 };
 PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space);
 
