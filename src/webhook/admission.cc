@@ -62,7 +62,6 @@ class Admission::Decision {
   Attempt<store::BootCheck> check_boot(const PackedTable* table) const;
   Attempt<const CachedPlan*> plan_of_node(std::shared_ptr<const NcclPolicy> policy, bool changed = false);
   [[nodiscard]] bool is_recent(std::optional<Timestamp> written) const;
-  [[nodiscard]] bool is_edited(const NcclPolicy& policy) const;
   [[nodiscard]] Attempt<PodClaims> find_claims() const;
   [[nodiscard]] bool may_postpone() const { return lookup_ <= PodLookup::Postpone; }
   Result<Pod> read_pod();
@@ -332,17 +331,13 @@ store::Attempt<const CachedPlan*> Admission::Decision::plan_of_node(std::shared_
   const AdmissionOptions& options = admission_.options_;
   const NodeContext context{options.clock(),   options.max_table_age,
                             snapshot_.in_sync, *boot == store::BootCheck::Other,
-                            changed,           is_edited(*policy)};
+                            changed,           policy->generation > 1 && is_recent(policy->written)};
   return &admission_.binding_plans_.find(std::move(policy), record_.subject.node, *std::move(table), context);
 }
 
+// True while pods may be bound that were made before.
 bool Admission::Decision::is_recent(std::optional<Timestamp> written) const {
   return written && admission_.options_.clock() < *written + kEditTold;
-}
-
-// True while pods may be bound that an earlier generation made.
-bool Admission::Decision::is_edited(const NcclPolicy& policy) const {
-  return policy.generation > 1 && is_recent(policy.written);
 }
 
 store::Attempt<std::string> Admission::Decision::answer_binding() {
@@ -357,8 +352,10 @@ store::Attempt<std::string> Admission::Decision::answer_binding() {
   if (!planned) return planned.no_value();
   const bool may_hold = may_hold_back(**planned);
   // Another policy may have made the pod: one of that name before, or the one that the label named.
-  const bool recent = is_recent(std::max(found.policy->written, found.labelled));
-  if (may_hold || (recent && (gives_index(**planned) || !is_edited(*found.policy)))) {
+  const auto& written = found.policy->written;
+  const bool has_all_texts = found.policy->generation > 1 && is_recent(written);
+  if (may_hold ||
+      (is_recent(std::max(written, found.labelled)) && (gives_index(**planned) || !has_all_texts))) {
     if (may_postpone()) return store::Postponed{};
     const Result<Pod> pod = read_pod();
     if (!pod) {

@@ -14,6 +14,10 @@ using std::string_view;
 constexpr std::size_t kMostRead = 64u << 10;
 constexpr int kMaxDepth = 4;
 
+bool is_one_of(string_view word, std::initializer_list<string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 constexpr string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
 // Cuts a shell's text into simple commands; a here-document is a command of one word. Nothing is certain
@@ -86,8 +90,7 @@ class Script {
     word_ = {};  // 2>
     in_word_ = false;
     certain_ = certain_ && !(c == '<' && left_.starts_with('<'));
-    const bool here = c == '<' && left_.starts_with('<') && !left_.starts_with("<<");
-    skip_word_ = here ? 'h' : c;
+    skip_word_ = c == '<' && left_.starts_with('<') && !left_.starts_with("<<") ? 'h' : c;
     while (left_.starts_with(c) || left_.starts_with('&')) take();
   }
 
@@ -176,10 +179,9 @@ bool is_assignment(string_view word) {
 
 // The place of the script that a shell is given; the number of words where there is none.
 std::size_t script_of(const CommandWords& words) {
-  constexpr std::array<string_view, 6> kShells{"sh", "bash", "dash", "ash", "zsh", "ksh"};
   std::size_t at = program_of(words);
   if (at == words.size() ||
-      std::find(kShells.begin(), kShells.end(), base_name(words[at].text)) == kShells.end())
+      !is_one_of(base_name(words[at].text), {"sh", "bash", "dash", "ash", "zsh", "ksh"}))
     return words.size();
   bool is_script = false;
   for (++at; at < words.size() && words[at].text.find_first_of("-+") == 0; ++at) {
@@ -192,11 +194,10 @@ std::size_t script_of(const CommandWords& words) {
 
 // True for commands that tell, test or take away what their words name.
 bool only_tells(const CommandWords& words) {
-  constexpr std::array<string_view, 12> kTells{"echo", "printf", "[",   "[[",  "test",     "unset",
-                                               "grep", "egrep",  "sed", "awk", "printenv", ">"};
   const std::size_t program = program_of(words);
   return program < words.size() &&
-         std::find(kTells.begin(), kTells.end(), base_name(words[program].text)) != kTells.end();
+         is_one_of(base_name(words[program].text), {"echo", "printf", "[", "[[", "test", "unset", "grep",
+                                                    "egrep", "sed", "awk", "printenv", ">"});
 }
 
 void read_command(const CommandWords& words, bool certain, int depth, const CommandUse& use) {
@@ -221,12 +222,10 @@ std::string_view base_name(std::string_view path) {
 }
 
 std::size_t program_of(const CommandWords& words) {
-  constexpr std::array<string_view, 7> kBefore{"env",  "exec", "nohup",    "command",
-                                               "sudo", "tini", "dumb-init"};
   std::size_t at = 0;
   while (at < words.size()) {
-    const string_view name = base_name(words[at].text);
-    const bool before = std::find(kBefore.begin(), kBefore.end(), name) != kBefore.end();
+    const bool before = is_one_of(base_name(words[at].text),
+                                  {"env", "exec", "nohup", "command", "sudo", "tini", "dumb-init"});
     if (!before && !is_assignment(words[at].text)) break;
     for (++at; before && at < words.size() && words[at].text.starts_with('-'); ++at) {
       if (words[at].text == "-u") ++at;  // env -u NAME, sudo -u USER
@@ -266,26 +265,18 @@ bool may_set(const Container& container, std::string_view name) {
 }
 
 bool may_write(const Container& container, std::string_view path) {
-  constexpr std::array<string_view, 5> kAnywhere{">", "tee", "mv", "rm", "truncate"};
-  constexpr std::array<string_view, 3> kLast{"cp", "install", "ln"};
-  const auto is_path = [&](string_view text) {
-    return text == path || (path.starts_with("/.") && text.ends_with(path));
-  };
-  bool writes = false;
-  const auto look = [&](const CommandWords& words, bool) {
+  bool named = false, writes = false;
+  for (const string_view argument : container.arguments)
+    named = named || argument.find(path) != argument.npos;
+  const CommandUse look = [&](const CommandWords& words, bool) {
     const std::size_t program = program_of(words);
-    if (program == words.size()) return;
+    const string_view last = words.back().text;
+    const bool is_there = last == path || (path.starts_with("/.") && last.ends_with(path));
+    if (program + 1 >= words.size() || !is_there) return;
     const string_view name = base_name(words[program].text);
-    const bool edits = name == "sed" && std::any_of(words.begin(), words.end(), [](const CommandWord& word) {
-                         return word.text.starts_with("-i");
-                       });
-    std::size_t from = words.size();
-    if (edits || std::find(kAnywhere.begin(), kAnywhere.end(), name) != kAnywhere.end()) from = program + 1;
-    if (std::find(kLast.begin(), kLast.end(), name) != kLast.end()) from = words.size() - 1;
-    for (; from < words.size(); ++from) writes = writes || is_path(words[from].text);
+    writes = writes || is_one_of(name, {">", "tee", "cp", "mv", "rm", "ln", "install"}) ||
+             (name == "sed" && words[program + 1].text.starts_with("-i"));
   };
-  const bool named = std::any_of(container.arguments.begin(), container.arguments.end(),
-                                 [&](string_view argument) { return argument.find(path) != argument.npos; });
   if (named) each_command(container, look);
   return writes;
 }
