@@ -65,7 +65,7 @@ TEST_F(Cli, WrongUsageIsCode2AndPrintsNothingOnStdout) {
        {std::string("--frobnicate"), "explain --policy " + policy, both + " -o xml",
         both + " --nccl-version 1.0", both + " --at yesterday", "nodes gpu-1 --nccl-version 2.17 " + table,
         "nodes gpu-1 --env NOVALUE " + table, "nodes --env A=b " + table, std::string("table import -"),
-        std::string("table import --node UP_per -"), std::string("what Nothing"),
+        std::string("table import --node UP_per -"), std::string("what Nonsense"),
         std::string("bug-report train-0"), std::string("bug-report node/gpu-1")}) {
     const CliResult result = run_cli(words(line));
     EXPECT_EQ(result.out, "") << line;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headings of the pages for people, a line "docs/use/troubleshooting.md#error-12 Error 12" for each, of
-// an alert with a tab and its meaning; and the words that docs/start/concepts.md explains. The build makes
-// them of docs (cmake/Sections.cmake).
+// What `what` finds in the pages for people. The build makes it of docs (cmake/Sections.cmake). A line each,
+// its parts behind tabs: the place ("docs/use/troubleshooting.md#error-12"), names, the meaning, and for a
+// section what it quotes, with a | between.
 #pragma once
 
 #include <string_view>
 
 namespace nccl_env::cli {
 
-extern const std::string_view kSections;
-// A line for each: the word, or several with ", " between them; a tab; the meaning.
-extern const std::string_view kWords;
-
+extern const std::string_view kSections;  // by heading; the meaning is the first paragraph
+extern const std::string_view kWords;     // of the glossary, and metrics; names with ", " between
 }  // namespace nccl_env::cli

@@ -5,12 +5,13 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 #include <sstream>
 
 #include "commands/sections.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/findings/catalogue.h"
-#include "nccl_env/core/nccl_log/failure_line.h"
+#include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/policy/description.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
@@ -139,14 +140,37 @@ std::vector<std::string> names_in(std::string_view pasted) {
   return names;
 }
 
-// Adds the word of the glossary.
+struct PageRow {
+  std::string document, names, meaning, terms;
+};
+
+// The rows of kSections or kWords.
+std::vector<PageRow> rows_of(std::string_view text) {
+  std::istringstream lines{std::string(text)};
+  std::vector<PageRow> rows;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    PageRow& row = rows.emplace_back();
+    for (std::string PageRow::*field :
+         {&PageRow::document, &PageRow::names, &PageRow::meaning, &PageRow::terms})
+      std::getline(fields, row.*field, '\t');
+  }
+  return rows;
+}
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::istringstream parts(text);
+  std::vector<std::string> all;
+  for (std::string part; std::getline(parts >> std::ws, part, at);) all.push_back(part);
+  return all;
+}
+
+// Adds the word of the glossary, the metric or the annotation.
 void look_up_word(std::string_view name, Answer& into) {
-  std::istringstream lines{std::string(kWords)};
-  for (std::string words, meaning; std::getline(lines, words, '\t') && std::getline(lines, meaning);) {
-    std::istringstream each(words);
-    for (std::string word; std::getline(each >> std::ws, word, ',');) {
-      if (equal_ignoring_case(word, name)) into.add("word", words, meaning, "docs/start/concepts.md#words");
-    }
+  for (const PageRow& row : rows_of(kWords)) {
+    const auto is_asked = [&](const std::string& word) { return equal_ignoring_case(word, name); };
+    if (std::ranges::any_of(split(row.names, ','), is_asked))
+      into.add("word", row.names, row.meaning, row.document);
   }
 }
 
@@ -161,68 +185,109 @@ void look_up_field(std::string_view name, Answer& into) {
   });
 }
 
-// Adds the failure that a line of NCCL's log tells, or its end: "error 12", "status=12".
+// Adds what verify finds in the line, or in such a part of one: "error 12", "via NET/Socket".
 void read_line(const std::string& asked, Answer& into) {
   const bool end = asked.starts_with("error ") || asked.starts_with("status=");
-  const auto failure = read_nccl_failure((end ? "Got completion with " : "") + asked, true);
-  if (failure && failure->code != Code::UnknownWarning) into.add("finding", words_of(failure->code));
-}
-
-// Adds the sections of pages whose headings have all the words, or stand in them: alerts, symptoms, subjects.
-void find_sections(const std::string& asked, Answer& into) {
-  std::istringstream lines{std::string(kSections)};
-  const std::vector<std::string> words = names_in(lower_case(asked));
-  for (std::string document, heading; lines >> document && std::getline(lines >> std::ws, heading);) {
-    const std::size_t tab = std::min(heading.find('\t'), heading.size());
-    const std::string meaning = heading.substr(std::min(tab + 1, heading.size()));
-    heading.resize(tab);
-    const std::vector<std::string> held = names_in(lower_case(heading));
-    const auto is_held = [&](const std::string& word) { return std::ranges::find(held, word) != held.end(); };
-    const bool in_line =
-        held.size() > 1 && std::search(words.begin(), words.end(), held.begin(), held.end()) != words.end();
-    if (!words.empty() && (in_line || std::ranges::all_of(words, is_held)))
-      into.add("section", heading, meaning, document);
+  const std::string mark = "gpu-1:1:1 [0] NCCL ";
+  for (const std::string& line : {asked, mark + "INFO " + asked, mark + "INFO Channel 00 : 0 -> 1 " + asked,
+                                  mark + "WARN " + (end ? "Got completion with " : "") + asked}) {
+    NcclLogReader reader;
+    reader.read_line(line, false);
+    for (const Finding& finding : verify_log(reader.log(), {}).findings) {
+      if (finding.code != Code::UnknownWarning) return into.add("finding", words_of(finding.code));
+    }
   }
 }
 
-std::string near_to(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const Reason reason : all_reasons()) names.push_back(to_string(reason));
-  for (const Code code : all_codes()) names.push_back(to_string(code));
-  for (const Variable* variable : all_variables()) names.push_back(variable->name);
-  for (std::string_view rest = kSections; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1)) {
-    const std::string_view line = rest.substr(0, rest.find_first_of("\t\n"));
-    names.push_back(line.substr(line.find(' ') + 1));
+// How a section may be found. Whole: its heading is asked for, or stands in the line. Heading: that has all
+// the words. Terms: what it quotes is the text, or is in it.
+enum class Match { Whole, Heading, Terms };
+
+bool is_found(const PageRow& section, const std::string& asked, Match match) {
+  constexpr std::size_t kLeast = 4;  // of a phrase that is quoted
+  const std::string text = lower_case(asked);
+  const std::vector<std::string> words = names_in(text), held = names_in(lower_case(section.names));
+  const auto all_in = [&](const std::vector<std::string>& others) {
+    return std::ranges::all_of(
+        words, [&](const std::string& word) { return std::ranges::find(others, word) != others.end(); });
+  };
+  if (words.empty()) return false;
+  if (match == Match::Whole)
+    return words == held || (held.size() > 1 && std::search(words.begin(), words.end(), held.begin(),
+                                                            held.end()) != words.end());
+  if (match == Match::Heading) return all_in(held);
+  return std::ranges::any_of(split(lower_case(section.terms), '|'), [&](const std::string& term) {
+    const bool phrase = term.size() >= kLeast && term.find_first_of(" /") != term.npos;
+    return (phrase && text.find(term) != text.npos) || all_in(names_in(term));
+  });
+}
+
+// Adds sections of pages: alerts, symptoms, subjects.
+void find_sections(const std::string& asked, Match match, Answer& into) {
+  for (const PageRow& row : rows_of(kSections)) {
+    if (is_found(row, asked, match)) into.add("section", row.names, row.meaning, row.document);
   }
-  for (std::string_view rest = kWords; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1))
-    names.push_back(rest.substr(0, rest.find_first_of(",\t")));
-  const std::string_view found = nearest(name, names, name.size() / 5 + 1);
-  return found.empty() ? "; without a name it lists all reasons and findings"
-                       : ": do you mean " + std::string(found) + "?";
+}
+
+std::set<std::string> all_names() {
+  std::set<std::string> names;
+  for (const Reason reason : all_reasons()) names.emplace(to_string(reason));
+  for (const Code code : all_codes()) names.emplace(to_string(code));
+  for (const Variable* variable : all_variables()) names.emplace(variable->name);
+  for (const PageRow& row : rows_of(kSections)) names.insert(row.names);
+  for (const PageRow& row : rows_of(kWords)) names.insert(split(row.names, ',').front());
+  return names;
+}
+
+// Adds what has the text in its name, in a line for each: "stale". False if there is none, or are too many.
+bool look_up_parts(const std::string& asked, Answer& into) {
+  constexpr std::size_t kLeast = 4, kMost = 9;
+  std::set<std::string> names = all_names();
+  std::erase_if(names, [part = lower_case(asked)](const std::string& name) {
+    return lower_case(name).find(part) == std::string::npos;
+  });
+  if (asked.size() < kLeast || names.size() > kMost) return false;
+  for (const std::string& name : names) {
+    look_up(name, into);
+    look_up_word(name, into);
+    find_sections(name, Match::Whole, into);
+  }
+  return !names.empty();
+}
+
+std::string not_found(const std::string& asked) {
+  const std::set<std::string> names = all_names();
+  const std::string_view near =
+      nearest(asked, std::vector<std::string_view>(names.begin(), names.end()), asked.size() / 5 + 1);
+  return "what: " + asked + ": neither nccl-env nor a failure of NCCL's network is called so" +
+         (near.empty() ? "." : ": do you mean " + std::string(near) + "?") +
+         " For a log: nccl-env verify FILE; for a pod: nccl-env explain pod/NAME; for what is not the "
+         "network's: "
+         "docs/use/troubleshooting.md#three-questions-first";
 }
 
 // The whole text first, then names in it, then what it may tell.
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
-  const auto& [words] = arguments;
-  const std::string asked = join(words, " ");
+  const std::string asked = join(arguments.words, " ");
+  bool list = asked.empty();
   Answer answer;
   look_up(asked, answer);
   if (answer.empty()) look_up_word(asked, answer);
-  if (answer.empty()) look_up_field(asked, answer);
-  if (answer.empty()) {
-    for (const std::string& name : names_in(asked)) look_up(name, answer);
-  }
   if (answer.empty()) {
     read_line(asked, answer);
-    find_sections(asked, answer);
+    find_sections(asked, Match::Whole, answer);
   }
-  if (answer.empty())
-    return stop(terminal, program::kUsage,
-                "what: " + asked +
-                    " is neither a reason, a finding, a variable, a word of a policy or of "
-                    "docs/start/concepts.md, an alert nor in a heading of docs" +
-                    near_to(asked));
-  answer.print(asked.empty(), terminal);
+  if (answer.empty()) look_up_field(asked, answer);
+  for (const std::string& name : answer.empty() ? names_in(asked) : std::vector<std::string>()) {
+    const bool is_code = name.find('_') != name.npos;  // else a word of the language, in small letters
+    if (is_code || name != lower_case(name)) look_up(name, answer);
+    if (is_code) look_up_word(name, answer);
+  }
+  if (answer.empty()) find_sections(asked, Match::Heading, answer);
+  if (answer.empty()) list = look_up_parts(asked, answer);
+  if (answer.empty()) find_sections(asked, Match::Terms, answer);
+  if (answer.empty()) return stop(terminal, program::kUsage, not_found(asked));
+  answer.print(list, terminal);
   return program::kDone;
 }
 

@@ -62,7 +62,36 @@ TEST(What, ALineOfNcclsLogAnAlertAndASymptomAreFound) {
   EXPECT_THAT(out("NcclEnvFailedOpen"),
               StartsWith("NcclEnvFailedOpen  Within ten minutes the API server had no"));
   EXPECT_THAT(out("strict"), HasSubstr("docs/operate/operations.md#strict-namespaces"));
-  EXPECT_EQ(run_cli({"what", "foo bar"}).code, 2);
+}
+
+// What people paste, and what it begins with.
+TEST(What, WordsOfEachSurfaceAreAnswered) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"[rank3]:[E1128 10:00:00.0 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective operation "
+       "timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE) ran for 600012 milliseconds before timing out.",
+       "TimedOut  "},
+      {"Watchdog caught collective operation timeout", "TimedOut  "},
+      {"via NET/Socket", "FellBack  "},
+      {"gpu-1:7:7 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0", "FellBack  "},
+      {"CUDA out of memory", "EndedElsewhere  "},
+      {"Pending", "Pending  kubectl describe pod shows who refused."},
+      {"ImagePullBackOff", "Pending  "},
+      {"hang", "Hang at init  "},
+      {"slow", "TCP fall-back  "},
+      {"failed calling webhook", "NcclEnvFailedOpen  "},
+      {"nccl.conf", "nccl.conf in a pod  "},
+      {"nccl_env_decisions_total{outcome=\"skip\"}", "nccl_env_decisions_total  Reviews by what was decided"},
+      {"nccl-env.io/node", "nccl-env.io/status, nccl-env.io/node  annotations of a pod"},
+      {"PodsWithoutValues", "Accepted, PodsWithoutValues  conditions"},
+  };
+  for (const auto& [pasted, begin] : rows)
+    EXPECT_THAT(run_cli({"what", pasted}).out, StartsWith(begin)) << pasted;
+  EXPECT_THAT(run_cli({"what", "stale"}).out,
+              AllOf(HasSubstr("StaleTable "), HasSubstr("NcclEnvTablesStale ")));
+  for (const char* none : {"foo bar", "???", "gdr"}) {
+    EXPECT_EQ(run_cli({"what", none}).code, 2);
+    EXPECT_THAT(run_cli({"what", none}).err, HasSubstr("for a pod: nccl-env explain pod/NAME"));
+  }
 }
 
 TEST(What, AFindingWithoutACommonRemedySaysWhereItIs) {
@@ -74,7 +103,7 @@ TEST(What, AFindingWithoutACommonRemedySaysWhereItIs) {
 TEST(What, AMisspeltNameIsNotTaken) {
   EXPECT_EQ(run_cli({"what", "PortDwn"}).code, 2);
   EXPECT_THAT(run_cli({"what", "PortDwn"}).err, HasSubstr("do you mean PortDown?"));
-  EXPECT_THAT(run_cli({"what", "SubInterfac"}).err, HasSubstr("do you mean SubInterface?"));
+  EXPECT_THAT(run_cli({"what", "SubInterfase"}).err, HasSubstr("do you mean SubInterface?"));
   EXPECT_THAT(run_cli({"what", "NCCL_IB_TIMOUT"}).err, HasSubstr("do you mean NCCL_IB_TIMEOUT?"));
   EXPECT_THAT(run_cli({"what", "NcclEnvPortDwn"}).err, HasSubstr("do you mean NcclEnvPortDown?"));
   EXPECT_THAT(run_cli({"what", "NCCL_FOO"}).err, Not(HasSubstr("do you mean")));
