@@ -114,12 +114,17 @@ std::string render(const MachineEnv& env, const Form& form) {
       others += line;
       continue;
     }
-    const std::string_view remedy = remedy_here(nccl_env::remedy(*value.reason));
+    const std::string_view remedy = remedy_here(*value.reason);
     text += line;
     if (list) text += comment("  " + env.ports);
     if (remedies.insert(remedy).second) text += comment("  " + std::string(remedy));
   }
   for (const Value& value : env.given) values += form.line(value) + "\n";
+  if (const Value* list = find_named(env.given, variable::kIbHca); list && !list->value->starts_with('='))
+    text += comment(
+        "NCCL_IB_HCA has no \"=\", as other programs read it: NCCL takes each name for a beginning, and no "
+        "other HCA here begins so.");
+  if (!env.unlisted.empty()) text += comment(env.unlisted);
   if (!values.empty()) text += std::string(form.head) + values;
   text += others;
   if (!env.problems.empty())
@@ -134,7 +139,7 @@ OrderedJson to_json(const MachineEnv& env) {
     omitted.push_back({{"name", value.name},
                        {"reason", to_string(*value.reason)},
                        {"detail", why_of(value)},
-                       {"remedy", remedy_here(remedy(*value.reason))}});
+                       {"remedy", remedy_here(*value.reason)}});
   }
   return {{"good", is_good(env.findings) && std::ranges::none_of(env.omitted, is_missed)},
           {"env", std::move(given)},

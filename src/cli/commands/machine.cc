@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "nccl_env/base/descriptor.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
+#include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/explain/template_answer.h"
@@ -245,9 +247,15 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
         disabled->detail + " No value for them is given; unset it, also in nccl.conf, to have them.";
   into.findings = told.answer.findings;
   for (Finding& finding : into.findings) {
-    const bool uncabled = finding.code == Code::RailDown && finding.severity == Severity::Info;
-    finding.remedy = uncabled ? "Nothing to do, if they have no cable by design; else bring up their netdevs."
-                              : remedy_here(remedy_of(finding));
+    const auto here = std::ranges::find(kCodesHere, finding.code, [](const auto& row) { return row.first; });
+    const Value* list = find_named(into.omitted, variable::kIbHca);
+    if (finding.code == Code::RailDown && finding.severity == Severity::Info) {
+      finding.remedy = "Nothing to do, if they have no cable by design; else bring up their netdevs.";
+    } else if (finding.code == Code::NoList && list) {
+      finding.remedy = remedy_here(*list->reason);
+    } else if (here != std::end(kCodesHere)) {
+      finding.remedy = here->second;
+    }
     if (users.files.contains(finding.subject.path))
       put_here(finding.remedy, "also in nccl.conf", "in " + place_of(users, finding.subject.path));
     put_here(finding.sentence, "of the table", "of this machine");
@@ -285,6 +293,22 @@ void add_unmatched(const std::vector<std::string>& hcas, const NodeFabric& table
   }
 }
 
+// A list may be meant to be short, so that it is no finding.
+void tell_unlisted(const NodeFabric& table, const NcclVersion& version, MachineEnv& into) {
+  const Value* list = find_named(into.given, variable::kIbHca);
+  if (!list) return;
+  const NcclNameList named = parse_nccl_name_list(*list->value, version, 64);
+  std::set<std::string_view> all, others;
+  for (const Port& port : table.ports) {
+    if (port.unavailable) continue;
+    all.insert(port.hca);
+    if (!named.selects(port.hca, port.number)) others.insert(port.hca);
+  }
+  if (!others.empty())
+    into.unlisted = "NCCL_IB_HCA leaves out " + std::to_string(others.size()) + " of this machine's " +
+                    std::to_string(all.size()) + " HCAs: " + join_some(others, 8) + ".";
+}
+
 std::string nothing_here(const NodeFabric& table) {
   const auto of_verbs = [](const Port& port) { return link_layer_of(port) != LinkLayer::Unspecified; };
   const auto of_efa = [](const Port& port) { return port.driver == "efa"; };
@@ -298,14 +322,9 @@ std::string nothing_here(const NodeFabric& table) {
 
 }  // namespace
 
-std::string_view remedy_here(std::string_view text) {
-  for (const auto& [code, words] : kCodesHere) {
-    if (text == words_of(code).remedy) return words;
-  }
-  for (const auto& [reason, words] : kReasonsHere) {
-    if (text == remedy(reason)) return words;
-  }
-  return text;
+std::string_view remedy_here(Reason reason) {
+  const auto here = std::ranges::find(kReasonsHere, reason, [](const auto& row) { return row.first; });
+  return here == std::end(kReasonsHere) ? remedy(reason) : here->second;
 }
 
 void add_machine_options(CLI::App& app, MachineArguments& into) {
@@ -373,6 +392,7 @@ program::Failure decide_environment(const MachineArguments& machine, std::istrea
   take(answer_template({*pod, parse_json(text), plan, std::move(around), &binding, options}),
        values_for(binding, Exposure::Host, true), users, given != nullptr, into);
   add_unmatched(hcas, *table, into);
+  tell_unlisted(*table, *version, into);
   return {};
 }
 

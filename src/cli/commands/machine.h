@@ -15,6 +15,7 @@
 #include "commands/command_line.h"
 #include "nccl_env/core/decide/value.h"
 #include "nccl_env/core/findings/finding.h"
+#include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env::cli {
 
@@ -37,13 +38,14 @@ struct MachineEnv {
   std::string disabled;               // the sentence where the user's own setting keeps NCCL from the fabric
   std::vector<Value> given;           // in name order, each with its text
   std::vector<Value> omitted;         // and why
+  std::string unlisted;               // the sentence where the list that is given names not all HCAs; else ""
   std::string ports;                  // "Active: 8 x InfiniBand mlx5_0,…; not Active: 2 x InfiniBand …"
   std::vector<Finding> findings;      // of the user's own values, and of what NCCL makes of all
   std::vector<std::string> problems;  // devices that could not be read
 };
 
 // The remedy in the words of a machine, which has neither a pod nor a table in a file.
-std::string_view remedy_here(std::string_view remedy);
+std::string_view remedy_here(Reason reason);
 
 // Decides beside what this process has in its environment. Fails with kUsage for a wrong argument, with
 // kNotSeen for a policy that cannot be read.

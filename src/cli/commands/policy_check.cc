@@ -56,7 +56,9 @@ class Checker {
     if (policies_ == before) refuse(file, "holds no NcclPolicy" + others_in(*documents));
   }
 
-  void print(const Console& terminal) const {
+  // The worst first.
+  void print(const Console& terminal) {
+    std::ranges::stable_sort(findings_, {}, &Finding::severity);
     if (is_document(terminal.form)) {
       print_document(to_json(), terminal.form, terminal.out);
     } else {

@@ -26,6 +26,7 @@ void tell(const MachineEnv& env, bool verbose, std::ostream& err) {
   const auto say = [&](const std::string& sentence) { err << "nccl-env: " << printable(sentence) << '\n'; };
   if (!env.nothing.empty()) return say(env.nothing + "; nothing is set");
   if (!env.disabled.empty()) say(env.disabled);
+  if (!env.unlisted.empty()) say(env.unlisted);
   for (const Finding& finding : env.findings) {
     if (verbose || finding.severity != Severity::Info)
       say(std::string(to_string(finding.code)) + ": " + finding.sentence + " " +

@@ -108,7 +108,12 @@ TEST_F(Machine, WhereItCannotTellTheStatesAreSaidAndTheFabricIsNamed) {
   EXPECT_THAT(env({"--hcas", "mlx5_[0-6],=mlx5_1"}).out, StartsWith("# error NoSuchDevice: --hcas"));
   const CliResult named = env({"--hcas", "mlx5_[0-6]"});
   EXPECT_EQ(named.code, 0) << named.out;
-  EXPECT_THAT(named.out, HasSubstr("NCCL_IB_HCA='mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6'"));
+  EXPECT_THAT(named.out,
+              AllOf(HasSubstr("NCCL_IB_HCA='mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6'"),
+                    HasSubstr("# NCCL_IB_HCA leaves out 2 of this machine's 9 HCAs: mlx5_7, mlx5_8.\n")));
+  const CliResult not_started = run_cli({"run", "--sysfs", sysfs, "--hcas", "mlx5_[0-6]", path("absent")});
+  ::unsetenv("NCCL_IB_HCA");
+  EXPECT_THAT(not_started.err, StartsWith("nccl-env: NCCL_IB_HCA leaves out 2 of this machine's 9 HCAs"));
 }
 
 // A process that keeps NCCL from the fabric itself is told so before all else.
