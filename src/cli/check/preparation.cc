@@ -95,6 +95,7 @@ Result<Preparation> survey_preparation(kube::ApiServer& client, const std::strin
   Preparation facts;
   if (const Status seen = survey_cluster(client, facts); !seen) return seen.error();
   if (!name_space.empty()) facts.webhook_space.name = name_space;
+  facts.agent_space.name = agent_namespace(client, facts.agent_space.name);
   facts.rights = list_rights(client, facts);
   for (OwnSpace* space : {&facts.webhook_space, &facts.agent_space})
     space->found = look_up(client, ask_namespace(space->name));
