@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <set>
 #include <sstream>
 
 #include "commands/sections.h"
@@ -50,86 +50,83 @@ std::string ranks_text(Ranks ranks) {
   return std::string(name_in(kTexts, ranks));
 }
 
-// A meaning of the words that were asked for.
+// A name, and what it means.
 struct Told {
-  std::string kind, name, meaning, more, document;  // more: the remedy, of a variable its note
+  std::string kind, names, meaning, more, document;  // names: with ", " between; more: the remedy, or a note
   std::optional<Impact> impact = {};
+  std::string terms = {};  // what a section quotes, with | between
 };
+using Book = std::vector<Told>;
 
-class Answer {
- public:
-  void add(const Variable& variable) {
-    found_.push_back({"variable", std::string(variable.name),
-                      "Takes " + takes(variable) + ". " + ranks_text(variable.ranks),
-                      std::string(variable.note), "docs/reference/variables.md"});
-  }
-  void add(const char* kind, const Named& words) {
-    const std::string_view more = words.remedy.empty() && kind == std::string_view("finding")
-                                      ? "Each one that is told says what to do, or what is expected."
-                                      : words.remedy;
-    found_.push_back({kind, std::string(words.name), std::string(words.meaning), std::string(more),
-                      std::string(words.document), words.impact});
-  }
-  void add(const char* kind, std::string name, std::string meaning, std::string document) {
-    found_.push_back({kind, std::move(name), std::move(meaning), {}, std::move(document)});
-  }
-  [[nodiscard]] bool empty() const { return found_.empty(); }
-  // `list`: names and meanings alone.
-  void print(bool list, const Console& terminal) const {
-    if (is_document(terminal.form)) return print_document(document(), terminal.form, terminal.out);
-    TextColumns columns(0);
-    for (Told each : found_) {
-      for (const std::string& sentence : {each.meaning, list ? "" : each.more}) {
-        if (!sentence.empty()) columns.add({std::exchange(each.name, ""), sentence});
-      }
-      if (!list) columns.add({each.name, "(" + each.kind + ", " + each.document + ")"});
-    }
-    terminal.out << columns.render();
-  }
+Told told_of(const char* kind, const Named& words) {
+  const bool differs = words.remedy.empty() && kind == std::string_view("finding");
+  return {kind,
+          std::string(words.name),
+          std::string(words.meaning),
+          differs ? "Each one that is told says what to do, or what is expected." : std::string(words.remedy),
+          std::string(words.document),
+          words.impact};
+}
 
- private:
-  [[nodiscard]] OrderedJson document() const {
-    OrderedJson names = OrderedJson::array();
-    for (const auto& [kind, name, meaning, more, document, impact] : found_) {
-      names.push_back({{"name", name}, {"kind", kind}, {"meaning", meaning}, {"document", document}});
-      names.back()[kind == "variable" ? "note" : "remedy"] = text_or_null(more);
-      if (impact) names.back()["impact"] = to_string(*impact);
-    }
-    return {{"names", names}};
-  }
-
-  std::vector<Told> found_;
-};
-
-// Adds what has the name, in any case: a word has one meaning, a reason's before a finding's. "": all reasons
-// and findings.
-void look_up(std::string_view name, Answer& into) {
-  const auto is_asked = [&](std::string_view word) {
-    return name.empty() || equal_ignoring_case(name, word);
-  };
-  for (const Reason reason : all_reasons()) {
-    if (is_asked(to_string(reason))) into.add("reason", words_of(reason));
-  }
-  for (const Code code : all_codes()) {
-    if (is_asked(to_string(code)) && !parse_reason(to_string(code))) into.add("finding", words_of(code));
-  }
-  if (name.empty()) return;
-  for (const Variable* variable : all_variables()) {
-    if (is_asked(variable->name)) into.add(*variable);
+void add_pages(const char* kind, std::string_view text, Book& into) {
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    Told& told = into.emplace_back(Told{kind, {}, {}, {}, {}});
+    for (std::string Told::*field : {&Told::document, &Told::names, &Told::meaning, &Told::terms})
+      std::getline(fields, told.*field, '\t');
   }
 }
 
-bool is_of_name(char c) {
-  return is_alphanumeric(c) || c == '_' || c == '.' || c == '-';
+// All that has a name. A word has one meaning, a reason's before a finding's.
+Book all_told() {
+  Book all;
+  for (const Reason reason : all_reasons()) all.push_back(told_of("reason", words_of(reason)));
+  for (const Code code : all_codes()) {
+    if (!parse_reason(to_string(code))) all.push_back(told_of("finding", words_of(code)));
+  }
+  for (const Variable* variable : all_variables())
+    all.push_back({"variable", std::string(variable->name),
+                   "Takes " + takes(*variable) + ". " + ranks_text(variable->ranks),
+                   std::string(variable->note), "docs/reference/variables.md"});
+  described::each_field<NcclPolicy>([&](const auto& field) {
+    all.push_back(told_of(
+        "field", {field.name, field.means, {}, Impact::Policy, "docs/reference/policy-reference.md"}));
+  });
+  add_pages("word", kWords, all);
+  add_pages("section", kSections, all);
+  return all;
+}
+
+OrderedJson to_json(const Book& found) {
+  OrderedJson names = OrderedJson::array();
+  for (const auto& [kind, name, meaning, more, document, impact, terms] : found) {
+    names.push_back({{"name", name}, {"kind", kind}, {"meaning", meaning}, {"document", document}});
+    names.back()[kind == "variable" ? "note" : "remedy"] = text_or_null(more);
+    if (impact) names.back()["impact"] = to_string(*impact);
+  }
+  return {{"names", names}};
+}
+
+// `list`: names and meanings alone.
+void print(Book found, bool list, const Console& terminal) {
+  if (is_document(terminal.form)) return print_document(to_json(found), terminal.form, terminal.out);
+  TextColumns columns(0);
+  for (Told& each : found) {
+    for (const std::string& sentence : {each.meaning, list ? "" : each.more}) {
+      if (!sentence.empty()) columns.add({std::exchange(each.names, ""), sentence});
+    }
+    if (!list || !each.names.empty()) columns.add({each.names, "(" + each.kind + ", " + each.document + ")"});
+  }
+  terminal.out << columns.render();
 }
 
 // The names in what a person pastes: "! gpu-3 PortDown", "NCCL_IB_TC=106".
 // At most 64.
-std::vector<std::string> names_in(std::string_view pasted) {
+std::vector<std::string> names_in(std::string text) {
   constexpr std::size_t kMost = 64;
-  std::string text(pasted);
-  std::ranges::replace_if(
-      text, [](char c) { return !is_of_name(c); }, ' ');
+  const auto is_other = [](char c) { return !is_alphanumeric(c) && c != '_' && c != '.' && c != '-'; };
+  std::ranges::replace_if(text, is_other, ' ');
   std::istringstream words(text);
   std::vector<std::string> names;
   for (std::string name; names.size() < kMost && words >> name;) {
@@ -140,24 +137,6 @@ std::vector<std::string> names_in(std::string_view pasted) {
   return names;
 }
 
-struct PageRow {
-  std::string document, names, meaning, terms;
-};
-
-// The rows of kSections or kWords.
-std::vector<PageRow> rows_of(std::string_view text) {
-  std::istringstream lines{std::string(text)};
-  std::vector<PageRow> rows;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    PageRow& row = rows.emplace_back();
-    for (std::string PageRow::*field :
-         {&PageRow::document, &PageRow::names, &PageRow::meaning, &PageRow::terms})
-      std::getline(fields, row.*field, '\t');
-  }
-  return rows;
-}
-
 std::vector<std::string> split(const std::string& text, char at) {
   std::istringstream parts(text);
   std::vector<std::string> all;
@@ -165,28 +144,8 @@ std::vector<std::string> split(const std::string& text, char at) {
   return all;
 }
 
-// Adds the word of the glossary, the metric or the annotation.
-void look_up_word(std::string_view name, Answer& into) {
-  for (const PageRow& row : rows_of(kWords)) {
-    const auto is_asked = [&](const std::string& word) { return equal_ignoring_case(word, name); };
-    if (std::ranges::any_of(split(row.names, ','), is_asked))
-      into.add("word", row.names, row.meaning, row.document);
-  }
-}
-
-// Adds the fields of a policy that have the name, or among whose words it is: "Auto" of gidIndex.
-void look_up_field(std::string_view name, Answer& into) {
-  const auto is_word = [&](const std::string& word) {
-    return word.front() >= 'A' && word.front() <= 'Z' && equal_ignoring_case(word, name);
-  };
-  described::each_field<NcclPolicy>([&](const auto& field) {
-    if (equal_ignoring_case(field.name, name) || std::ranges::any_of(names_in(field.means), is_word))
-      into.add("field", {field.name, field.means, {}, Impact::Policy, "docs/reference/policy-reference.md"});
-  });
-}
-
-// Adds what verify finds in the line, or in such a part of one: "error 12", "via NET/Socket".
-void read_line(const std::string& asked, Answer& into) {
+// Returns what verify finds in the line, or in such a part of one: "error 12", "via NET/Socket".
+std::string code_of_line(const std::string& asked) {
   const bool end = asked.starts_with("error ") || asked.starts_with("status=");
   const std::string mark = "gpu-1:1:1 [0] NCCL ";
   for (const std::string& line : {asked, mark + "INFO " + asked, mark + "INFO Channel 00 : 0 -> 1 " + asked,
@@ -194,71 +153,82 @@ void read_line(const std::string& asked, Answer& into) {
     NcclLogReader reader;
     reader.read_line(line, false);
     for (const Finding& finding : verify_log(reader.log(), {}).findings) {
-      if (finding.code != Code::UnknownWarning) return into.add("finding", words_of(finding.code));
+      if (finding.code != Code::UnknownWarning) return std::string(to_string(finding.code));
     }
   }
+  return {};
 }
 
-// How a section may be found. Whole: its heading is asked for, or stands in the line. Heading: that has all
-// the words. Terms: what it quotes is the text, or is in it.
-enum class Match { Whole, Heading, Terms };
+// The ways to what was asked for, each tried where those before found nothing.
+class Asked {
+ public:
+  explicit Asked(std::string text) : text_(std::move(text)), words_(names_in(lower_case(text_))) {}
 
-bool is_found(const PageRow& section, const std::string& asked, Match match) {
-  constexpr std::size_t kLeast = 4;  // of a phrase that is quoted
-  const std::string text = lower_case(asked);
-  const std::vector<std::string> words = names_in(text), held = names_in(lower_case(section.names));
-  const auto all_in = [&](const std::vector<std::string>& others) {
-    return std::ranges::all_of(
-        words, [&](const std::string& word) { return std::ranges::find(others, word) != others.end(); });
-  };
-  if (words.empty()) return false;
-  if (match == Match::Whole)
-    return words == held || (held.size() > 1 && std::search(words.begin(), words.end(), held.begin(),
-                                                            held.end()) != words.end());
-  if (match == Match::Heading) return all_in(held);
-  return std::ranges::any_of(split(lower_case(section.terms), '|'), [&](const std::string& term) {
-    const bool phrase = term.size() >= kLeast && term.find_first_of(" /") != term.npos;
-    return (phrase && text.find(term) != text.npos) || all_in(names_in(term));
-  });
-}
-
-// Adds sections of pages: alerts, symptoms, subjects.
-void find_sections(const std::string& asked, Match match, Answer& into) {
-  for (const PageRow& row : rows_of(kSections)) {
-    if (is_found(row, asked, match)) into.add("section", row.names, row.meaning, row.document);
+  [[nodiscard]] bool is_code(const Told& told) const {  // "": all reasons and findings
+    return text_.empty() ? told.impact && told.kind != "field" : is_of_code(told) && has_name(told, text_);
   }
-}
-
-std::set<std::string> all_names() {
-  std::set<std::string> names;
-  for (const Reason reason : all_reasons()) names.emplace(to_string(reason));
-  for (const Code code : all_codes()) names.emplace(to_string(code));
-  for (const Variable* variable : all_variables()) names.emplace(variable->name);
-  for (const PageRow& row : rows_of(kSections)) names.insert(row.names);
-  for (const PageRow& row : rows_of(kWords)) names.insert(split(row.names, ',').front());
-  return names;
-}
-
-// Adds what has the text in its name, in a line for each: "stale". False if there is none, or are too many.
-bool look_up_parts(const std::string& asked, Answer& into) {
-  constexpr std::size_t kLeast = 4, kMost = 9;
-  std::set<std::string> names = all_names();
-  std::erase_if(names, [part = lower_case(asked)](const std::string& name) {
-    return lower_case(name).find(part) == std::string::npos;
-  });
-  if (asked.size() < kLeast || names.size() > kMost) return false;
-  for (const std::string& name : names) {
-    look_up(name, into);
-    look_up_word(name, into);
-    find_sections(name, Match::Whole, into);
+  [[nodiscard]] bool is_word(const Told& told) const { return told.kind == "word" && has_name(told, text_); }
+  // The failure that the line tells; sections whose heading is asked for, or stands in the line.
+  [[nodiscard]] bool is_line(const Told& told) const {
+    if (told.kind != "section") return told.kind == "finding" && has_name(told, line_);
+    const auto held = names_in(lower_case(told.names));
+    return words_ == held || (held.size() > 1 && std::ranges::search(words_, held).begin() != words_.end());
   }
-  return !names.empty();
-}
+  // A field, also by a word that it takes: "Auto" of gidIndex.
+  [[nodiscard]] bool is_field(const Told& told) const {
+    const auto takes = [&](const std::string& word) {
+      return word.front() >= 'A' && word.front() <= 'Z' && equal_ignoring_case(word, text_);
+    };
+    return told.kind == "field" &&
+           (has_name(told, text_) || std::ranges::any_of(names_in(told.meaning), takes));
+  }
+  // A name in the text that is no word of the language.
+  [[nodiscard]] bool is_inside(const Told& told) const {
+    return std::ranges::any_of(names_in(text_), [&](const std::string& name) {
+      const bool joined = name.find('_') != name.npos;
+      return ((is_of_code(told) && (joined || name != lower_case(name))) ||
+              (told.kind == "word" && joined)) &&
+             has_name(told, name);
+    });
+  }
+  [[nodiscard]] bool is_heading(const Told& told) const {
+    return told.kind == "section" && are_in(names_in(lower_case(told.names)));
+  }
+  [[nodiscard]] bool is_part(const Told& told) const {
+    constexpr std::size_t kLeast = 4;
+    return text_.size() >= kLeast && told.kind != "field" &&
+           lower_case(told.names).find(lower_case(text_)) != std::string::npos;
+  }
+  [[nodiscard]] bool is_quoted(const Told& told) const {
+    return std::ranges::any_of(split(lower_case(told.terms), '|'), [&](const std::string& term) {
+      const bool phrase = term.find_first_of(" /") != term.npos && lower_case(text_).find(term) != term.npos;
+      return phrase || are_in(names_in(term));
+    });
+  }
 
-std::string not_found(const std::string& asked) {
-  const std::set<std::string> names = all_names();
-  const std::string_view near =
-      nearest(asked, std::vector<std::string_view>(names.begin(), names.end()), asked.size() / 5 + 1);
+ private:
+  static bool is_of_code(const Told& told) {
+    return told.kind == "reason" || told.kind == "finding" || told.kind == "variable";
+  }
+  static bool has_name(const Told& told, const std::string& name) {
+    return std::ranges::any_of(split(told.names, ','),
+                               [&](const std::string& each) { return equal_ignoring_case(each, name); });
+  }
+  [[nodiscard]] bool are_in(const std::vector<std::string>& others) const {
+    return !words_.empty() && std::ranges::all_of(words_, [&](const std::string& word) {
+      return std::ranges::find(others, word) != others.end();
+    });
+  }
+
+  const std::string text_;
+  const std::vector<std::string> words_;
+  const std::string line_ = code_of_line(text_);
+};
+
+std::string not_found(const std::string& asked, const Book& all) {
+  std::vector<std::string_view> names;
+  for (const Told& told : all) names.push_back(std::string_view(told.names).substr(0, told.names.find(',')));
+  const std::string_view near = nearest(asked, names, asked.size() / 5 + 1);
   return "what: " + asked + ": neither nccl-env nor a failure of NCCL's network is called so" +
          (near.empty() ? "." : ": do you mean " + std::string(near) + "?") +
          " For a log: nccl-env verify FILE; for a pod: nccl-env explain pod/NAME; for what is not the "
@@ -266,29 +236,22 @@ std::string not_found(const std::string& asked) {
          "docs/use/troubleshooting.md#three-questions-first";
 }
 
-// The whole text first, then names in it, then what it may tell.
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
-  const std::string asked = join(arguments.words, " ");
-  bool list = asked.empty();
-  Answer answer;
-  look_up(asked, answer);
-  if (answer.empty()) look_up_word(asked, answer);
-  if (answer.empty()) {
-    read_line(asked, answer);
-    find_sections(asked, Match::Whole, answer);
+  constexpr std::size_t kMostParts = 9;
+  const std::string text = join(arguments.words, " ");
+  const Book all = all_told();
+  const Asked asked(text);
+  for (const auto is_asked : {&Asked::is_code, &Asked::is_word, &Asked::is_line, &Asked::is_field,
+                              &Asked::is_inside, &Asked::is_heading, &Asked::is_part, &Asked::is_quoted}) {
+    Book found;
+    std::ranges::copy_if(all, std::back_inserter(found),
+                         [&](const Told& told) { return (asked.*is_asked)(told); });
+    const bool parts = is_asked == &Asked::is_part;
+    if (found.empty() || (parts && found.size() > kMostParts)) continue;
+    print(std::move(found), text.empty() || parts, terminal);
+    return program::kDone;
   }
-  if (answer.empty()) look_up_field(asked, answer);
-  for (const std::string& name : answer.empty() ? names_in(asked) : std::vector<std::string>()) {
-    const bool is_code = name.find('_') != name.npos;  // else a word of the language, in small letters
-    if (is_code || name != lower_case(name)) look_up(name, answer);
-    if (is_code) look_up_word(name, answer);
-  }
-  if (answer.empty()) find_sections(asked, Match::Heading, answer);
-  if (answer.empty()) list = look_up_parts(asked, answer);
-  if (answer.empty()) find_sections(asked, Match::Terms, answer);
-  if (answer.empty()) return stop(terminal, program::kUsage, not_found(asked));
-  answer.print(list, terminal);
-  return program::kDone;
+  return stop(terminal, program::kUsage, not_found(text, all));
 }
 
 }  // namespace
