@@ -172,7 +172,8 @@ class Asked {
   [[nodiscard]] bool is_line(const Told& told) const {
     if (told.kind != "section") return told.kind == "finding" && has_name(told, line_);
     const auto held = names_in(lower_case(told.names));
-    return words_ == held || (held.size() > 1 && std::ranges::search(words_, held).begin() != words_.end());
+    const auto at = std::search(words_.begin(), words_.end(), held.begin(), held.end());
+    return words_ == held || (held.size() > 1 && at != words_.end());
   }
   // A field, also by a word that it takes: "Auto" of gidIndex.
   [[nodiscard]] bool is_field(const Told& told) const {

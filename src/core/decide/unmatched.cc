@@ -24,13 +24,14 @@ using NameList = std::vector<std::string>;
 
 constexpr std::size_t kMostAsked = 8;
 
+bool holds_any(std::string_view name, std::initializer_list<std::string_view> parts) {
+  const std::string lower = lower_case(name);
+  return std::ranges::any_of(parts, [&](std::string_view part) { return lower.find(part) != lower.npos; });
+}
+
 // True for names of processors, and of helpers that are no network devices. What is not known may be RDMA.
 bool is_processor(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kParts{"gpu",    "mig-",   "npu", "tpu",
-                                                   "neuron", "ascend", "dcu", "mlu"};
-  const std::string lower = lower_case(name);
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+  return holds_any(name, {"gpu", "mig-", "npu", "tpu", "neuron", "ascend", "dcu", "mlu"});
 }
 
 // True also for "RDMA/HCA", which Kubernetes refuses.
@@ -45,14 +46,12 @@ bool may_have_nics(std::string_view device_class) {
 }
 
 bool may_be_rdma(std::string_view resource) {
-  constexpr std::array<std::string_view, 3> kHelpers{"/fuse", "/kvm", "/tun"};
   if (const std::string_view device_class = device_class_of(resource); !device_class.empty())
     return may_have_nics(device_class);
   if (!names_resource(resource)) return false;
   if (known_exposure(resource)) return true;
-  return !is_processor(resource) && std::none_of(kHelpers.begin(), kHelpers.end(), [&](std::string_view end) {
-    return resource.ends_with(end);
-  });
+  const bool helps = resource.ends_with("/fuse") || resource.ends_with("/kvm") || resource.ends_with("/tun");
+  return !is_processor(resource) && !helps;
 }
 
 namespace {
@@ -71,8 +70,8 @@ struct Asked {
 };
 
 bool is_matched(std::string_view resource, const NcclPolicy& policy) {
-  return std::any_of(policy.resources.begin(), policy.resources.end(),
-                     [&](const ResourceMatch& match) { return glob_matches(match.name, resource); });
+  return std::ranges::any_of(policy.resources,
+                             [&](const ResourceMatch& match) { return glob_matches(match.name, resource); });
 }
 
 Asked asked_by(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
@@ -106,7 +105,7 @@ Asked asked_by(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims
 }
 
 bool mounts_devices(const Pod& pod) {
-  return std::any_of(pod.host_paths.begin(), pod.host_paths.end(), [](const HostPathVolume& volume) {
+  return std::ranges::any_of(pod.host_paths, [](const HostPathVolume& volume) {
     return without_trailing_slashes(volume.path) == "/dev/infiniband" ||
            volume.path.starts_with("/dev/infiniband/");
   });
@@ -123,10 +122,7 @@ std::string add_to(const std::string& field, const NcclPolicy& policy, const std
 }
 
 bool speaks_of_rdma(std::string_view name) {
-  constexpr std::array<std::string_view, 3> kParts{"rdma", "roce", "infiniband"};
-  const std::string lower = lower_case(name);
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+  return holds_any(name, {"rdma", "roce", "infiniband"});
 }
 
 bool is_rdma(std::string_view resource) {
@@ -152,7 +148,7 @@ std::string resource_of(const NcclPolicy& policy) {
 
 std::string sorted_letters(std::string_view text) {
   std::string letters = lower_case(text);
-  std::sort(letters.begin(), letters.end());
+  std::ranges::sort(letters);
   return letters;
 }
 
@@ -211,7 +207,7 @@ std::string sign_in_env(const Container& container) {
     return entry.name == "MASTER_ADDR" && !entry.value.empty() && entry.value != "localhost" &&
            !entry.value.starts_with("127.");
   };
-  const bool remote = std::any_of(container.env.begin(), container.env.end(), elsewhere);
+  const bool remote = std::ranges::any_of(container.env, elsewhere);
   for (const EnvEntry& entry : container.env) {
     const bool counts = std::find(kNodes.begin(), kNodes.end(), entry.name) != kNodes.end() ||
                         (remote && entry.name == "WORLD_SIZE");
@@ -254,34 +250,35 @@ std::string sign_of_several(const Pod& pod) {
 
 // True where nobody means RDMA: a variable turns it off.
 bool turns_off(const Container& container) {
-  return std::any_of(container.env.begin(), container.env.end(), [](const EnvEntry& entry) {
+  return std::ranges::any_of(container.env, [](const EnvEntry& entry) {
     return entry.is_literal() && turns_verbs_off(entry.name, entry.value);
   });
 }
 
 bool is_launcher(const Pod& pod, bool processors) {
-  return !processors && std::any_of(pod.containers.begin(), pod.containers.end(),
-                                    [](const Container& container) { return container.starts_ranks; });
+  return !processors && std::ranges::any_of(pod.containers, [](const Container& container) {
+    return container.starts_ranks;
+  });
 }
 
 // True if the pod has GPUs and nothing by which NCCL could use RDMA, and nobody turned RDMA off.
 bool lacks_rdma(const Pod& pod, const NcclPolicy& policy) {
-  const bool gpus = std::any_of(pod.containers.begin(), pod.containers.end(), asks_for_processor);
+  const bool gpus = std::ranges::any_of(pod.containers, asks_for_processor);
   return gpus && !may_have_devices(pod) && !resource_of(policy).empty() &&
-         std::none_of(pod.containers.begin(), pod.containers.end(), turns_off);
+         std::ranges::none_of(pod.containers, turns_off);
 }
 
 }  // namespace
 
 bool asks_for_processor(const Container& container) {
-  return std::any_of(container.resources.begin(), container.resources.end(), is_processor);
+  return std::ranges::any_of(container.resources, is_processor);
 }
 
 bool may_have_devices(const Pod& pod) {
   return !pod.claims.empty() || !device_volumes(pod).empty() ||
-         std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
+         std::ranges::any_of(pod.containers, [](const Container& container) {
            return (container.privileged && container.kind == ContainerKind::Main) ||
-                  std::any_of(container.resources.begin(), container.resources.end(), may_be_rdma);
+                  std::ranges::any_of(container.resources, may_be_rdma);
          });
 }
 
@@ -298,8 +295,8 @@ std::string several_without_rdma(const Pod& pod, const NcclPolicy& policy, std::
 }
 
 std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
-  if (std::any_of(pod.misplaced.begin(), pod.misplaced.end(),
-                  [&](std::string_view name) { return is_rdma(name) || is_matched(name, policy); }))
+  if (std::ranges::any_of(pod.misplaced,
+                          [&](std::string_view name) { return is_rdma(name) || is_matched(name, policy); }))
     return "The pod asks for " + join_some(pod.misplaced, kMostAsked) + " at spec.resources, without effect.";
   Asked asked = asked_by(pod, policy, claims);
   std::erase_if(asked.resources,
