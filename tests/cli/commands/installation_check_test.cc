@@ -135,11 +135,15 @@ TEST_F(InstallationCheck, AWaitThatEndsSaysWhatIsStillWrong) {
 }
 
 TEST_F(InstallationCheck, BeforeInstallingRightsAndNamesAreAsked) {
+  Json agents = Json::parse(answers[kAgentSetPath].body);
+  agents["metadata"]["namespace"] = "gpu-agents";
   answers.clear();
   serve_text("/version", R"({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})");
   serve("/api/v1/namespaces", list_of_items(Json::array()));
   answers[kReviews] = {201, reply(true)};
   expect_shown(check({"--pre"}));
+  serve("/apis/apps/v1/daemonsets", list_of_items(Json::array({agents})));
+  EXPECT_THAT(check({"--pre"}).out, HasSubstr("there is no namespace gpu-agents yet")) << "of an upgrade";
   std::set<std::string> asked;
   instead = [&](const ScriptedRequest& request) -> std::optional<Answer> {
     if (request.target != kReviews) return std::nullopt;

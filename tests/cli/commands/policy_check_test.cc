@@ -36,6 +36,9 @@ TEST_F(PolicyCheck, NamesFilePolicyAndPathOfEachFinding) {
       {"a: [1,\n", 1}};
   for (const auto& [text, code] : policies) expect_shown(check(text), code);
   EXPECT_EQ(check(kPolicy).out, "") << "silent about a good one";
+  EXPECT_THAT(check(kPolicy + "  hca: mlx5_1\n  mode: Off\n").out,
+              ::testing::ContainsRegex("error: spec.mode.*\n.*warning: spec.hca"))
+      << "the worst first";
 }
 
 TEST_F(PolicyCheck, FilesAndDirectoriesAreReadTogether) {
