@@ -4,8 +4,8 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/hex.h"
 #include "text/quote.h"
 
@@ -75,21 +75,13 @@ Result<Cidr> parse_cidr(std::string_view text) {
   const auto address = parse_ip(text.substr(0, slash));
   if (!address) return address.error();
   const bool v4 = address->is_v4();
-  if (v4 && text.find(':') < slash) {
+  if (v4 && text.find(':') < slash)
     return Error{in_quotes(text) + " is an IPv4 prefix in IPv6 form: write it as " + format_ip(*address) +
                  "/PREFIX"};
-  }
-
-  const auto digits = text.substr(slash + 1);
-  const bool shape = !digits.empty() && digits.size() <= 3 && (digits == "0" || digits[0] != '0') &&
-                     digits.find_first_not_of("0123456789") == digits.npos;
+  const auto prefix = plain_decimal(text.substr(slash + 1));
   const int longest = v4 ? 32 : 128;
-  Cidr result{*address, 0};
-  if (shape) std::from_chars(digits.data(), digits.data() + digits.size(), result.prefix);
-  if (!shape || result.prefix > longest) {
-    return Error{in_quotes(text) + " has no prefix length from 0 to " + std::to_string(longest)};
-  }
-  return result;
+  if (prefix && *prefix >= 0 && *prefix <= longest) return Cidr{*address, static_cast<int>(*prefix)};
+  return Error{in_quotes(text) + " has no prefix length from 0 to " + std::to_string(longest)};
 }
 
 std::string format_cidr(const Cidr& cidr) {

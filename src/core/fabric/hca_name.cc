@@ -22,17 +22,12 @@ bool is_path_name(std::string_view lower_name, std::size_t* after_kind) {
   return false;
 }
 
-std::string_view digits_at(std::string_view text, std::size_t at) {
-  std::size_t end = at;
-  while (end < text.size() && is_digit(text[end])) ++end;
-  std::string_view digits = text.substr(at, end - at);
+// Takes the number at the beginning of `text`, without leading zeros.
+std::string_view take_digits(std::string_view& text) {
+  std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
+  text.remove_prefix(digits.size());
   while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
   return digits;
-}
-
-std::size_t skip_digits(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_digit(text[at])) ++at;
-  return at;
 }
 
 }  // namespace
@@ -56,24 +51,19 @@ bool is_soft_device(std::string_view hca, std::string_view driver) {
 }
 
 bool hca_name_less(std::string_view left, std::string_view right) {
-  std::size_t l = 0;
-  std::size_t r = 0;
-  while (l < left.size() && r < right.size()) {
-    if (is_digit(left[l]) && is_digit(right[r])) {
-      const std::string_view a = digits_at(left, l);
-      const std::string_view b = digits_at(right, r);
+  std::string_view l = left, r = right;
+  while (!l.empty() && !r.empty()) {
+    if (is_digit(l[0]) && is_digit(r[0])) {
+      const std::string_view a = take_digits(l), b = take_digits(r);
       if (a.size() != b.size()) return a.size() < b.size();
       if (a != b) return a < b;
-      l = skip_digits(left, l);
-      r = skip_digits(right, r);
       continue;
     }
-    if (lower(left[l]) != lower(right[r])) return lower(left[l]) < lower(right[r]);
-    ++l;
-    ++r;
+    if (lower(l[0]) != lower(r[0])) return lower(l[0]) < lower(r[0]);
+    l.remove_prefix(1);
+    r.remove_prefix(1);
   }
-  if (left.size() - l != right.size() - r) return left.size() - l < right.size() - r;
-  return left < right;
+  return l.size() != r.size() ? l.size() < r.size() : left < right;
 }
 
 std::string short_list(const std::vector<std::string>& names, std::string_view open, std::string_view close) {
@@ -90,17 +80,8 @@ std::string short_list(const std::vector<std::string>& names, std::string_view o
     // A number of nine digits or more is not a position, and might not fit an unsigned long.
     if (!first.empty() && first.size() < 9)
       while (end < names.size() && names[end] == name(end)) ++end;
-    text += text.empty() ? "" : " ";
-    if (end - i == 1) {
-      text += names[i];
-    } else {
-      text.append(stem)
-          .append(open)
-          .append(first)
-          .append("-")
-          .append(names[end - 1].substr(digits))
-          .append(close);
-    }
+    text.append(text.empty() ? "" : " ").append(stem).append(end - i == 1 ? "" : open).append(first);
+    if (end - i > 1) text.append("-").append(names[end - 1].substr(digits)).append(close);
     i = end;
   }
   return text;

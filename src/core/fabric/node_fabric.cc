@@ -12,9 +12,22 @@ namespace nccl_env {
 
 bool is_hca_name(std::string_view name) {
   return !name.empty() && name.size() <= 63 && is_alphanumeric(name[0]) &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return is_alphanumeric(c) || c == '_' || c == '.' || c == '-'; });
+         std::ranges::all_of(name,
+                             [](char c) { return is_alphanumeric(c) || c == '_' || c == '.' || c == '-'; });
 }
+
+namespace {
+
+// An HCA's name that ends as it begins.
+bool is_label_name(std::string_view name) {
+  return is_hca_name(name) && is_alphanumeric(name.back());
+}
+
+bool all_hex(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_hex_digit);
+}
+
+}  // namespace
 
 std::optional<std::uint16_t> parse_pkey(std::string_view text) {
   std::uint16_t key = 0;
@@ -43,18 +56,6 @@ bool is_netdev_name(std::string_view name) {
          });
 }
 
-namespace {
-
-// A name in a label: at most 63 letters, digits, '_', '.', '-', the first and the last a letter or a digit.
-bool is_label_name(std::string_view name) {
-  return !name.empty() && name.size() <= 63 && is_alphanumeric(name.front()) &&
-         is_alphanumeric(name.back()) && std::all_of(name.begin(), name.end(), [](char c) {
-           return is_alphanumeric(c) || c == '_' || c == '.' || c == '-';
-         });
-}
-
-}  // namespace
-
 bool is_label_key(std::string_view key) {
   const auto slash = key.find('/');
   if (slash == key.npos) return is_label_name(key);
@@ -64,14 +65,6 @@ bool is_label_key(std::string_view key) {
 bool is_label_value(std::string_view value) {
   return value.empty() || is_label_name(value);
 }
-
-namespace {
-
-bool all_hex(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_hex_digit);
-}
-
-}  // namespace
 
 // DDDD:BB:DD.F, as Linux writes it; a domain beyond 16 bits (VMD) has more digits.
 Result<std::string> parse_pci_address(std::string_view text) {
