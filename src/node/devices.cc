@@ -137,8 +137,7 @@ class DeviceReader {
       --room_.ports;
       device_.ports.push_back(read_port(*number));
     }
-    std::sort(device_.ports.begin(), device_.ports.end(),
-              [](const DevicePort& a, const DevicePort& b) { return a.number < b.number; });
+    std::ranges::sort(device_.ports, {}, &DevicePort::number);
   }
 
   DevicePort read_port(int number) {
@@ -172,8 +171,7 @@ class DeviceReader {
     }
     // An incomplete read does not prove that there are none.
     if (!complete && port.entries->empty()) return port.entries.reset();
-    std::sort(port.entries->begin(), port.entries->end(),
-              [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
+    std::ranges::sort(*port.entries, {}, &GidEntry::index);
   }
 
   // Reads the first kMaxPortKeys entries, as many as HCAs have; hundreds of them are empty on most ports.
@@ -188,8 +186,7 @@ class DeviceReader {
       if (!key) return;
       if ((*key & 0x7fffU) != 0) keys.push_back({*index, *key});
     }
-    std::sort(keys.begin(), keys.end(),
-              [](const PartitionKey& a, const PartitionKey& b) { return a.index < b.index; });
+    std::ranges::sort(keys, {}, &PartitionKey::index);
     port.pkeys = std::move(keys);
   }
 

@@ -14,9 +14,7 @@ constexpr int kRnic = 4;  // enum rdma_node_type
 constexpr int kChannelAdapter = 1;
 
 bool holds(const Netdev& netdev, const IpAddress& wanted) {
-  return netdev.addresses &&
-         std::any_of(netdev.addresses->begin(), netdev.addresses->end(),
-                     [&](const InterfaceAddress& entry) { return entry.address == wanted; });
+  return netdev.addresses && std::ranges::count(*netdev.addresses, wanted, &InterfaceAddress::address) > 0;
 }
 
 // The row that the kernel makes of the MAC alone, whether or not the interface has such an address

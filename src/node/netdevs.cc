@@ -22,11 +22,6 @@ namespace {
 constexpr int kMaxMtu = 1 << 20;
 constexpr int kMaxIndex = 1 << 30;
 
-template <class Header>
-std::span<const std::uint8_t> bytes_of(const Header& header) {
-  return {reinterpret_cast<const std::uint8_t*>(&header), sizeof header};
-}
-
 Netdev read_link(const ifinfomsg& header, const Attributes& attributes) {
   Netdev netdev;
   netdev.name = attributes.text(IFLA_IFNAME);
@@ -96,16 +91,10 @@ unsigned best_of(const std::vector<DefaultRoute>& routes) {
   return best;
 }
 
-template <class Header>
-Status dump(Netlink& netlink, std::uint16_t type, const Header& header, const std::function<void()>& on_begin,
-            const Netlink::OnMessage& on_message) {
-  return netlink.dump(type, bytes_of(header), on_begin, on_message);
-}
-
 Status read_links(Netlink& netlink, Netdevs& into) {
   ifinfomsg all{};
   const auto begin = [&] { into.all.clear(); };
-  return dump(netlink, RTM_GETLINK, all, begin, [&](const NetlinkMessage& message) {
+  return netlink.dump(RTM_GETLINK, bytes_of(all), begin, [&](const NetlinkMessage& message) {
     ifinfomsg header{};
     if (message.type != RTM_NEWLINK || !message.read(header) || header.ifi_index <= 0) return;
     into.all.push_back(read_link(header, message.attributes<ifinfomsg>()));
@@ -116,7 +105,7 @@ Status read_addresses(Netlink& netlink, Netdevs& into) {
   std::map<unsigned, std::vector<InterfaceAddress>> found;
   ifaddrmsg all{};
   const auto begin = [&] { found.clear(); };
-  Status read = dump(netlink, RTM_GETADDR, all, begin, [&](const NetlinkMessage& message) {
+  Status read = netlink.dump(RTM_GETADDR, bytes_of(all), begin, [&](const NetlinkMessage& message) {
     ifaddrmsg header{};
     if (message.type != RTM_NEWADDR || !message.read(header) || (header.ifa_flags & IFA_F_DADFAILED)) return;
     if (const auto address = read_address(header, message.attributes<ifaddrmsg>()))
@@ -124,9 +113,8 @@ Status read_addresses(Netlink& netlink, Netdevs& into) {
   });
   for (Netdev& netdev : into.all) {
     if (const auto own = found.find(netdev.index); own != found.end()) netdev.addresses = own->second;
-    std::sort(netdev.addresses->begin(), netdev.addresses->end(), [](const auto& a, const auto& b) {
-      return std::tie(a.address, a.prefix) < std::tie(b.address, b.prefix);
-    });
+    std::ranges::sort(*netdev.addresses, {},
+                      [](const auto& each) { return std::tie(each.address, each.prefix); });
   }
   return read;
 }
@@ -138,7 +126,7 @@ Status read_default_route(Netlink& netlink, Netdevs& into) {
     rtmsg all{};
     all.rtm_family = static_cast<unsigned char>(family);
     const auto begin = [&] { routes.clear(); };
-    Status read = dump(netlink, RTM_GETROUTE, all, begin, [&](const NetlinkMessage& message) {
+    Status read = netlink.dump(RTM_GETROUTE, bytes_of(all), begin, [&](const NetlinkMessage& message) {
       rtmsg header{};
       if (message.type != RTM_NEWROUTE || !message.read(header) || header.rtm_family != family) return;
       if (const auto route = read_route(header, message.attributes<rtmsg>())) routes.push_back(*route);
@@ -154,25 +142,20 @@ Status read_default_route(Netlink& netlink, Netdevs& into) {
 }  // namespace
 
 const Netdev* Netdevs::find(std::string_view name) const {
-  for (const Netdev& netdev : all) {
-    if (netdev.name == name) return &netdev;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(all, name, &Netdev::name);
+  return found == all.end() ? nullptr : &*found;
 }
 
 const Netdev* Netdevs::find(unsigned index) const {
-  for (const Netdev& netdev : all) {
-    if (netdev.index == index && index != 0) return &netdev;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(all, index, &Netdev::index);
+  return index == 0 || found == all.end() ? nullptr : &*found;
 }
 
 const Netdev* Netdevs::carrier_of(const IpAddress& address) const {
   const Netdev* found = nullptr;
   for (const Netdev& netdev : all) {
-    if (!netdev.addresses) continue;
-    const auto same = [&](const InterfaceAddress& entry) { return entry.address == address; };
-    if (std::none_of(netdev.addresses->begin(), netdev.addresses->end(), same)) continue;
+    if (!netdev.addresses || std::ranges::count(*netdev.addresses, address, &InterfaceAddress::address) == 0)
+      continue;
     if (!found || found->name == "lo") found = &netdev;
   }
   return found;
@@ -185,8 +168,7 @@ Result<Netdevs> read_netdevs() {
   if (const Status links = read_links(*netlink, netdevs); !links) return links.error();
   if (const Status addresses = read_addresses(*netlink, netdevs); !addresses) return addresses.error();
   if (const Status route = read_default_route(*netlink, netdevs); !route) return route.error();
-  std::sort(netdevs.all.begin(), netdevs.all.end(),
-            [](const Netdev& a, const Netdev& b) { return a.index < b.index; });
+  std::ranges::sort(netdevs.all, {}, &Netdev::index);
   return netdevs;
 }
 
@@ -221,8 +203,7 @@ Netdevs read_netdevs(const Sysfs& sysfs) {
       if (found && netdev.name == name) netdev.master = found->index;
     }
   }
-  std::sort(netdevs.all.begin(), netdevs.all.end(),
-            [](const Netdev& a, const Netdev& b) { return a.index < b.index; });
+  std::ranges::sort(netdevs.all, {}, &Netdev::index);
   return netdevs;
 }
 

@@ -148,15 +148,11 @@ bool Netlink::receive_datagrams(const std::function<void(std::span<const std::ui
   for (;;) {
     const ssize_t size = ::recv(fd_.get(), buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0 && errno == ENOBUFS) {
-      complete = false;  // more than the socket holds; the rest is still read
-      continue;
-    }
+    // More than the socket holds, or a datagram whose end is lost: the rest is still read.
+    const bool lost = size < 0 ? errno == ENOBUFS : static_cast<std::size_t>(size) > buffer_.size();
+    complete = complete && !lost;
+    if (lost) continue;
     if (size <= 0) return complete;
-    if (static_cast<std::size_t>(size) > buffer_.size()) {
-      complete = false;  // its end is lost
-      continue;
-    }
     on_datagram(std::span(buffer_).first(static_cast<std::size_t>(size)));
   }
 }

@@ -19,11 +19,20 @@
 
 namespace nccl_env::node {
 
+// Reads a struct at the beginning; false where there are fewer bytes.
+template <class Struct>
+bool read_struct(std::span<const std::uint8_t> bytes, Struct& into) {
+  if (bytes.size() < sizeof into) return false;
+  std::copy_n(bytes.begin(), sizeof into, reinterpret_cast<std::uint8_t*>(&into));
+  return true;
+}
+
 // The attributes of a message, bounds checked: attribute type -> its bytes. If a type stands twice, the last
 // one counts, as in the kernel.
 class Attributes {
  public:
   explicit Attributes(std::span<const std::uint8_t> bytes);
+  [[nodiscard]] const auto& all() const { return entries_; }
   // Empty if there is none.
   [[nodiscard]] std::span<const std::uint8_t> find(unsigned type) const;
   // 0 if there is none of this size.
@@ -42,9 +51,7 @@ struct NetlinkMessage {
   // The fixed struct at the payload's start, and the attributes behind it.
   template <class Header>
   [[nodiscard]] bool read(Header& header) const {
-    if (payload.size() < sizeof header) return false;
-    std::copy_n(payload.begin(), sizeof header, reinterpret_cast<std::uint8_t*>(&header));
-    return true;
+    return read_struct(payload, header);
   }
   template <class Header>
   [[nodiscard]] Attributes attributes() const {
@@ -52,6 +59,11 @@ struct NetlinkMessage {
     return Attributes(payload.subspan(at));
   }
 };
+
+template <class Header>
+std::span<const std::uint8_t> bytes_of(const Header& header) {
+  return {reinterpret_cast<const std::uint8_t*>(&header), sizeof header};
+}
 
 class Netlink {
  public:

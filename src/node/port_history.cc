@@ -44,8 +44,7 @@ Port hardware_of(const Port& port) {
 
 // A table lists the interfaces of HCAs, their masters, and others that have an address.
 bool lists(const NodeFabric& table, const std::string& interface) {
-  return table.interfaces && std::any_of(table.interfaces->begin(), table.interfaces->end(),
-                                         [&](const Interface& each) { return each.name == interface; });
+  return table.interfaces && std::ranges::count(*table.interfaces, interface, &Interface::name) > 0;
 }
 
 }  // namespace

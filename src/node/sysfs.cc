@@ -23,18 +23,8 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-class Directory {
- public:
-  explicit Directory(DIR* stream) : stream_(stream) {}
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  ~Directory() {
-    if (stream_) ::closedir(stream_);
-  }
-  [[nodiscard]] DIR* get() const { return stream_; }
-
- private:
-  DIR* stream_;
+struct DirectoryCloser {
+  void operator()(DIR* stream) const { ::closedir(stream); }
 };
 
 // -1 with errno EXDEV where a link leads out of `root`.
@@ -89,8 +79,8 @@ class DiskSysfs : public Sysfs {
   [[nodiscard]] Result<std::vector<std::string>> list(const std::string& path) const override {
     auto opened = open(path, O_RDONLY | O_DIRECTORY);
     if (!opened) return opened.error();
-    const Directory directory(::fdopendir(opened->get()));
-    if (!directory.get()) return failed(path, errno);
+    const std::unique_ptr<DIR, DirectoryCloser> directory(::fdopendir(opened->get()));
+    if (!directory) return failed(path, errno);
     opened->release();
     std::vector<std::string> names;
     while (names.size() < kMaxNames) {

@@ -9,13 +9,11 @@ bool may_hold_open(std::string_view driver) {
   // The driver of the device's PCI function: irdma is an auxiliary device of ice or i40e, hns_roce of hns3.
   constexpr std::string_view kDisassociate[] = {"mlx5_core", "mlx4_core", "irdma",         "ice",
                                                 "i40e",      "hns3",      "hns_roce_hw_v2"};
-  return std::find(std::begin(kDisassociate), std::end(kDisassociate), driver) != std::end(kDisassociate);
+  return std::ranges::count(kDisassociate, driver) > 0;
 }
 
 bool VerbsEvents::follow(const std::vector<std::string>& names) {
-  const auto wanted = [&](std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+  const auto wanted = [&](std::string_view name) { return std::ranges::count(names, name) > 0; };
   std::erase_if(held_, [&](const auto& entry) { return !wanted(entry.first); });
   const auto is_held = [&](const std::string& name) { return held_.contains(name); };
   if (std::all_of(names.begin(), names.end(), is_held)) return false;

@@ -65,8 +65,7 @@ void add_rows(RdmaDevice& device, const std::vector<VerbsGid>& rows) {
       entries.push_back({row.index, row.gid, value_in(kGidTypes, row.type), {}, {}});
       if (row.ifindex != 0) entries.back().ifindex = row.ifindex;
     }
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
+    std::ranges::stable_sort(entries, {}, &GidEntry::index);
     port.entries = std::move(entries);
   }
 }
@@ -91,8 +90,7 @@ void add_device(RdmaDevice& device, VerbsContext& context, Problems& problems) {
 using ListedDevices = std::vector<std::unique_ptr<VerbsDevice>>;
 
 Result<std::unique_ptr<VerbsContext>> open(const std::string& name, const ListedDevices& listed) {
-  const auto found =
-      std::find_if(listed.begin(), listed.end(), [&](const auto& device) { return device->name() == name; });
+  const auto found = std::ranges::find(listed, name, [](const auto& device) { return device->name(); });
   if (found == listed.end()) return Error{name + ": libibverbs does not list it (is /dev/infiniband there?)"};
   return (*found)->open();
 }
