@@ -150,6 +150,8 @@ class DeviceReader {
       port.state = parse_state(*state);
     if (const auto rate = parsed(base + "rate", parse_rate))
       (rate->sdr ? port.sdr_rate_gbps : port.rate_gbps) = rate->gbps;
+    if (port.link_layer == LinkLayer::Ethernet)
+      port.traffic_class = parsed("tc/" + std::to_string(number) + "/traffic_class", parse_traffic_class);
     read_gids(base, port);
     if (port.link_layer == LinkLayer::InfiniBand) read_pkeys(base, port);
     return port;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/node/probe.h"
 
+#include "dcb.h"
 #include "nccl_env/node/make_table.h"
 #include "nccl_env/node/netdevs.h"
 #include "nccl_env/node/verbs_rows.h"
@@ -40,6 +41,7 @@ ProbeResult probe(const ProbeOptions& options) {
       {devices, netdevs, [&](const std::string& netdev) { return speed_gbps(*options.sysfs, netdev); },
        options.node_address, options.all_interfaces},
       result.problems);
+  if (!options.captured) read_dcb(result.table);
   if (!options.captured && !devices.empty()) {
     if (const auto mode = read_namespace_mode()) {
       result.table.rdma_namespace_mode = *mode;

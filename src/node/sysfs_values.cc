@@ -54,6 +54,13 @@ std::optional<Rate> parse_rate(std::string_view text) {
   return rate.gbps > 0 ? std::optional(rate) : std::nullopt;
 }
 
+std::optional<int> parse_traffic_class(std::string_view text) {
+  constexpr std::string_view kOfAll = "Global tclass=";
+  if (text.empty()) return -1;
+  if (!text.starts_with(kOfAll)) return std::nullopt;
+  return parse_number(text.substr(kOfAll.size(), text.find('\n') - kOfAll.size()), 255);
+}
+
 std::optional<GidType> parse_gid_type(std::string_view text, std::optional<GidType> v1) {
   if (text == "RoCE v2") return GidType::RoCEv2;
   if (text == "IB/RoCE v1") return v1;

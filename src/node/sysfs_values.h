@@ -25,6 +25,10 @@ struct Rate {
 };
 std::optional<Rate> parse_rate(std::string_view text);  // "200 Gb/sec (4X HDR)"
 
+// "Global tclass=106", also before rules for single addresses; "" gives -1: programs have the class that they
+// ask for.
+std::optional<int> parse_traffic_class(std::string_view text);
+
 // "IB/RoCE v1" is one word for two types; `v1` is what it means on this port, absent if that is not known.
 std::optional<GidType> parse_gid_type(std::string_view text, std::optional<GidType> v1);
 

@@ -91,6 +91,26 @@ TEST(Devices, AFactIsReadInItsFieldsForm) {
   }
 }
 
+// Absent is never 0: without MLNX_OFED there is no such file.
+TEST(Devices, ATrafficClassIsThatOfAllPackets) {
+  SysfsTree tree = one_hca();
+  const auto traffic_class = [&] { return read(tree)[0].ports[0].traffic_class; };
+  EXPECT_EQ(traffic_class(), std::nullopt);
+  for (const auto& [text, expected] : std::vector<std::pair<const char*, std::optional<int>>>{
+           {"Global tclass=106", 106},
+           {"Global tclass=0\n", 0},
+           {"Global tclass=106\nsrc_ip=10.0.0.1,tclass=8", 106},
+           {"", -1},
+           {"src_ip=10.0.0.1,tclass=8", std::nullopt},
+           {"Global tclass=256", std::nullopt},
+           {"Global tclass=-1", std::nullopt},
+           {"Global tclass=", std::nullopt},
+           {"106", std::nullopt}}) {
+    tree.file("class/infiniband/mlx5_1/tc/1/traffic_class", text);
+    EXPECT_EQ(traffic_class(), expected) << text;
+  }
+}
+
 TEST(Devices, SoftDevicesHaveNoParent) {
   SysfsTree tree;
   tree.link("class/infiniband/myroce", "devices/virtual/infiniband/myroce");

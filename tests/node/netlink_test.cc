@@ -2,13 +2,12 @@
 #include "netlink.h"
 
 #include <gmock/gmock.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <optional>
+
+#include "node/scripted_kernel.h"
 
 namespace nccl_env::node::netlink_test {
 namespace {
@@ -38,109 +37,71 @@ TEST(NetlinkAttributes, AreBoundsChecked) {
   }
 }
 
-// A kernel that has answered already: datagrams wait in a pair of sockets.
-class Kernel {
- public:
-  Kernel() {
-    int ends[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-    netlink_.emplace(Netlink::on(ends[0]));
-    far_ = ends[1];
-  }
-  Kernel(const Kernel&) = delete;
-  Kernel& operator=(const Kernel&) = delete;
-  ~Kernel() { ::close(far_); }
+using tests::ScriptedKernel;
 
-  // A message of the answer to request number `sequence`; sent with the next say().
-  Kernel& add(std::uint32_t sequence, std::uint16_t type, std::uint16_t flags, const std::string& payload) {
-    nlmsghdr header{};
-    header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + payload.size());
-    header.nlmsg_type = type;
-    header.nlmsg_flags = flags;
-    header.nlmsg_seq = sequence;
-    datagram_.append(reinterpret_cast<const char*>(&header), sizeof header).append(payload);
-    datagram_.resize(NLMSG_ALIGN(datagram_.size()));
-    return *this;
-  }
-  void say() {
-    EXPECT_EQ(::send(far_, datagram_.data(), datagram_.size(), 0), static_cast<ssize_t>(datagram_.size()));
-    datagram_.clear();
-  }
-  void say(const std::string& datagram) {
-    datagram_ = datagram;
-    say();
-  }
-
-  // The result of a dump: the payloads, or its error.
-  [[nodiscard]] std::vector<std::string> dump() {
-    std::vector<std::string> heard;
-    const Status read = netlink_->dump(
-        18, {}, [&] { heard.clear(); },
-        [&](const NetlinkMessage& message) {
-          heard.emplace_back(message.payload.begin(), message.payload.end());
-        });
-    if (!read) return {read.error().message};
-    return heard;
-  }
-  [[nodiscard]] Netlink& netlink() { return *netlink_; }
-
- private:
-  std::optional<Netlink> netlink_;
-  int far_ = -1;
-  std::string datagram_;
-};
+// The result of a dump: the payloads, or its error.
+std::vector<std::string> dump(ScriptedKernel& kernel) {
+  std::vector<std::string> heard;
+  const Status read = kernel.netlink().dump(
+      18, {}, [&] { heard.clear(); },
+      [&](const NetlinkMessage& message) {
+        heard.emplace_back(message.payload.begin(), message.payload.end());
+      });
+  if (!read) return {read.error().message};
+  return heard;
+}
 
 constexpr std::uint16_t kLink = 16;
 const std::string kZero(4, '\0');  // the result in NLMSG_DONE
 
 TEST(Netlink, ADumpIsReadToItsEnd) {
-  Kernel kernel;
+  ScriptedKernel kernel;
   kernel.add(1, kLink, NLM_F_MULTI, "eth0").add(1, kLink, NLM_F_MULTI, "eth1").say();
   kernel.add(7, kLink, NLM_F_MULTI, "odd1").add(1, kLink, NLM_F_MULTI, "eth2").say();
   kernel.add(1, NLMSG_DONE, NLM_F_MULTI, kZero).say();
-  EXPECT_THAT(kernel.dump(), ::testing::ElementsAre("eth0", "eth1", "eth2"));
+  EXPECT_THAT(dump(kernel), ::testing::ElementsAre("eth0", "eth1", "eth2"));
 }
 
 // A rail that the kernel skipped would be missing in the table of every pod that is bound just then.
 TEST(Netlink, AnInterruptedDumpIsRepeated) {
-  Kernel kernel;
+  ScriptedKernel kernel;
   kernel.add(1, kLink, NLM_F_MULTI, "eth0").add(1, NLMSG_DONE, NLM_F_MULTI | NLM_F_DUMP_INTR, kZero).say();
   kernel.add(2, kLink, NLM_F_MULTI | NLM_F_DUMP_INTR, "eth0").add(2, NLMSG_DONE, NLM_F_MULTI, kZero).say();
   kernel.add(3, kLink, NLM_F_MULTI, "eth0").add(3, kLink, NLM_F_MULTI, "eth1");
   kernel.add(3, NLMSG_DONE, NLM_F_MULTI, kZero).say();
-  EXPECT_THAT(kernel.dump(), ::testing::ElementsAre("eth0", "eth1"));
+  EXPECT_THAT(dump(kernel), ::testing::ElementsAre("eth0", "eth1"));
 }
 
 TEST(Netlink, ADumpThatIsAlwaysInterruptedIsAnError) {
-  Kernel kernel;
+  ScriptedKernel kernel;
   for (std::uint32_t attempt = 1; attempt <= Netlink::kDumpAttempts; ++attempt) {
     kernel.add(attempt, kLink, NLM_F_MULTI | NLM_F_DUMP_INTR, "eth0");
     kernel.add(attempt, NLMSG_DONE, NLM_F_MULTI, kZero).say();
   }
-  EXPECT_THAT(kernel.dump(), ::testing::ElementsAre("netlink: 10 dumps were interrupted by changes"));
+  EXPECT_THAT(dump(kernel), ::testing::ElementsAre("netlink: 10 dumps were interrupted by changes"));
 }
 
 TEST(Netlink, ADumpThatEndsInAnErrorIsAnError) {
-  Kernel kernel;
+  ScriptedKernel kernel;
   const int result = -ENOMEM;
   kernel.add(1, kLink, NLM_F_MULTI, "eth0");
   kernel.add(1, NLMSG_DONE, NLM_F_MULTI, std::string(reinterpret_cast<const char*>(&result), 4)).say();
-  EXPECT_THAT(kernel.dump(), ::testing::ElementsAre(::testing::StartsWith("netlink: refused: ")));
+  EXPECT_THAT(dump(kernel), ::testing::ElementsAre(::testing::StartsWith("netlink: refused: ")));
 }
 
 TEST(Netlink, AnAnswerThatWasCutIsAnError) {
-  Kernel longer;
+  ScriptedKernel longer;
   longer.say(std::string(40000, '\0'));
-  EXPECT_THAT(longer.dump(), ::testing::ElementsAre(::testing::StartsWith("netlink: answer: ")));
-  Kernel shorter;
+  EXPECT_THAT(dump(longer), ::testing::ElementsAre(::testing::StartsWith("netlink: answer: ")));
+  ScriptedKernel shorter;
   nlmsghdr header{};
   header.nlmsg_len = 100;
   shorter.say(std::string(reinterpret_cast<const char*>(&header), sizeof header));
-  EXPECT_THAT(shorter.dump(), ::testing::ElementsAre(::testing::StartsWith("netlink: a message is cut: ")));
+  EXPECT_THAT(dump(shorter), ::testing::ElementsAre(::testing::StartsWith("netlink: a message is cut: ")));
 }
 
 TEST(Netlink, AnEventThatWasCutCountsAsLost) {
-  Kernel kernel;
+  ScriptedKernel kernel;
   kernel.add(0, kLink, 0, "eth0").say();
   const auto ignore = [](const NetlinkMessage& /*message*/) {};
   EXPECT_TRUE(kernel.netlink().receive_events(ignore));

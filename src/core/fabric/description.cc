@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/fabric/description.h"
 
+#include <algorithm>
+
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
 
@@ -46,6 +48,19 @@ Result<std::string> parse_netdev(std::string_view text) {
   if (is_netdev_name(text)) return std::string(text);
   return Error{in_quotes(text) +
                " is not an interface name: 1 to 15 characters without blanks or any of / , : ^ ="};
+}
+
+constexpr auto kIsPriority = [](char c) { return c >= '0' && c <= '7'; };
+
+Result<std::string> parse_priorities(std::string_view text) {
+  if (std::ranges::all_of(text, kIsPriority) && text.size() <= 8) return std::string(text);
+  return Error{in_quotes(text) + " is not a list of priorities, 0 to 7 without blanks"};
+}
+
+Result<std::string> parse_dscp_priorities(std::string_view text) {
+  const auto is_known = [](char c) { return c == '-' || kIsPriority(c); };
+  if (text.size() == kDscps && std::ranges::all_of(text, is_known)) return std::string(text);
+  return Error{in_quotes(text) + " is not a priority, 0 to 7 or '-', for each of 64 DSCPs"};
 }
 
 Result<std::string> parse_label_key(std::string_view text) {

@@ -249,6 +249,7 @@ TEST(NodeFabric, ValuesAreInRangeListedAndOfOneForm) {
   json object = full_table();
   object["/observed/ports/0/pciAddress"_json_pointer] = "0000:AF:00.0";
   EXPECT_EQ(parse_node_fabric(object)->ports[0].pci_address, "0000:af:00.0");
+  refuses("/observed/ports/0/trafficClass", {256});
   refuses("/observed/ports/0/sysImageGuid",
           {"", "b83fd20300b4f5a2", "0xb83fd20300b4f5a2", "b83f:d203:00b4:f5ag"});
 }

@@ -42,6 +42,8 @@ namespace table {
 Result<std::string> parse_printable(std::string_view text);
 Result<std::string> parse_hca(std::string_view text);
 Result<std::string> parse_netdev(std::string_view text);
+Result<std::string> parse_priorities(std::string_view text);
+Result<std::string> parse_dscp_priorities(std::string_view text);
 Result<std::string> parse_label_key(std::string_view text);
 Result<std::string> parse_label_value(std::string_view text);
 Result<InterfaceAddress> parse_interface_address(std::string_view text);
@@ -69,6 +71,17 @@ inline constexpr Text<std::string> kGuid{parse_guid,
                                          "[0-9a-fA-F]{4}(:[0-9a-fA-F]{4}){3}",
                                          "b83f:d203:00b4:f5a2",
                                          "Four groups of four hex digits, written in lower case."};
+inline constexpr Text<std::string> kPriorities{parse_priorities, same, 1, 8, "[0-7]{1,8}", "3",
+                                               "A digit each."};
+inline constexpr int kDscps = 64;
+inline constexpr Text<std::string> kDscpPriorities{
+    parse_dscp_priorities,
+    same,
+    kDscps,
+    kDscps,
+    "[-0-7]{64}",
+    "0000000011111111222222223333333344444444555555556666666677777777",
+    "64 digits, from DSCP 0 on; `-`: unknown."};
 inline constexpr Text<std::string> kLabelKey{
     parse_label_key,
     same,
@@ -179,6 +192,14 @@ inline constexpr auto fields_of<Port> = std::tuple{
     Field{"boardId", &Port::board_id, table::kPrintable, "Board or PSID, such as MT_0000000223."},
     Field{"sysImageGuid", &Port::sys_image_guid, table::kGuid,
           "System image GUID, such as b83f:d203:00b4:f5a2."},
+    Field{"trafficClass", &Port::traffic_class, Int{-1, 255, 106},
+          "Traffic class that the driver gives to each packet, whatever a program asks for, as MLNX_OFED's "
+          "tc/PORT/traffic_class; -1: none.",
+          "unknown, or the driver cannot"},
+    Field{"losslessPriorities", &Port::lossless_priorities, table::kPriorities.or_none(),
+          "Priorities with flow control (IEEE PFC) on the port's interface."},
+    Field{"dscpPriorities", &Port::dscp_priorities, table::kDscpPriorities.or_none(),
+          "Priority of a packet by its DSCP; empty where the interface goes by VLAN tags instead."},
     Field{"gidTableLength", &Port::gid_table_length, Int{0, kMaxGidIndex + 1, 256},
           "Entries of the GID table."},
     Field{"gidIndexChanges", &Port::gid_index_changes, Int{0, kMaxIndexChanges, 2},

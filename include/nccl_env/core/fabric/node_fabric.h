@@ -116,6 +116,9 @@ struct Port {
   std::optional<int> numa_node;
   std::optional<std::string> board_id;
   std::optional<std::string> sys_image_guid;
+  std::optional<int> traffic_class;  // that the driver gives each packet, whatever a program asks; -1: none
+  std::optional<std::string> lossless_priorities;  // those with flow control (PFC), a digit each
+  std::optional<std::string> dscp_priorities;      // a digit or '-' for each DSCP; "": it trusts none
   std::optional<int> gid_table_length;
   std::optional<int> gid_index_changes;  // how often an address lost its index since the node booted
   std::optional<std::vector<GidRow>>
