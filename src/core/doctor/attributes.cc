@@ -274,6 +274,57 @@ std::optional<Told> tell_network(const OddPort& odd) {
   return told;
 }
 
+// The traffic class of NCCL's packets; -1: whatever a job sets. What the driver forces counts before what
+// NCCL asks for (tclass_get_tclass of MLNX_OFED).
+std::optional<int> class_of(const FabricPort& at) {
+  const NcclPolicy& policy = *at.node.policy;
+  const NcclEnv env(policy.env.begin(), policy.env.end());
+  const std::int64_t asked = policy.varies(variable::kIbTc) ? -1 : nccl_parameter(env, variable::kIbTc, -1);
+  if (!is_roce(at.port)) return std::nullopt;
+  if (at.port.traffic_class.value_or(-1) >= 0 || asked < 0) return at.port.traffic_class;
+  return static_cast<int>(asked & 0xff);
+}
+
+std::optional<Attribute> traffic_class(const FabricPort& at) {
+  const auto known = class_of(at);
+  if (!known) return std::nullopt;
+  return Attribute{0, *known < 0 ? "no traffic class" : "traffic class " + std::to_string(*known)};
+}
+
+// The number is 1 where the priority is lossless. An mlx5 that trusts no DSCP goes by the service level.
+std::optional<Attribute> carriage_of(const FabricPort& at) {
+  const auto& [by_dscp, lossless] = std::tie(at.port.dscp_priorities, at.port.lossless_priorities);
+  const int known = class_of(at).value_or(-1);
+  if (known < 0 || !by_dscp || !lossless) return std::nullopt;
+  const bool level_0 = at.port.driver == "mlx5_core" && !at.node.policy->sets_constant(variable::kIbSl);
+  const char priority = !by_dscp->empty() ? (*by_dscp)[static_cast<std::size_t>(known / 4)]
+                        : level_0         ? '0'
+                                          : '-';
+  if (priority == '-') return std::nullopt;
+  const bool kept = lossless->find(priority) != std::string::npos;
+  return Attribute{kept ? 1.0 : 0, traffic_class(at)->text + " in priority " + priority +
+                                       (kept ? " with PFC" : " without PFC")};
+}
+
+constexpr const char* kLossless = "with PFC";
+
+// A port without PFC is of a fabric that is lossy by design.
+std::optional<Attribute> loss_of(const FabricPort& at) {
+  const auto carriage = carriage_of(at);
+  if (!carriage || at.port.lossless_priorities->empty()) return std::nullopt;
+  return Attribute{0, carriage->number > 0 ? kLossless : "without PFC"};
+}
+
+std::optional<Told> tell_loss(const OddPort& odd) {
+  const auto& [node, rail, port, rows] = odd.at;
+  const bool forced = port.traffic_class.value_or(-1) >= 0;
+  return Told{carriage_of(odd.at)->text + ", which is on for " +
+              join(*port.lossless_priorities, ", ", [](char digit) { return std::string(1, digit); }) +
+              (forced ? "; the driver forces that class"
+                      : "; policy " + node.policy->name + " sets it (NCCL_IB_TC)") +
+              (port.dscp_priorities->empty() ? ", and the port trusts no DSCP" : "")};
+}
+
 // A port of which a row has told something is not told by a further row of that code: MTUs follow each other,
 // and another driver has another board. Queue pairs take the smaller MTU of the two sides, but traffic hangs
 // if the fabric drops larger packets.
@@ -289,6 +340,9 @@ constexpr PortRow kPortRows[] = {
     {Code::NoAddress, Severity::Error, row_of, tell_no_row, {.right = kUsableRow}},
     {Code::NoAddress, Severity::Error, family_of, tell_family, {.beside = Beside::Nobody}},
     {Code::SubnetDiffers, Severity::Warning, network_of, tell_network, {.beside = Beside::Nobody}},
+    {Code::LossyTrafficClass, Severity::Warning, loss_of, tell_loss, {.right = kLossless, .by_itself = true}},
+    {Code::LossyTrafficClass, Severity::Warning, traffic_class, nullptr, {.beside = Beside::Kind}},
+    {Code::LossyTrafficClass, Severity::Warning, carriage_of, nullptr, {.beside = Beside::Kind}},
 };
 
 // Compares the ports of a pool by one row after another.

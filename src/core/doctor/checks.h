@@ -52,7 +52,8 @@ inline std::string usual_text(const std::string& usual, std::size_t count, std::
   return "; " + usual + " on " + std::to_string(count) + " of " + count_of(known, noun) + " of its pool";
 }
 
-// HardwareDiffers, PortDown, RateLow, MtuDiffers, NoAddress, SubnetDiffers; of nodes NamespaceModeDiffers
+// HardwareDiffers, PortDown, RateLow, MtuDiffers, NoAddress, SubnetDiffers, LossyTrafficClass; of nodes
+// NamespaceModeDiffers
 void check_attributes(Report& report);
 // StaleTable, ManagementInFabric, HcaMissing, HcasDiffer, NoFabric
 void check_nodes(Report& report);

@@ -80,6 +80,13 @@ constexpr auto kRows = [] {
        "slower than the others.",
        "Name the rails alone in spec.fabric.hcas (\"mlx5_[1-8]\"), leave the port out with excludeHcas, or "
        "leave hcas out and let inference find the fabric."},
+      {LossyTrafficClass, "LossyTrafficClass", Node,
+       "The fabric may drop NCCL's packets: their traffic class falls into a priority without PFC, or is not "
+       "that of the pool's other nodes.",
+       "Compare `mlnx_qos -i NETDEV` (or `dcb pfc show dev NETDEV`, `dcb app show dev NETDEV`) and "
+       "/sys/class/infiniband/HCA/tc/1/traffic_class with a good node's and with the switches, and set "
+       "NCCL_IB_TC in the policy to a class that they carry without loss. Nothing, where it is meant to be "
+       "lossy (ECN alone)."},
       {NamespaceModeDiffers, "NamespaceModeDiffers", Node,
        "A node's RDMA namespace mode is not that of its pool.",
        "In exclusive mode a pod has the devices alone that a plugin moves into it: with a shared device "

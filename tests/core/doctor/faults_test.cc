@@ -32,6 +32,20 @@ NodeFabric of_mode(int n) {
   return node;
 }
 
+// DSCP 26 goes into priority 3, which alone has PFC.
+template <int traffic_class>
+NodeFabric lossless_node(int n) {
+  NodeFabric node = roce_node(n);
+  for (Port& port : node.ports) {
+    port.traffic_class = traffic_class;
+    port.lossless_priorities = "3";
+    port.dscp_priorities = std::string(64, '0').replace(26, 1, "3");
+  }
+  return node;
+}
+
+constexpr auto to_lossy = [](auto& n) { n.ports[2].dscp_priorities->at(26) = '0'; };
+
 std::vector<Planted> planted_faults() {
   return {
       {"PortDown",
@@ -132,6 +146,30 @@ std::vector<Planted> planted_faults() {
        [](auto& n) { n.ports[4].state = PortState::Down; },
        {"error PortDown gpu-17 mlx5_5"},
        sub_interface_node},
+      {"LossyPriority", to_lossy, {"warning LossyTrafficClass gpu-17 mlx5_3"}, lossless_node<106>},
+      {"NoPfc",
+       [](auto& n) { n.ports[2].lossless_priorities = ""; },
+       {"warning LossyTrafficClass gpu-17 mlx5_3"},
+       lossless_node<106>},
+      {"NoDscpTrusted",
+       [](auto& n) { n.ports[2].dscp_priorities = ""; },
+       {"warning LossyTrafficClass gpu-17 mlx5_3"},
+       lossless_node<106>},
+      {"OtherPriority",
+       [](auto& n) {
+         n.ports[2].lossless_priorities = "34";
+         n.ports[2].dscp_priorities->at(26) = '4';
+       },
+       {"warning LossyTrafficClass gpu-17 mlx5_3"},
+       lossless_node<106>},
+      {"NoTrafficClassAmongThoseWithOne",
+       [](auto& n) { n.ports[2].traffic_class = -1; },
+       {"warning LossyTrafficClass gpu-17 mlx5_3"},
+       lossless_node<106>},
+      {"ATrafficClassAmongThoseWithNone",
+       [](auto& n) { n.ports[2].traffic_class = 106; },
+       {"warning LossyTrafficClass gpu-17 mlx5_3"},
+       lossless_node<-1>},
       {"SlowErdma",
        [](auto& n) { n.ports[1].rate_gbps = 50; },
        {"warning RateLow gpu-17 erdma_1"},
@@ -161,6 +199,80 @@ TEST_P(PlantedFault, IsNamedWithItsNodeAndNoOtherIs) {
 
 INSTANTIATE_TEST_SUITE_P(Doctor, PlantedFault, ::testing::ValuesIn(planted_faults()),
                          [](const auto& each) { return each.param.name; });
+
+// What the driver forces counts before what NCCL asks for.
+TEST(TrafficClass, IsTheDriversElseThePolicys) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.name = "roce";
+  policy.env["NCCL_IB_TC"] = "96";
+  Finding found = only_finding(diagnose(fleet_of(4, lossless_node<-1>), {policy}));
+  EXPECT_EQ(
+      found.sentence,
+      "on all 4 nodes of the pool: traffic class 96 in priority 0 without PFC, which is on for 3; policy "
+      "roce sets it (NCCL_IB_TC)");
+  EXPECT_EQ(found.subject.parts.size(), 8u);
+  Fleet fleet = fleet_of(4, lossless_node<106>);
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
+  for (Port& port : fleet[2].ports) port.dscp_priorities = "";
+  found = only_finding(diagnose(fleet, {policy}));
+  EXPECT_EQ(
+      found.sentence,
+      "traffic class 106 in priority 0 without PFC, which is on for 3; the driver forces that class, and "
+      "the port trusts no DSCP; with PFC on 3 of 4 nodes of its pool");
+  // A class of its own for DSCP 59, as it is found with trust in DSCPs.
+  for (NodeFabric& node : fleet) {
+    for (Port& port : node.ports) {
+      port.traffic_class = 236;
+      port.lossless_priorities = "5";
+      port.dscp_priorities = std::string(64, '0').replace(59, 1, "5");
+    }
+  }
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
+}
+
+// Healthy, or not known, on all nodes.
+TEST(TrafficClass, IsNoFaultWhereNothingIsKnownToBeLossy) {
+  const auto set = [](auto change) {
+    return [change](NodeFabric& node) {
+      for (Port& port : node.ports) change(port);
+    };
+  };
+  const std::pair<const char*, std::function<void(NodeFabric&)>> rows[] = {
+      {"no PFC: ECN alone", set([](Port& port) { port.lossless_priorities = ""; })},
+      {"no DCB: a virtual function, a bond", set([](Port& port) {
+         port.lossless_priorities.reset();
+         port.dscp_priorities.reset();
+       })},
+      {"a DSCP whose priority is not known", set([](Port& port) { port.dscp_priorities->at(24) = '-'; })},
+      {"no DSCP is trusted, by a driver with other rules", set([](Port& port) {
+         port.dscp_priorities = "";
+         port.driver = "bnxt_en";
+       })},
+      {"InfiniBand", set([](Port& port) {
+         port.transport = Transport::InfiniBand;
+         port.link_layer = LinkLayer::InfiniBand;
+       })},
+      {"eRDMA", set([](Port& port) { port.transport = Transport::eRDMA; })}};
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.env["NCCL_IB_TC"] = "96";
+  const auto told = [&](const Fleet& fleet, const NcclPolicy& by) {
+    const auto found = diagnose(fleet, {by}).findings;
+    return std::ranges::count(found, Code::LossyTrafficClass, &Finding::code);
+  };
+  EXPECT_EQ(told(fleet_of(4, lossless_node<-1>), policy), 1);
+  for (const auto& [name, change] : rows) {
+    Fleet fleet = fleet_of(4, lossless_node<-1>);
+    for (NodeFabric& node : fleet) change(node);
+    EXPECT_EQ(told(fleet, policy), 0) << name;
+  }
+  Fleet by_level = fleet_of(4, lossless_node<-1>);
+  for (NodeFabric& node : by_level) set([](Port& port) { port.dscp_priorities = ""; })(node);
+  EXPECT_EQ(told(by_level, policy), 1);
+  policy.env["NCCL_IB_SL"] = "3";
+  EXPECT_EQ(told(by_level, policy), 0) << "a service level of its own";
+  policy.env.erase("NCCL_IB_TC");
+  EXPECT_EQ(told(fleet_of(4, lossless_node<-1>), policy), 0) << "jobs set their own class";
+}
 
 }  // namespace
 }  // namespace nccl_env::faults_test

@@ -12,7 +12,7 @@ namespace nccl_env {
 enum class Code {
   // the doctor
   ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
-  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable, ManagementInFabric, NamespaceModeDiffers,
+  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable, ManagementInFabric, LossyTrafficClass, NamespaceModeDiffers,
   // a policy, a listing
   PolicyField, ListingLine,
   // a pod, and the ranks of a job
