@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edited modules: RoCE v1 and v2 rows in pairs, an InfiniBand port and its partitions, and a device that goes and comes
-back."""
+"""Edited modules: RoCE v1 and v2 rows in pairs, an InfiniBand port and its partitions, interfaces with DCB, and a device
+that goes and comes back."""
 import json
 
 import compare
@@ -36,6 +36,8 @@ def guest():
     lab.up("eth0", "192.168.0.5/24", "fd00:0:0:1::5/64")
     lab.up("eth1", "192.168.1.5/24", "fd00:0:0:2::5/64")
     lab.up("eth2")
+    lab.sh("dcb pfc set dev eth0 prio-pfc all:off 3:on 5:on && dcb app add dev eth0 dscp-prio 26:3 48:6 && "
+           "dcb app add dev eth1 ethtype-prio 35093:3")
     lab.rxe("rxe0", "eth0")
     lab.rxe("rxe1", "eth1")
     lab.sh("rdma link add ib0 type siwib netdev eth2")
@@ -64,6 +66,9 @@ def check_tables(results):
         observed = compare.printed(results, run)
         compare.same_as_kernel(observed, results, sysfs_only=run == "sysfs")
         ib0 = next(port for port in observed["ports"] if port["hca"] == "ib0")
+        told = {port["hca"]: (port.get("losslessPriorities"), port.get("dscpPriorities")) for port in observed["ports"]}
+        dscps = "".join({26: "3", 48: "6"}.get(number, "-") for number in range(64))
+        need(told == {"rxe0": ("35", dscps), "rxe1": ("35", ""), "ib0": (None, None)}, f"{run}: priorities {told}")
         need((ib0["linkLayer"], ib0["transport"], ib0["rateGbps"]) == ("InfiniBand", "InfiniBand", 400), f"{run}: {ib0}")
     need(results["resolve.conf"] == "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==rxe0,rxe1\n",
          f"resolve wrote {results['resolve.conf']!r}: {results['resolve.out']}{results['resolve.err']}")
