@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form exists only in memory, so it may change at any time. Fields stand one after the other in the
 // order of walk(), the same for both directions: numbers in as few bytes as they need (LEB128, signed ones in
-// zigzag), an optional behind a byte that says whether it is there, a text once and from then on as its
-// number.
+// zigzag), an object behind a number whose bits say which of its optional members are there, a text once and
+// from then on as its number.
 #include "nccl_env/core/fabric/packed_table.h"
 
 #include <array>
@@ -13,6 +13,7 @@
 #include <memory_resource>
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "nccl_env/core/fabric/description.h"
@@ -63,11 +64,7 @@ class Packer {
     number(list.size());
     return list.size();
   }
-  template <class T>
-  bool has(const std::optional<T>& value) {
-    byte(value ? 1 : 0);
-    return value.has_value();
-  }
+  void bits(std::uint64_t value) { number(value); }
 
   [[nodiscard]] std::string take() { return {out_.begin(), out_.end()}; }  // a copy without spare capacity
 
@@ -128,11 +125,7 @@ class Unpacker {
     list.resize(number());
     return list.size();
   }
-  template <class T>
-  bool has(std::optional<T>& value) {
-    if (byte() != 0) value.emplace();
-    return value.has_value();
-  }
+  void bits(std::uint64_t& value) { value = number(); }
 
  private:
   const char* at_;
@@ -140,14 +133,37 @@ class Unpacker {
   std::array<std::uint8_t, 16> last_{};
 };
 
+// Calls visit(member) for each member but a table's name.
+template <class Object, class Visit>
+void each_member(Object& object, const Visit& visit) {
+  if constexpr (std::is_same_v<std::remove_const_t<Object>, NodeFabric>) visit(object.written);
+  described::each_field<std::remove_const_t<Object>>([&](const auto& field) { visit(object.*field.member); });
+}
+
+template <class Fields, class Object>
+void walk_object(Fields& fields, Object& object) {
+  std::uint64_t there = 0, bit = 1;
+  if constexpr (std::is_const_v<Object>)
+    each_member(object, [&]<class Member>(const Member& member) {
+      if constexpr (described::is_optional<Member>) there |= std::exchange(bit, bit << 1U) * (member ? 1 : 0);
+    });
+  fields.bits(there);
+  each_member(object, [&]<class Member>(Member& member) {
+    if constexpr (!described::is_optional<std::remove_const_t<Member>>) {
+      walk(fields, member);
+    } else if ((std::exchange(there, there >> 1U) & 1U) != 0) {
+      if constexpr (!std::is_const_v<Member>) member.emplace();
+      walk(fields, *member);
+    }
+  });
+}
+
 // Walks over the fields of a value, as they are described, for both directions: Fields is a Packer, with
 // constant values, or an Unpacker.
 template <class Fields, class Value>
 void walk(Fields& fields, Value& value) {
   using Plain = std::remove_const_t<Value>;
-  if constexpr (described::is_optional<Plain>) {
-    if (fields.has(value)) walk(fields, *value);
-  } else if constexpr (described::is_list<Plain>) {
+  if constexpr (described::is_list<Plain>) {
     const std::size_t size = fields.size(value);
     for (std::size_t at = 0; at < size; ++at) walk(fields, value[at]);
   } else if constexpr (std::is_same_v<Plain, Timestamp>) {
@@ -160,11 +176,8 @@ void walk(Fields& fields, Value& value) {
     walk(fields, value.address);
     walk(fields, value.prefix);
   } else if constexpr (described::is_described<Plain>) {
-    if constexpr (std::is_same_v<Plain, NodeFabric>) {
-      walk(fields, value.name);
-      walk(fields, value.written);
-    }
-    described::each_field<Plain>([&](const auto& field) { walk(fields, value.*field.member); });
+    if constexpr (std::is_same_v<Plain, NodeFabric>) fields(value.name);
+    walk_object(fields, value);
   } else {
     fields(value);
   }

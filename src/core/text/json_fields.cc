@@ -24,7 +24,7 @@ bool is_plain_word(std::string_view name) {
 
 // One of 64 bits. All fields of a table have different ones, and so do those of its ports.
 std::uint64_t bit_of(std::string_view key) {
-  const int sum = key.empty() ? 0 : key.front() + 36 * key.back() + 41 * static_cast<int>(key.size() % 64);
+  const int sum = key.empty() ? 0 : key.front() + 31 * key.back() + 28 * static_cast<int>(key.size() % 64);
   return std::uint64_t{1} << (static_cast<unsigned>(sum) % 64);
 }
 
