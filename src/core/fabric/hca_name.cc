@@ -3,23 +3,25 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
 
-// "roce" or another prefix of rdma-core's persistent names, followed by P, p, o, s or x.
-bool is_path_name(std::string_view lower_name, std::size_t* after_kind) {
+// Returns the length of "roce" or another prefix of rdma-core's persistent names, followed by P, p, o, s or
+// x.
+std::optional<std::size_t> kind_of_path_name(std::string_view lower_name) {
   constexpr std::array<std::string_view, 6> kKinds{"roce", "ib", "iw", "opa", "usnic", "rdma"};
   for (const std::string_view kind : kKinds) {
     if (!lower_name.starts_with(kind) || lower_name.size() < kind.size() + 2) continue;
     const char scheme = lower_name[kind.size()];
-    if (scheme != 'p' && scheme != 'o' && scheme != 's' && scheme != 'x') continue;
-    *after_kind = kind.size();
-    return is_digit(lower_name[kind.size() + 1]) || scheme == 'x';
+    if (scheme == 'x') return kind.size();
+    if (scheme == 'p' || scheme == 'o' || scheme == 's')
+      return is_digit(lower_name[kind.size() + 1]) ? std::optional(kind.size()) : std::nullopt;
   }
-  return false;
+  return std::nullopt;
 }
 
 // Takes the number at the beginning of `text`, without leading zeros.
@@ -35,11 +37,8 @@ std::string_view take_digits(std::string_view& text) {
 std::string hca_family(std::string_view hca) {
   std::string name(hca);
   std::transform(name.begin(), name.end(), name.begin(), lower);
-  std::size_t kind = 0;
-  if (is_path_name(name, &kind)) {
-    if (name[kind] == 'x') return name.substr(0, kind + 1);
-    return name.substr(0, name.find_first_of("0123456789"));
-  }
+  if (const auto kind = kind_of_path_name(name))
+    return name.substr(0, name[*kind] == 'x' ? *kind + 1 : name.find_first_of("0123456789"));
   std::string family(hca);
   std::erase_if(family, is_digit);
   return family;

@@ -22,10 +22,12 @@ namespace {
 
 constexpr std::size_t kMaxTableBytes = 8u << 20;  // as a file's; the API server takes objects of 3 MiB
 
-void check_keys(const json::Fields& fields, const std::vector<PartitionKey>& keys) {
-  for (std::size_t at = 1; at < keys.size(); ++at) {
-    if (keys[at].index >= 0 && keys[at - 1].index == keys[at].index)
-      fields.refuse("pkeys", "index " + std::to_string(keys[at].index) + " stands twice");
+// Looks at entries that are sorted; a negative index was refused.
+template <class Entry>
+void check_indexes(const json::Fields& fields, std::string_view list, const std::vector<Entry>& entries) {
+  for (std::size_t at = 1; at < entries.size(); ++at) {
+    if (entries[at].index >= 0 && entries[at - 1].index == entries[at].index)
+      fields.refuse(list, "index " + std::to_string(entries[at].index) + " stands twice");
   }
 }
 
@@ -35,19 +37,11 @@ constexpr const char* kRowObjects = "gids";
 
 void check_rows(const json::Fields& fields, const Port& port) {
   const std::vector<GidRow>& rows = *port.gids;
-  const auto refuse = [&](const std::string& why) {
-    fields.refuse(fields.find(kRowTexts) ? kRowTexts : kRowObjects, why);
-  };
-  for (std::size_t at = 0; at < rows.size(); ++at) {
-    const int index = rows[at].index;
-    if (at > 0 && index >= 0 && rows[at - 1].index == index) {
-      refuse("index " + std::to_string(index) + " stands twice");
-    }
-  }
-  if (!rows.empty() && port.gid_table_length && rows.back().index >= *port.gid_table_length) {
-    refuse("index " + std::to_string(rows.back().index) + " is beyond gidTableLength " +
-           std::to_string(*port.gid_table_length));
-  }
+  const std::string_view list = fields.find(kRowTexts) ? kRowTexts : kRowObjects;
+  check_indexes(fields, list, rows);
+  if (!rows.empty() && port.gid_table_length && rows.back().index >= *port.gid_table_length)
+    fields.refuse(list, "index " + std::to_string(rows.back().index) + " is beyond gidTableLength " +
+                            std::to_string(*port.gid_table_length));
 }
 
 void check_labels(const json::Fields& observed, const std::vector<NodeLabel>& labels) {
@@ -122,7 +116,7 @@ struct Rules<Port> {
       check_rows(fields, port);
     } else if (list == "pkeys" && port.pkeys) {
       sort_by_index(*port.pkeys);
-      check_keys(fields, *port.pkeys);
+      check_indexes(fields, list, *port.pkeys);
     }
   }
 };
