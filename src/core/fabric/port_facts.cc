@@ -105,15 +105,17 @@ RowVerdict judge_row(const InterfaceIndex& interfaces, const Port& port, const G
 
 std::vector<std::string> other_facts(const Port& port, std::span<const std::string_view> with_words) {
   std::vector<std::string> facts;
-  described::each_field<Port>([&]<class Member, class Kind>(
-                                  const described::Field<Port, Member, Kind>& field) {
-    if constexpr (!described::is_list<Member> && !described::is_required<Member>) {
-      const Member& value = port.*field.member;
-      if (!value || std::find(with_words.begin(), with_words.end(), field.name) != with_words.end()) return;
-      const nlohmann::ordered_json fact = described::write_as(field.kind, *value, false);
-      facts.push_back(std::string(field.name) + " " + (fact.is_string() ? std::string(fact) : fact.dump()));
-    }
-  });
+  described::each_field<Port>(
+      [&]<class Member, class Kind>(const described::Field<Port, Member, Kind>& field) {
+        if constexpr (!described::is_list<Member> && !described::is_required<Member>) {
+          const Member& value = port.*field.member;
+          if (!value || std::find(with_words.begin(), with_words.end(), field.name) != with_words.end())
+            return;
+          const nlohmann::ordered_json fact = described::write_as(field.kind, *value, false);
+          const std::string text = fact.is_string() ? std::string(fact) : fact.dump();
+          facts.push_back(std::string(field.name) + " " + (text.empty() ? "none" : text));
+        }
+      });
   return facts;
 }
 

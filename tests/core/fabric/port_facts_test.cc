@@ -20,6 +20,8 @@ TEST(OtherFacts, AreThoseWithoutWordsOfTheirOwn) {
   EXPECT_THAT(other_facts(port, std::vector<std::string_view>{"driver"}),
               ElementsAre("transport RoCE", "rateGbps 200", "numaNode 1"));
   EXPECT_THAT(other_facts(port), IsEmpty());
+  port.lossless_priorities = "";
+  EXPECT_THAT(other_facts(port), ElementsAre("losslessPriorities none"));
 }
 
 }  // namespace
