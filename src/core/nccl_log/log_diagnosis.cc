@@ -160,10 +160,10 @@ std::string elsewhere_text(const NcclLog& log) {
 std::string diagnosis_of(const LogVerification& verification, const NcclLog& log, std::string beside) {
   const std::vector<Finding>& findings = verification.findings;
   const bool too_old = !findings.empty() && findings.front().code == Code::NcclTooOld;
-  std::string remedy;  // of a value that NCCL reads otherwise, which is the first lead
+  std::string remedy;  // of a verbs' value that NCCL reads otherwise, which is the first lead
   if (verification.cause && verification.failures[*verification.cause].failure.is_of_transfer()) {
     for (const Finding& finding : findings) {
-      if (finding.code != Code::ValueMisread) continue;
+      if (finding.code != Code::ValueMisread || !finding.subject.path.starts_with("NCCL_IB_")) continue;
       beside += (beside.empty() ? "" : " ") + finding.sentence + ".";
       remedy += (remedy.empty() ? "" : " ") + finding.remedy;
     }
