@@ -336,7 +336,8 @@ class RankChecks {
       return given->state == State::LeftOut && !record.node.empty() ? "" : given->value;
     // The user's variable that decides is compared itself.
     if (omits(container, variable, Reason::DisabledByUser) || container.env_from) return {};
-    if (!container.reads_file) return "";
+    // A template's file has no lines but those that its plan promises.
+    if (!container.reads_file || !view_.manifest.empty()) return "";
     const GivenFile& file = *record.file;
     const bool known = file.is_written() && !file.cut && file.state != GivenFile::State::Foreign;
     return known && !record.node.empty() ? Text("") : Text();

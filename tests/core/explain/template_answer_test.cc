@@ -300,6 +300,16 @@ TEST(Explain, TemplatesOfOneJobAreCompared) {
           "error ValuesDiffer: It has NCCL_ALGO Ring, which has to be equal on all ranks: not set on 1 "
           "template, Ring on 1 template. Compare spec.Worker."));
   EXPECT_THAT(worker.answer.findings, IsEmpty());
+  // A file that is written later gives what its plan says, and nothing else.
+  for (const char* name : {"NCCL_ALGO", "NCCL_IB_ADDR_FAMILY"}) {
+    const Json own = equipped(pod({container("c", {env_literal(name, "Ring")})}));
+    Answered first = ask_template(own, kHostPolicy, nullptr),
+             later = ask_template(kHostPod, kHostPolicy, nullptr);
+    const NamedTemplate unseen[] = {{"spec.Master", &first}, {"spec.Worker", &later}};
+    compare_templates(unseen);
+    const auto told = std::ranges::count(first.answer.findings, Code::ValuesDiffer, &Finding::code);
+    EXPECT_EQ(told, name == std::string("NCCL_ALGO") ? 1 : 0);
+  }
   Answered same = with({env_literal("NCCL_ALGO", "Ring,Tree")});
   Answered too = with({env_literal("NCCL_ALGO", "tree,ring"), env_literal("NCCL_IB_DISABLE", "0")});
   const NamedTemplate alike[] = {{"spec.Master", &same}, {"spec.Worker", &too}};
