@@ -173,7 +173,7 @@ std::string parts_that_get(const std::vector<ToldPod>& pods) {
   if (others.empty()) return "All " + all + " get values.";
   if (getting.empty())
     return "None of " + all +
-           (chosen ? " asks for RDMA, and none gets values."
+           (chosen ? " asks for what the policy matches, and none gets values."
                    : " gets values: " + pods.front().told.answer.in_all);
   return "Values for " + join(getting) + "; none for " + join(others) +
          (chosen ? ": no RDMA device is asked for, and none is needed unless it is a rank." : ".");

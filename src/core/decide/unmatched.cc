@@ -311,6 +311,9 @@ std::string unmatched_rdma(const Pod& pod, const NcclPolicy& policy, const PodCl
       !resource_of(policy).empty())
     return "The pod has the GPUs and the networks of a rank (" + join_some(networks, kMostAsked) +
            "), and asks for no RDMA resource.";
+  if (asked.processors && asked.resources.empty() && mounts_devices(pod) &&
+      std::ranges::none_of(pod.containers, turns_off))
+    asked.resources.emplace_back("the host's /dev/infiniband");
   if (asked.resources.empty() || is_launcher(pod, asked.processors)) return {};
   return "The pod asks for " + join_some(asked.resources, kMostAsked) + ", which policy " + policy.name +
          " does not match.";

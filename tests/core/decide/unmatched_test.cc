@@ -115,6 +115,15 @@ TEST(Unmatched, NetworksAndTheHostsDevicesAreNamed) {
   made["spec"]["hostNetwork"] = true;
   EXPECT_THAT(remedy_of_pod(made, policy()),
               HasSubstr("write hostDevices: true into spec.match of policy site."));
+  made["metadata"]["annotations"].clear();
+  const auto in_vain = [](const Pod& pod) { return unmatched_rdma(pod, policy(), nullptr); };
+  EXPECT_EQ(of_parsed(made, in_vain),
+            "The pod asks for the host's /dev/infiniband, which policy site does not match.");
+  Json off = made, other = made, agent = made;
+  off["spec"]["containers"][0]["env"] = {env_literal("NCCL_IB_DISABLE", "1")};
+  other["spec"]["volumes"][0]["hostPath"]["path"] = "/dev/shm";
+  agent["spec"]["containers"][0]["resources"].clear();
+  for (const Json& healthy : {off, other, agent}) EXPECT_EQ(of_parsed(healthy, in_vain), "");
 }
 
 TEST(Unmatched, ALauncherHasNothingToDoUnlessItIsARank) {
