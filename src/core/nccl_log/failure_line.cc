@@ -412,17 +412,19 @@ std::optional<NcclFailure> read_watchdog(string_view line) {
   return failure;
 }
 
+// NCCL's results from 1 on.
+constexpr std::pair<string_view, string_view> kResults[kLastResult] = {
+    {"ncclUnhandledCudaError", "unhandled cuda error"},
+    {"ncclSystemError", "unhandled system error"},
+    {"ncclInternalError", "internal error"},
+    {"ncclInvalidArgument", "invalid argument"},
+    {"ncclInvalidUsage", "invalid usage"},
+    {"ncclRemoteError", "remote process exited"}};
+
 // "NCCL error in: FILE:LINE, remote process exited or there was a network error, NCCL version 2.18.6", "NCCL
 // Error 6: …", "ncclSystemError: … Last error: …"; of nccl-tests "Test NCCL failure common.cu:959 'internal
 // error - … / '", with NCCL's last warning behind the slash from 2.27 on.
 std::optional<NcclFailure> read_result(string_view line) {
-  constexpr std::pair<string_view, string_view> kResults[kLastResult] = {
-      {"ncclUnhandledCudaError", "unhandled cuda error"},
-      {"ncclSystemError", "unhandled system error"},
-      {"ncclInternalError", "internal error"},
-      {"ncclInvalidArgument", "invalid argument"},
-      {"ncclInvalidUsage", "invalid usage"},
-      {"ncclRemoteError", "remote process exited"}};
   const bool test = has(line, "Test NCCL failure ");
   const bool told = has_any(line, {"NCCL error in: ", "NCCL error: ", "Failed, NCCL error "});
   int result = int_behind(line, "NCCL Error ").value_or(0);
@@ -451,16 +453,11 @@ std::optional<NcclFailure> read_nccl_failure(string_view text, bool warning) {
 }
 
 NcclFailure failure_of_result(int result, string_view text) {
-  constexpr string_view kTexts[kLastResult + 1] = {"",
-                                                   "unhandled CUDA error",
-                                                   "unhandled system error",
-                                                   "internal error",
-                                                   "invalid argument",
-                                                   "invalid usage",
-                                                   "remote process exited or network error"};
   NcclFailure failure = failure_of(Code::GaveUp, text);
-  if (result > 0) failure.error = result;
-  failure.error_text = kTexts[result];
+  if (result < 1) return failure;
+  failure.error = result;
+  failure.error_text = kResults[result - 1].second;
+  if (result == kLastResult) failure.error_text += " or network error";
   return failure;
 }
 

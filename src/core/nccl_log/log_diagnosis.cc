@@ -137,12 +137,15 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
            "It does not tell which network NCCL uses: for that, run the job with NCCL_DEBUG=INFO.";
   if (silent && all == 0 && !verification.failures.empty()) return "The log " + no_failure + ".";
   if (log.nccl_lines == 0) return engines_sentence(log);
-  if (silent || all > 0)
+  const bool off = turned_off(log) && uses_sockets(log) && !verification.notes.empty();
+  if ((silent || all > 0) && !off)
     return std::string(all > 0 ? "The log proves nothing of the values"
                                : "The log does not tell which network NCCL uses") +
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
   const bool begins = !log.bootstrap.empty() && !log.is_initialised();
-  return std::string(begins ? "NCCL found " : "NCCL runs over ") + networks_text(log) + ", and its log " +
+  return (off      ? verification.notes.front() + " The log "
+          : begins ? "NCCL found " + networks_text(log) + ", and its log "
+                   : "NCCL runs over " + networks_text(log) + ", and its log ") +
          no_failure + (begins ? ", nor that the initialisation ended." : ".") +
          (log.warnings.empty() ? "" : " Its warnings are harmless.") +
          (log.ended ? verification.failures.empty() ? " Nothing to do." : ""

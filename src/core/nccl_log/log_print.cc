@@ -27,17 +27,11 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::size_t kMostWarnings = 5;
 constexpr std::size_t kMostFailures = 8;
 
-OrderedJson names_of(const auto& facts) {
-  OrderedJson names = OrderedJson::array();
-  for (const auto& [what, where] : facts) names.push_back(what);
-  return names;
-}
-
 OrderedJson json_of(const EngineLog& log) {
   return {{"lines", log.lines},
-          {"versions", names_of(log.versions)},
-          {"devices", names_of(log.devices)},
-          {"lacking", names_of(log.lacking)}};
+          {"versions", keys_of(log.versions)},
+          {"devices", keys_of(log.devices)},
+          {"lacking", keys_of(log.lacking)}};
 }
 
 // "; 9 lines of UCX's, 4 lines of NVSHMEM's"; "" where there are none.
@@ -169,15 +163,15 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
   json["log"] = {{"lines", log.lines},
                  {"ncclLines", log.nccl_lines},
                  {"processes", log.processes},
-                 {"versions", names_of(log.versions)},
+                 {"versions", keys_of(log.versions)},
                  {"nodes", log.nodes > 0 ? OrderedJson(log.nodes) : OrderedJson()},
                  {"ranks", log.ranks > 0 ? OrderedJson(log.ranks) : OrderedJson()},
-                 {"networks", names_of(log.networks)},
-                 {"devices", names_of(log.devices)},
-                 {"links", names_of(log.links)},
-                 {"gidIndexes", names_of(log.gid_indexes)},
-                 {"transports", names_of(log.transports)},
-                 {"bootstrap", names_of(log.bootstrap)},
+                 {"networks", keys_of(log.networks)},
+                 {"devices", keys_of(log.devices)},
+                 {"links", keys_of(log.links)},
+                 {"gidIndexes", keys_of(log.gid_indexes)},
+                 {"transports", keys_of(log.transports)},
+                 {"bootstrap", keys_of(log.bootstrap)},
                  {"ucx", json_of(log.ucx)},
                  {"nvshmem", json_of(log.nvshmem)}};
   return json;

@@ -23,11 +23,16 @@
 namespace nccl_env {
 namespace {
 
+bool is_list_overridden(const std::vector<VerifiedValue>& values) {
+  const auto list = std::ranges::find(values, variable::kIbHca, &VerifiedValue::name);
+  return list != values.end() && list->verdict == LogVerdict::Overridden;
+}
+
 // Tells why sockets are no fault, or that NCCL fell back to them.
 void note_sockets(const NcclLog& log, LogVerification& into) {
   const auto note = [&](std::string text) { into.notes.push_back(std::move(text)); };
   if (turned_off(log))
-    return note("NCCL uses sockets: the container turns InfiniBand and RoCE off, or names another network.");
+    return note("NCCL uses sockets, as " + value_read(log, variable_of_sockets(log)) + " says.");
   if (log.is_of_one_node() || log.is_inside_node())
     return note("NCCL has sockets as its network, and " +
                 std::string(log.is_of_one_node() ? "all ranks are on one node"
@@ -39,7 +44,11 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
   const bool found = log.no_device.empty();
   const NcclLog::Facts& shown = log.networks.contains("Socket") ? log.networks : log.transports;
   note("NCCL fell back to sockets (line " + std::to_string(first_line(found ? shown : log.no_device)) +
-       "): " + (found ? "its log says network Socket, not IB." : "it found no device."));
+       "): " +
+       (found                             ? "its log says network Socket, not IB."
+        : is_list_overridden(into.values) ? "it found no device of " + value_read(log, variable::kIbHca) +
+                                                ", which was set in place of the pod's list."
+                                          : "it found no device."));
 }
 
 // Failures as the rest of the log shows them, and those that only the whole of it tells.
@@ -111,12 +120,14 @@ void add_row_zero(const NcclLog& log, const std::vector<Value>& spec, std::vecto
 }
 
 // Says what to do where NCCL fell back and reads a list of which it found no device; "" where it found one.
-std::string remedy_of_list(const NcclLog& log) {
+std::string remedy_of_list(const NcclLog& log, const std::vector<VerifiedValue>& values) {
   const std::string list = value_read(log, variable::kIbHca);
   if (list.empty() || !log.devices.empty()) return {};
-  return "NCCL reads " + list +
-         ": look first whether the pod has those devices (ls /sys/class/infiniband), then for "
-         "/dev/infiniband, the memory lock limit and the ports' state.";
+  return (is_list_overridden(values)
+              ? "Look first at what sets the list anew (the image's entrypoint, mpirun -x, a launcher), then"
+              : "NCCL reads " + list + ": look first") +
+         " whether the pod has those devices (ls /sys/class/infiniband), then for /dev/infiniband, the "
+         "memory lock limit and the ports' state.";
 }
 
 // The list that NCCL reads, where none was given to the pod.
@@ -191,7 +202,7 @@ std::vector<Finding> findings_of(const std::vector<Value>& spec, const NcclLog& 
   }
   if (verification.fell_back) {
     findings.push_back(of_log(Code::FellBack, Severity::Error, verification.notes.front()));
-    findings.back().remedy = remedy_of_list(log);
+    findings.back().remedy = remedy_of_list(log, verification.values);
   }
   const std::size_t noted = findings.size();
   add_list(log, verification.values, findings);

@@ -268,7 +268,7 @@ bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) 
 VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
                                const std::vector<NcclFailure>& all, bool follows,
                                std::vector<VerifiedValue>& values) {
-  VerifiedFailure verified{failure, counts(failure, log, all, follows), {}, {}, false};
+  VerifiedFailure verified{failure, counts(failure, log, all, follows), {}, {}, false, !values.empty()};
   const std::string_view blamed = blamed_variable(failure.code);
   if (blamed.empty()) return verified;
   for (VerifiedValue& value : values) {
@@ -296,8 +296,9 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
 std::string cause_of(const VerifiedFailure& failure) {
   if (failure.variable.empty()) return {};
   return failure.variable + "=\"" + failure.value + "\" " +
-         (failure.of_pod ? "is what the pod was given."
-                         : "is what NCCL reads, and nothing shows that it is nccl-env's.");
+         (failure.of_pod  ? "is what the pod was given."
+          : failure.given ? "is what NCCL reads, and is not among the values that nccl-env gave the pod."
+                          : "is what NCCL reads, and nothing shows that it is nccl-env's.");
 }
 
 std::string how_often(const NcclFailure& failure) {

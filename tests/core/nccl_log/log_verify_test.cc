@@ -283,6 +283,28 @@ TEST(PartlyUsed, IsTheListThatThePodWasGivenOrThatNcclReads) {
   for (const char* whole : {"mlx5", "^mlx5_2", "=mlx5_1:1"}) EXPECT_EQ(reads(whole), "");
 }
 
+TEST(FellBack, BeginsWithWhatStandsInPlaceOfThePodsList) {
+  const std::string none = kInfo + "NCCL_IB_HCA set to =mlx5_9\n" + kInfo + "NET/IB : No device found.\n";
+  const auto told = [&](const std::string& list) {
+    return verify_lines(none, {{"NCCL_IB_HCA", list, Source::Node}}).sentence;
+  };
+  EXPECT_THAT(told("=mlx5_0"),
+              HasSubstr("it found no device of NCCL_IB_HCA=\"=mlx5_9\" (line 1), which was set "
+                        "in place of the pod's list."));
+  EXPECT_THAT(told("=mlx5_0"), HasSubstr("Look first at what sets the list anew"));
+  EXPECT_THAT(told("=mlx5_9"), HasSubstr("look first whether the pod has those devices"));
+}
+
+TEST(EmptyGid, OfAPodTellsWhoseTheIndexIs) {
+  const std::string text =
+      kInfo + "NCCL_IB_GID_INDEX set by environment to 7.\n" + kWarn +
+      "Call to ibv_modify_qp failed with 22 Invalid argument, on dev mlx5_0:1, curr state "
+      "INIT, next state RTR, local GID index 7, local GID ::, remote GID ::\n";
+  EXPECT_THAT(verify_lines(text).sentence, HasSubstr("nothing shows that it is nccl-env's."));
+  EXPECT_THAT(verify_lines(text, {{"NCCL_IB_HCA", "=mlx5_0", Source::Node}}).sentence,
+              HasSubstr("is not among the values that nccl-env gave the pod."));
+}
+
 TEST(NcclTooOld, IsTheFirstAnswerWhereAPodHasOurListAndNoIndex) {
   const std::string uses =
       kInfo + "NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n" + kWarn +

@@ -37,6 +37,7 @@ struct VerifiedFailure {
   std::string variable;  // "": no value is known to be the cause
   std::string value;     // of the pod, else as NCCL reads it
   bool of_pod = false;
+  bool given = false;  // the pod was given values
 };
 
 struct LogVerification {
