@@ -311,9 +311,12 @@ std::string kind_in(const std::string& file, std::istream& in) {
 
 // A program that ended before NCCL began has no line of its own there.
 std::string needs_of(const NcclLog& log) {
-  return log.last_error ? "no line speaks of the network, and the last error is \"" + log.last_error->text +
-                              "\": if the program ended with it, NCCL never began; else " + kNeeds
-                        : kNeeds;
+  if (!log.last_error) return kNeeds;
+  const std::string& last = log.last_error->text;
+  return "no line speaks of the network, and the last error is \"" + last + "\": " +
+         (last.find(" seconds waiting for clients") == last.npos
+              ? std::string("if the program ended with it, NCCL never began; else ") + kNeeds
+              : "not all ranks joined, so NCCL never began. Look how many pods run, and at MASTER_ADDR");
 }
 
 int verify_job(std::vector<GivenLog> logs, bool by_hand, const Console& terminal) {
@@ -327,8 +330,9 @@ int verify_job(std::vector<GivenLog> logs, bool by_hand, const Console& terminal
     const auto unread =
         std::ranges::find_if(ranks, [](const RankLog& rank) { return !rank.problem.empty(); });
     if (unread != ranks.end()) return stop(terminal, program::kNotSeen, unread->problem);
-    return stop(terminal, program::kNothing,
-                "none of " + count_of(ranks.size(), "log") + " has a line of NCCL's; " + kNeeds);
+    return stop(
+        terminal, program::kNothing,
+        "none of " + count_of(ranks.size(), "log") + " has a line of NCCL's; " + needs_of(ranks.front().log));
   }
   const RanksVerification verification = verify_ranks(ranks);
   print_answer(terminal, verification, ranks);

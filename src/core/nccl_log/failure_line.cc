@@ -489,7 +489,7 @@ std::optional<NcclFailure> read_framework_failure(string_view line) {
 bool is_error_elsewhere(string_view line) {
   line = behind_rank(trimmed_text(line)).substr(0, 1024);
   const bool told = line == "Killed" || is_exception(line) || has_any(line, kForms);
-  return told && !has_any(line, kEchoes);
+  return has(line, " seconds waiting for clients") || (told && !has_any(line, kEchoes));
 }
 
 bool is_ordinary(string_view line) {

@@ -145,6 +145,9 @@ TEST_F(Verify, WhatCannotBeJudgedIsRefused) {
   const std::string list = write("list.json", R"({"kind": "List", "apiVersion": "v1", "items": []})");
   EXPECT_EQ(run_cli({"verify", write("l.log", kGood), "-f", list}).code, 4);
   expect_shown(run("no line of it\n"), 3);
+  expect_shown(run("torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 "
+                   "clients joined.\n"),
+               3);
   EXPECT_EQ(run("").code, 3);
   EXPECT_EQ(run_cli({"verify", path("absent.log")}).code, 4);
   expect_shown(run_cli({"verify", write("a.log", kGood), "-f", write("p.json", kPod)}));
