@@ -65,11 +65,11 @@ std::string ports_compared(const NcclSelection& alone, const std::optional<NcclS
 std::string choice_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
                         const std::optional<NcclSelection>& with_us) {
   if (!alone) return {};
+  const std::string nccl =
+      "NCCL " + format_nccl_version(version) + (version == kNewestNccl ? " (assumed)" : "");
   if (std::ranges::find(alone->notes, note_elsewhere(variable::kIbHca)) != alone->notes.end())
-    return "\n" + paragraph("NCCL " + format_nccl_version(version) +
-                                " takes what NCCL_IB_HCA says, which is not known here.",
-                            2);
-  std::string text = "NCCL " + format_nccl_version(version) + " alone " + ports_compared(*alone, with_us);
+    return "\n" + paragraph(nccl + " takes what NCCL_IB_HCA says, which is not known here.", 2);
+  std::string text = nccl + " alone " + ports_compared(*alone, with_us);
   const std::string index = indexes_text(*alone);
   if (index != "-" && (!with_us || index != indexes_text(*with_us)))
     text += index == "not known" ? ", and its GID index is not known" : ", GID index " + index;
