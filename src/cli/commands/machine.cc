@@ -175,7 +175,9 @@ constexpr std::pair<Code, std::string_view> kCodesHere[] = {
     {Code::NoSuchDevice,
      "Unset NCCL_IB_HCA, also in nccl.conf, to have this machine's list, or name devices that it has "
      "(ibv_devices)."},
-    {Code::RailDown, "`rdma link` shows the port: bring up its netdev, else check cable and switch port."},
+    {Code::RailDown,
+     "`rdma link` shows the port, `show_gids` its rows: give the netdev of an Active one an address; of "
+     "another, bring up the netdev, else check cable and switch port."},
     {Code::MixedLinks, "Name HCAs of one kind: in NCCL_IB_HCA, or by --policy (spec.fabric.linkLayer)."},
     {Code::EmptyGid,
      "Leave the index to NCCL (unset, or -1, from 2.21.5 on), or name a row that the port has (show_gids)."},

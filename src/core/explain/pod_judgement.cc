@@ -323,9 +323,10 @@ class Judge {
       if (!why) why = reason;
     }
     if (!why) return;
+    const std::string detail = find_text(answer_.details, names.front());
     told_.add(Code::ValuesDiffer, Severity::Warning, names.front(),
               "No " + join(names) + " (" + std::string(to_string(*why)) +
-                  "), which ranks of other nodes may have: " + find_text(answer_.details, names.front()),
+                  "), which ranks of other nodes may have" + (detail.empty() ? "." : ": " + detail),
               around_.table && table().rdma_namespace_mode == RdmaNamespaceMode::Exclusive
                   ? "Say them in spec.env of the policy alone, where no node decides them."
                   : remedy_here(*why));

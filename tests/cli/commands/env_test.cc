@@ -91,6 +91,13 @@ TEST_F(TwoRails, TheUsersOwnStayAndAreJudged) {
   EXPECT_THAT(env({"-i"}).out, HasSubstr("export NCCL_IB_HCA='mlx5_0,mlx5_1'"));
 }
 
+TEST_F(TwoRails, AWarningEndsWithItsReasonAndARowThatIsMissingHasARemedy) {
+  EXPECT_THAT(env({"-e", "UCX,Gloo"}).out, HasSubstr("which ranks of other nodes may have.\n"));
+  for (const char* hca : {"mlx5_2", "mlx5_3"}) add_rail(hca, "0a00:0201");
+  add_file("class/infiniband/mlx5_3/ports/1/gids/1", "0000:0000:0000:0000:0000:0000:0000:0000");
+  EXPECT_THAT(env().out, HasSubstr("give the netdev of an Active one an address"));
+}
+
 // Which of nine ports are rails cannot be told: the reason stands once, beside what decides, and --hcas says
 // it.
 TEST_F(Machine, WhereItCannotTellTheStatesAreSaidAndTheFabricIsNamed) {
