@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
@@ -30,17 +31,12 @@ struct WhatArguments {
 };
 
 std::string takes(const Variable& variable) {
-  const std::string kind(to_string(variable.kind));
-  switch (variable.kind) {
-    case ValueKind::Integer:
-      return kind + " from " + std::to_string(variable.min) + " to " + std::to_string(variable.max) +
-             (variable.choices.empty() ? "" : ", or " + join(variable.choices));
-    case ValueKind::Enum:
-    case ValueKind::WordList:
-      return kind + ": " + join(variable.choices);
-    default:
-      return kind + (variable.max > 0 ? ", at most " + std::to_string(variable.max) : "");
-  }
+  const std::string kind(to_string(variable.kind)), choices = join(variable.choices);
+  if (variable.kind == ValueKind::Integer)
+    return kind + " from " + std::to_string(variable.min) + " to " + std::to_string(variable.max) +
+           (choices.empty() ? "" : ", or " + choices);
+  if (!choices.empty()) return kind + ": " + choices;
+  return kind + (variable.max > 0 ? ", at most " + std::to_string(variable.max) : "");
 }
 
 std::string ranks_text(Ranks ranks) {
@@ -54,7 +50,7 @@ std::string ranks_text(Ranks ranks) {
 struct Told {
   std::string kind, names, meaning, more, document;  // names: with ", " between; more: the remedy, or a note
   std::optional<Impact> impact = {};
-  std::string terms = {};  // what a section quotes, with | between
+  std::string terms = {}, symptoms = {};  // what a section quotes and is for, with | between
 };
 using Book = std::vector<Told>;
 
@@ -73,7 +69,8 @@ void add_pages(const char* kind, std::string_view text, Book& into) {
   for (std::string line; std::getline(lines, line);) {
     std::istringstream fields(line);
     Told& told = into.emplace_back(Told{kind, {}, {}, {}, {}});
-    for (std::string Told::*field : {&Told::document, &Told::names, &Told::meaning, &Told::terms})
+    for (std::string Told::*field :
+         {&Told::document, &Told::names, &Told::meaning, &Told::terms, &Told::symptoms})
       std::getline(fields, told.*field, '\t');
   }
 }
@@ -100,7 +97,7 @@ Book all_told() {
 
 OrderedJson to_json(const Book& found) {
   OrderedJson names = OrderedJson::array();
-  for (const auto& [kind, name, meaning, more, document, impact, terms] : found) {
+  for (const auto& [kind, name, meaning, more, document, impact, terms, symptoms] : found) {
     names.push_back({{"name", name}, {"kind", kind}, {"meaning", meaning}, {"document", document}});
     names.back()[kind == "variable" ? "note" : "remedy"] = text_or_null(more);
     if (impact) names.back()["impact"] = to_string(*impact);
@@ -108,28 +105,30 @@ OrderedJson to_json(const Book& found) {
   return {{"names", names}};
 }
 
-// `list`: names and meanings alone.
+// `list`: names and meanings alone. Else the first in full, the others by their names.
 void print(Book found, bool list, const Console& terminal) {
   if (is_document(terminal.form)) return print_document(to_json(found), terminal.form, terminal.out);
-  TextColumns columns(0);
+  TextColumns first(0), others(0);
   for (Told& each : found) {
-    for (const std::string& sentence : {each.meaning, list ? "" : each.more}) {
-      if (!sentence.empty()) columns.add({std::exchange(each.names, ""), sentence});
-    }
-    if (!list || !each.names.empty()) columns.add({each.names, "(" + each.kind + ", " + each.document + ")"});
+    const bool whole = !list && &each == &found.front();
+    TextColumns& columns = whole ? first : others;
+    if ((list || whole) && !each.meaning.empty()) columns.add({std::exchange(each.names, ""), each.meaning});
+    if (whole && !each.more.empty()) columns.add({"", each.more});
+    if (!list) columns.add({each.names, "(" + each.kind + ", " + each.document + ")"});
   }
-  terminal.out << columns.render();
+  terminal.out << first.render() << others.render();
 }
+
+using Words = std::vector<std::string>;
 
 // The names in what a person pastes: "! gpu-3 PortDown", "NCCL_IB_TC=106".
 // At most 64.
-std::vector<std::string> names_in(std::string text) {
-  constexpr std::size_t kMost = 64;
+Words names_in(std::string text) {
   const auto is_other = [](char c) { return !is_alphanumeric(c) && c != '_' && c != '.' && c != '-'; };
   std::ranges::replace_if(text, is_other, ' ');
   std::istringstream words(text);
-  std::vector<std::string> names;
-  for (std::string name; names.size() < kMost && words >> name;) {
+  Words names;
+  for (std::string name; names.size() < 64 && words >> name;) {
     name.erase(0, std::min(name.find_first_not_of(".-"), name.size()));
     name.erase(name.find_last_not_of(".-") + 1);
     if (!name.empty()) names.push_back(name);
@@ -137,19 +136,55 @@ std::vector<std::string> names_in(std::string text) {
   return names;
 }
 
-std::vector<std::string> split(const std::string& text, char at) {
+Words split(const std::string& text, char at) {
   std::istringstream parts(text);
-  std::vector<std::string> all;
+  Words all;
   for (std::string part; std::getline(parts >> std::ws, part, at);) all.push_back(part);
   return all;
 }
 
-// Returns what verify finds in the line, or in such a part of one: "error 12", "via NET/Socket".
-std::string code_of_line(const std::string& asked) {
-  const bool end = asked.starts_with("error ") || asked.starts_with("status=");
-  const std::string mark = "gpu-1:1:1 [0] NCCL ";
-  for (const std::string& line : {asked, mark + "INFO " + asked, mark + "INFO Channel 00 : 0 -> 1 " + asked,
-                                  mark + "WARN " + (end ? "Got completion with " : "") + asked}) {
+// The words of a text that matter, in small letters and without a plural's s. `parted`: TimedOut is two.
+Words words_in(std::string text, bool parted = false) {
+  constexpr std::string_view kLittle = " a an the my our i it job not ";
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    const bool begins = text[i] >= 'A' && text[i] <= 'Z' && text[i - 1] >= 'a' && text[i - 1] <= 'z';
+    if (parted && begins) text.insert(i++, " ");
+    if (text[i] == '_' || text[i] == '-') text[i] = ' ';
+  }
+  Words words;
+  for (std::string word : names_in(lower_case(text))) {
+    if (word.ends_with('s') && !word.ends_with("ss")) word.pop_back();
+    if (kLittle.find(" " + word + " ") == kLittle.npos) words.push_back(word);
+  }
+  return words;
+}
+
+bool holds(const Words& all, const Words& words) {
+  const auto is_there = [&](const std::string& word) { return std::ranges::count(all, word) > 0; };
+  return !words.empty() && std::ranges::all_of(words, is_there);
+}
+
+// The lines of a log that the text may be, or be a part of: "error 12" of a completion, 110 of ibv_modify_qp.
+Words lines_of(const std::string& text) {
+  const std::string small = lower_case(text), mark = "gpu-1:1:1 [0] NCCL ";
+  const std::size_t begin = small.starts_with("error ") ? 6 : small.starts_with("status") ? 7 : text.size();
+  const std::string end = text.substr(std::min(begin, text.size()));
+  constexpr int kMostStatus = 18;  // that users of NCCL see; above it more often an errno
+  if (small[0] == 'e' && plain_decimal(end).value_or(0) > kMostStatus)
+    return {mark + "WARN Call to ibv_modify_qp failed with " + end};
+  if (is_digit(end[0]) || end[0] == 'I') return {mark + "WARN Got completion with status=" + end};
+  Words lines{text};
+  for (std::string form :
+       {"INFO %", "INFO Channel 00 : 0 -> 1 %", "WARN Got async event: %", "WARN %",
+        "WARN Call to ibv_alloc_pd failed with error %", "WARN Call to % failed", "Test NCCL failure '%'"})
+    lines.push_back(mark + form.replace(form.find('%'), 1, text));
+  return lines;
+}
+
+// Returns what verify finds in the line, or in such a part of one; "": nothing.
+std::string code_of_line(std::string asked) {
+  while (asked.ends_with('.')) asked.pop_back();
+  for (const std::string& line : lines_of(asked)) {
     NcclLogReader reader;
     reader.read_line(line, false);
     for (const Finding& finding : verify_log(reader.log(), {}).findings) {
@@ -159,71 +194,55 @@ std::string code_of_line(const std::string& asked) {
   return {};
 }
 
-// The ways to what was asked for, each tried where those before found nothing.
+// Ranks what is told by how near it is to what was asked for.
 class Asked {
  public:
-  explicit Asked(std::string text) : text_(std::move(text)), words_(names_in(lower_case(text_))) {}
+  static constexpr int kNone = 12;
+  Asked(std::string text, const Book& all) : text_(std::move(text)) {
+    for (const std::string& each : split(join(all, "|", [](const Told& told) { return told.symptoms; }), '|'))
+      if (symptom_.empty() && holds(words_in(each), words_)) symptom_ = code_of_line(each);
+  }
 
-  [[nodiscard]] bool is_code(const Told& told) const {  // "": all reasons and findings
-    return text_.empty() ? told.impact && told.kind != "field" : is_of_code(told) && has_name(told, text_);
-  }
-  [[nodiscard]] bool is_word(const Told& told) const { return told.kind == "word" && has_name(told, text_); }
-  // The failure that the line tells; sections whose heading is asked for, or stands in the line.
-  [[nodiscard]] bool is_line(const Told& told) const {
-    if (told.kind != "section") return told.kind == "finding" && has_name(told, line_);
-    const auto held = names_in(lower_case(told.names));
-    const auto at = std::search(words_.begin(), words_.end(), held.begin(), held.end());
-    return words_ == held || (held.size() > 1 && at != words_.end());
-  }
-  // A field, also by a word that it takes: "Auto" of gidIndex.
-  [[nodiscard]] bool is_field(const Told& told) const {
-    const auto takes = [&](const std::string& word) {
-      return word.front() >= 'A' && word.front() <= 'Z' && equal_ignoring_case(word, text_);
+  // The first way in which it is near, the nearest first; kNone: it is not.
+  [[nodiscard]] std::ptrdiff_t rank(const Told& told) const {
+    const bool named = has_name(told, text_), field = told.kind == "field", section = told.kind == "section";
+    const bool finding = told.kind == "finding" || told.kind == "reason";
+    const bool coded = finding || told.kind == "variable";
+    const Words held = words_in(told.names);               // by a heading
+    const auto is_inside = [&](const std::string& name) {  // and is no word of the language
+      return (name.find('_') != name.npos || (coded && name != lower_case(name))) && has_name(told, name);
     };
-    return told.kind == "field" &&
-           (has_name(told, text_) || std::ranges::any_of(names_in(told.meaning), takes));
-  }
-  // A name in the text that is no word of the language.
-  [[nodiscard]] bool is_inside(const Told& told) const {
-    return std::ranges::any_of(names_in(text_), [&](const std::string& name) {
-      const bool joined = name.find('_') != name.npos;
-      return ((is_of_code(told) && (joined || name != lower_case(name))) ||
-              (told.kind == "word" && joined)) &&
-             has_name(told, name);
-    });
-  }
-  [[nodiscard]] bool is_heading(const Told& told) const {
-    return told.kind == "section" && are_in(names_in(lower_case(told.names)));
-  }
-  [[nodiscard]] bool is_part(const Told& told) const {
-    constexpr std::size_t kLeast = 4;
-    return text_.size() >= kLeast && told.kind != "field" &&
-           lower_case(told.names).find(lower_case(text_)) != std::string::npos;
-  }
-  [[nodiscard]] bool is_quoted(const Told& told) const {
-    return std::ranges::any_of(split(lower_case(told.terms), '|'), [&](const std::string& term) {
-      const bool phrase = term.find_first_of(" /") != term.npos && lower_case(text_).find(term) != term.npos;
-      return phrase || are_in(names_in(term));
-    });
+    const bool ways[kNone] = {
+        named && (coded || told.kind == "word"),
+        named && field,
+        finding && has_name(told, line_),
+        section && holds(words_, held) && (held.size() > 1 || words_.size() == 1),
+        std::ranges::any_of(names_in(text_), is_inside),
+        (finding || section) && holds(words_in(told.names, true), words_),
+        finding && has_name(told, symptom_),
+        is_quoted(told.symptoms),
+        (finding || field) && holds(words_in(told.meaning), words_),
+        finding && holds(words_in(told.meaning + " " + told.more), words_),
+        is_quoted(told.terms),
+        !field && text_.size() > 3 && lower_case(told.names).find(lower_case(text_)) != text_.npos};
+    return std::ranges::find(ways, true) - std::begin(ways);
   }
 
  private:
-  static bool is_of_code(const Told& told) {
-    return told.kind == "reason" || told.kind == "finding" || told.kind == "variable";
-  }
   static bool has_name(const Told& told, const std::string& name) {
-    return std::ranges::any_of(split(told.names, ','),
-                               [&](const std::string& each) { return equal_ignoring_case(each, name); });
+    return holds(split(lower_case(told.names), ','), {lower_case(name)});
   }
-  [[nodiscard]] bool are_in(const std::vector<std::string>& others) const {
-    return !words_.empty() && std::ranges::all_of(words_, [&](const std::string& word) {
-      return std::ranges::find(others, word) != others.end();
+  [[nodiscard]] bool is_quoted(const std::string& terms) const {
+    return std::ranges::any_of(split(lower_case(terms), '|'), [&](const std::string& term) {
+      return holds(words_in(term), words_) ||
+             (term.find_first_of(" /") != term.npos && lower_case(text_).find(term) != term.npos);
     });
   }
 
   const std::string text_;
-  const std::vector<std::string> words_;
+  const Words words_ = words_in(text_);
   const std::string line_ = code_of_line(text_);
+  std::string symptom_;  // what the first symptom that has the words tells as a line
 };
 
 std::string not_found(const std::string& asked, const Book& all) {
@@ -238,21 +257,21 @@ std::string not_found(const std::string& asked, const Book& all) {
 }
 
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
-  constexpr std::size_t kMostParts = 9;
   const std::string text = join(arguments.words, " ");
   const Book all = all_told();
-  const Asked asked(text);
-  for (const auto is_asked : {&Asked::is_code, &Asked::is_word, &Asked::is_line, &Asked::is_field,
-                              &Asked::is_inside, &Asked::is_heading, &Asked::is_part, &Asked::is_quoted}) {
-    Book found;
-    std::ranges::copy_if(all, std::back_inserter(found),
-                         [&](const Told& told) { return (asked.*is_asked)(told); });
-    const bool parts = is_asked == &Asked::is_part;
-    if (found.empty() || (parts && found.size() > kMostParts)) continue;
-    print(std::move(found), text.empty() || parts, terminal);
-    return program::kDone;
+  Book found;
+  const Asked asked(text, all);
+  std::multimap<std::ptrdiff_t, const Told*> ranked;
+  for (const Told& told : all) {
+    if (text.empty() && told.impact && told.kind != "field") found.push_back(told);
+    if (!text.empty()) ranked.emplace(asked.rank(told), &told);
   }
-  return stop(terminal, program::kUsage, not_found(text, all));
+  for (const auto& [rank, told] : ranked) {
+    if (rank < Asked::kNone && found.size() < (ranked.begin()->first == 0 ? 1U : 4U)) found.push_back(*told);
+  }
+  if (found.empty()) return stop(terminal, program::kUsage, not_found(text, all));
+  print(std::move(found), text.empty(), terminal);
+  return program::kDone;
 }
 
 }  // namespace

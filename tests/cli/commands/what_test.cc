@@ -70,14 +70,36 @@ TEST(What, WordsOfEachSurfaceAreAnswered) {
       {"[rank3]:[E1128 10:00:00.0 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective operation "
        "timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE) ran for 600012 milliseconds before timing out.",
        "TimedOut  "},
-      {"Watchdog caught collective operation timeout", "TimedOut  "},
       {"via NET/Socket", "FellBack  "},
       {"gpu-1:7:7 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0", "FellBack  "},
       {"CUDA out of memory", "EndedElsewhere  "},
       {"Pending", "Pending  kubectl describe pod shows who refused."},
       {"ImagePullBackOff", "Pending  "},
       {"hang", "Hang at init  "},
-      {"slow", "TCP fall-back  "},
+      {"slow", "FellBack  "},
+      {"my job hangs", "Hang at init  "},
+      {"pods pending", "Pending  "},
+      {"timeout", "TimedOut  "},
+      {"watchdog", "TimedOut  "},
+      {"status 12", "NoAnswer  "},
+      {"vendor err 129", "NoAnswer  "},
+      {"error 5", "TransferFailed  "},
+      {"error 110", "NoRoute  "},
+      {"port error", "LinkDown  "},
+      {"ibv_reg_mr", "GpuMemory  "},
+      {"ibv_create_cq", "MemoryLock  "},
+      {"Cannot allocate memory", "MemoryLock  "},
+      {"IPC_LOCK", "MemoryLock  "},
+      {"remote process exited or there was a network error", "GaveUp  "},
+      {"NET/IB : No device found.", "No device found  If the list matches nothing:"},
+      {"Bootstrap : no socket interface found", "NoInterface  "},
+      {"mtu", "MtuDiffers  "},
+      {"/dev/shm", "SharedMemory  "},
+      {"mpirun", "Ranks without the environment  "},
+      {"link-local", "LinkLocalGid  "},
+      {"Acs", "GpuMemory  "},
+      {"pfc", "LossyTrafficClass  "},
+      {"apiserver_admission_webhook_fail_open_count", "NcclEnvFailedOpen  "},
       {"failed calling webhook", "NcclEnvFailedOpen  "},
       {"nccl.conf", "nccl.conf in a pod  "},
       {"nccl_env_decisions_total{outcome=\"skip\"}", "nccl_env_decisions_total  Reviews by what was decided"},
@@ -88,10 +110,21 @@ TEST(What, WordsOfEachSurfaceAreAnswered) {
     EXPECT_THAT(run_cli({"what", pasted}).out, StartsWith(begin)) << pasted;
   EXPECT_THAT(run_cli({"what", "stale"}).out,
               AllOf(HasSubstr("StaleTable "), HasSubstr("NcclEnvTablesStale ")));
-  for (const char* none : {"foo bar", "???", "gdr"}) {
+  for (const char* none : {"foo bar", "???", "error reading file", "my job"}) {
     EXPECT_EQ(run_cli({"what", none}).code, 2);
     EXPECT_THAT(run_cli({"what", none}).err, HasSubstr("for a pod: nccl-env explain pod/NAME"));
   }
+}
+
+TEST(What, TheBestAnswerIsToldInFullAndThreeOthersByNameEachOnce) {
+  for (const char* asked : {"hang", "Pending", "modify_qp 110", "wrong nic", "memory"}) {
+    const auto names = nlohmann::json::parse(run_cli({"what", asked, "-o", "json"}).out).at("names");
+    std::set<std::string> known;
+    for (const auto& each : names) known.insert(each.at("name"));
+    EXPECT_EQ(known.size(), names.size()) << asked;
+    EXPECT_LE(names.size(), 4U) << asked;
+  }
+  EXPECT_THAT(run_cli({"what", "error 12"}).out, Not(HasSubstr("acknowledgement came"))) << "of the section";
 }
 
 TEST(What, AFindingWithoutACommonRemedySaysWhereItIs) {
