@@ -121,7 +121,7 @@ void tell_refused(const Diagnosis& diagnosis, std::ostream& err) {
 }
 
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into) {
-  app.add_option("FILE", into.source.files,
+  app.add_option("-f,--filename,FILE", into.source.files,
                  "Files with NodeFabrics; - is the standard input. With neither FILEs nor --store the "
                  "cluster is asked")
       ->type_name("");

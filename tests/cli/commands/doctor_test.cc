@@ -14,6 +14,7 @@ class Doctor : public Fleet {};
 TEST_F(Doctor, HealthyIsCode0AndAFindingCode1) {
   expect_shown(run("doctor"));
   expect_shown(run("doctor", {path("fleet/a.yaml")}));
+  EXPECT_EQ(run("doctor", {"-f", path("fleet/a.yaml")}).out, run("doctor", {path("fleet/a.yaml")}).out);
   write_fleet(100);
   expect_shown(run("doctor"), 1);
 }
