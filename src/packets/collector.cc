@@ -135,13 +135,16 @@ class Collector {
       talk.link->error = is_to ? to.error : from.error;
       talk.link->end = from.step == to.step ? ProofEnd::Both : is_to ? ProofEnd::To : ProofEnd::From;
     }
-    if (++talk.words < kWords) {
-      send(talk.place(0), to);
-      send(talk.place(1), from);
+    ++talk.words;
+    const bool fails = talk.link->step.has_value();
+    const LinkWord last{.link = at->first, .step = talk.link->step};  // releases what an end may still have
+    if (fails || talk.words < kWords) {
+      send(talk.place(0), fails ? last : to);
+      send(talk.place(1), fails ? last : from);
     }
     talk.said = {};
     talk.deadline = Clock::now() + options_.word_time;
-    if (!talk.link->step && talk.words < kWords) return;
+    if (!fails && talk.words < kWords) return;
     if (--talk.pair->open == 0) write({.pairs = {{talk.pair->told}}});
     talks_.erase(at);
   }
@@ -239,6 +242,10 @@ Result<Descriptor> listen_on(int port) {
   int error = 0;
   for (const int family : {AF_INET6, AF_INET}) {
     Descriptor descriptor(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!descriptor) {
+      error = errno;
+      continue;
+    }
     const int on = 1, off = 0;
     ::setsockopt(descriptor.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     ::setsockopt(descriptor.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);

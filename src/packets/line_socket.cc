@@ -43,13 +43,16 @@ Result<LineSocket> LineSocket::connect(const std::string& host, int port, std::c
     return Error{host + ": " + (failed == EAI_SYSTEM ? text_of(errno) : ::gai_strerror(failed))};
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(first, ::freeaddrinfo);
   const timeval time{each.count(), 0};
+  int error = 0;
   for (const addrinfo* address = first; address; address = address->ai_next) {
     Descriptor descriptor(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);  // of connect(), too
-    if (::connect(descriptor.get(), address->ai_addr, address->ai_addrlen) == 0)
+    // Of connect(), too.
+    if (descriptor) ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+    if (descriptor && ::connect(descriptor.get(), address->ai_addr, address->ai_addrlen) == 0)
       return LineSocket(std::move(descriptor));
+    error = errno == EINPROGRESS ? ETIMEDOUT : errno;
   }
-  return Error{host + ":" + std::to_string(port) + ": " + text_of(errno == EINPROGRESS ? ETIMEDOUT : errno)};
+  return Error{host + ":" + std::to_string(port) + ": " + text_of(error)};
 }
 
 pollfd LineSocket::wanted() const {

@@ -54,7 +54,7 @@ OwnRail describe(const RailInputs& inputs, const Port& port, std::optional<int> 
   return rail;
 }
 
-// Of steps that fail the earliest is told.
+// The earliest of steps that fail is told.
 void try_alone(OwnRail& rail, const MakeQueuePair& make) {
   ProofRail& told = rail.told;
   const MadeQueuePair made = make(rail);

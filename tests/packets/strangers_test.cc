@@ -89,6 +89,22 @@ TEST_F(Strangers, NobodyConnectsOnceTheRoundsHaveBegun) {
   EXPECT_FALSE(RawPeer(port_).connected());
 }
 
+// Without it the late one would keep a key that the other end knows.
+TEST_F(Strangers, BothEndsOfALinkThatFailedHearSo) {
+  options_.word_time = 200ms;
+  lead(2);
+  const RawPeer late(port_), other(port_);
+  late.send(hello(0));
+  other.send(hello(1));
+  for (const RawPeer* peer : {&late, &other}) EXPECT_THAT(peer->hear(), HasSubstr(R"("rail":0)"));
+  other.send(R"({"link":0,"queuePair":1,"key":7})"
+             "\n");
+  for (const RawPeer* peer : {&late, &other})
+    EXPECT_EQ(peer->hear(), R"({"link":0,"step":"answer"})"
+                            "\n");
+  EXPECT_THAT(pairs_of(told()), ElementsAre("0>1: 0-0:answer@from"));
+}
+
 TEST_F(Strangers, APortThatIsTakenIsSaid) {
   lead(2);
   const auto second = packets::listen_on(port_);
@@ -100,10 +116,12 @@ TEST_F(Strangers, APortThatIsTakenIsSaid) {
 // A collector by hand.
 class Orders : public TestRun {
  protected:
-  static bool hear(int member) {
+  bool hear(int member) {
     std::array<char, 4096> heard;
     pollfd polled{member, POLLIN, 0};
-    return ::poll(&polled, 1, 5'000) == 1 && ::recv(member, heard.data(), heard.size(), 0) > 0;
+    const ssize_t size = ::poll(&polled, 1, 5'000) == 1 ? ::recv(member, heard.data(), heard.size(), 0) : 0;
+    if (size > 0) heard_.append(heard.data(), static_cast<std::size_t>(size));
+    return size > 0;
   }
   // Returns what the member says in the end.
   std::string obey(const std::vector<std::string>& orders) {
@@ -121,6 +139,7 @@ class Orders : public TestRun {
       const Descriptor member(::accept(listening.get(), nullptr, nullptr));
       for (const std::string& order : orders) {
         hear(member.get());  // the Hello, then the reply to the order before
+        held_ = fabric_.queue_pairs();
         const std::string line = order + "\n";
         ::send(member.get(), line.data(), line.size(), MSG_NOSIGNAL);
       }
@@ -131,6 +150,9 @@ class Orders : public TestRun {
     finish();
     return errors_.empty() ? "done" : errors_.front();
   }
+
+  std::string heard_;     // of the member
+  std::size_t held_ = 0;  // queue pairs before the last order
 };
 
 TEST_F(Orders, AWordWithoutALinkEndsIt) {
@@ -163,7 +185,16 @@ TEST_F(Orders, AWordOnALinkThatIsOverIsLate) {
 
 TEST_F(Orders, APeerThatNobodyCanReachFailsAtConnecting) {
   EXPECT_EQ(obey({start(1), R"({"link":1,"queuePair":1,"key":1,"mtu":100})", "{}"}), "done");
-  EXPECT_EQ(fabric_.queue_pairs(), 0u);
+  EXPECT_THAT(heard_, HasSubstr(R"("step":"connect")"));
+  EXPECT_EQ(held_, 0u);
+}
+
+TEST_F(Orders, ALinkThatFailedElsewhereIsReleasedAtOnce) {
+  EXPECT_EQ(obey({start(1), start(2), "{}"}), "done");
+  EXPECT_EQ(held_, 2u);
+  const std::string failed = R"({"link":1,"step":"answer"})";
+  EXPECT_EQ(obey({start(1), failed + "\n" + start(2), "{}"}), "done");
+  EXPECT_EQ(held_, 1u);
 }
 
 TEST_F(Orders, MoreLinksThanTwoRoundsHaveAreRefused) {
@@ -171,7 +202,6 @@ TEST_F(Orders, MoreLinksThanTwoRoundsHaveAreRefused) {
   for (int link = 0; link <= 4 * kMaxProofLinks; ++link) orders += start(link) + "\n";
   orders.pop_back();
   EXPECT_THAT(obey({orders}), HasSubstr("ordered nonsense"));
-  EXPECT_EQ(fabric_.queue_pairs(), 0u);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace nccl_env::packets {
 
-// Of one thread; devices stay open as long as it lives.
+// Belongs to one thread; devices stay open as long as it lives.
 MakeQueuePair open_libibverbs();
 
 }  // namespace nccl_env::packets

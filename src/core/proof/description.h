@@ -56,18 +56,18 @@ inline constexpr auto fields_of<ProofLink> =
                Field{"error", &ProofLink::error, proof::kError, "errno, or a completion's status."}};
 
 template <>
-inline constexpr auto fields_of<ProofPair> =
-    std::tuple{Field{"from", &ProofPair::from, proof::kPlace, "Place of a member."},
-               Field{"to", &ProofPair::to, proof::kPlace, "Place of the other one."},
-               Field{"by", &ProofPair::by, Word<RailsBy>{}, "How rails were put together."},
-               Field{"links", &ProofPair::links, Objects<ProofLink>{kMaxProofLinks}, "What was tried."}};
+inline constexpr auto fields_of<ProofPair> = std::tuple{
+    Field{"from", &ProofPair::from, proof::kPlace, "Place of a member."},
+    Field{"to", &ProofPair::to, proof::kPlace, "Place of the other one."},
+    Field{"by", &ProofPair::by, Word<RailsBy>{}, "How rails were put together."},
+    Field{"links", &ProofPair::links, Objects<ProofLink>{kMaxProofLinks}, "Links that were tried."}};
 
 template <>
 inline constexpr auto fields_of<LinkWord> =
     std::tuple{Field{"link", &LinkWord::link, proof::kLink, "Its number."},
-               Field{"end", &LinkWord::end, Word<ProofEnd>{}, "Which end the member is."},
+               Field{"end", &LinkWord::end, Word<ProofEnd>{}, "The end that the member is."},
                Field{"rail", &LinkWord::rail, proof::kRail, "Rail of the member that is asked."},
-               Field{"bytes", &LinkWord::bytes, Int{256, 4096}, "Of the longer message."},
+               Field{"bytes", &LinkWord::bytes, Int{256, 4096}, "Size of the longer message."},
                Field{"queuePair", &LinkWord::queue_pair, Int{0, (1 << 24) - 1}, "Its number."},
                Field{"gid", &LinkWord::gid, table::kGid, "The end's GID."},
                Field{"lid", &LinkWord::lid, Int{0, 65535}, "The port's LID."},

@@ -8,7 +8,7 @@
 namespace nccl_env {
 namespace {
 
-// What two rails have in common; "": nothing.
+// Names what two rails have in common; "": nothing.
 using Key = std::string (*)(const ProofRail& rail, int place);
 
 constexpr std::pair<RailsBy, Key> kRules[] = {
@@ -17,7 +17,7 @@ constexpr std::pair<RailsBy, Key> kRules[] = {
     {RailsBy::Place, [](const ProofRail& /*rail*/, int place) { return std::to_string(place); }},
 };
 
-// Of all rails: one that failed has its counterpart, too, so that no other one takes its place. None where
+// Takes all rails: one that failed has its counterpart, too, so that no other one takes its place. None where
 // two rails of a member have one key, or where the member that has fewer rails has one left.
 std::vector<ProofLink> links_by(const ProofMember& from, const ProofMember& to, Key key) {
   const auto places_in = [&](const ProofMember& member) {

@@ -24,7 +24,7 @@
 
 namespace nccl_env {
 
-// Of a LinkWord, a JournalLine, a ProofMember; without the line's end.
+// Writes a LinkWord, a JournalLine or a ProofMember, without the line's end.
 template <class Message>
 std::string to_line(const Message& message);
 // An error names the field.

@@ -117,7 +117,7 @@ struct LinkWord {
   std::optional<int> error = {};
 };
 
-// What is new.
+// News for the journal.
 struct JournalLine {
   std::optional<int> expected = {}, rounds = {}, rounds_done = {}, left = {};
   std::optional<std::vector<ProofMember>> members = {};
