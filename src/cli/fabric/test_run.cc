@@ -115,9 +115,18 @@ class Run {
     const Json all = parse_json(reply->body);
     const Json& pods = items_at(all, "items");
     is_there = !pods.empty();
-    const auto live = is_there ? LivePod::read(pods.front()) : Error{"there is none"};
-    if (live && (*live)->record().has_log) pod = text_at(member(pods.front(), "metadata"), "name");
+    if (is_there && has_begun(pods.front())) pod = text_at(member(pods.front(), "metadata"), "name");
     return {};
+  }
+
+  // The member's own container, not one that admission put beside it.
+  static bool has_begun(const Json& pod) {
+    const Json& all = items_at(member(pod, "status"), "containerStatuses");
+    return std::ranges::any_of(all, [](const Json& each) {
+      const Json& state = member(each, "state");
+      return text_at(each, "name") == kTestContainer &&
+             (state.contains("running") || state.contains("terminated"));
+    });
   }
 
   static std::string problem_of(const std::string& words, const Result<kube::Reply>& reply) {
