@@ -91,9 +91,12 @@ OptedIn read_labels(std::string_view text) {
 
 // A label without a value opts in to nothing, and is known.
 void put_labels(Snapshot& to, const std::string& name, const OptedIn& labels) {
+  const auto known = to.opted_in.find(name);
+  const bool same = known != to.opted_in.end() && known->second == labels.policy;
   to.opted_in[name] = labels.policy;
   to.at_binding.erase(name);
   if (labels.at_binding) to.at_binding.insert(name);
+  if (same) return;  // a manager that writes again leaves the time of the label
   to.labelled.erase(name);
   if (labels.labelled) to.labelled.emplace(name, *labels.labelled);
 }
@@ -157,7 +160,10 @@ struct KubernetesStore::Body {
     Snapshot found;  // with what concerns the namespace
     if (!is_dns_subdomain(name_space)) return std::optional(find_policy(found, name_space));
     if (const auto labels = known.opted_in.find(name_space); labels != known.opted_in.end()) {
-      put_labels(found, name_space, {"", labels->second, known.at_binding.contains(name_space)});
+      const auto time = known.labelled.find(name_space);
+      put_labels(found, name_space,
+                 {"", labels->second, known.at_binding.contains(name_space),
+                  time == known.labelled.end() ? std::nullopt : std::optional(time->second)});
     } else {
       if (!budget.take(now)) return std::optional<PolicyLookup>();
       const auto text = fetch(path_of(kube::kNamespaces, name_space));

@@ -164,11 +164,18 @@ TEST_F(KubeStore, FollowsWhatComesChangesAndGoes) {
                                     std::pair("f:team", "2026-11-21T07:00:00Z")})
     moved["metadata"]["managedFields"].push_back(
         {{"time", time}, {"fieldsV1", {{"f:metadata", {{"f:labels", {{label, Json::object()}}}}}}}});
-  api.put(kNamespaces, "ml", moved);
-  EXPECT_TRUE(becomes([](const Snapshot& s) {
+  moved["metadata"]["labels"]["nccl-env.io/policy"] = "r";
+  const auto is_of_its_move = [](const Snapshot& s) {
     const auto written = s.labelled.find("ml");
     return written != s.labelled.end() && format_timestamp(written->second) == "2026-11-20T07:00:00Z";
-  })) << "when the label was written, and not another one";
+  };
+  api.put(kNamespaces, "ml", moved);
+  EXPECT_TRUE(becomes(is_of_its_move)) << "when the label was written, and not another one";
+  moved["metadata"]["managedFields"][0]["time"] = "2026-11-25T07:00:00Z";
+  moved["metadata"]["labels"]["nccl-env.io/resolve"] = "Binding";
+  api.put(kNamespaces, "ml", moved);
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.at_binding.contains("ml"); }));
+  EXPECT_TRUE(is_of_its_move(*now())) << "its manager wrote something else";
   api.put(kNamespaces, "ml", name_space(""));
   EXPECT_TRUE(
       becomes([](const Snapshot& s) { return find_policy(s, "ml").reason == Reason::NamespaceNotOptedIn; }));

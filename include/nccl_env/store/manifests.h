@@ -61,7 +61,8 @@ void add_object(const nlohmann::json& object, const PolicyOptions& options, Obje
 
 // The policy that a Namespace object opts in to, by its label; "" if none.
 std::string policy_label(const nlohmann::json& name_space);
-// When its managedFields say that the label was written; nothing where they do not.
+// When the label's manager last wrote, by managedFields: no earlier than the label; nothing where they do not
+// say.
 std::optional<Timestamp> label_time(const nlohmann::json& name_space);
 // True if a Namespace's label keeps our init container away (key::kResolve).
 bool is_at_binding(const nlohmann::json& name_space);
