@@ -91,7 +91,7 @@ class Script {
     in_word_ = false;
     certain_ = certain_ && !(c == '<' && left_.starts_with('<'));
     skip_word_ = c == '<' && left_.starts_with('<') && !left_.starts_with("<<") ? 'h' : c;
-    while (left_.starts_with(c) || left_.starts_with('&')) take();
+    while (left_.starts_with(c) || left_.starts_with('&') || (c == '>' && left_.starts_with('|'))) take();
   }
 
   void end_word() {
@@ -264,21 +264,43 @@ bool may_set(const Container& container, std::string_view name) {
   return sets;
 }
 
-bool may_write(const Container& container, std::string_view path) {
-  bool named = false, writes = false;
-  for (const string_view argument : container.arguments)
-    named = named || argument.find(path) != argument.npos;
-  const CommandUse look = [&](const CommandWords& words, bool) {
-    const std::size_t program = program_of(words);
-    const string_view last = words.back().text;
-    const bool is_there = last == path || (path.starts_with("/.") && last.ends_with(path));
-    if (program + 1 >= words.size() || !is_there) return;
-    const string_view name = base_name(words[program].text);
-    writes = writes || is_one_of(name, {">", "tee", "cp", "mv", "rm", "ln", "install"}) ||
-             (name == "sed" && words[program + 1].text.starts_with("-i"));
+std::string_view written_of(const Container& container, std::span<const std::string_view> paths) {
+  constexpr std::size_t kMostLooked = 16 << 10;  // of a longer one it is enough that it names the file
+  std::size_t bytes = 0;
+  for (const string_view argument : container.arguments) bytes += argument.size();
+  const auto is_named = [&](string_view path) {
+    const string_view text = bytes > kMostLooked ? path : base_name(path);
+    return std::any_of(container.arguments.begin(), container.arguments.end(),
+                       [&](string_view argument) { return argument.find(text) != argument.npos; });
   };
-  if (named) each_command(container, look);
-  return writes;
+  const auto named = std::find_if(paths.begin(), paths.end(), is_named);
+  if (named == paths.end()) return {};
+  if (bytes > kMostLooked) return *named;
+  string_view written;
+  each_command(container, [&](const CommandWords& words, bool) {
+    const std::size_t program = program_of(words);
+    if (program == words.size()) return;
+    const string_view name = base_name(words[program].text);
+    const bool edits = name == "sed" && std::any_of(words.begin(), words.end(), [](const CommandWord& word) {
+                         return word.text.starts_with("-i");
+                       });
+    const bool any = edits || is_one_of(name, {">", "tee", "mv", "rm"});
+    const bool last = is_one_of(name, {"cp", "ln", "install"});
+    // Into a folder with the name that it has.
+    const std::string into = last && words.size() > program + 2
+                                 ? words.back().text + (words.back().text.ends_with('/') ? "" : "/") +
+                                       std::string(base_name(words[words.size() - 2].text))
+                                 : "";
+    for (const string_view path : paths) {
+      const auto is_path = [&](string_view text) {
+        return text == path || (path.starts_with("/.") && text.ends_with(path));
+      };
+      bool found = (last && is_path(words.back().text)) || is_path(into);
+      for (std::size_t i = program + 1; any && i < words.size(); ++i) found = found || is_path(words[i].text);
+      if (found && written.empty()) written = path;
+    }
+  });
+  return written;
 }
 
 }  // namespace nccl_env

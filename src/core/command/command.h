@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,7 @@ struct CommandWord {
   bool literal = true;     // nothing in it is expanded
   std::string inner = {};  // what is in its $(…) and `…`
 };
-// Of one simple command, as it is written; `> FILE` in it is one of its own, which comes first.
+// The words of one simple command, as it is written; `> FILE` in it is one of its own, which comes first.
 using CommandWords = std::vector<CommandWord>;
 
 // `certain`: it runs whatever happens before. It stands behind no `&&`, `||` or `|`, and in its script before
@@ -34,9 +35,9 @@ void each_command(const Container& container, const CommandUse& use);
 // it has the name: a here-document, a program's argument.
 bool may_set(const Container& container, std::string_view name);
 
-// True if the command may write the file, replace it or take it away: by `>`, tee, cp and the like. A `path`
-// that begins with "/." is in any directory.
-bool may_write(const Container& container, std::string_view path);
+// Returns the first of the files that the command may write, replace or take away, by `>`, tee, cp and the
+// like; "" if it does not. A path that begins with "/." is in any directory.
+std::string_view written_of(const Container& container, std::span<const std::string_view> paths);
 
 // Returns the place of the program behind assignments, `env`, `exec` and the like; the number of words where
 // there is none.

@@ -16,6 +16,7 @@ namespace nccl_env {
 namespace {
 
 constexpr std::array<std::string_view, 2> kInHome{"/.nccl.conf", "/.rccl.conf"};
+constexpr std::array kFiles{conf_file::kPaths[0], conf_file::kPaths[1], kInHome[0], kInHome[1]};
 
 // "/etc/./x//.." -> "/etc". The kubelet takes a relative path from the root. Nearly every path is clean
 // already; `room` holds the clean form of one that may not be.
@@ -77,9 +78,7 @@ std::string volume_json(ConfVolume wanted, const FileKeys& files) {
 
 bool conf_is_occupied(const Container& container, std::span<const std::string_view> places) {
   std::string room;
-  if (std::any_of(places.begin(), places.end(),
-                  [&](std::string_view place) { return may_write(container, place); }))
-    return true;
+  if (!written_of(container, places).empty()) return true;
   return std::any_of(container.mounts.begin(), container.mounts.end(), [&](const VolumeMount& mount) {
     if (mount.volume == conf_file::kVolume) return false;
     const std::string_view path = clean_path(mount.mount_path, room);
@@ -98,10 +97,7 @@ std::string_view users_conf(const Container& container) {
     if (in_home || std::any_of(conf_file::kPaths.begin(), conf_file::kPaths.end(), is_above))
       return prefix_of(mount.mount_path, 128);
   }
-  for (const std::string_view file : {conf_file::kPaths[0], conf_file::kPaths[1], kInHome[0], kInHome[1]}) {
-    if (may_write(container, file)) return file;
-  }
-  return {};
+  return written_of(container, kFiles);
 }
 
 void plan_mounts(const Container& container, ContainerPlan& plan) {

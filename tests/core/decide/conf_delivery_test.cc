@@ -244,7 +244,9 @@ TEST(UsersConf, ACommandThatWritesItKeepsOursAway) {
        {"echo NCCL_DEBUG=INFO >> /etc/nccl.conf; exec torchrun x", "set -e\necho A=1 >/etc/nccl.conf\na",
         "cat > '/etc/rccl.conf' <<E\nA=1\nE\na", "if a; then echo A=1 1>>/etc/nccl.conf; fi",
         "printf A | sudo tee -a /etc/nccl.conf", "cp /cfg/nccl.conf /etc/nccl.conf && a",
-        "sed -i s/A/B/ /etc/nccl.conf", "rm -f /etc/nccl.conf", "bash -c 'echo A >> /etc/nccl.conf'"}) {
+        "sed -i s/A/B/ /etc/nccl.conf", "rm -f /etc/nccl.conf", "cp /cfg/nccl.conf /etc/",
+        "install -m 644 nccl.conf /etc", "a >| /etc/nccl.conf", "tee /etc/nccl.conf /tmp/x < a",
+        "bash -c 'echo A >> /etc/nccl.conf'"}) {
     const Admitted admitted = given(script);
     EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0])) << script;
     for (const char* name : {"NCCL_IB_HCA", "NCCL_IB_TIMEOUT"})
@@ -255,7 +257,8 @@ TEST(UsersConf, ACommandThatWritesItKeepsOursAway) {
   for (const char* script :
        {"cat /etc/nccl.conf; a > log 2>&1", "cp /etc/nccl.conf /tmp/x; a < /etc/nccl.conf",
         "[ -f /etc/nccl.conf ] && sed -n p /etc/nccl.conf", "echo /etc/nccl.conf",
-        "# echo A >> /etc/nccl.conf", "a > /etc/nccl.conf.d"})
+        "# echo A >> /etc/nccl.conf", "a > /etc/nccl.conf.d", "cp nccl.conf /cfg/",
+        "cp /etc/nccl.conf /etc/hosts /tmp"})
     EXPECT_TRUE(has_file(given(script).pod["spec"]["containers"][0])) << script;
   const Admitted home = given("echo NCCL_IB_HCA=mlx5_0 > ~/.nccl.conf; a");
   EXPECT_EQ(told(home.pod, "c", "NCCL_IB_HCA"), "File");
