@@ -255,7 +255,7 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
       finding.remedy = "Nothing to do, if they have no cable by design; else bring up their netdevs.";
     } else if (finding.code == Code::NoList && list) {
       finding.remedy = remedy_here(*list->reason);
-    } else if (here != std::end(kCodesHere)) {
+    } else if (here != std::end(kCodesHere) && finding.remedy.empty()) {
       finding.remedy = here->second;
     }
     if (users.files.contains(finding.subject.path))
@@ -300,11 +300,13 @@ void tell_unlisted(const NodeFabric& table, const NcclVersion& version, MachineE
   const Value* list = find_named(into.given, variable::kIbHca);
   if (!list) return;
   const NcclNameList named = parse_nccl_name_list(*list->value, version, 64);
-  std::set<std::string_view> all, others;
+  std::set<std::string_view> all;
   for (const Port& port : table.ports) {
-    if (port.unavailable) continue;
-    all.insert(port.hca);
-    if (!named.selects(port.hca, port.number)) others.insert(port.hca);
+    if (!port.unavailable) all.insert(port.hca);
+  }
+  auto others = all;
+  for (const Port& port : table.ports) {
+    if (named.selects(port.hca, port.number)) others.erase(port.hca);
   }
   if (!others.empty())
     into.unlisted = "NCCL_IB_HCA leaves out " + std::to_string(others.size()) + " of this machine's " +

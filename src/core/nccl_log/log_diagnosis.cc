@@ -2,6 +2,7 @@
 #include "nccl_log/log_diagnosis.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -163,12 +164,16 @@ std::string elsewhere_text(const NcclLog& log) {
 std::string diagnosis_of(const LogVerification& verification, const NcclLog& log, std::string beside) {
   const std::vector<Finding>& findings = verification.findings;
   const bool too_old = !findings.empty() && findings.front().code == Code::NcclTooOld;
-  std::string remedy;  // of a verbs' value that NCCL reads otherwise, which is the first lead
+  // With these read otherwise a transfer fails for that alone.
+  constexpr std::array<std::string_view, 4> kOfPackets{"NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT", "NCCL_IB_TC",
+                                                       "NCCL_IB_SL"};
+  std::string remedy;
   if (verification.cause && verification.failures[*verification.cause].failure.is_of_transfer()) {
     for (const Finding& finding : findings) {
-      if (finding.code != Code::ValueMisread || !finding.subject.path.starts_with("NCCL_IB_")) continue;
+      if (finding.code != Code::ValueMisread) continue;
       beside += (beside.empty() ? "" : " ") + finding.sentence + ".";
-      remedy += (remedy.empty() ? "" : " ") + finding.remedy;
+      if (std::ranges::find(kOfPackets, finding.subject.path) != kOfPackets.end())
+        remedy += (remedy.empty() ? "" : " ") + finding.remedy;
     }
   }
   if (verification.cause && !too_old) return failure_sentence(verification, log, beside, remedy);
