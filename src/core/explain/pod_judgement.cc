@@ -661,13 +661,8 @@ class Judge {
                                    taken = hcas_of(*answer_.nccl_with_us);
     const Value* own = main_->find_in_env(variable::kIbHca);
     if (own && own->state == State::Users) {
-      const bool empty = own->value.value_or("").empty();
-      const std::string whose =
-          own->source == Source::Command
-              ? set_text(*own) + ", which"
-              : own->name + " is the user's own" + (empty ? ", empty, which counts as unset," : "") + " and";
       if (!is_about(*answer_.nccl_with_us, variable::kIbHca))
-        add_short(own->name, whose, offered, taken, told_);
+        add_short(own->name, whose(*own), offered, taken, told_);
       return;
     }
     if (find_text(main_->omitted, variable::kIbHca) != to_string(Reason::UserSetGroup)) return;
@@ -691,7 +686,8 @@ class Judge {
     if (!own || own->state != State::Users || !own->value || exposure_ != Exposure::Host || !env) return;
     NcclEnv without = env->with_us;
     without.erase(own->name);
-    if (const std::string* ours = today_->find(own->name)) without.insert_or_assign(own->name, *ours);
+    const std::string* ours = today_->find(own->name);
+    if (ours) without.insert_or_assign(own->name, *ours);
     const std::vector<Cidr>& subnets = fabric_subnets(*around_.policy, table());
     const auto used = used_rows(table(), *answer_.nccl_with_us),
                meant = used_rows(table(), select(without, {}));
@@ -704,8 +700,8 @@ class Judge {
       const auto holds = [&](const Cidr& subnet) { return subnet.contains(usual.address); };
       if (usual == *row.network || (!subnets.empty() && std::ranges::none_of(subnets, holds))) continue;
       if (odd.empty())
-        where = " takes a row of " + format_cidr(*row.network) + ", where NCCL without it takes one of " +
-                format_cidr(usual);
+        where = " takes a row of " + format_cidr(*row.network) + ", where " +
+                (ours ? "the node's index" : "NCCL without it") + " takes one of " + format_cidr(usual);
       odd.push_back(hca);
     }
     if (odd.empty()) return;
