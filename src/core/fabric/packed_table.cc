@@ -143,6 +143,9 @@ void each_member(Object& object, const Visit& visit) {
 template <class Fields, class Object>
 void walk_object(Fields& fields, Object& object) {
   std::uint64_t there = 0, bit = 1;
+  static_assert(
+      std::tuple_size_v<std::remove_cvref_t<decltype(described::fields_of<std::remove_const_t<Object>>)>> <
+      64);
   if constexpr (std::is_const_v<Object>)
     each_member(object, [&]<class Member>(const Member& member) {
       if constexpr (described::is_optional<Member>) there |= std::exchange(bit, bit << 1U) * (member ? 1 : 0);
