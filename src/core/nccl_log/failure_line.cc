@@ -384,6 +384,16 @@ std::string rank_of(string_view line) {
   return {};
 }
 
+// "3" of "[rank2]:[E… x.cpp:629] [PG ID 1 PG GUID 3(tp) Rank 0] …". Before 2.5 PyTorch tells a process's own
+// number alone, "[PG 1 Rank 0]", and before 2.3 none; calls between two ranks have numbers of their own.
+std::string group_of(string_view line, string_view call) {
+  const string_view name = word_behind(line, "PG GUID ", " ("), number = word_behind(line, "[PG ");
+  const auto global = int_behind(line, "[rank"), own = int_behind(line, "[Rank ");
+  const bool part = number.empty() ? global && own && global != own : name.empty() && number != "0";
+  if (part || begins_with_any(call, {"SEND", "RECV", "COALESCED", "UNKNOWN"})) return "?";
+  return name == "0" ? "" : std::string(name);
+}
+
 // Keeps the line from `words` on as its summary, without the prefix of date, file and rank.
 NcclFailure told_from(string_view words, string_view line) {
   constexpr std::size_t kLongestSummary = 160;
@@ -406,6 +416,9 @@ std::optional<NcclFailure> read_watchdog(string_view line) {
   const string_view word = word_behind(line, "OpType=", ",)");
   const bool whole = std::ranges::all_of(word, [](char c) { return is_alphanumeric(c) || c == '_'; });
   if (word.empty() || !whole || !is_digits(sequence)) return failure;
+  if (const auto rank = int_behind(rank_of(line), "rank "))
+    failure.waits_for = {{group_of(line, word), *rank},
+                         {leading_number(sequence).value_or(0), std::string(word)}};
   failure.summary = rank_of(line) + std::string(word) + ", SeqNum " + std::string(sequence);
   if (const auto after = int_behind(line, "ran for "))
     failure.summary += ", after " + std::to_string(*after / 1000) + " s";

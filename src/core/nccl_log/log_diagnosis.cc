@@ -168,6 +168,12 @@ std::string diagnosis_of(const LogVerification& verification, const NcclLog& log
   constexpr std::array<std::string_view, 4> kOfPackets{"NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT", "NCCL_IB_TC",
                                                        "NCCL_IB_SL"};
   std::string remedy;
+  const std::vector<Difference> behind = compare_calls({&log});
+  if (verification.cause && !behind.empty() &&
+      verification.failures[*verification.cause].failure.code == Code::TimedOut) {
+    beside += (beside.empty() ? "" : " ") + behind.front().finding.sentence + ".";
+    remedy = behind.front().finding.remedy;
+  }
   if (verification.cause && verification.failures[*verification.cause].failure.is_of_transfer()) {
     for (const Finding& finding : findings) {
       if (finding.code != Code::ValueMisread) continue;

@@ -2,6 +2,7 @@
 #include "nccl_log/log_facts.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "nccl_env/core/engines/nccl/name_list.h"
@@ -37,7 +38,58 @@ std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
   return {};
 }
 
+using Call = decltype(RankCall::call);
+
+std::string text_of(const Call& call) {
+  return call.first == 0 ? "no time-out" : call.second + ", SeqNum " + std::to_string(call.first);
+}
+
+std::string waits_text(const Odd<Call>& odd) {
+  if (odd.usual->first == 0) return {};
+  return (odd.value.first < odd.usual->first ? "behind (" : "elsewhere (") + text_of(odd.value) +
+         "), others wait in " + text_of(*odd.usual);
+}
+
 }  // namespace
+
+std::vector<Difference> compare_calls(const std::vector<const NcclLog*>& logs) {
+  std::vector<std::pair<RankCall, std::size_t>> ranks;  // and their logs
+  std::set<decltype(RankCall::rank)> known;
+  bool alike = true;  // all wait for one call
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    for (const auto& [rank, call] : logs[i]->calls) {
+      // A rank in two logs: of two jobs, or runs.
+      if (rank.first == "?" || !known.insert(rank).second) return {};
+      ranks.emplace_back(RankCall{rank, call}, i);
+      alike = alike && rank.first.empty() && call == ranks.front().first.call;
+    }
+  }
+  for (std::size_t i = 0; alike && i < logs.size(); ++i) {
+    const NcclLog& log = *logs[i];
+    const bool none = log.calls.empty();
+    if (!log.speaks() || log.ended || (none && !log.failures.empty())) continue;
+    if (none && log.own_ranks.empty()) ranks.emplace_back(RankCall{{"", -1}, {}}, i);
+    for (const int rank : log.own_ranks) {
+      if (known.emplace("", rank).second) ranks.emplace_back(RankCall{{"", rank}, {}}, i);
+    }
+  }
+  Members all(ranks.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const auto call_of = [&](std::size_t i) { return std::optional(ranks[i].first.call); };
+  const auto group_of = [&](std::size_t i) { return std::optional(ranks[i].first.rank.first); };
+  const auto number_of = [&](std::size_t i) { return std::to_string(ranks[i].first.rank.second); };
+  auto found = differences<Call>(all, {Code::TimedOut, Severity::Error, "", call_of, waits_text,
+                                       "Look first at what that rank logs.", most_of<Call>, group_of});
+  for (auto& [finding, members, others] : found) {
+    const std::string numbers = join_some(members, 4, number_of);
+    if (ranks[members.front()].first.rank.second >= 0)
+      finding.sentence = (members.size() == 1 ? "rank " + numbers + " is " : "ranks " + numbers + " are ") +
+                         finding.sentence;
+    for (std::size_t& member : members) member = ranks[member].second;
+    members.erase(std::ranges::unique(members).begin(), members.end());
+  }
+  return found;
+}
 
 bool may_be_one_host(const NcclLog& log) {
   constexpr int kMostOnOneHost = 8;  // GPUs

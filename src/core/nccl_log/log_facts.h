@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/cohort/cohort.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
@@ -32,6 +33,8 @@ std::string by_processes(const LogFact& fact,
 // "rank 3 of 4", "ranks 3, 5 of 8": those of all that are not told; "" where none is missing, or too many are
 // there to be known.
 std::string missing_ranks(const std::set<int>& told, int all);
+// Finds the ranks that the others wait for, as PyTorch's watchdogs tell; their members are logs.
+std::vector<Difference> compare_calls(const std::vector<const NcclLog*>& logs);
 std::string line_text(std::uint64_t line);  // "line 4: "; "" without one
 // True if nothing in the log shows a second host, nor that one is wanted: its job may be of one node, where
 // NCCL needs no network.

@@ -473,6 +473,8 @@ void NcclLogReader::add_failure(const Message& message, NcclFailure failure, boo
   if (const auto of = numbered_.find(failure.device); of != numbered_.end()) failure.device = of->second;
   if (is_digits(failure.device)) failure.device.clear();
   if (log_.last_error) acquit(failure);
+  if (const auto& call = failure.waits_for; call && log_.calls.size() < kMaxProcesses)
+    log_.calls.emplace(call->rank, call->call);
   const bool of_sockets = failure.code == Code::NoConnection || failure.code == Code::UnreachableInterface;
   if (of_sockets && failure.device.empty()) {
     for (const auto& [interface, fact] : log_.bootstrap) {

@@ -325,6 +325,7 @@ class RankJudge {
   RanksVerification judge() && {
     into_.differences.resize(ranks_.size());
     for (const Difference& difference : Comparison(read_).compare()) take(difference);
+    for (const Difference& difference : compare_calls(read_)) take(difference);
     match_peers();
     find_end();
     sort();
@@ -359,10 +360,12 @@ class RankJudge {
     for (const std::size_t i : difference.members) {
       Rank& rank = ranks_[i];
       rank.odd = rank.odd || !info;
-      if (found.code == Code::MixedNetworks && rank.first && rank.first->code == Code::FellBack)
-        rank.first = nullptr;
+      const auto begins_with = [&](Code code) { return rank.first && rank.first->code == code; };
+      const bool told = found.code == Code::TimedOut && begins_with(found.code);
+      if (told || (found.code == Code::MixedNetworks && begins_with(Code::FellBack))) rank.first = nullptr;
       into_.differences[i] += (into_.differences[i].empty() ? "" : "; ") +
-                              (info ? "" : std::string(to_string(found.code)) + ": ") + found.sentence;
+                              (info || told ? "" : std::string(to_string(found.code)) + ": ") +
+                              found.sentence;
     }
   }
 
@@ -447,7 +450,9 @@ class RankJudge {
       add(Code::InitNotEnded, Severity::Warning, silent,
           named(silent) + ": no line of NCCL's, though " +
               (failed ? "others wait or failed" : "others have some"));
-    into_.findings.insert(into_.findings.end(), differences.begin(), differences.end());
+    const bool odd = ranks_[into_.order.front()].place() == Place::Odd;
+    into_.findings.insert(odd ? into_.findings.begin() : into_.findings.end(), differences.begin(),
+                          differences.end());
     std::ranges::stable_sort(into_.findings, {}, &Finding::severity);
   }
   // "; no log here is of rank 3 of 4".

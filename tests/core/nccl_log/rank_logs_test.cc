@@ -261,6 +261,60 @@ TEST(RankLogs, ThatDifferAreNamedWhereAFailureTellsNoCause) {
               Not(HasSubstr("differs")));
 }
 
+// "[PG ID 0 PG GUID 0(default_pg) Rank 2] Watchdog caught …" of rank 2; `of`: what stands in the brackets.
+std::string waits(int rank, int sequence, const std::string& name, const std::string& of = "") {
+  return "[rank" + std::to_string(rank) + "]:[E1130 10:11:12 ProcessGroupNCCL.cpp:629] [" +
+         (of.empty() ? "Rank " + std::to_string(rank) : of) +
+         "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + std::to_string(sequence) +
+         ", OpType=" + name + ", NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds\n";
+}
+
+TEST(RankLogs, TheRankThatOthersWaitForIsTold) {
+  const auto ranks = [](const std::vector<std::string>& lines) {
+    std::vector<RankLog> all;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::string name = "r" + std::to_string(i);
+      all.push_back(rank_of(name, healthy(name) +
+                                      line(name, "comm 0x5 rank " + std::to_string(i) + " nranks " +
+                                                     std::to_string(lines.size()) + " - Init COMPLETE") +
+                                      lines[i]));
+    }
+    return all;
+  };
+  const auto told = [&](const std::vector<std::string>& lines) {
+    return verify_ranks(ranks(lines)).sentence;
+  };
+  const std::string none, most = "others wait in ALLREDUCE, SeqNum 77. Look first at what that rank logs.";
+  const auto reduces = [](int rank, const std::string& of = "") { return waits(rank, 77, "ALLREDUCE", of); };
+  const auto others = ranks({reduces(0), reduces(1), waits(2, 71, "ALLREDUCE")});
+  expect_golden(render_text(verify_ranks(others), others));
+  EXPECT_EQ(told({reduces(0), waits(1, 77, "ALLGATHER"), reduces(2)}),
+            "TimedOut, r1: rank 1 is elsewhere (ALLGATHER, SeqNum 77), " + most);
+  EXPECT_EQ(told({reduces(0), reduces(1), none}), "TimedOut, r2: rank 2 is behind (no time-out), " + most);
+  EXPECT_EQ(told({reduces(0), waits(1, 71, "ALLREDUCE")}),
+            "TimedOut, r1: rank 1 is behind (ALLREDUCE, SeqNum 71), " + most);
+  const std::string named = "PG ID 1 PG GUID 3(tp) Rank 0", other = "PG ID 1 PG GUID 4(tp) Rank 0";
+  EXPECT_EQ(told({reduces(0, named), waits(1, 71, "ALLREDUCE", "PG ID 1 PG GUID 3(tp) Rank 1"), none}),
+            "TimedOut, r1: rank 1 is behind (ALLREDUCE, SeqNum 71), " + most);
+  const auto as_before = StartsWith("r0: TimedOut: A collective did not end in time");
+  EXPECT_THAT(told({reduces(0), reduces(1), reduces(2)}), as_before) << "all wait in one call";
+  EXPECT_THAT(told({reduces(0, named), reduces(1, other), waits(2, 71, "ALLREDUCE")}), as_before)
+      << "each group counts by itself";
+  EXPECT_THAT(told({reduces(0), waits(1, 71, "ALLREDUCE"), waits(2, 71, "ALLREDUCE", "Rank 0")}), as_before)
+      << "a group of some ranks, without a name";
+  EXPECT_THAT(told({reduces(0), reduces(1), waits(2, 5, "SEND")}), as_before)
+      << "two ranks count by themselves";
+  EXPECT_THAT(told({reduces(0), none, none}), as_before) << "most tell none: they may have been ended before";
+  EXPECT_THAT(told({reduces(0), reduces(0), waits(0, 71, "ALLREDUCE")}), as_before) << "of several jobs";
+  const std::string one = healthy("r0") + reduces(0) + reduces(1) + waits(2, 71, "ALLREDUCE");
+  EXPECT_THAT(
+      verify_lines(one).sentence,
+      StartsWith("TimedOut: rank 2 is behind (ALLREDUCE, SeqNum 71), others wait in ALLREDUCE, SeqNum 77. "));
+  EXPECT_THAT(verify_lines(one).sentence, EndsWith("Look first at what that rank logs."));
+  EXPECT_THAT(verify_lines(healthy("r0") + waits(2, 71, "ALLREDUCE")).sentence,
+              StartsWith("TimedOut: A coll"));
+}
+
 TEST(RankLogs, ThatEndBeforeTheInitialisationDidDoNotAgree) {
   EXPECT_EQ(verify_ranks(three()).sentence,
             "The logs of 3 ranks tell no failure, nor that the initialisation ended: the job waits before "

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "nccl_env/core/findings/catalogue.h"
 
@@ -21,6 +22,12 @@ std::string_view blamed_variable(Code code);
 // Says how near a failure is to the cause, nearest first: a cluster's ranks fail one after the other, and
 // most of them tell what another one did to them.
 enum class Nearness { Cause, Symptom, Unknown, Slows, Consequence, End };
+
+// A collective of PyTorch's that a rank waits for, by its number in a process group.
+struct RankCall {
+  std::pair<std::string, int> rank;  // and its group before it; "": all ranks; "?": some, without a name
+  std::pair<int, std::string> call;  // 77, "ALLREDUCE"
+};
 
 struct NcclFailure {
   Code code = Code::GaveUp;
@@ -43,6 +50,7 @@ struct NcclFailure {
   std::optional<int> error;  // errno; for a completion its status; for GaveUp NCCL's result
   std::string error_text;    // "Invalid argument"
   std::optional<int> vendor_error;
+  std::optional<RankCall> waits_for;
 
   enum Trait : unsigned {
     kOfPort = 1,      // of a port's link, GIDs or adapter

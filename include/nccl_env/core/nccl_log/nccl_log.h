@@ -60,6 +60,7 @@ struct NcclLog {
   std::optional<NcclFailure> last_error;  // the last one that is not the network's: EndedElsewhere
   std::uint64_t went_on = 0;              // lines of a program at work behind it
   std::vector<NcclFailure> failures;      // in the order of their lines; at most 256
+  std::map<decltype(RankCall::rank), decltype(RankCall::call)> calls;  // the first of each; at most 4096
   // Devices whose ports came back -> the last line that tells so; at most 256.
   std::map<std::string, std::uint64_t, std::less<>> ports_back;
   // As the largest process group tells them; 0: no group does.
