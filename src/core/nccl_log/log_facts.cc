@@ -86,7 +86,7 @@ std::vector<Difference> compare_calls(const std::vector<const NcclLog*>& logs) {
       finding.sentence = (members.size() == 1 ? "rank " + numbers + " is " : "ranks " + numbers + " are ") +
                          finding.sentence;
     for (std::size_t& member : members) member = ranks[member].second;
-    members.erase(std::ranges::unique(members).begin(), members.end());
+    members.erase(std::unique(members.begin(), members.end()), members.end());
   }
   return found;
 }

@@ -251,7 +251,8 @@ TEST(UsersConf, ACommandThatWritesItKeepsOursAway) {
     EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0])) << script;
     for (const char* name : {"NCCL_IB_HCA", "NCCL_IB_TIMEOUT"})
       EXPECT_EQ(told(admitted.pod, "c", name), "ConfPresent") << script;
-    EXPECT_THAT(admitted.plan.warnings, ElementsAre(HasSubstr("cl.conf) could hold NCCL variables")))
+    EXPECT_THAT(admitted.plan.warnings,
+                ::testing::ElementsAre(::testing::HasSubstr("cl.conf) could hold NCCL variables")))
         << script;
   }
   for (const char* script :
