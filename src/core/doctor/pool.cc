@@ -280,10 +280,13 @@ bool is_second_port(const NodeView& node, const Port& port) {
   });
 }
 
-bool has_address(const NodeView& node, const Port& port) {
+// True for an address that reaches other nodes, also of an interface that is down with the port, and for
+// InfiniBand with a cable.
+bool is_set_up(const Port& port) {
+  if (link_layer_of(port) == LinkLayer::InfiniBand) return port.state != PortState::Down;
   const std::vector<GidRow> rows = port.gids.value_or(std::vector<GidRow>{});
-  return std::ranges::any_of(rows,
-                             [&](const GidRow& row) { return judge_row(node.interfaces, row, {}).usable; });
+  return std::ranges::any_of(
+      rows, [](const GidRow& row) { return row.address && !row.gid.is_link_local() && !row.gid.is_zero(); });
 }
 
 // The policy wants more ports than are up, or names the port by more than a glob that takes all.
@@ -296,11 +299,11 @@ bool is_wanted(const NodeView& node, const Port& port) {
 }
 
 // Ports without a cable are no fault on most nodes of a pool: nothing tells that they were ever up, no policy
-// wants them, and they have no address, or are the second ports of their cards.
+// wants them, and they are not set up, or are the second ports of their cards.
 bool is_spare(const NodeView& node, const Port& port, Timestamp now) {
   const bool lately = port.state_since && now - *port.state_since < kLately;
   return is_down(port) && !lately && !is_wanted(node, port) &&
-         (is_second_port(node, port) || !has_address(node, port));
+         (is_second_port(node, port) || !is_set_up(port));
 }
 
 // Marks the rails that are fabric on most nodes that have them; of one or two nodes, on any. A rail of spare

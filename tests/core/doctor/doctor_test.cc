@@ -325,6 +325,25 @@ TEST(Doctor, ARailThatIsDownOnManyNodesIsNoSpare) {
   }
 }
 
+// With one node there is nobody to compare it with, and explain sends people here.
+TEST(Doctor, OfOneNodeAPortThatIsSetUpIsNoSpare) {
+  const auto found = [](const auto& make, PortState state, bool rows) {
+    Fleet fleet = fleet_of(1, make);
+    Port& port = fleet[0].ports[2];
+    port.state = state;
+    port.max_rate_gbps = port.rate_gbps;
+    if (!rows) port.gids.emplace();
+    if (fleet[0].interfaces) {
+      for (Interface& interface : *fleet[0].interfaces) interface.up = interface.name != port.netdev;
+    }
+    return faults(diagnose(fleet)).size();
+  };
+  EXPECT_EQ(found(ib_node, PortState::Init, true), 1u);
+  EXPECT_EQ(found(ib_node, PortState::Down, true), 0u);
+  EXPECT_EQ(found(roce_node, PortState::Down, true), 1u) << "an interface that is down keeps its address";
+  EXPECT_EQ(found(roce_node, PortState::Down, false), 0u);
+}
+
 // A second port of a card has no cable, even where it has an address.
 TEST(Doctor, SecondPortsWithAddressesMayHaveNoCable) {
   Fleet fleet = fleet_of(20, dual_port_node);
