@@ -153,9 +153,8 @@ nlohmann::ordered_json documents_of(const std::vector<ToldPod>& pods) {
 // none.
 std::string own_choice(const std::vector<ToldPod>& pods) {
   for (const auto& [title, told, source] : pods) {
-    const auto& findings = told.answer.findings;
-    const auto own = std::ranges::find(findings, Code::UserListShort, &Finding::code);
-    if (own != findings.end()) return " But " + part_of(*source) + ": " + own->sentence;
+    if (const Finding* own = leading_finding(told.answer))
+      return " But " + part_of(*source) + ": " + own->sentence;
   }
   return {};
 }

@@ -183,6 +183,11 @@ bool is_given_but(const PodAnswer& answer) {
 
 }  // namespace
 
+const Finding* leading_finding(const PodAnswer& answer) {
+  if (!is_good(answer.findings)) return &answer.findings.front();
+  return answer.state == PodState::NotInjected ? nullptr : meant_choice(answer.findings);
+}
+
 std::string verdict_words(const PodAnswer& answer) {
   if (is_given_but(answer)) return "given, but";
   if (answer.node_unseen) return "given, node not seen";
@@ -253,25 +258,19 @@ std::string demands_text(const PodDemands& demands) {
   return text.empty() ? "processors and memory alone" : text;
 }
 
-// The finding with which a template's answer begins; null where that is what its pods get.
-const Finding* leading(const PodAnswer& answer) {
-  if (!is_good(answer.findings)) return &answer.findings.front();
-  return answer.state == PodState::NotInjected ? nullptr : meant_choice(answer.findings);
-}
-
 std::string answer_text(const PodAnswer& answer, bool exists) {
   if (exists) {
     const std::string words = verdict_words(answer);
     return is_given_but(answer) ? words + " " + continued(answer.sentence) : words + ". " + answer.sentence;
   }
-  const Finding* leads = leading(answer);
+  const Finding* leads = leading_finding(answer);
   if (!leads) return answer.in_all;
   const std::string verdict = answer.state == PodState::NotInjected ? "skip" : "inject";
   return verdict + (is_good(answer.findings) ? "; " : ", but ") + continued(leads->sentence);
 }
 
 void add_template(const PodAnswer& answer, TextColumns& columns) {
-  const Finding* leads = leading(answer);
+  const Finding* leads = leading_finding(answer);
   if (leads) columns.add({"remedy", std::string(remedy_of(*leads))});
   add_further(answer.findings, leads ? leads->sentence : "", columns);
   if (leads && answer.state != PodState::NotInjected) columns.add({"in all", answer.in_all});

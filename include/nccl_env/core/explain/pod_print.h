@@ -15,6 +15,10 @@ namespace nccl_env {
 // "given", "given, node not seen" or "given, but"; the state and its reason elsewhere.
 std::string verdict_words(const PodAnswer& answer);
 
+// The finding with which a template's answer begins: what is wrong, else a choice of the user's own that may
+// be meant; null where that is what its pods get.
+const Finding* leading_finding(const PodAnswer& answer);
+
 // docs/use/explain.md names the keys; they do not change.
 nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,
                                const PodSurroundings& surroundings);
