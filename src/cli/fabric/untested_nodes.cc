@@ -2,10 +2,10 @@
 #include "fabric/untested_nodes.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "cluster/live_pods.h"
+#include "nccl_env/core/explain/given_file.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -16,11 +16,6 @@ using Json = nlohmann::json;
 using Why = std::pair<Untested, std::string>;
 
 constexpr std::size_t kMostSaid = 400;
-
-// Source: pkg/kubelet/images/types.go.
-constexpr std::array<std::string_view, 6> kNoImage{"ErrImagePull",      "ImagePullBackOff",
-                                                   "ErrImageNeverPull", "InvalidImageName",
-                                                   "ImageInspectError", "RegistryUnavailable"};
 
 // True where the scheduler misses devices: "Insufficient rdma/hca" is one, "Insufficient cpu" is not. Source:
 // plugins noderesources and dynamicresources of kube-scheduler 1.30 to 1.36.
@@ -47,8 +42,7 @@ Why why_bound(const Json& object, const PodRecord& pod, bool others) {
       for (const Json& state : member(container, "state")) {  // the only one that it is in
         const std::string reason = text_at(state, "reason");
         const std::string message = text_at(state, "message").substr(0, kMostSaid);
-        if (std::ranges::find(kNoImage, reason) != kNoImage.end())
-          return {Untested::NoImage, reason + (message.empty() ? "" : ": ") + message};
+        if (lacks_image(reason)) return {Untested::NoImage, reason + (message.empty() ? "" : ": ") + message};
         if (state.contains("exitCode")) last = message.substr(0, message.find_last_not_of('\n') + 1);
       }
     }

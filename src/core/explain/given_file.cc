@@ -150,10 +150,9 @@ void read_resolver(const Json& object, GivenFile& into) {
   if (member(state, "terminated").is_object()) return read_end(member(state, "terminated"), into);
   const Json& last = member(member(*found, "lastState"), "terminated");
   into.detail = word_of(member(member(state, "waiting"), "reason"));
-  const auto reason = std::ranges::find(kStuck, into.detail);
-  into.stuck = reason != kStuck.end();
-  into.crashes = into.stuck && *reason == kStuck.back();
-  if (reason - kStuck.begin() < kOfImages) into.detail += ": " + image_words(*found);
+  into.stuck = is_stuck(into.detail);
+  into.crashes = into.detail == kCrashes;
+  if (lacks_image(into.detail)) into.detail += ": " + image_words(*found);
   if (!into.stuck || !last.is_object()) return;
   const Json& code = member(last, "exitCode");
   if (code.is_number_integer()) into.detail += ", exit code " + code.dump();

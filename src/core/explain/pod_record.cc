@@ -363,16 +363,15 @@ std::string trouble_of_container(const Json& container) {
   const std::string waits = text_at(member(state, "waiting"), "reason");
   const Json& last = member(member(container, "lastState"), "terminated");
   const bool runs = member(state, "running").is_object();
-  const Json& code = member(waits == kStuck.back() || runs ? last : ended, "exitCode");
+  const Json& code = member(waits == kCrashes || runs ? last : ended, "exitCode");
   const std::string exit = code.is_number_integer() && code != 0 ? "exit code " + code.dump() : "";
   const std::int64_t restarts = number_at(container, "restartCount");
   if (runs && restarts >= kManyRestarts && !exit.empty())
     return "was started anew " + std::to_string(restarts) + " times, last after " + exit;
-  if (waits == kStuck.back())
+  if (waits == kCrashes)
     return "is in CrashLoopBackOff (restarts: " + std::to_string(restarts) + (exit.empty() ? "" : ", ") +
            exit + ")";
-  if (std::ranges::find(kStuck, waits) != kStuck.end())
-    return "cannot start (" + waits + message_of(member(state, "waiting")) + ")";
+  if (is_stuck(waits)) return "cannot start (" + waits + message_of(member(state, "waiting")) + ")";
   if (runs || exit.empty()) return {};
   const std::string reason = text_at(ended, "reason").substr(0, kContainerName);
   if (std::ranges::find(kNeverStarted, reason) != std::end(kNeverStarted))

@@ -3,8 +3,8 @@
 // message of the init container that wrote them.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -24,13 +24,20 @@ inline std::string find_text(const TextsByName& texts, std::string_view name) {
   return found == texts.end() ? std::string() : found->second;
 }
 
-// Reasons of the kubelet for a container that it cannot start, those of its image first
-// (pkg/kubelet/images/types.go, pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
-inline constexpr std::array<std::string_view, 9> kStuck{
-    "ImagePullBackOff",           "ErrImagePull",      "ErrImageNeverPull",
-    "InvalidImageName",           "ImageInspectError", "CreateContainerError",
-    "CreateContainerConfigError", "RunContainerError", "CrashLoopBackOff"};
-inline constexpr std::ptrdiff_t kOfImages = 5;
+// Reasons of the kubelet for a container that does not run (pkg/kubelet/images/types.go,
+// pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
+inline constexpr std::string_view kCrashes = "CrashLoopBackOff";
+inline bool lacks_image(std::string_view reason) {
+  constexpr std::array<std::string_view, 6> kReasons{"ErrImagePull",      "ImagePullBackOff",
+                                                     "ErrImageNeverPull", "InvalidImageName",
+                                                     "ImageInspectError", "RegistryUnavailable"};
+  return std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
+}
+inline bool is_stuck(std::string_view reason) {
+  constexpr std::array<std::string_view, 4> kReasons{"CreateContainerError", "CreateContainerConfigError",
+                                                     "RunContainerError", kCrashes};
+  return lacks_image(reason) || std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
+}
 
 // nccl.conf, where a volume of ours holds it. One for all containers that read it.
 struct GivenFile {
