@@ -46,7 +46,7 @@ Result<LineSocket> LineSocket::connect(const std::string& host, int port, std::c
   int error = 0;
   for (const addrinfo* address = first; address; address = address->ai_next) {
     Descriptor descriptor(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    // Of connect(), too.
+    // This bounds connect(), too.
     if (descriptor) ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
     if (descriptor && ::connect(descriptor.get(), address->ai_addr, address->ai_addrlen) == 0)
       return LineSocket(std::move(descriptor));

@@ -48,7 +48,7 @@ class ScriptedKernel {
     say();
   }
 
-  // What the next request says, behind its netlink header, with the type in that header.
+  // Returns the next request behind its netlink header, with the type in that header.
   [[nodiscard]] std::pair<std::uint16_t, std::string> asked() const {
     char datagram[1024];
     const ssize_t size = ::recv(far_, datagram, sizeof datagram, MSG_DONTWAIT);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `what` finds in the pages for people. The build makes it of docs (cmake/Sections.cmake). A line each,
-// its parts behind tabs: the place ("docs/use/troubleshooting.md#error-12"), names, the meaning, and for a
-// section what it quotes, with a | between.
+// Texts of the pages for people, for `what`. The build makes them of docs (cmake/Sections.cmake). A line
+// each, its parts behind tabs: the place ("docs/use/troubleshooting.md#error-12"), names, the meaning, and
+// for a section what it quotes, with a | between.
 #pragma once
 
 #include <string_view>

@@ -64,7 +64,7 @@ TEST(What, ALineOfNcclsLogAnAlertAndASymptomAreFound) {
   EXPECT_THAT(out("strict"), HasSubstr("docs/operate/operations.md#strict-namespaces"));
 }
 
-// What people paste, and what it begins with.
+// Words that people paste, and how the answer begins.
 TEST(What, WordsOfEachSurfaceAreAnswered) {
   const std::pair<const char*, const char*> rows[] = {
       {"[rank3]:[E1128 10:00:00.0 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective operation "

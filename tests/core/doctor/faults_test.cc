@@ -200,7 +200,7 @@ TEST_P(PlantedFault, IsNamedWithItsNodeAndNoOtherIs) {
 INSTANTIATE_TEST_SUITE_P(Doctor, PlantedFault, ::testing::ValuesIn(planted_faults()),
                          [](const auto& each) { return each.param.name; });
 
-// What the driver forces counts before what NCCL asks for.
+// The driver's class counts before that of NCCL.
 TEST(TrafficClass, IsTheDriversElseThePolicys) {
   NcclPolicy policy = policy_for("rdma/hca");
   policy.name = "roce";

@@ -210,7 +210,7 @@ def check_copies(cluster, ask):
 
 
 def check_between(cluster, ask):
-    """What becomes of a pod whose policy changed, went, came anew, or lost the namespace before its Binding."""
+    """The fate of a pod whose policy changed, went, came anew, or lost the namespace before its Binding."""
     api = cluster.api
 
     def released(namespace):
