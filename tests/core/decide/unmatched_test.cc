@@ -120,7 +120,7 @@ TEST(Unmatched, NetworksAndTheHostsDevicesAreNamed) {
   EXPECT_EQ(of_parsed(made, in_vain),
             "The pod asks for the host's /dev/infiniband, which policy site does not match.");
   Json off = made, other = made, agent = made;
-  off["spec"]["containers"][0]["env"] = {env_literal("NCCL_IB_DISABLE", "1")};
+  off["spec"]["containers"][0]["env"] = Json::array({env_literal("NCCL_IB_DISABLE", "1")});
   other["spec"]["volumes"][0]["hostPath"]["path"] = "/dev/shm";
   agent["spec"]["containers"][0]["resources"].clear();
   for (const Json& healthy : {off, other, agent}) EXPECT_EQ(of_parsed(healthy, in_vain), "");
