@@ -92,7 +92,7 @@ def recorded_cases():
         Case("host network", *baidu,
              creation("plain", "baidu", host_network=True),
              {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **BAIDU}),
-        Case("a network of its own: an init container finds the index", *baidu,
+        Case("own network, own rows of GIDs: an init container looks", *baidu,
              creation("deployment", "baidu"), BAIDU, binding="binding-deployment", pod=SUB_NICS, file=found(RAILS)),
         Case("the same without that init container", *baidu,
              creation("deployment", "baidu", labels={"nccl-env.io/resolve": "Binding"}),

@@ -198,12 +198,12 @@ WebhookMetrics::WebhookMetrics(MetricRegistry& registry)
                                         duration_bounds())) {}
 
 CounterFamily& WebhookMetrics::add_decisions() {
-  MetricDesc desc{
-      "nccl_env_decisions_total",
-      "Reviews by what was decided: of a pod inject or skip, of a Binding annotate, skip or deny; reason "
-      "none where there is none.",
-      {"resource", "outcome", "reason"},
-      {}};
+  MetricDesc desc{"nccl_env_decisions_total",
+                  "Reviews by what was decided: of a pod inject (nccl_env_variables_total says whether it "
+                  "got anything) or "
+                  "skip, of a Binding annotate, skip or deny; reason none where there is none.",
+                  {"resource", "outcome", "reason"},
+                  {}};
   decision_index_.assign(kResources * kOutcomes * reason_count(), kNoSeries);
   const auto add = [&](Review::Kind kind, Outcome outcome, std::optional<Reason> reason) {
     decision_index_[decision_number(kind, outcome, reason)] = desc.series.size();
@@ -230,12 +230,12 @@ CounterFamily& WebhookMetrics::add_decisions() {
 }
 
 CounterFamily& WebhookMetrics::add_variables() {
-  MetricDesc desc{
-      "nccl_env_variables_total",
-      "Variables of pods and Bindings that were set (reason none) or left out. All constants of policies are "
-      "constant; nccl.conf is the file, and stands among the variables.",
-      {"variable", "reason"},
-      {}};
+  MetricDesc desc{"nccl_env_variables_total",
+                  "Variables that were set (reason none) or left out: each container of a pod counts, and of "
+                  "a Binding each "
+                  "text (host, subinterface). All constants of policies are constant; nccl.conf is the file.",
+                  {"variable", "reason"},
+                  {}};
   std::vector<std::string_view> names(node_variables().begin(), node_variables().end());
   names.insert(names.end(), {conf_file::kName, conf_file::kEnvName, kConstant});
   variable_index_.assign(names.size() * reason_count(), kNoSeries);
