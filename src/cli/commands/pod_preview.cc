@@ -31,12 +31,9 @@ std::string name_of(const Json& object) {
   return name.empty() ? text_at(metadata, "generateName") : name;
 }
 
-bool is_list_of_objects(const Json& value) {
-  return value.is_array() && std::ranges::all_of(value, [](const Json& item) { return item.is_object(); });
-}
-
 bool is_pod_spec(const Json& value) {
-  return is_list_of_objects(member(value, "containers"));
+  const Json& all = member(value, "containers");
+  return all.is_array() && std::ranges::all_of(all, [](const Json& item) { return item.is_object(); });
 }
 
 // An API object of another kind has its own metadata, not the pod's.

@@ -265,8 +265,7 @@ std::vector<std::string> notes_of(const job::View& view, const Sentence& words) 
 std::set<std::string> names_by(std::string_view label, std::span<const AnsweredPod> members) {
   std::set<std::string> names;
   for (const AnsweredPod& member : members) {
-    const auto name = member.record.labels.find(label);
-    names.insert(name == member.record.labels.end() ? std::string() : name->second);
+    names.insert(find_text(member.record.labels, label));
   }
   return names;
 }

@@ -30,12 +30,6 @@ constexpr std::size_t kMaxValues = 3;
 using Names = std::vector<std::string>;
 using Text = std::optional<std::string>;
 
-// True if the webhook gave no such value, for this reason.
-bool omits(const GivenContainer& container, std::string_view variable, Reason reason) {
-  const auto omitted = container.omitted.find(variable);
-  return omitted != container.omitted.end() && omitted->second == to_string(reason);
-}
-
 std::string value_words(const std::string& value) {
   if (value.empty()) return "not set";
   return value.find(' ') == value.npos ? cut(value, kMaxValue) : '"' + cut(value, kMaxValue) + '"';
@@ -65,10 +59,6 @@ std::set<std::string> families(const Names& names) {
   std::set<std::string> found;
   for (const std::string& name : names) found.insert(hca_family(name));
   return found;
-}
-
-bool has(const PodAnswer& answer, Code code) {
-  return std::ranges::find(answer.findings, code, &Finding::code) != answer.findings.end();
 }
 
 class RankChecks {
@@ -196,10 +186,11 @@ class RankChecks {
   }
 
   void add_change(std::size_t rank, const Change& change) {
-    if (change.now.name == variable::kIbGidIndex && has(view_.member(rank).answer, Code::GidIndexMoved))
+    if (change.now.name == variable::kIbGidIndex && view_.member(rank).answer.has(Code::GidIndexMoved))
       return;
+    const auto reason = reason_of_changes({change});
     add(Code::ChangedSinceBound, is_constant(change.now.name) ? Severity::Info : Severity::Warning, {rank},
-        "changed since it was bound: " + change_text(change), change.now.name, remedy_of_changes({change}));
+        "changed since it was bound: " + change_text(change), change.now.name, reason ? remedy(*reason) : "");
   }
 
   // A rank that was given nothing, and asks for devices as others do.
@@ -248,7 +239,7 @@ class RankChecks {
 
   // True if the webhook gave no list, as the pod's networks may not bring all rails.
   [[nodiscard]] bool lacks_rails(std::size_t rank) const {
-    return omits(view_.container(rank), variable::kIbHca, Reason::PodRailsUnknown);
+    return find_text(view_.container(rank).omitted, variable::kIbHca) == to_string(Reason::PodRailsUnknown);
   }
 
   // Ranks that lack a secondary network of the kind that they have, where most of their role have more of it.
@@ -335,7 +326,8 @@ class RankChecks {
     if (const Value* given = container.find(variable))
       return given->state == State::LeftOut && !record.node.empty() ? "" : given->value;
     // The user's variable that decides is compared itself.
-    if (omits(container, variable, Reason::DisabledByUser) || container.env_from) return {};
+    if (container.env_from || find_text(container.omitted, variable) == to_string(Reason::DisabledByUser))
+      return {};
     // A template's file has no lines but those that its plan promises.
     if (!container.reads_file || !view_.manifest.empty()) return "";
     const GivenFile& file = *record.file;
@@ -373,9 +365,7 @@ class RankChecks {
   [[nodiscard]] std::optional<Names> list_of(std::size_t rank) const {
     Names names = view_.ranks[rank].hcas;
     const std::optional<NcclSelection>& chosen = view_.member(rank).answer.nccl_with_us;
-    if (names.empty() && chosen && is_users(rank, variable::kIbHca)) {
-      for (const NcclSelection::ChosenPort& port : chosen->ports) names.push_back(port.hca);
-    }
+    if (names.empty() && chosen && is_users(rank, variable::kIbHca)) names = hcas_of(*chosen);
     std::ranges::sort(names, hca_name_less);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return names.empty() ? std::nullopt : std::optional(names);
@@ -400,7 +390,7 @@ class RankChecks {
       // Ranks that have it are known to lack a port of their node's fabric, or their nodes are not seen.
       const auto lacks_port = [&](std::size_t rank) {
         const PodAnswer& answer = view_.member(rank).answer;
-        return answer.node_unseen || is_users(rank, variable::kIbHca) || has(answer, Code::RailDown);
+        return answer.node_unseen || is_users(rank, variable::kIbHca) || answer.has(Code::RailDown);
       };
       const bool is_short = of_node && is_held(*most) && most->size() < whole.size() &&
                             std::ranges::any_of(shares.members_with.at(*most), lacks_port);
@@ -492,11 +482,10 @@ class RankChecks {
     const auto without = shares_of(compared_, why_without);
     if (!given && name != variable::kIbHca) return;
     for (const auto& [why, ranks] : without.members_with) {
-      const auto& details = view_.member(ranks.front()).answer.details;
-      const auto detail = ranks.size() == 1 ? details.find(name) : details.end();
+      const std::string detail = find_text(view_.member(ranks.front()).answer.details, name);
       add(given ? Code::OddNode : Code::NoList, Severity::Warning, ranks,
           "got no " + std::string(name) + (given ? ", which others have: " : ", like all other ranks: ") +
-              why + (detail == details.end() ? "" : ": " + detail->second),
+              why + (detail.empty() || ranks.size() > 1 ? "" : ": " + detail),
           name);
     }
   }

@@ -21,9 +21,8 @@ namespace nccl_env {
 namespace {
 
 std::string noted(const PodRecord& record, std::string_view key) {
-  if (const auto label = record.labels.find(key); label != record.labels.end()) return label->second;
-  const auto annotation = record.annotations.find(key);
-  return annotation == record.annotations.end() ? std::string() : annotation->second;
+  const std::string label = find_text(record.labels, key);
+  return label.empty() ? find_text(record.annotations, key) : label;
 }
 
 // Labels whose values, joined, name a rank; the last one has to be there. Sources: the constants of

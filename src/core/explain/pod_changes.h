@@ -35,10 +35,6 @@ std::string changes_text(const std::vector<Change>& changes);
 // Returns the reason for which a pod that is created anew would be held or get no list; nothing where it
 // would be better off.
 std::optional<Reason> reason_of_changes(const std::vector<Change>& changes);
-inline std::string remedy_of_changes(const std::vector<Change>& changes) {
-  const auto reason = reason_of_changes(changes);
-  return reason ? std::string(remedy(*reason)) : std::string();
-}
 
 // True if the node has booted since the pod was bound; false also where that is not known.
 bool is_kept_over_boot(const PodRecord& record, const NodeFabric* table);

@@ -178,7 +178,7 @@ class Judge {
     }
     std::vector<Change> constants, of_node;
     for (const Change& change : answer_.changes) {
-      if (change.now.name == variable::kIbGidIndex && has(Code::GidIndexMoved)) continue;
+      if (change.now.name == variable::kIbGidIndex && answer_.has(Code::GidIndexMoved)) continue;
       (is_constant(change.now.name) ? constants : of_node).push_back(change);
     }
     add_changed(of_node, Severity::Warning);
@@ -212,10 +212,6 @@ class Judge {
     std::string sentence = record_.trouble + ".";
     sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
     told_.add(Code::PodFailed, Severity::Warning, "", std::move(sentence), record_.trouble_remedy());
-  }
-
-  [[nodiscard]] bool has(Code code) const {
-    return std::ranges::find(answer_.findings, code, &Finding::code) != answer_.findings.end();
   }
 
   // True if the node's fabric is known to be RoCE.
@@ -255,7 +251,7 @@ class Judge {
     const Value* absent = later ? omission_today() : nullptr;
     if (absent && absent->reason == Reason::NoFabricPort) return *absent;
     const Value* rails = list || !plan_ ? nullptr : planned_omission(container);
-    const bool unknown = rails && rails->reason == Reason::PodRailsUnknown && !has(Code::NoRail);
+    const bool unknown = rails && rails->reason == Reason::PodRailsUnknown && !answer_.has(Code::NoRail);
     return unknown ? *rails : Value();
   }
 
@@ -281,7 +277,7 @@ class Judge {
 
   // NCCL takes its own choice of devices where no list is given.
   void judge_no_list() {
-    if (has(Code::HeldBack) || has(Code::FellBack)) return;
+    if (answer_.has(Code::HeldBack) || answer_.has(Code::FellBack)) return;
     const Value none = why_no_list(*main_);
     const std::optional<Reason> reason = none.reason;
     const std::string name(reason ? to_string(*reason) : none.detail);
@@ -312,7 +308,7 @@ class Judge {
 
   // Constants that the node leaves out for a reason of its own, and that ranks of other nodes have.
   void judge_constants() {
-    if (has(Code::HeldBack) || has(Code::NoList)) return;  // by the same reason
+    if (answer_.has(Code::HeldBack) || answer_.has(Code::NoList)) return;  // by the same reason
     std::vector<std::string> names;
     std::optional<Reason> why;
     for (const Value& value : omitted_values(answer_, record_, *main_)) {
@@ -366,7 +362,7 @@ class Judge {
   // The pod's networks bring fewer rails than the policy expects, which the init container finds, too; or
   // than the node has, which may be meant.
   void judge_few_rails() {
-    if (!plan_ || has(Code::NoList) || exposure_ != Exposure::SubInterface) return;
+    if (!plan_ || answer_.has(Code::NoList) || exposure_ != Exposure::SubInterface) return;
     if (!plan_->few_rails.empty())
       return told_.add(Code::MissingRail, Severity::Warning, "", plan_->few_rails,
                        "Ask for a network of each rail, or correct expectPorts of the policy.");
@@ -604,7 +600,7 @@ class Judge {
     const bool is_coming = coming() && exposure_ && list_ && list_->state != State::Users &&
                            values_of(*binding_, *exposure_).set.contains(variable::kIbHca);
     if ((!held && !is_coming) || !choice_ || choice_->reason || choice_->ports.empty()) return;
-    if (!has(Code::RailDown)) add_left_out();
+    if (!answer_.has(Code::RailDown)) add_left_out();
     add_slow();
   }
 
@@ -666,10 +662,7 @@ class Judge {
       return;
     }
     if (find_text(main_->omitted, variable::kIbHca) != to_string(Reason::UserSetGroup)) return;
-    const auto is_offered = [&](const std::string& name) {
-      return std::ranges::find(offered, name) != offered.end();
-    };
-    if (!is_good(answer_.findings) || std::ranges::all_of(taken, is_offered)) return;
+    if (!is_good(answer_.findings) || hcas_beyond(offered, *answer_.nccl_with_us).empty()) return;
     told_.add(
         Code::UserListShort, Severity::Warning, variable::kIbHca,
         "NCCL_IB_HCA is left out, so that NCCL takes other HCAs than the node's " +

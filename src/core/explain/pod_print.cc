@@ -24,11 +24,6 @@
 namespace nccl_env {
 namespace {
 
-void take_detail(const PodAnswer& answer, Value& into) {
-  const auto why = answer.details.find(into.name);
-  if (why != answer.details.end()) into.detail = why->second;
-}
-
 // Values of the env; one that is missing has a reason instead. A constant that differs from node to node has
 // the variant that gives it.
 std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
@@ -38,7 +33,7 @@ std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
     if (given.state == State::LeftOut && !record.node.empty()) continue;
     values.push_back(given);
     if (given.value && (given.is_from(Source::Node) || given.state == State::Users))
-      take_detail(answer, values.back());
+      values.back().detail = find_text(answer.details, given.name);
   }
   values.insert(values.end(), container.command.begin(), container.command.end());
   return values;
@@ -54,7 +49,7 @@ std::vector<Value> file_values(const PodAnswer& answer, const PodRecord& record,
     const Value* own = record.main_container()->find_in_env(line.name);
     const bool of_node = line.is_from(Source::File) || line.is_from(Source::Node);
     if (line.value && of_node && !container.find_in_env(line.name) && !(own && own->state == State::Users))
-      take_detail(answer, lines.back());
+      lines.back().detail = find_text(answer.details, line.name);
   }
   return lines;
 }
@@ -125,10 +120,6 @@ OrderedJson demands_json(const PodDemands& demands) {
           {"networks", demands.networks},
           {"devices", demands.devices},
           {"misplaced", demands.misplaced}};
-}
-
-OrderedJson selection_json(const std::optional<NcclSelection>& selection) {
-  return selection ? to_json(*selection) : OrderedJson();
 }
 
 OrderedJson status_json(const StatusNote& status) {
@@ -229,8 +220,8 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   json["notes"] = answer.notes;
   json["leftOut"] = around.unread;
   json["ncclVersion"] = format_nccl_version(around.version);
-  json["ncclAlone"] = selection_json(answer.nccl_alone);
-  json["ncclWithUs"] = selection_json(answer.nccl_with_us);
+  json["ncclAlone"] = answer.nccl_alone ? to_json(*answer.nccl_alone) : OrderedJson();
+  json["ncclWithUs"] = answer.nccl_with_us ? to_json(*answer.nccl_with_us) : OrderedJson();
   if (!answer.engines.empty()) json["engines"] = engines_json(answer.engines);
   return json;
 }

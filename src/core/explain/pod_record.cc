@@ -65,11 +65,10 @@ std::vector<const Value*> GivenContainer::effective() const {
   for (const Value& set : command) {
     if (!find_named(values, set.name)) all.push_back(&set);
   }
-  for (const Value& line : file) {
-    if (!find_in_env(line.name)) all.push_back(&line);
-  }
-  for (const Value& line : engine_lines) {
-    if (!find_in_env(line.name)) all.push_back(&line);
+  for (const std::vector<Value>* lines : {&file, &engine_lines}) {
+    for (const Value& line : *lines) {
+      if (!find_in_env(line.name)) all.push_back(&line);
+    }
   }
   return all;
 }

@@ -107,9 +107,7 @@ std::string injected_text(const AnsweredPod& made) {
   if (!container || !container->in_status) return "no container gets variables";
   const PodAnswer& answer = made.answer;
   std::string text = given_text(*container, answer, made.around.node);
-  const auto left_out = [](const Value& value) {
-    return value.name + (value.reason ? " (" + std::string(to_string(*value.reason)) + ")" : "");
-  };
+  const auto left_out = [](const Value& value) { return value.name + in_brackets(value.reason); };
   std::vector<std::string> decided;  // of what is given or left out
   std::string by = "its command";
   for (const Value& set : container->command) {

@@ -2,6 +2,7 @@
 // A pod of the cluster with what could be read besides it, and the answer.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -92,6 +93,10 @@ struct PodAnswer {
   // Names what a template's pods get, "inject, 3 variables: 8 HCAs, GID index 3"; "" of a pod that exists.
   std::string in_all;
   std::optional<PodDemands> demands = {};  // of a template that the policy does not match
+
+  [[nodiscard]] bool has(Code code) const {
+    return std::ranges::find(findings, code, &Finding::code) != findings.end();
+  }
 };
 
 struct AnsweredPod {
