@@ -59,7 +59,7 @@ std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<cons
   }
   for (const EngineMember& member : group.members) {
     for (const std::string_view word : arguments) {
-      if (member.in_command && word.find(member.name) != word.npos) return Rival{member.name, word};
+      if (member.in_command && word.find(member.name) != word.npos) return Rival{member.name, true};
     }
   }
   return std::nullopt;
@@ -177,7 +177,7 @@ std::optional<Value> UserEnv::objection_of_group(std::string_view name) const {
   const std::optional<Rival> rival = find_rival(*group, noted_, container_.arguments);
   if (!rival) return std::nullopt;
   return left_out(name, Reason::UserSetGroup,
-                  (rival->word.empty() ? "The container sets " : "The container has an argument with ") +
+                  (rival->in_command ? "The container has an argument with " : "The container sets ") +
                       std::string(rival->name) + ", which " + std::string(group->decides) + ".");
 }
 

@@ -49,7 +49,7 @@ bool is_own_reference(const EnvEntry& entry);
 // A variable of the container's env, or a part of its command, by which somebody has decided about a group.
 struct Rival {
   std::string_view name;
-  std::string_view word = {};  // of the command, that has the name
+  bool in_command = false;
 };
 // The first one of these entries of its env, else of its command.
 std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<const EnvEntry*>& entries,

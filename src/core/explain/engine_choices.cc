@@ -21,21 +21,10 @@ std::string_view device_list(const Engine& engine) {
   return lists == engine.variables.end() ? std::string_view() : lists->row.name;
 }
 
-// The option of a word that holds the text: "--disaggregation-ib-device" of a whole shell script.
-std::string_view option_around(std::string_view word, std::size_t at) {
-  constexpr std::string_view kEnds = " \t\n'\"=,:{}\\";
-  const std::size_t before = word.find_last_of(kEnds, at);
-  const std::size_t begin = before == word.npos ? 0 : before + 1;
-  return word.substr(begin, word.find_first_of(kEnds, at) - begin);
-}
-
 // The container's own decision on devices, where it is no list that the model reads; "" for none.
 std::string users_choice(const Engine& engine, const Container& container) {
   const EngineGroup* group = group_of(device_list(engine));
   if (!group) return {};
-  const auto sentence = [&](std::string_view what, std::string_view name) {
-    return "The container's " + std::string(what) + printable(name) + " " + std::string(group->decides) + ".";
-  };
   std::vector<const EnvEntry*> entries;
   for (const EnvEntry& entry : container.env) {
     const EngineVariable* known = find_engine_variable(entry.name);
@@ -44,8 +33,8 @@ std::string users_choice(const Engine& engine, const Container& container) {
   }
   const auto rival = find_rival(*group, entries, container.arguments);
   if (!rival) return {};
-  if (rival->word.empty()) return sentence("", rival->name);
-  return sentence("argument ", option_around(rival->word, rival->word.find(rival->name)));
+  return std::string("The container's ") + (rival->in_command ? "argument " : "") + printable(rival->name) +
+         " " + std::string(group->decides) + ".";
 }
 
 std::string taken_text(const EngineSelection& selection) {

@@ -160,9 +160,9 @@ struct TextList {
 // True for a word of a launcher's command, or of a rank that sshd or slurmd starts: hardly any others name
 // these, the service of ssh, NCCL variables or files. Other commands are not kept.
 bool may_matter(std::string_view word) {
-  constexpr std::string_view kParts[] = {"NCCL_",     "sshd",        "slurmd",   "service ssh", "init.d/ssh",
-                                         "ib-device", "device_name", "nixl_ep",  "hydra",       "deepspeed",
-                                         "horovod",   "ray start",   "--nnodes", "ccl.conf"};
+  constexpr std::string_view kParts[] = {"NCCL_",      "sshd",      "slurmd",   "service ssh",
+                                         "init.d/ssh", "nixl_ep",   "hydra",    "deepspeed",
+                                         "horovod",    "ray start", "--nnodes", "ccl.conf"};
   return word == "ray" || word.ends_with("/ray") ||
          std::any_of(std::begin(kParts), std::end(kParts),
                      [&](auto part) { return word.find(part) != std::string_view::npos; });
