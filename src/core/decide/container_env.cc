@@ -38,6 +38,11 @@ bool is_known(const EnvEntry* entry) {
   return entry && entry->is_literal();
 }
 
+// A value that is not known turns nothing on.
+bool is_on(const EnvEntry* entry) {
+  return is_known(entry) && nccl_integer(entry->value).value_or(0) != 0;
+}
+
 // True if NCCL takes the same where this variable of the GID group is not set.
 bool is_default(const EnvEntry& entry) {
   if (entry.name == variable::kIbGidIndex) return nccl_integer(entry.value).value_or(-1) < 0;
@@ -116,7 +121,7 @@ UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEnt
   if (is_known(vllm)) vllm_ = vllm;
   // Mooncake's own index; its TENT engine lets NCCL_IB_GID_INDEX in the environment override it.
   has_mooncake_index_ = last("MC_GID_INDEX") != nullptr;
-  recovers_ports_ = turns_recovery_on();
+  recovers_ports_ = is_on(last(variable::kPortRecovery));
   conf_ = own_conf(container, last(variable::kConfFile));
   is_free_ = noted_.empty() && !vllm_ && conf_.empty() && container.env_from_prefixes.empty() &&
              container.arguments.empty();
@@ -216,11 +221,6 @@ bool UserEnv::is_vllms(std::string_view name) const {
   return false;
 }
 
-bool UserEnv::turns_recovery_on() const {
-  const EnvEntry* recovery = last(variable::kPortRecovery);
-  return is_known(recovery) && nccl_integer(recovery->value).value_or(0) != 0;
-}
-
 // Returns the user's HCA list only if the user sets no variable of the group, or to NCCL's default.
 const EnvEntry* UserEnv::find_group_member() const {
   const auto found = std::find_if(noted_.begin(), noted_.end(), [](const EnvEntry* entry) {
@@ -231,8 +231,7 @@ const EnvEntry* UserEnv::find_group_member() const {
 
 // A value that is not known disables nothing: an unneeded variable does no harm.
 std::string_view UserEnv::find_disabling() const {
-  const EnvEntry* disable = last(variable::kIbDisable);
-  if (is_known(disable) && nccl_integer(disable->value).value_or(0) != 0) return variable::kIbDisable;
+  if (is_on(last(variable::kIbDisable))) return variable::kIbDisable;
   const EnvEntry* net = last(variable::kNet);
   if (!is_known(net)) return {};
   const auto is = [&](std::size_t at, char low) {

@@ -60,6 +60,10 @@ std::optional<Rival> find_rival(const EngineGroup& group, const std::vector<cons
 // where none does.
 std::string possible_list(const Container& container, const OwnEntries& own);
 
+// Follows on why a container gets no nccl.conf, for a value that comes by it alone.
+inline constexpr std::string_view kFileStaysAway =
+    " So the webhook's nccl.conf, which alone would give it, stays away.";
+
 // Variables that the user's own env of one container rules out. Refers to its constructor's arguments.
 class UserEnv {
  public:
@@ -89,7 +93,6 @@ class UserEnv {
   [[nodiscard]] bool may_set_list() const;
   [[nodiscard]] std::optional<Value> objection_of_group(std::string_view name) const;
   [[nodiscard]] bool is_vllms(std::string_view name) const;
-  [[nodiscard]] bool turns_recovery_on() const;
   [[nodiscard]] const EnvEntry* find_group_member() const;
   [[nodiscard]] std::string_view find_disabling() const;
   [[nodiscard]] bool may_come_from_source(std::string_view name, bool constant) const;

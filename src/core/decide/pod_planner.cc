@@ -460,7 +460,7 @@ void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional
     line.in_env = line.by_file_key = false;
   } else {
     plan.omitted.edit().push_back(
-        left_out(wish.name, *no_file->reason, no_file->detail + " It is delivered by file only."));
+        left_out(wish.name, *no_file->reason, no_file->detail + std::string(kFileStaysAway)));
   }
 }
 

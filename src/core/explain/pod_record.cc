@@ -290,7 +290,12 @@ void add_decided(const Pod& pod, const Container& container, GivenContainer& int
   const std::string file = find_text(into.omitted, conf_file::kName);
   const auto first = std::ranges::find_if(
       into.decided, [&](const auto& one) { return find_text(into.omitted, one.first) == file; });
-  if (first != into.decided.end()) into.decided.emplace(conf_file::kName, first->second);
+  if (first == into.decided.end()) return;
+  const std::string why = first->second;
+  into.decided.emplace(conf_file::kName, why);
+  for (const auto& [name, reason] : into.omitted) {
+    if (reason == file) into.decided.emplace(name, why + std::string(kFileStaysAway));
+  }
 }
 
 // Notes what the status lists, and nothing in the container brings.

@@ -166,6 +166,15 @@ TEST(Explain, WhatTheNodeWouldGiveStandsBesideTheUsersValueAlone) {
   EXPECT_EQ(text.find("the node's:", first + 1), text.npos) << text;
 }
 
+TEST(Explain, AValueOfAFileThatTheUsersListKeepsAwaySaysSo) {
+  NcclPolicy policy = kHostPolicy;
+  policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
+  const Json own = pod({container("c", {env_literal("NCCL_IB_HCA", "mlx5_1")})});
+  for (const Answered& told : {ask_template(own, policy, nullptr), ask(admit(own, policy).pod)})
+    EXPECT_THAT(find_text(told.record.main_container()->decided, "NCCL_SOCKET_IFNAME"),
+                EndsWith("alone would give it, stays away."));
+}
+
 TEST(Explain, AStatusInAManifestIsNotJudged) {
   Json printed = equipped(kHostPod);
   printed["status"] = {
