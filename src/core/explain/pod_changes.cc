@@ -211,10 +211,14 @@ TextsByName details_today(const PodRecord& record, const NodeFabric* table, cons
   const GivenContainer* container = record.main_container();
   if (!container || !container->in_status) return details;
   for (const Value& own : container->values) {
+    if (own.state != State::Users || !own.value) continue;
     const auto value = today.set.find(own.name);
-    if (own.state == State::Users && own.value && value != today.set.end() &&
-        !is_same(own.name, own.value, value->second, table))
+    const auto why = details.find(own.name);
+    if (value == today.set.end()) {
+      if (why != details.end()) why->second.insert(0, "the node's: none. ");
+    } else if (!is_same(own.name, own.value, value->second, table)) {
       details.insert_or_assign(own.name, "the node's: " + value->second);
+    }
   }
   return details;
 }

@@ -164,6 +164,11 @@ TEST(Explain, WhatTheNodeWouldGiveStandsBesideTheUsersValueAlone) {
   const std::size_t first = text.find("the node's: =mlx5_1,mlx5_2");
   ASSERT_NE(first, text.npos) << text;
   EXPECT_EQ(text.find("the node's:", first + 1), text.npos) << text;
+  NcclPolicy searched = kHostPolicy;
+  searched.gid_index.kind = GidIndexRule::Kind::Auto;
+  const Json own = pod({container("c", {env_literal("NCCL_IB_GID_INDEX", "1")})});
+  EXPECT_THAT(ask_template(own, searched, &table).answer.details.at("NCCL_IB_GID_INDEX"),
+              AllOf(StartsWith("the node's: none. "), EndsWith("(gidIndex: Auto).")));
 }
 
 TEST(Explain, AValueOfAFileThatTheUsersListKeepsAwaySaysSo) {
