@@ -131,6 +131,15 @@ TEST_F(Workloads, AreAnsweredAsTheirCommentsSay) {
   }
 }
 
+TEST_F(Workloads, AWrongValueThatALauncherGivesToRanksIsToldThere) {
+  const Json all =
+      explain(replaced(text_of("topology-mpijob.yaml"), "IFNAME=eth0", "IFNAME=lo"),
+              source_file("policies/generic-rdma.yaml"), import("baidu-roce-a100.show_gids.txt"), 1);
+  EXPECT_EQ(all[0]["findings"][0]["code"], "LoopbackFirst");
+  EXPECT_EQ(all[0]["remedy"], all[0]["findings"][0]["remedy"]) << "no longer: nothing to do";
+  EXPECT_EQ(all[1]["good"], true);
+}
+
 // Takes what carries our file out of a list that the user may have begun.
 void take_out(Json& from, const char* list) {
   Json kept = Json::array();

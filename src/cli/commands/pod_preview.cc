@@ -213,7 +213,7 @@ std::map<std::string, std::vector<Value>> given_to_ranks(const Json& document) {
 PreviewedPod preview(const PodTemplate& source, const Pod& pod, const std::string& node,
                      const Situation& situation, const std::vector<Value>& from_launcher) {
   const auto& [common, files, tables, given_node, options] = situation;
-  PreviewedPod made{source, {}, node, {}};
+  PreviewedPod made{source, {}, node, {}, given_to_ranks(pod)};
   PodSurroundings around = common;
   around.node = node;
   if (!around.policy) {
@@ -254,6 +254,18 @@ void silence_launchers(std::vector<PreviewedPod>& pods) {
       any_gets = any_gets || pod.gets_values();
     }
     if (has_others && !any_gets) launcher.told.answer.notes.clear();
+  }
+}
+
+// A launcher's value is wrong where its command stands, not in the ranks that take it.
+void tell_at_launchers(std::vector<PreviewedPod>& pods) {
+  for (PreviewedPod& launcher : pods) {
+    for (const Value& value : launcher.gives) {
+      for (PreviewedPod& rank : pods) {
+        if (&rank != &launcher && rank.source.object == launcher.source.object)
+          tell_at_launcher(value.name, rank.told, launcher.told.answer);
+      }
+    }
   }
 }
 
@@ -434,6 +446,7 @@ program::Failure answer_pods(const std::string& file, Preview& into) {
   }
   silence_launchers(into.pods);
   compare_ranks(into.pods);
+  tell_at_launchers(into.pods);
   return {};
 }
 

@@ -84,6 +84,7 @@ struct PreviewedPod {
   AnsweredPod told;
   std::string node;   // that it runs on: its own, the situation's, or the only table's; "" without tables
   std::string patch;  // by which the webhook, and the Binding on its node, would make it; "": nothing changes
+  std::vector<Value> gives = {};  // by its command to all ranks of its object
 
   [[nodiscard]] bool gets_values() const { return told.answer.state != PodState::NotInjected; }
 };

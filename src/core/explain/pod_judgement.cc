@@ -453,7 +453,9 @@ class Judge {
     }
     for (const Value& value : container.command) {
       if (!value.value) continue;
-      judge_setting(value.name, *value.value, false, told);
+      std::vector<Finding> of;
+      judge_setting(value.name, *value.value, false, {told.of, of});
+      for (Finding& finding : of) told.into.push_back(of_command(value, std::move(finding)));
       own.insert_or_assign(value.name, *value.value);
     }
     if (!record_.status)  // the pod may have one rank, which needs no other interface
@@ -486,6 +488,11 @@ class Judge {
     return (value.container.empty() ? "The command sets "
                                     : "The command of " + value.container + " gives all ranks ") +
            value.name + "=" + *value.value;
+  }
+
+  static Finding of_command(const Value& value, Finding finding) {
+    finding.sentence = set_text(value) + ": " + continued(std::move(finding.sentence));
+    return finding;
   }
 
   // "NCCL_IB_HCA is the user's own and", before a verb.
@@ -580,9 +587,8 @@ class Judge {
     if (find_named(container.replaced, name)) finding.remedy = kLaterWebhook;
     if (value && value->is_from(Source::Policy)) finding.remedy = policys_remedy(name);
     if (value && value->source == Source::Command && value->value) {
-      finding.sentence = set_text(*value) + ": " + continued(std::move(finding.sentence));
       finding.remedy = kWrongInCommand;
-      return finding;
+      return of_command(*value, std::move(finding));
     }
     if (finding.code != Code::FellBack) return finding;
     if (users) {

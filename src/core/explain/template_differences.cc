@@ -7,6 +7,7 @@
 
 #include "explain/job_checks.h"
 #include "explain/judgement.h"
+#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
@@ -38,6 +39,12 @@ bool is_told(const PodAnswer& answer, const Finding& finding) {
          });
 }
 
+// The sentence is that of the worst finding.
+void settle(PodAnswer& answer) {
+  sort_findings(answer.findings);
+  answer.sentence = is_good(answer.findings) ? answer.in_all : answer.findings.front().sentence;
+}
+
 }  // namespace
 
 bool holds_ranks_of_one_job(std::string_view kind) {
@@ -63,10 +70,24 @@ void compare_templates(std::span<const NamedTemplate> of_one_job) {
             (others.count > 1 ? " and " + std::to_string(others.count - 1) + " more." : ".");
     }
   }
-  for (const NamedTemplate& each : of_one_job) {
-    PodAnswer& answer = each.told->answer;
-    sort_findings(answer.findings);
-    if (!is_good(answer.findings)) answer.sentence = answer.findings.front().sentence;
+  for (const NamedTemplate& each : of_one_job) settle(each.told->answer);
+}
+
+void tell_at_launcher(std::string_view variable, AnsweredPod& rank, PodAnswer& launcher) {
+  const GivenContainer* container = rank.record.main_container();
+  const Value* taken = container ? find_named(container->command, variable) : nullptr;
+  if (!taken || taken->container.empty()) return;  // of its own command
+  const auto is_of = [&](const Finding& finding) {
+    return finding.subject.path == variable && finding.severity != Severity::Info;
+  };
+  for (const Finding& finding : rank.answer.findings) {
+    if (is_of(finding) && !launcher.has(finding.code)) launcher.findings.push_back(finding);
+  }
+  if (std::erase_if(rank.answer.findings, is_of) == 0) return;
+  for (PodAnswer* each : {&rank.answer, &launcher}) {
+    settle(*each);
+    const Finding* leads = leading_finding(*each);
+    each->remedy = leads ? remedy_of(*leads) : "";
   }
 }
 

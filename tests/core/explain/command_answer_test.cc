@@ -37,7 +37,7 @@ TEST(CommandAnswer, AListThatTheNodeDoesNotHaveIsAnError) {
                                 HasSubstr("So NCCL silently falls back to sockets"))));
   EXPECT_THAT(asked("export NCCL_IB_HCA=mlx5_9").text(), HasSubstr("remedy    Take it out of that command"));
   EXPECT_THAT(found_by("NCCL_IB_TIMEOUT=x torchrun a"),
-              ElementsAre(HasSubstr("ValueMisread: NCCL_IB_TIMEOUT: \"x\"")));
+              ElementsAre(HasSubstr("ValueMisread: The command sets NCCL_IB_TIMEOUT=x: ")));
 }
 
 TEST(CommandAnswer, AValueInPlaceOfOursIsTheUsersOwn) {

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "nccl_env/core/explain/answered_pod.h"
 
@@ -20,5 +21,9 @@ bool holds_ranks_of_one_job(std::string_view kind);
 // Adds to each template what the checks of a job say of the pods that come of it (explain/job_checks.h), and
 // that its own findings do not say: ValuesDiffer, MissingRail, MixedLinks, OddNode.
 void compare_templates(std::span<const NamedTemplate> of_one_job);
+
+// Moves what is wrong with the rank's value of the variable to the template whose command gives it to all
+// ranks, where it is mended. Infos stay, and all of a value that is the rank's own.
+void tell_at_launcher(std::string_view variable, AnsweredPod& rank, PodAnswer& launcher);
 
 }  // namespace nccl_env
