@@ -253,7 +253,7 @@ std::string not_found(const std::string& asked, const Book& all) {
          (near.empty() ? "." : ": do you mean " + std::string(near) + "?") +
          " For a log: nccl-env verify FILE; for a pod: nccl-env explain pod/NAME; for what is not the "
          "network's: "
-         "docs/use/troubleshooting.md#three-questions-first";
+         "docs/use/troubleshooting.md#not-the-network";
 }
 
 int tell_what(const WhatArguments& arguments, const Console& terminal) {

@@ -265,7 +265,7 @@ constexpr auto kRows = [] {
        "adapter is reset or replaced. No value of NCCL's mends it."},
       {MemoryLock, "MemoryLock", PodAnew,
        "Memory cannot be pinned for the HCA: most often the memory lock limit is too low.",
-       "Look at `ulimit -l` in the container: raise the container runtime's limit (LimitMEMLOCK), or add the "
+       "Look at `ulimit -l` in the container: raise the runtime's memlock limit (LimitMEMLOCK), or add the "
        "capability IPC_LOCK to a root container."},
       {SharedMemory, "SharedMemory", PodAnew,
        "NCCL's segments in /dev/shm need more space than there is (64 MiB by default), or a right.",
