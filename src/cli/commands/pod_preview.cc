@@ -262,7 +262,8 @@ void tell_at_launchers(std::vector<PreviewedPod>& pods) {
   for (PreviewedPod& launcher : pods) {
     for (const Value& value : launcher.gives) {
       for (PreviewedPod& rank : pods) {
-        if (&rank != &launcher && rank.source.object == launcher.source.object)
+        const bool gives = find_named(rank.gives, value.name) != nullptr;  // itself
+        if (!gives && rank.source.object == launcher.source.object)
           tell_at_launcher(value.name, rank.told, launcher.told.answer);
       }
     }
