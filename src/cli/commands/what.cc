@@ -122,13 +122,13 @@ void print(Book found, bool list, const Console& terminal) {
 using Words = std::vector<std::string>;
 
 // The names in what a person pastes: "! gpu-3 PortDown", "NCCL_IB_TC=106".
-// At most 64.
+// At most 128: the longest row of the catalogue has 83.
 Words names_in(std::string text) {
   const auto is_other = [](char c) { return !is_alphanumeric(c) && c != '_' && c != '.' && c != '-'; };
   std::ranges::replace_if(text, is_other, ' ');
   std::istringstream words(text);
   Words names;
-  for (std::string name; names.size() < 64 && words >> name;) {
+  for (std::string name; names.size() < 128 && words >> name;) {
     name.erase(0, std::min(name.find_first_not_of(".-"), name.size()));
     name.erase(name.find_last_not_of(".-") + 1);
     if (!name.empty()) names.push_back(name);
@@ -223,7 +223,7 @@ class Asked {
         is_quoted(told.symptoms),
         (finding || field) && holds(words_in(told.meaning), words_),
         finding && holds(words_in(told.meaning + " " + told.more), words_),
-        is_quoted(told.terms),
+        is_quoted(told.kind == "word" ? told.meaning : told.terms),
         !field && text_.size() > 3 && lower_case(told.names).find(lower_case(text_)) != text_.npos};
     return std::ranges::find(ways, true) - std::begin(ways);
   }

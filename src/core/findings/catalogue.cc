@@ -334,7 +334,7 @@ constexpr auto kRows = [] {
        "ranks: the log of the rank that failed first names the cause. In containers see df -h /dev/shm, "
        "too."},
       {PodFailed, "PodFailed", None,
-       "The pod or a container of it has failed, fails again and again, or cannot start.",
+       "The pod or a container of it has failed, fails again and again (CrashLoopBackOff), or cannot start.",
        "`kubectl describe pod NAME` tells more, and `nccl-env verify pod/NAME` reads its log."},
       {NetworkBroken, "NetworkBroken", Node,
        "No packet passes inside a network, or between two, whichever nodes and rails were tried.",
