@@ -138,8 +138,10 @@ void check_lines(const PolicyInput& spec, const NcclPolicy& policy) {
 }
 
 // Says why the values of a policy have no effect beside its own constant; "" where they have.
-std::string network_warning(string_view name, string_view value) {
-  if (turns_verbs_off(name, value))
+std::string network_warning(const NcclPolicy& policy, string_view name, string_view value) {
+  const bool off = turns_verbs_off(name, value);
+  if (off && policy.hca.kind == HcaRule::Kind::Omit) return {};
+  if (off)
     return "turns InfiniBand and RoCE off: the HCA list and the index then have no effect; with hca: Omit "
            "there is none";
   if (name != variable::kNet || equal_ignoring_case(value, "IB")) return {};
@@ -150,17 +152,8 @@ std::string network_warning(string_view name, string_view value) {
          (reads_list ? "" : ": the HCA list and the index then have no effect");
 }
 
-void warn_of_other_networks(const PolicyInput& spec, const NcclPolicy& policy) {
-  each_constant(policy, [&](auto variant, const std::string& name, const std::string& value) {
-    const bool meant = policy.hca.kind == HcaRule::Kind::Omit && turns_verbs_off(name, value);
-    const std::string warning = meant ? std::string() : network_warning(name, value);
-    if (warning.empty()) return;
-    visit_constant(spec, variant, name, [&](const Path& at) { spec.findings.warning(at.text(), warning); });
-  });
-}
-
 // For one pod they find a fault; for all they cost NVLink, or the ranks of a host their shared memory.
-std::string slow_warning(string_view name, string_view value) {
+std::string slow_warning(const NcclPolicy& /*policy*/, string_view name, string_view value) {
   const bool p2p = name == "NCCL_P2P_DISABLE", shared = name == "NCCL_SHM_DISABLE";
   if ((!p2p && !shared) || value == "0") return {};
   return std::string("makes every pod slow: without ") +
@@ -168,25 +161,22 @@ std::string slow_warning(string_view name, string_view value) {
          ", GPUs of one host reach each other by slower ways; set it in the one pod that needs it";
 }
 
-void warn_of_slow(const PolicyInput& spec, const NcclPolicy& policy) {
-  each_constant(policy, [&](auto variant, const std::string& name, const std::string& value) {
-    const std::string warning = slow_warning(name, value);
-    if (warning.empty()) return;
-    visit_constant(spec, variant, name, [&](const Path& at) { spec.findings.warning(at.text(), warning); });
-  });
+// Lists of one function each are of 2.24: NCCL before passes over them.
+std::string functions_warning(const NcclPolicy& policy, string_view name, string_view value) {
+  if (!policy.min_nccl || *policy.min_nccl >= nccl_since::kFunctionLists) return {};
+  const Variable* known = find_variable(name);
+  if (!known || known->kind != ValueKind::WordList || value.find(':') == value.npos) return {};
+  return "names functions, which NCCL reads from 2.24 on, and nccl.minVersion is " +
+         format_nccl_version(*policy.min_nccl);
 }
 
-// Lists of one function each are of 2.24: NCCL before passes over them.
-void warn_of_functions(const PolicyInput& spec, const NcclPolicy& policy) {
-  if (!policy.min_nccl || *policy.min_nccl >= nccl_since::kFunctionLists) return;
+// Warns of each constant of which `says` has a sentence.
+void warn_of_constants(const PolicyInput& spec, const NcclPolicy& policy,
+                       std::string (*says)(const NcclPolicy&, string_view, string_view)) {
   each_constant(policy, [&](auto variant, const std::string& name, const std::string& value) {
-    const Variable* known = find_variable(name);
-    if (!known || known->kind != ValueKind::WordList || value.find(':') == value.npos) return;
-    visit_constant(spec, variant, name, [&](const Path& at) {
-      spec.findings.warning(at.text(),
-                            "names functions, which NCCL reads from 2.24 on, and nccl.minVersion is " +
-                                format_nccl_version(*policy.min_nccl));
-    });
+    const std::string warning = says(policy, name, value);
+    if (warning.empty()) return;
+    visit_constant(spec, variant, name, [&](const Path& at) { spec.findings.warning(at.text(), warning); });
   });
 }
 
@@ -250,9 +240,8 @@ void read_labels(const PolicyInput& in, string_view name, described::LabelGlobs 
 
 void check_constants(const PolicyInput& spec, const NcclPolicy& policy) {
   check_lines(spec, policy);
-  warn_of_other_networks(spec, policy);
-  warn_of_slow(spec, policy);
-  warn_of_functions(spec, policy);
+  for (const auto says : {network_warning, slow_warning, functions_warning})
+    warn_of_constants(spec, policy, says);
   check_partition(spec, policy);
   check_variants(spec, policy);
 }

@@ -72,16 +72,15 @@ Result<std::string> parse_netdev_glob(std::string_view text) {
 }
 
 Result<std::string> parse_resource_glob(std::string_view text) {
-  if (const auto problem = name_glob_problem(text)) return Error{*problem};
-  if (text.find_first_of("*?[\\") != std::string_view::npos || is_extended_resource(text))
-    return std::string(text);
+  auto glob = parse_name_glob(text);
+  if (!glob || text.find_first_of("*?[\\") != text.npos || is_extended_resource(text)) return glob;
   return Error{in_quotes(text) +
                " is not an extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing"};
 }
 
 Result<std::string> parse_network_glob(std::string_view text) {
-  if (const auto problem = name_glob_problem(text)) return Error{*problem};
-  if (text.find_first_of("*?[\\/") != std::string_view::npos) return std::string(text);
+  auto glob = parse_name_glob(text);
+  if (!glob || text.find_first_of("*?[\\/") != text.npos) return glob;
   return Error{in_quotes(text) + " is not a NAMESPACE/NAME: it matches nothing"};
 }
 

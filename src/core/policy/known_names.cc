@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/fabric/node_fabric.h"
 #include "nccl_env/core/text/glob.h"
-#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -79,19 +79,6 @@ constexpr KnownResource kKnown[] = {
     {"amd.com/vnic", kMoved},
 };
 
-// At most 63 letters, digits, '-', '_' and '.', a letter or digit at both ends.
-bool is_resource_suffix(std::string_view name) {
-  const auto is_alphanumeric = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  if (name.empty() || name.size() > 63) return false;
-  if (!is_alphanumeric(name.front()) || !is_alphanumeric(name.back())) return false;
-  for (const char c : name) {
-    if (!is_alphanumeric(c) && c != '-' && c != '_' && c != '.') return false;
-  }
-  return true;
-}
-
 const KnownResource* find_known(std::string_view resource) {
   for (const KnownResource& known : kKnown) {
     if (glob_matches(known.glob, resource)) return &known;
@@ -128,12 +115,9 @@ bool needs_network(std::string_view resource) {
 }
 
 bool is_extended_resource(std::string_view name) {
-  const std::size_t slash = name.find('/');
-  if (slash == std::string_view::npos) return false;
-  const std::string_view domain = name.substr(0, slash);
   // Kubernetes looks for the text anywhere in front of the slash, and keeps "requests." for quotas.
-  if (name.find("kubernetes.io/") != std::string_view::npos || name.starts_with("requests.")) return false;
-  return is_dns_subdomain(domain) && is_resource_suffix(name.substr(slash + 1));
+  return name.find('/') != name.npos && name.find("kubernetes.io/") == name.npos &&
+         !name.starts_with("requests.") && is_label_key(name);
 }
 
 bool is_compute_domain_class(std::string_view device_class) {

@@ -13,6 +13,7 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/policy/description.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/hex.h"
 #include "policy/words.h"
 
 namespace nccl_env {
@@ -52,17 +53,13 @@ Json policy_value(Int /*kind*/, int value) {
 Json policy_value(Above /*kind*/, double value) {
   return value;
 }
+// NCCL alone is not written: an init container of an older release does not know the field.
 template <class Value>
 Json policy_value(const Texts<Value>& kind, const std::vector<Value>& values) {
+  constexpr std::size_t kUnsaid = std::is_same_v<Value, const Engine*> ? 1 : 0;
+  if (kind.least > 0 && values.size() <= kUnsaid) return {};
   Json list = Json::array();
   for (const Value& value : values) list.push_back(kind.item.format(value));
-  return kind.least > 0 && list.empty() ? Json() : list;
-}
-// NCCL alone is not written: an init container of an older release does not know the field.
-Json policy_value(const Texts<const Engine*>& kind, const std::vector<const Engine*>& values) {
-  if (values.size() < 2) return {};
-  Json list = Json::array();
-  for (const Engine* value : values) list.push_back(kind.item.format(value));
   return list;
 }
 template <class Object>
@@ -187,9 +184,9 @@ std::string value_hash(const NcclPolicy& policy) {
   }
   std::uint32_t hash = 2166136261;  // FNV-1a, which is the same in every replica and release
   for (const char letter : dump_json(spec)) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619;
-  std::string digits(8, '0');
-  for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit, hash >>= 4U)
-    *digit = "0123456789abcdef"[hash & 0xfU];
+  std::string digits;
+  for (const unsigned shift : {24U, 16U, 8U, 0U})
+    append_hex(digits, static_cast<std::uint8_t>(hash >> shift));
   return digits;
 }
 
