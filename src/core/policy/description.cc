@@ -48,9 +48,12 @@ namespace {
 // Refuses what can never match the name of a device, which has at most `longest` characters: people write
 // lists and entries as NCCL takes them.
 Result<std::string> parse_device_glob(std::string_view text, std::size_t longest) {
-  if (const auto problem = name_glob_problem(text)) return Error{*problem};
+  const auto problem = name_glob_problem(text);
   const bool literal = text.find_first_of("*?[\\") == text.npos;
   const bool listed = text.find('[') == text.npos && text.find_first_of(",;:") != text.npos;
+  if (const std::string meant = meant_glob(text); (problem || listed) && !meant.empty())
+    return Error{in_quotes(text) + ": do you mean " + meant + "?"};
+  if (problem) return Error{*problem};
   if (listed || text.front() == '=' || text.front() == '^')
     return Error{
         in_quotes(text) +

@@ -74,4 +74,22 @@ std::optional<std::string> name_glob_problem(std::string_view glob) {
   return glob_problem(glob);
 }
 
+std::string meant_glob(std::string_view glob) {
+  const bool closed = glob.ends_with('}');
+  if (closed) glob.remove_suffix(1);
+  const std::size_t begin = glob.find_last_not_of("0123456789-,.");
+  if (begin == glob.npos || closed != (glob[begin] == '{')) return {};
+  const bool opened = closed || glob[begin] == '[';
+  std::string set(glob.substr(begin + 1));
+  const std::size_t written = set.size();
+  if (written == 4 && set.find("..") == 1) set.replace(1, 2, "-");
+  const bool range =
+      set.size() == 3 && set[1] == '-' && is_digit(set[0]) && is_digit(set[2]) && set[0] < set[2];
+  if (!range) std::erase(set, ',');
+  const bool list = opened && set.size() > 1 && 2 * set.size() == written + 1 &&
+                    std::all_of(set.begin(), set.end(), is_digit);
+  if (!range && !list) return {};
+  return std::string(glob.substr(0, begin + (opened ? 0 : 1))) + "[" + set + "]";
+}
+
 }  // namespace nccl_env

@@ -49,5 +49,8 @@ struct PolicyInput {
 
 // Why a text is not a glob over names; nothing if it is one.
 std::optional<std::string> name_glob_problem(std::string_view glob);
+// The glob that is meant by single digits in no brackets of a glob: "mlx5_[0-7]" by "mlx5_0-7", "mlx5_[0-7"
+// and "mlx5_{0..7}", "mlx5_[01]" by "mlx5_{0,1}"; "" for any other text.
+std::string meant_glob(std::string_view glob);
 
 }  // namespace nccl_env

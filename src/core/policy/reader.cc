@@ -184,11 +184,14 @@ bool is_expression(string_view glob, bool of_netdevs) {
 
 void warn_of_expressions(const PolicyInput& in, string_view name, const std::vector<std::string>& globs) {
   for (std::size_t i = 0; i < globs.size(); ++i) {
-    if (is_expression(globs[i], name == "netdevs"))
-      in.findings.warning(in.fields.path(name).item(static_cast<int>(i)).text(),
-                          in_quotes(globs[i]) +
-                              " looks like a regular expression: in a glob * is any characters, ? is one, "
-                              "[0-3] one of several, and all else is itself, as in mlx5_*");
+    const std::string meant = name == "netdevs" ? "" : meant_glob(globs[i]);
+    if (!meant.empty() || is_expression(globs[i], name == "netdevs"))
+      in.findings.warning(
+          in.fields.path(name).item(static_cast<int>(i)).text(),
+          in_quotes(globs[i]) +
+              (meant.empty() ? " looks like a regular expression: in a glob * is any characters, ? is one, "
+                               "[0-3] one of several, and all else is itself, as in mlx5_*"
+                             : " is the name of one device: do you mean " + meant + "?"));
   }
 }
 

@@ -41,12 +41,14 @@ TEST(PolicyGidIndex, RowZeroIsLinkLocalOnMostRocePorts) {
   warns_of(each("gidIndex", {"0"}));
 }
 
-TEST(PolicyFabric, WarnsOfARegularExpression) {
-  for (const std::string glob : {"mlx5_.*", "mlx5_[0-3]+", "(mlx5_0|mlx5_1)", "mlx5_0$", R"(mlx5_\\d)"})
+TEST(PolicyFabric, WarnsOfWhatIsNoGlob) {
+  for (const std::string glob :
+       {"mlx5_.*", "mlx5_[0-3]+", "(mlx5_0|mlx5_1)", "mlx5_0$", R"(mlx5_\\d)", "mlx5_0-7", "mlx5_{0..7}"})
     warns_of(each("fabric",
                   {R"({"hcas": ["mlx5_1", ")" + glob + R"("]})", R"({"excludeHcas": [")" + glob + R"("]})"}));
   warns_of(each("fabric", {R"({"netdevs": ["eth[0-9]+"]})"}));
-  takes(each("fabric", {R"({"netdevs": ["eth0.*"], "hcas": ["mlx5_[0-9]", "roce?.1"]})"}));  // VLANs
+  takes(
+      each("fabric", {R"({"netdevs": ["eth0.*"], "hcas": ["mlx5_[0-9]", "roce?.1", "rail-0"]})"}));  // VLANs
 }
 
 TEST(PolicyFabric, WarnsOfARateThatNoPortHas) {
@@ -57,8 +59,8 @@ TEST(PolicyFabric, WarnsOfARateThatNoPortHas) {
 
 // Each matches nothing, and says nothing of it to a pod.
 TEST(PolicyFabric, RefusesGlobsThatNoNameMatches) {
-  for (const std::string glob :
-       {"mlx5_0,mlx5_1", "=mlx5_0", "^mlx5_0", "mlx5_0:1", "mlx5_{0,1}", "mlx5_0;mlx5_1", "mlx5_[8-1]"})
+  for (const std::string glob : {"mlx5_0,mlx5_1", "=mlx5_0", "^mlx5_0", "mlx5_0:1", "mlx5_{0,1}", "mlx5_[0-7",
+                                 "mlx5_0;mlx5_1", "mlx5_[8-1]"})
     refuses(each("fabric", {R"({"hcas": [")" + glob + R"("]})", R"({"excludeHcas": [")" + glob + R"("]})"}));
   refuses(each("fabric", {R"({"netdevs": ["abcdefghijklmnop"]})", R"({"expectPorts": 33})"}));
   takes(each("fabric", {R"({"hcas": ["mlx5_[0,1]"], "netdevs": ["abcdefghijklmno"]})",
