@@ -67,12 +67,9 @@ Result<store::Objects> read_objects(const std::string& file, const PolicyOptions
   if (!documents) return documents.error();
   store::Objects objects;
   for (const Json& document : *documents) store::add_object(document, options, objects);
-  const auto sentence = [](const auto& problem) { return problem.sentence; };
   if (objects.problems.empty()) return objects;
-  const std::string problems = join(objects.problems, ", ", sentence);
-  const bool several = problems.find("; ") != problems.npos && file != "-";
-  return Error{file + ": " + problems +
-               (several ? "; nccl-env policy check " + file + " has a line for each" : "")};
+  return Error{file + ": " + join(objects.problems, ", ", &store::Objects::Problem::sentence) +
+               (file == "-" ? "" : "; nccl-env policy check " + file + " names the lines")};
 }
 
 // True for `kubectl get -o json` of objects of which there are none.
@@ -81,7 +78,7 @@ bool is_empty_list(const Json& document) {
   return text_at(document, "kind").ends_with("List") && items.is_array() && items.empty();
 }
 
-Result<Tables> tables_of(const std::string& file, std::istream& in) {
+Result<store::Reading> tables_of(const std::string& file, std::istream& in) {
   const Result<std::string> text = read_text(file, in);
   if (!text) return Error{text.error().message + node_hint(file)};
   const auto documents = parse_documents(*text, file);
@@ -94,25 +91,25 @@ Result<Tables> tables_of(const std::string& file, std::istream& in) {
     const std::string kind = text_at(document, "kind"), name = text_at(member(document, "metadata"), "name");
     if (!kind.empty()) others.push_back(kind + (name.empty() ? "" : " " + name));
   }
+  store::Reading read;
   // Policies beside a table are not looked at here, so their problems are ignored.
-  for (const store::Objects::Problem& problem : objects.problems) {
-    if (problem.kind != "NcclPolicy") return Error{file + ": " + problem.sentence};
+  for (const auto& [kind, sentence, name] : objects.problems) {
+    if (kind != "NcclPolicy") read.problems.push_back({kind, file + ": " + sentence, name});
   }
-  if (objects.tables.empty() && (documents->empty() || !std::ranges::all_of(*documents, is_empty_list)))
+  if (objects.tables.empty() && read.problems.empty() &&
+      (documents->empty() || !std::ranges::all_of(*documents, is_empty_list)))
     return Error{file + ": holds " + (others.empty() ? "" : join_some(others, 4) + ", and ") +
                  "no NodeFabric" + import_hint(file, *text)};
-  Tables tables;
   for (const auto& packed : objects.tables)
-    tables.push_back(std::make_shared<const NodeFabric>(packed->unpack()));
-  return tables;
+    read.tables.push_back(std::make_shared<const NodeFabric>(packed->unpack()));
+  return read;
 }
 
-Result<Tables> tables_in(const std::string& directory) {
+Result<store::Reading> tables_in(const std::string& directory) {
   auto reading = store::read_directory(directory, {});
-  if (!reading) return reading.error();
-  if (!reading->problems.empty()) return Error{reading->problems.front()};
-  if (reading->tables.empty()) return Error{directory + ": its files hold no NodeFabric"};
-  return std::move(reading->tables);
+  if (reading && reading->tables.empty() && reading->problems.empty())
+    return Error{directory + ": its files hold no NodeFabric"};
+  return reading;
 }
 
 template <class T>
@@ -146,26 +143,33 @@ Result<std::vector<Json>> read_documents(const std::string& file, std::istream& 
 }
 
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in) {
-  Result<Tables> tables = read_any_tables(files, in);
-  if (tables && tables->empty() && !files.empty())
+  store::Reading read = read_each_table(files, in);
+  if (!read.problems.empty()) return Error{read.problems.front().sentence};
+  if (read.tables.empty() && !files.empty())
     return Error{join(files) + ": holds an empty list, and no NodeFabric"};
-  return tables;
+  return std::move(read.tables);
 }
 
-Result<Tables> read_any_tables(const std::vector<std::string>& files, std::istream& in) {
-  Tables tables;
+store::Reading read_each_table(const std::vector<std::string>& files, std::istream& in) {
+  store::Reading all;
   std::set<std::string, std::less<>> names;
   for (const std::string& file : files) {
     std::error_code ignored;
     auto found = std::filesystem::is_directory(file, ignored) ? tables_in(file) : tables_of(file, in);
-    if (!found) return found.error();
-    for (auto& table : *found) {
-      if (!names.insert(table->name).second)
-        return Error{file + ": NodeFabric " + table->name + " is given twice"};
-      tables.push_back(std::move(table));
+    if (!found) {
+      all.problems.push_back({"", found.error().message});
+      continue;
+    }
+    std::ranges::move(found->problems, std::back_inserter(all.problems));
+    for (auto& table : found->tables) {
+      const std::string& name = table->name;
+      if (names.insert(name).second)
+        all.tables.push_back(std::move(table));
+      else
+        all.problems.push_back({"NodeFabric", file + ": NodeFabric " + name + " is given twice", name});
     }
   }
-  return tables;
+  return all;
 }
 
 Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in) {

@@ -23,19 +23,20 @@ std::string_view name_of(const std::shared_ptr<const NcclPolicy>& policy) {
 // Takes the first object of each name, as a store does.
 template <class T>
 void take(const std::vector<T>& from, const std::string& kind, const std::string& file, std::vector<T>& into,
-          std::set<std::string, std::less<>>& names, std::vector<std::string>& problems) {
+          std::set<std::string, std::less<>>& names, std::vector<Objects::Problem>& problems) {
   for (const T& object : from) {
     const std::string name(name_of(object));
     if (names.insert(name).second) {
       into.push_back(object);
     } else {
-      problems.push_back(file + ": " + kind + " " + name + " is given twice; this one is ignored");
+      problems.push_back(
+          {kind, file + ": " + kind + " " + name + " is given twice; this one is ignored", name});
     }
   }
 }
 
-Reading reading_of(Objects objects, std::vector<std::string> problems) {
-  Reading reading{{}, std::move(objects.policies), std::move(problems), std::move(objects.refused_policies)};
+Reading reading_of(Objects objects) {
+  Reading reading{{}, std::move(objects.policies), std::move(objects.problems)};
   reading.tables.reserve(objects.tables.size());
   for (const SharedTable& table : objects.tables)
     reading.tables.push_back(std::make_shared<const NodeFabric>(table->unpack()));
@@ -48,18 +49,15 @@ Result<Reading> read_directory(const std::filesystem::path& path, const PolicyOp
   const auto names = manifests_in(path);
   if (!names) return names.error();
   Objects all;
-  std::vector<std::string> problems;
   std::set<std::string, std::less<>> tables, policies;
   for (const std::string& name : *names) {
     ManifestFile file;
     file.refresh(name, options);
-    if (!file.problem().empty()) problems.push_back(file.problem());
-    take(file.objects().tables, "NodeFabric", file_name(name), all.tables, tables, problems);
-    take(file.objects().policies, "NcclPolicy", file_name(name), all.policies, policies, problems);
-    const auto& refused = file.objects().refused_policies;
-    all.refused_policies.insert(all.refused_policies.end(), refused.begin(), refused.end());
+    if (!file.problem().empty()) all.problems.push_back({"", file.problem()});
+    take(file.objects().tables, "NodeFabric", file_name(name), all.tables, tables, all.problems);
+    take(file.objects().policies, "NcclPolicy", file_name(name), all.policies, policies, all.problems);
   }
-  return reading_of(std::move(all), std::move(problems));
+  return reading_of(std::move(all));
 }
 
 Result<Reading> read_cluster(kube::ApiServer& api, const PolicyOptions& options) {
@@ -79,9 +77,7 @@ Result<Reading> read_cluster(kube::ApiServer& api, const PolicyOptions& options)
     return tables.error();
   if (const Status policies = kube::list_all(api, path_of(kube::kPolicies), add_as("NcclPolicy")); !policies)
     return policies.error();
-  std::vector<std::string> problems;
-  for (Objects::Problem& problem : all.problems) problems.push_back(std::move(problem.sentence));
-  return reading_of(std::move(all), std::move(problems));
+  return reading_of(std::move(all));
 }
 
 }  // namespace nccl_env::store

@@ -23,14 +23,15 @@ void add_policy(const Json& object, const PolicyOptions& options, Objects& into)
   Result<NcclPolicy> policy = parse_policy(object, options);
   if (policy) return into.policies.push_back(std::make_shared<const NcclPolicy>(std::move(*policy)));
   const std::string name = name_of(object);
-  into.problems.push_back({"NcclPolicy", "NcclPolicy " + name + ": " + policy.error().message});
+  into.problems.push_back({"NcclPolicy", "NcclPolicy " + name + ": " + policy.error().message, name});
   if (!name.empty()) into.refused_policies.push_back({name, policy.error().message});
 }
 
 void add_table(const Json& object, Objects& into) {
   Result<NodeFabric> table = parse_node_fabric(object);
   if (table) return into.tables.push_back(pack(*table));
-  into.problems.push_back({"NodeFabric", "NodeFabric " + name_of(object) + ": " + table.error().message});
+  const std::string name = name_of(object);
+  into.problems.push_back({"NodeFabric", "NodeFabric " + name + ": " + table.error().message, name});
 }
 
 std::string label_of(const Json& object, std::string_view label) {
@@ -53,7 +54,7 @@ void add_claim(const Json& object, ClaimRef::Kind kind, Objects& into) {
   if (ref.name.empty()) requests = Error{"metadata.name must be a non-empty string"};
   if (!requests) {
     const std::string problem = describe(ref) + ": " + requests.error().message;
-    return into.problems.push_back({std::string(to_string(kind)), problem});
+    return into.problems.push_back({std::string(to_string(kind)), problem, ref.name});
   }
   into.claims.push_back({std::move(ref), std::make_shared<const DeviceRequests>(*std::move(requests))});
 }

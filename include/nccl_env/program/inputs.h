@@ -22,6 +22,7 @@
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/program/terminal.h"
 #include "nccl_env/result.h"
+#include "nccl_env/store/load_once.h"
 
 namespace nccl_env::program {
 
@@ -43,8 +44,9 @@ Result<std::vector<nlohmann::json>> read_documents(const std::string& file, std:
 // Every NodeFabric of the files and directories, each node once; a file or directory without one is refused.
 // From a directory, the files that a webhook would read count, and none of them may be refused.
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in);
-// The same; where the files hold lists without items alone, there are none.
-Result<Tables> read_any_tables(const std::vector<std::string>& files, std::istream& in);
+// The tables that can be read, and a problem for each file or object that cannot. Of two with one name the
+// first counts. Files that hold lists without items alone give neither.
+store::Reading read_each_table(const std::vector<std::string>& files, std::istream& in);
 // Every NcclPolicy of the file; one that is refused refuses the file.
 Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in);
 

@@ -17,8 +17,7 @@ namespace nccl_env::store {
 struct Reading {
   std::vector<std::shared_ptr<const NodeFabric>> tables;
   std::vector<std::shared_ptr<const NcclPolicy>> policies;
-  std::vector<std::string> problems;  // one sentence for each file or object that was refused
-  std::vector<Objects::RefusedPolicy> refused_policies;  // the refused policies that have a name
+  std::vector<Objects::Problem> problems;  // one for each file (of no kind) or object that was refused
 };
 
 // The manifests that a DirectoryStore of this path would read. Fails only if it is not a readable directory.

@@ -44,6 +44,7 @@ struct Objects {
   struct Problem {
     std::string kind;  // of the object that was refused; "" if it has none
     std::string sentence;
+    std::string name = {};  // of the object; "" if it has none
   };
   std::vector<Problem> problems;
   int others = 0;  // objects of kinds that are not looked up

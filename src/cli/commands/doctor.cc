@@ -56,8 +56,10 @@ program::Failure read_server(const SourceArguments& arguments, Fabric& into) {
 }
 
 program::Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
-  auto failure = take(program::read_any_tables(arguments.files, in), into.tables);
-  if (failure || arguments.policy.file.empty()) return failure;
+  static_cast<store::Reading&>(into) = program::read_each_table(arguments.files, in);
+  if (into.tables.empty() && !into.problems.empty())
+    return {program::kNotSeen, join(into.problems, "; ", &store::Objects::Problem::sentence)};
+  if (arguments.policy.file.empty()) return {};
   return take(program::read_policies(arguments.policy, in), into.policies);
 }
 
@@ -93,13 +95,8 @@ std::vector<TablelessNode> tableless_nodes(const Fabric& fabric, const DoctorInp
   if (!fabric.cluster) return {};
   std::set<std::string> known;
   for (const auto& table : input.tables) known.insert(table->name);
-  std::vector<TablelessNode> missing = find_tableless_nodes(*fabric.cluster, input, known);
-  std::erase_if(missing, [&](const TablelessNode& each) {
-    const std::string refused = "NodeFabric " + each.node + ":";
-    return std::ranges::any_of(fabric.problems,
-                               [&](const std::string& problem) { return problem.starts_with(refused); });
-  });
-  return missing;
+  for (const auto& problem : fabric.problems) known.insert(problem.kind == "NodeFabric" ? problem.name : "");
+  return find_tableless_nodes(*fabric.cluster, input, known);
 }
 
 // The age that the webhook writes into policies; the least, if a roll-out has not reached all of them.
@@ -160,8 +157,8 @@ program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istrea
   from.tableless = tableless_nodes(fabric, from);
   into = diagnose(from);
   std::vector<Finding> refused;
-  for (const std::string& problem : fabric.problems)
-    refused.push_back({Code::ObjectRefused, Severity::Error, {}, problem});
+  for (const auto& problem : fabric.problems)
+    refused.push_back({Code::ObjectRefused, Severity::Error, {}, problem.sentence});
   add_findings(std::move(refused), into);
   return {};
 }

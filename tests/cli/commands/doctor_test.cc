@@ -25,6 +25,10 @@ TEST_F(Doctor, ARefusedManifestIsAFindingAndTheOthersCount) {
   write("fleet/d.txt", "not looked at");
   expect_shown(run("doctor"), 1);
   expect_shown(run("nodes"));
+  const std::string good = path("fleet/a.yaml"), bad = path("fleet/b.yaml"), at = "--at=2026-11-20T08:00:00Z";
+  expect_shown(run_cli({"doctor", bad, good, path("absent.yaml"), good, at}), 1);
+  EXPECT_THAT(run_cli({"nodes", bad, good, at}).err, HasSubstr("b.yaml: NodeFabric gpu-3: "));
+  expect_shown(run_cli({"doctor", bad, path("absent.yaml")}), 4);
 }
 
 TEST_F(Doctor, ThePoliciesOfTheStoreDecideWhatIsFabric) {
@@ -192,6 +196,11 @@ TEST_F(DoctorOfACluster, ANodeThatShouldHaveATableAndHasNoneIsAnError) {
   serve("/api/v1/nodes/cpu-1", {{"kind", "Node"}});
   EXPECT_THAT(run({"nodes", "cpu-1"}).err, HasSubstr("node cpu-1 has no NodeFabric"));
   EXPECT_EQ(run({"report", "-o", path("page.html")}).code, 0);
+  const std::size_t missing = moved("NoFabric").size();
+  Json refused = object_of(node_yaml("gpu-3", 3));
+  refused.erase("observed");
+  serve(kTables, list({object_of(node_yaml("gpu-1", 1)), object_of(node_yaml("gpu-2", 2)), refused}));
+  EXPECT_THAT(moved("NoFabric"), SizeIs(missing - 1)) << "its table is there, and refused";
 }
 
 TEST_F(DoctorOfACluster, WithoutNcclEnvInItIsToldWhatToDo) {

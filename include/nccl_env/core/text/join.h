@@ -15,7 +15,7 @@ std::string join(const Items& items, std::string_view between = ", ", Text text 
   std::string joined;
   std::string_view before;
   for (const auto& item : items) {
-    joined.append(before).append(text(item));
+    joined.append(before).append(std::invoke(text, item));
     before = between;
   }
   return joined;
@@ -27,7 +27,7 @@ std::string join_some(const Items& items, std::size_t most, Text text = {}) {
   std::string joined;
   std::size_t count = 0;
   for (const auto& item : items) {
-    if (count < most) joined.append(count > 0 ? ", " : "").append(text(item));
+    if (count < most) joined.append(count > 0 ? ", " : "").append(std::invoke(text, item));
     ++count;
   }
   return count > most ? joined + " and " + std::to_string(count - most) + " more" : joined;
