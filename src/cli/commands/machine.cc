@@ -172,9 +172,6 @@ constexpr std::string_view kUnread =
 // The words for a machine where those for a cluster speak of pods, tables or agents.
 constexpr std::pair<Code, std::string_view> kCodesHere[] = {
     {Code::FellBack, kShowPorts},
-    {Code::NoSuchDevice,
-     "Unset NCCL_IB_HCA, also in nccl.conf, to have this machine's list, or name devices that it has "
-     "(ibv_devices)."},
     {Code::RailDown,
      "`rdma link` shows the port, `show_gids` its rows: give the netdev of an Active one an address; of "
      "another, bring up the netdev, else check cable and switch port."},
@@ -204,16 +201,16 @@ constexpr std::pair<Reason, std::string_view> kReasonsHere[] = {
     {Reason::ConditionUnknown, "Take a policy whose spec.variants ask for no labels: a machine has none."},
 };
 
-// There is neither a container nor a table: the process has an environment, and files of NCCL beside it.
-void put_here(std::string& sentence, std::string_view there, std::string_view here) {
-  if (const std::size_t at = sentence.find(there); at != sentence.npos)
-    sentence.replace(at, there.size(), here);
-}
-
 // The words for the place that sets a variable: "this environment", or its file.
 std::string place_of(const UsersEntries& users, std::string_view variable) {
   const auto found = users.files.find(variable);
   return found == users.files.end() ? "this environment" : found->second;
+}
+
+std::string remedy_of_list(const UsersEntries& users) {
+  const bool of_file = users.files.contains(variable::kIbHca);
+  return "Unset NCCL_IB_HCA, " + (of_file ? "in " + place_of(users, variable::kIbHca) : "also in nccl.conf") +
+         ", to have this machine's list, or name devices that it has (ibv_devices).";
 }
 
 // `by_policy`: somebody wrote what to leave out.
@@ -237,8 +234,6 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
       Value& omitted = into.omitted.emplace_back(value);
       if (value.reason == Reason::UserSet)
         omitted.detail = "It is set already, in " + place_of(users, value.name) + ".";
-      put_here(omitted.detail, "The container",
-               users.files.empty() ? "This environment" : "This environment or its nccl.conf");
     }
   }
   for (auto& [name, value] : given) into.given.push_back(std::move(value));
@@ -255,12 +250,11 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
       finding.remedy = "Nothing to do, if they have no cable by design; else bring up their netdevs.";
     } else if (finding.code == Code::NoList && list) {
       finding.remedy = remedy_here(*list->reason);
+    } else if (finding.code == Code::NoSuchDevice && finding.remedy.empty()) {
+      finding.remedy = remedy_of_list(users);
     } else if (here != std::end(kCodesHere) && finding.remedy.empty()) {
       finding.remedy = here->second;
     }
-    if (users.files.contains(finding.subject.path))
-      put_here(finding.remedy, "also in nccl.conf", "in " + place_of(users, finding.subject.path));
-    put_here(finding.sentence, "of the table", "of this machine");
   }
 }
 
@@ -380,8 +374,10 @@ program::Failure decide_environment(const MachineArguments& machine, std::istrea
   ReviewParser parser;
   const UsersEntries users = ignore_environment ? UsersEntries() : users_entries();
   const std::string text = pod_text(kMachine, users.entries);
-  const Result<Pod> pod = parser.parse_pod(text);
+  Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {program::kNotSeen, "the environment cannot be read: " + pod.error().message};
+  for (Container& process : pod->containers)
+    process.called = users.files.empty() ? "This environment" : "This environment or its nccl.conf";
   // Each value goes into the environment by itself, as by EnvFile.
   PlanOptions options;
   options.resolver = Resolver{"none", "", "", ""};

@@ -132,42 +132,42 @@ bool UserEnv::leaves_room_for_file(Reason reason) {
 }
 
 std::optional<Value> UserEnv::objection(std::string_view name, bool constant) const {
-  const auto omit = [&](Reason reason, const std::string& detail) { return left_out(name, reason, detail); };
-  if (last(name)) return omit(Reason::UserSet, "The container sets it itself.");
+  const auto omit = [&](Reason reason, std::string_view does) {
+    return left_out(name, reason, std::string(container_.called).append(does));
+  };
+  if (last(name)) return omit(Reason::UserSet, " sets it itself.");
   if (auto rival = objection_of_group(name)) return rival;
   if (name.starts_with("NCCL_IB_") && !disabled_by_.empty()) {
     return omit(Reason::DisabledByUser,
-                "The container's " + std::string(disabled_by_) + " keeps NCCL from InfiniBand and RoCE.");
+                "'s " + std::string(disabled_by_) + " keeps NCCL from InfiniBand and RoCE.");
   }
   if (is_vllms(name) || (depends_on_list(name, constant) && is_vllms(variable::kIbHca)))
-    return omit(Reason::UserSetGroup, "The container's VLLM_NIC_SELECTION_VARS lets vLLM write the list.");
+    return omit(Reason::UserSetGroup, "'s VLLM_NIC_SELECTION_VARS lets vLLM write the list.");
   if (name == variable::kIbGidIndex && has_mooncake_index_)
-    return omit(Reason::UserSetGroup, "The container sets MC_GID_INDEX, which Mooncake reads beside it.");
+    return omit(Reason::UserSetGroup, " sets MC_GID_INDEX, which Mooncake reads beside it.");
   if (name == variable::kIbGidIndex && recovers_ports_)
-    return omit(Reason::UserSetGroup,
-                "The container turns port recovery on, where NCCL follows a GID that moved.");
+    return omit(Reason::UserSetGroup, " turns port recovery on, where NCCL follows a GID that moved.");
   if (in_gid_group(name) && group_member_ &&
       (group_member_->name != variable::kIbHca || depends_on_list(name, constant))) {
-    return omit(Reason::UserSetGroup, "The container sets " + std::string(group_member_->name) +
-                                          ", which decides the GID with it.");
+    return omit(Reason::UserSetGroup,
+                " sets " + std::string(group_member_->name) + ", which decides the GID with it.");
   }
   for (const std::string_view other : {variable::kIbHca, variable::kIbPkey, variable::kIbPkeyValue}) {
     const bool in_place =
         name == variable::kIbPkey || (name == variable::kIbPkeyValue && other == variable::kIbPkey);
     if (in_place && last(other)) {
       return omit(Reason::UserSetGroup,
-                  "The container sets " + std::string(other) + ", which decides the partition with it.");
+                  " sets " + std::string(other) + ", which decides the partition with it.");
     }
   }
   if (goes_with_list(name, constant) && name != variable::kIbAddrFamily && may_set_list())
-    return omit(Reason::UserSetGroup, unseen_list("command may set"));
+    return left_out(name, Reason::UserSetGroup, unseen_list("command may set"));
   if (may_come_from_source(name, constant)) {
-    return omit(Reason::EnvFromPresent,
-                "The container's envFrom could hold it, and env would override that.");
+    return omit(Reason::EnvFromPresent, "'s envFrom could hold it, and env would override that.");
   }
   if (!conf_.empty()) {
-    return omit(Reason::ConfPresent, "The container's own file (" + std::string(conf_) +
-                                         ") could hold it, and env would override that.");
+    return omit(Reason::ConfPresent,
+                "'s own file (" + std::string(conf_) + ") could hold it, and env would override that.");
   }
   return std::nullopt;
 }
@@ -182,7 +182,7 @@ std::optional<Value> UserEnv::objection_of_group(std::string_view name) const {
   const std::optional<Rival> rival = find_rival(*group, noted_, container_.arguments);
   if (!rival) return std::nullopt;
   return left_out(name, Reason::UserSetGroup,
-                  (rival->in_command ? "The container has an argument with " : "The container sets ") +
+                  std::string(container_.called) + (rival->in_command ? " has an argument with " : " sets ") +
                       std::string(rival->name) + ", which " + std::string(group->decides) + ".");
 }
 

@@ -71,6 +71,7 @@ struct Compute {
 
 struct Container {
   std::string_view name;
+  std::string_view called = "The container";  // at the beginning of sentences; a process has no container
   std::string_view image;
   ContainerKind kind = ContainerKind::Main;
   int index = 0;         // in its list of the pod's spec

@@ -171,7 +171,7 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
       notes.add(NcclFault::NoInterface, no_match(text, list, *table.interfaces, all, version));
     else if (!by_user)
       notes.push_back(
-          "No interface of the table is selected; if the process sees no other, initialisation fails "
+          "No interface that is known is selected; if the process sees no other, initialisation fails "
           "(Bootstrap : no socket interface found, " +
           std::string(no_interface_error(version)) + ").");
   }

@@ -111,7 +111,7 @@ void note_list(const NcclNameList& list, std::string_view text, const NodeFabric
     if (whole && longer) prefixes.push_back(entry.name);
   }
   const bool chooses = !list.exclude;
-  note_if_any(unmatched, "NCCL_IB_HCA names what matches no port of the table: ", ".", notes,
+  note_if_any(unmatched, "NCCL_IB_HCA names what matches no port: ", ".", notes,
               chooses ? std::optional(NcclFault::NoSuchPort) : std::nullopt);
   note_if_any(prefixes,
               "NCCL_IB_HCA has no '=', so that names match as prefixes, of more than one HCA: ", ".", notes,
