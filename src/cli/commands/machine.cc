@@ -246,9 +246,7 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
   for (Finding& finding : into.findings) {
     const auto here = std::ranges::find(kCodesHere, finding.code, [](const auto& row) { return row.first; });
     const Value* list = find_named(into.omitted, variable::kIbHca);
-    if (finding.code == Code::RailDown && finding.severity == Severity::Info) {
-      finding.remedy = "Nothing to do, if they have no cable by design; else bring up their netdevs.";
-    } else if (finding.code == Code::NoList && list) {
+    if (finding.code == Code::NoList && list) {
       finding.remedy = remedy_here(*list->reason);
     } else if (finding.code == Code::NoSuchDevice && finding.remedy.empty()) {
       finding.remedy = remedy_of_list(users);

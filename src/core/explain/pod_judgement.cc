@@ -68,16 +68,14 @@ constexpr const char* kNoteEnvFrom =
 
 constexpr std::string_view kFabricRemedy =
     "Correct spec.fabric of the policy, which no port of this node meets (`nccl-env nodes NAME`); if other "
-    "nodes meet "
-    "it, look at this one.";
+    "nodes meet it, look at this one.";
 constexpr std::string_view kLookForCard =
     "Look for the card in lspci and for its driver in dmesg on the node, and at the agent's log there; until "
     "it is back, cordon the node and run the pod on another.";
 
 constexpr std::string_view kRowRemedy =
     "Give the interfaces of these ports their addresses, IPv4 or a routed IPv6, in RoCE v2 mode: `nccl-env "
-    "table "
-    "show` has their rows.";
+    "nodes NAME`, or `show_gids` there, has their rows.";
 
 // True if the fabric is known, and each of its ports lacks a usable row.
 bool has_no_row(const PortChoice& choice) {
@@ -614,6 +612,7 @@ class Judge {
   // be meant: the policy's number, else one in which rails come. Then it may never have had a cable.
   void add_left_out() {
     std::vector<const PortVerdict*> left_out;
+    bool rowless = true;  // and up, all of them
     const std::size_t count = choice_->ports.size();
     const NodeFabricRule found = fabric_rule(*around_.policy, table());
     const std::optional<int> expected = found.rule ? found.rule->expect_ports : std::nullopt;
@@ -621,6 +620,7 @@ class Judge {
     for (const PortVerdict& verdict : choice_->verdicts) {
       if (!verdict.of_fabric || verdict.fabric) continue;
       left_out.push_back(&verdict);
+      rowless = rowless && verdict.rowless && !is_down(verdict.port);
       // The agent knows since when a port has a state if it saw another one before.
       lost = lost || (is_down(verdict.port) && verdict.port->state_since);
     }
@@ -634,7 +634,9 @@ class Judge {
                   (choice_->few.empty() ? "."
                                         : "; the policy expects " + std::to_string(expected.value_or(0)) +
                                               " (TooFewPorts), and the others are given all the same."),
-              lost ? "" : "Nothing, if they have no cable by design; else `nccl-env doctor` looks at them.");
+              lost      ? (rowless ? kRowRemedy : "")
+              : rowless ? "Nothing, if they have no address by design; else give their netdevs one."
+                        : "Nothing, if they have no cable by design; else bring up their netdevs.");
   }
 
   // Each rank waits for its slowest rail.

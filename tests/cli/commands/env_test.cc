@@ -95,7 +95,12 @@ TEST_F(TwoRails, AWarningEndsWithItsReasonAndARowThatIsMissingHasARemedy) {
   EXPECT_THAT(env({"-e", "UCX,Gloo"}).out, HasSubstr("which ranks of other nodes may have.\n"));
   for (const char* hca : {"mlx5_2", "mlx5_3"}) add_rail(hca, "0a00:0201");
   add_file("class/infiniband/mlx5_3/ports/1/gids/1", "0000:0000:0000:0000:0000:0000:0000:0000");
-  EXPECT_THAT(env().out, HasSubstr("give the netdev of an Active one an address"));
+  EXPECT_THAT(env().out, HasSubstr("Give the interfaces of these ports their addresses"));
+  add_file("class/infiniband/mlx5_2/ports/1/gids/1", "0000:0000:0000:0000:0000:0000:0000:0000");
+  EXPECT_THAT(env().out, HasSubstr("no address by design; else give their netdevs one.")) << "two are usual";
+  for (const char* hca : {"mlx5_2", "mlx5_3"})
+    add_file("class/infiniband/" + std::string(hca) + "/ports/1/state", "1: DOWN");
+  EXPECT_THAT(env({"--hcas", "mlx5_*"}).out, HasSubstr("no cable by design; else bring up their netdevs."));
 }
 
 // Which of nine ports are rails cannot be told: the reason stands once, beside what decides, and --hcas says
