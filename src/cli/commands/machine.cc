@@ -94,7 +94,10 @@ std::shared_ptr<const NcclPolicy> policy_of(const std::shared_ptr<const NcclPoli
   policy->mode = PolicyMode::Enforce;
   policy->resources = {{kResource, Exposure::Host}};
   policy->skip_resources.clear();
-  if (!hcas.empty()) policy->fabric.hcas = hcas;
+  if (!hcas.empty()) {
+    policy->fabric.hcas = hcas;
+    policy->fabric.hcas_called = "--hcas";
+  }
   policy->on_unresolved = OnUnresolved::Allow;  // nothing here waits for a Binding
   policy->deliver_env_file = true;
   if (version) policy->min_nccl = version;

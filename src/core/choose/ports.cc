@@ -83,8 +83,9 @@ std::string unmatched_text(const Port& port, const FabricRule& rule) {
   const std::string_view field = unmatched_field(port, rule);
   if (field.empty()) return {};
   const bool known = field == "hcas" || (field == "netdevs" && !netdevs_of(port).empty());
-  return (known ? "no match for the policy's " : "not known to match the policy's ") + std::string(field) +
-         " (" +
+  const std::string names =
+      field == "hcas" ? std::string(rule.hcas_called) : "the policy's " + std::string(field);
+  return (known ? "no match for " : "not known to match ") + names + " (" +
          (field == "subnets" ? join_some(rule.subnets, kMostNames, format_cidr)
                              : join_some(field == "hcas" ? rule.hcas : rule.netdevs, kMostNames)) +
          ")";

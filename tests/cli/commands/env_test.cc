@@ -101,6 +101,7 @@ TEST_F(TwoRails, AWarningEndsWithItsReasonAndARowThatIsMissingHasARemedy) {
   for (const char* hca : {"mlx5_2", "mlx5_3"})
     add_file("class/infiniband/" + std::string(hca) + "/ports/1/state", "1: DOWN");
   EXPECT_THAT(env({"--hcas", "mlx5_*"}).out, HasSubstr("no cable by design; else bring up their netdevs."));
+  EXPECT_THAT(env({"--hcas", "mlx5_9"}).out, HasSubstr("no match for --hcas (mlx5_9)"));
 }
 
 // Which of nine ports are rails cannot be told: the reason stands once, beside what decides, and --hcas says
