@@ -113,9 +113,7 @@ Row row_of(const JudgedNode& judged, bool wide) {
   std::vector<std::string> said;
   if (!judged.findings.empty()) said.push_back(findings_text(judged, wide));
   if (!node.host_reason.empty()) said.push_back("hostNetwork pods get no list: " + node.host_reason);
-  if (node.unknown_states > 0)
-    said.push_back("state not known for " + std::to_string(node.unknown_states) + " of " +
-                   std::to_string(node.hcas.size()));
+  if (std::string unknown = unknown_text({&node, 1}); !unknown.empty()) said.push_back(std::move(unknown));
   row.push_back(join(said, "; "));
   return row;
 }
@@ -274,11 +272,8 @@ std::string verdict_of(const std::vector<Finding>& findings) {
 std::string render_text(const NodeAnswer& answer, const std::string& name) {
   const auto& [policy, view, findings, version, assumed, selection, unknown] = answer;
   std::string text = printable(name) + ": ";
-  if (findings.empty()) {
-    text += "no findings" + unknown + "\n";
-  } else {
-    text += verdict_of(findings) + "\n" + render_sections(findings);
-  }
+  text += findings.empty() ? "no findings" + unknown + "\n"
+                           : verdict_of(findings) + "\n" + render_sections(findings);
   if (!view.table) return text;
   text += "\n" +
           (policy->name.empty() ? std::string("without a policy") : "by policy " + printable(policy->name)) +
@@ -307,9 +302,8 @@ NodeAnswer answer_of(const JudgedNode& judged, const DoctorInput& input, const N
   const auto& [state, findings] = judged;
   NodeAnswer answer;
   answer.findings = findings;
-  if (state.unknown_states > 0)
-    answer.unknown = " (state not known for " + std::to_string(state.unknown_states) + " of " +
-                     count_of(state.hcas.size(), "fabric port") + ")";
+  if (const std::string unknown = unknown_text({&state, 1}); !unknown.empty())
+    answer.unknown = " (" + unknown + ")";
   const auto table = std::ranges::find(input.tables, state.node, [](const auto& each) { return each->name; });
   if (table == input.tables.end()) return answer;
   judge_by(input, **table, answer);
@@ -364,10 +358,11 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
       {"nodes",
-       "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
-       "! marks those with an error or a warning of the doctor, which come first. Exit 0 whatever is found: "
-       "`doctor` judges. With a node's NAME all of this one: what the doctor found on it, its ports and GID "
-       "rows with their verdicts, what hostNetwork pods get there, and what NCCL takes by its own rules. "
+       "Show each node on one line. Its fabric HCAs, GID index, rate and the table's "
+       "age; ! marks those with an error or a warning of the doctor, which come first. Exit 0 whatever is "
+       "found: `doctor` judges. With a node's NAME all of this one: what the doctor found on it, its ports "
+       "and GID rows with their verdicts, what hostNetwork pods get there, and what NCCL takes by its own "
+       "rules. "
        "Exit 1 if there is something to act on.",
        "nccl-env nodes gpu-1 --nccl-version 2.21.5 --env NCCL_IB_HCA=mlx5",
        {"text", "wide"}},

@@ -100,14 +100,6 @@ std::optional<Told> tell_link(const OddPort& odd) {
                   (is_infiniband(odd.at) ? "2" : "1") + "` (1: InfiniBand, 2: Ethernet)."};
 }
 
-std::optional<Attribute> driver_of(const FabricPort& at) {
-  return word_of(at.port.driver, "driver ");
-}
-
-std::optional<Attribute> board_of(const FabricPort& at) {
-  return word_of(at.port.board_id, "board ");
-}
-
 constexpr const char* kActive = "Active";
 
 std::optional<Attribute> state_of(const FabricPort& at) {
@@ -174,8 +166,7 @@ std::optional<Told> tell_mtu(const OddPort& odd) {
           "The subnet manager sets the MTU of an InfiniBand link to what both of its ends can do: compare "
           "MtuCap and NeighborMTU of the port and its switch port with a good one's (`smpquery portinfo LID "
           "PORT`), and the manager's settings; the netdev's MTU (IPoIB) is at most that of its partition "
-          "less "
-          "4."};
+          "less 4."};
 }
 
 constexpr const char* kUsableRow = "a usable one";
@@ -330,8 +321,10 @@ std::optional<Told> tell_loss(const OddPort& odd) {
 // if the fabric drops larger packets.
 constexpr PortRow kPortRows[] = {
     {Code::HardwareDiffers, Severity::Error, link_of, tell_link, {.ends = true}},
-    {Code::HardwareDiffers, Severity::Error, driver_of},
-    {Code::HardwareDiffers, Severity::Warning, board_of},
+    {Code::HardwareDiffers, Severity::Error,
+     [](const FabricPort& at) { return word_of(at.port.driver, "driver "); }},
+    {Code::HardwareDiffers, Severity::Warning,
+     [](const FabricPort& at) { return word_of(at.port.board_id, "board "); }},
     {Code::PortDown, Severity::Error, state_of, tell_down, {.right = kActive}},
     {Code::RateLow, Severity::Warning, rate_here, nullptr, {.beside = Beside::Kind, .only_less = true}},
     {Code::RateLow, Severity::Warning, slowed_of, tell_slowed, {.right = kNoSlower, .by_itself = true}},

@@ -39,9 +39,10 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
     state.hcas.push_back(doctor::port_name(view, *port));
     if (const auto rate = rate_of(*port)) state.rates.push_back(*rate);
     state.unknown_states += port->state ? 0 : 1;
-    // A listing tells addresses without their prefixes, by which nodes are compared.
-    const bool subnet = link_layer_of(*port) != LinkLayer::Ethernet || view.table->interfaces.has_value();
-    state.unknown_subnets += subnet ? 0 : 1;
+    // A listing tells addresses without their prefixes, by which nodes are compared, or no GIDs at all.
+    const bool infiniband = link_layer_of(*port) == LinkLayer::InfiniBand;
+    state.unknown_rows += infiniband || port->gids ? 0 : 1;
+    state.unknown_subnets += port->gids && (infiniband || view.table->interfaces) ? 0 : 1;
   }
   if (!view.offered.empty()) state.hca_list = format_hca_list(*view.table, view.offered);
   state.gid_index = view.index;
@@ -179,6 +180,21 @@ FindingsByNode findings_by_node(const Diagnosis& diagnosis) {
   return found;
 }
 
+std::string unknown_text(std::span<const NodeState> nodes) {
+  constexpr std::pair<const char*, int NodeState::*> kFacts[] = {{"state", &NodeState::unknown_states},
+                                                                 {"GIDs", &NodeState::unknown_rows},
+                                                                 {"subnet", &NodeState::unknown_subnets}};
+  std::size_t ports = 0;
+  for (const NodeState& node : nodes) ports += node.hcas.size();
+  std::vector<std::string> unknown;
+  for (const auto& [fact, member] : std::span(kFacts).first(nodes.size() > 1 ? 3 : 2)) {
+    int count = 0;
+    for (const NodeState& node : nodes) count += node.*member;
+    if (count > 0) unknown.push_back(fact + (" not known for " + std::to_string(count)));
+  }
+  return unknown.empty() ? "" : join(unknown) + " of " + count_of(ports, "fabric port");
+}
+
 std::string remedy_of_moved(const std::string& node) {
   return "Create anew the pods of the node that have an index and began before that time (`kubectl get pods "
          "-A --field-selector spec.nodeName=" +
@@ -200,22 +216,6 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::size_t kSeverities = 3;
 // Nodes by name: enough to identify a pool, or to go to them.
 constexpr std::size_t kMostNodes = 3;
-
-// Tells of ports that no check could judge: that does not make them healthy.
-std::string unknown_line(const Diagnosis& diagnosis) {
-  std::size_t ports = 0;
-  int states = 0, subnets = 0;
-  for (const NodeState& node : diagnosis.nodes) {
-    ports += node.hcas.size();
-    states += node.unknown_states;
-    subnets += node.unknown_subnets;
-  }
-  std::vector<std::string> unknown;
-  if (states > 0) unknown.push_back("state not known for " + std::to_string(states));
-  if (subnets > 0 && diagnosis.nodes.size() > 1)
-    unknown.push_back("subnet not known for " + std::to_string(subnets));
-  return unknown.empty() ? "" : join(unknown, ", ") + " of " + count_of(ports, "fabric port") + "\n";
-}
 
 using Told = std::vector<const Finding*>;
 
@@ -262,14 +262,15 @@ std::string found_text(const Diagnosis& diagnosis) {
 
 // One sentence without its full stop, and one line, whatever its length: the diagnosis.
 std::string headline(const Diagnosis& diagnosis) {
-  const std::string text =
-      count_of(diagnosis.nodes.size(), "node") + ", " + count_of(diagnosis.pools.size(), "pool") + ": ";
-  const std::string found = found_text(diagnosis);
-  if (!is_good(diagnosis.findings)) return text + found;
-  if (diagnosis.pools.empty() && !diagnosis.nodes.empty()) return text + "no table holds RDMA hardware";
+  const auto& [pools, nodes, findings] = diagnosis;
+  const std::string text = count_of(nodes.size(), "node") + ", " + count_of(pools.size(), "pool") + ": ";
+  const std::string found = found_text(diagnosis), unknown = unknown_text(nodes);
+  const std::string rest = unknown.empty() ? "" : "; " + unknown;
+  if (!is_good(findings)) return text + found + rest;
+  if (pools.empty() && !nodes.empty()) return text + "no table holds RDMA hardware";
   // An info may be a question, such as whether cards fell off.
-  if (!found.empty()) return text + "no error or warning, " + found;
-  return text + (unknown_line(diagnosis).empty() ? "healthy" : "nothing found");
+  if (!found.empty()) return text + "no error or warning, " + found + rest;
+  return text + (unknown.empty() ? "healthy" : "nothing found" + rest);
 }
 
 std::string pools_text(const std::vector<Pool>& pools) {
@@ -284,20 +285,18 @@ std::string pools_text(const std::vector<Pool>& pools) {
 }  // namespace
 
 std::string render_text(const Diagnosis& diagnosis) {
-  return headline(diagnosis) + "\n" + unknown_line(diagnosis) + render_sections(diagnosis.findings) +
-         pools_text(diagnosis.pools);
+  return headline(diagnosis) + "\n" + render_sections(diagnosis.findings) + pools_text(diagnosis.pools);
 }
 
 OrderedJson to_json(const Diagnosis& diagnosis) {
-  OrderedJson json = OrderedJson::object();
-  json["good"] = is_good(diagnosis.findings);
-  json["sentence"] = headline(diagnosis);
-  json["nodes"] = diagnosis.nodes.size();
-  json["errors"] = count(diagnosis.findings, Severity::Error);
-  json["warnings"] = count(diagnosis.findings, Severity::Warning);
-  json["infos"] = count(diagnosis.findings, Severity::Info);
-  json["findings"] = to_json(diagnosis.findings);
-  json["pools"] = OrderedJson::array();
+  OrderedJson json{{"good", is_good(diagnosis.findings)},
+                   {"sentence", headline(diagnosis)},
+                   {"nodes", diagnosis.nodes.size()},
+                   {"errors", count(diagnosis.findings, Severity::Error)},
+                   {"warnings", count(diagnosis.findings, Severity::Warning)},
+                   {"infos", count(diagnosis.findings, Severity::Info)},
+                   {"findings", to_json(diagnosis.findings)},
+                   {"pools", OrderedJson::array()}};
   for (const Pool& pool : diagnosis.pools)
     json["pools"].push_back({{"name", pool.name}, {"shape", pool.shape}, {"nodes", pool.nodes}});
   return json;

@@ -230,7 +230,10 @@ TEST(Doctor, WhatIsNotKnownIsNotShownAsGood) {
   const Diagnosis diagnosis = diagnose(fleet);
   EXPECT_EQ(diagnosis.nodes[1].unknown_states, 8);
   EXPECT_THAT(render_text(diagnosis),
-              StartsWith("3 nodes, 1 pool: nothing found\nstate not known for 8 of 24 fabric ports\n"));
+              StartsWith("3 nodes, 1 pool: nothing found; state not known for 8 of 24 fabric ports\n"));
+  for (Port& port : fleet[0].ports) port.gids.reset();  // as of `rdma link`
+  EXPECT_THAT(to_json(diagnose({fleet[0]}))["sentence"],
+              "1 node, 1 pool: nothing found; GIDs not known for 8 of 8 fabric ports");
 }
 
 TEST(Doctor, InExclusiveModeAMissingHcaIsOnlyToKnow) {

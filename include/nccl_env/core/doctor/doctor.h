@@ -18,6 +18,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,10 +51,11 @@ struct NodeState {
   std::string host_reason;        // why hostNetwork pods get no list, where other pods do
   int expected = 0;               // fabric ports that the pool has
   std::optional<int> gid_index;
-  std::vector<double> rates;  // Gb/s of the fabric's ports where known, in their order
+  std::vector<double> rates;      // Gb/s of the fabric's ports where known, in their order
   std::optional<std::chrono::seconds> age;
   bool stale = false;
   int unknown_states = 0;       // of `hcas`: the table does not tell whether they are up
+  int unknown_rows = 0;         // of `hcas` that are not InfiniBand: likewise their GIDs
   int unknown_subnets = 0;      // of `hcas`: likewise whether their addresses are in the pool's subnets
   std::vector<int> rail_ports;  // per rail of its pool: index of the table's port; -1: none
 };
@@ -68,6 +70,9 @@ Diagnosis diagnose(const DoctorInput& input);
 // The findings of each node that has one, in their order, with its pool's, which hold for each of its nodes.
 using FindingsByNode = std::map<std::string, std::vector<const Finding*>>;
 FindingsByNode findings_by_node(const Diagnosis& diagnosis);
+// Says of how many fabric ports of the nodes something is not known, by which no check could judge them:
+// they are not healthy. "": none. The subnet counts among several nodes alone.
+std::string unknown_text(std::span<const NodeState> nodes);
 // Says what to do about GidIndexMoved while nobody has looked at the node's pods.
 std::string remedy_of_moved(const std::string& node);
 // Puts `more` among the findings, where they belong.
