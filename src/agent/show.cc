@@ -14,7 +14,7 @@
 namespace nccl_env::agent {
 
 int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const program::Terminal& terminal) {
-  auto policy = std::make_shared<const NcclPolicy>(policy_of_nobody());
+  auto policy = std::make_shared<const NcclPolicy>(program::policy_of_nobody());
   if (const program::Failure failure =
           program::read_chosen_policy({arguments.policy_file, {}, false}, terminal.in, policy))
     return stop(terminal, failure);

@@ -50,9 +50,7 @@ std::string facts_of(const Port& port, std::string_view told) {
            << (port.rate_gbps ? ")" : "");
     add(rate.str());
   }
-  add(port.driver.value_or(""));
-  add(port.board_id.value_or(""));
-  add(port.pci_address.value_or(""));
+  for (const auto& fact : {port.driver, port.board_id, port.pci_address}) add(fact.value_or(""));
   if (!port.pf_pci_address.value_or("").empty()) add("VF of " + *port.pf_pci_address);
   if (port.gid_index_changes.value_or(0) > 0)
     add("addresses left their GID index " + std::to_string(*port.gid_index_changes) + " times since boot");
@@ -125,6 +123,12 @@ bool undecided(const TableView& view) {
 }
 
 }  // namespace
+
+NcclPolicy policy_of_nobody() {
+  NcclPolicy policy;
+  policy.gid_index.kind = GidIndexRule::Kind::Pin;
+  return policy;
+}
 
 TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now,
                      std::optional<std::chrono::seconds> max_age) {

@@ -22,6 +22,10 @@ struct TableView {
 
 // `max_age`: an older table gives pods nothing. Absent, none is too old: people look at the file that they
 // have.
+// The policy by which a table is shown where none is given: inference, and the index that serves all ports,
+// whether or not NCCL would find the rows by itself.
+NcclPolicy policy_of_nobody();
+
 TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now,
                      std::optional<std::chrono::seconds> max_age = {});
 

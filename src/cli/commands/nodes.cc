@@ -30,7 +30,7 @@ using Row = std::vector<std::string>;
 
 constexpr std::size_t kGap = 2;
 // The share of 80 columns that each may take on a terminal, so that a line stays a line.
-constexpr std::size_t kMostWidths[] = {1, 20, 18, 3, 11, 4};
+constexpr std::size_t kMostWidths[] = {1, 20, 18, 4, 11, 4};
 constexpr std::size_t kLeastWidth = 40;
 constexpr std::size_t kNameColumn = 1;
 
@@ -106,7 +106,9 @@ Row row_of(const JudgedNode& judged, bool wide) {
   Row row{judged.is_odd() ? "!" : "",
           node.node,
           std::move(hcas),
-          node.gid_index ? std::to_string(*node.gid_index) : "-",
+          node.gid_index      ? std::to_string(*node.gid_index)
+          : node.gid_searched ? "auto"
+                              : "-",
           node.hcas.empty() ? "-" : rates_text(node.rates),
           age_text(node.age)};
   if (wide) row.push_back(node.pool.empty() ? "-" : node.pool);
@@ -166,6 +168,7 @@ OrderedJson node_json(const JudgedNode& judged) {
           {"hostReason", text_or_null(node.host_reason)},
           {"expectedPorts", node.expected},
           {"gidIndex", value_or_null(node.gid_index)},
+          {"gidSearched", node.gid_searched},
           {"ratesGbps", node.rates},
           {"unknownStates", node.unknown_states},
           {"ageSeconds", node.age ? OrderedJson(node.age->count()) : OrderedJson()},
@@ -248,7 +251,7 @@ void judge_by(const DoctorInput& input, const NodeFabric& table, NodeAnswer& int
   const auto view_by = [&](const NcclPolicy& policy) {
     return program::view_table(table, policy, input.now, input.max_table_age);
   };
-  into.policy = std::make_shared<const NcclPolicy>(policy_of_nobody());
+  into.policy = std::make_shared<const NcclPolicy>(program::policy_of_nobody());
   for (const auto& policy : input.policies) {
     program::TableView view = view_by(*policy);
     if (into.policy->name.empty() || (into.view.choice.ports.empty() && !view.choice.ports.empty())) {
@@ -358,7 +361,7 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
       {"nodes",
-       "Show each node on one line. Its fabric HCAs, GID index, rate and the table's "
+       "Show each node on one line. Its fabric HCAs, GID index (auto: NCCL finds it), rate and the table's "
        "age; ! marks those with an error or a warning of the doctor, which come first. Exit 0 whatever is "
        "found: `doctor` judges. With a node's NAME all of this one: what the doctor found on it, its ports "
        "and GID rows with their verdicts, what hostNetwork pods get there, and what NCCL takes by its own "

@@ -56,7 +56,7 @@ function factsOf(node) {
   const add = (term, ...text) => facts.push(make("dt", {text: term}), make("dd", {}, ...text));
   if (node.hcaList) add("NCCL_IB_HCA", make("code", {text: node.hcaList}));
   else if (node.reason) add("No fabric", make("b", {text: node.reason}), ` ${node.reasonWords}`);
-  add("GID index", node.gidIndex === null ? "none for all of its fabric ports" : String(node.gidIndex));
+  add("GID index", node.gidIndex !== null ? String(node.gidIndex) : node.gidSearched ? "none: NCCL finds it" : "none for all of its fabric ports");
   if (node.pool.name) add("Pool", `${node.pool.name}: ${node.pool.shape}, ${counted(node.pool.nodes, "node")}`);
   add("Table", node.time ? `observed ${node.time}, ${ageText(node.age)} before the report${node.stale ? " (stale)" : ""}` : "imported by hand");
   add("Node interface", known(node.interface));

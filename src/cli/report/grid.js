@@ -14,7 +14,7 @@ const firstHca = 1;
 const afterHcas = [
   {name: "Findings", title: "What the doctor found", width: 220, text: (node) => findingsText(node, wide.matches)},
   ...(anyOthers ? [{name: "More", title: "Ports in no column", width: 52, text: (node) => (countOthers(node) ? `+${countOthers(node)}` : "")}] : []),
-  {name: "GID", title: "GID index that pods get", width: 44, text: (node) => (node.gidIndex === null ? "-" : String(node.gidIndex))},
+  {name: "GID", title: "GID index that pods get", width: 44, text: (node) => String(node.gidIndex ?? (node.gidSearched ? "auto" : "-"))},
   {name: "Gb/s", title: "Rates of the fabric's ports", width: 130, text: (node) => (node.rates.length ? ratesText(node.rates) : "?")},
   {name: "Age", title: "Age of the node's table", width: 66, text: (node) => `${ageText(node.age)}${node.stale ? " stale" : ""}`},
 ];

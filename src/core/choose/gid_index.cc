@@ -176,6 +176,7 @@ class IndexChooser {
     const Kind rule = index_rule(policy_);
     if (rule == Kind::Dynamic) {
       choice.range = shared_prefix(interfaces_, ports_, rows_);
+      choice.searched = true;
       return leave_out(choice, Reason::OmittedByPolicy, std::string(why_dynamic(policy_)));
     }
     const bool if_needed = rule != Kind::Pin && policy_.searches_gid();
@@ -196,6 +197,7 @@ class IndexChooser {
     }
     const std::string ports = format_hca_list(table_, several).substr(1);
     if (if_needed && found_all) {
+      choice.searched = true;
       if (!several.empty())
         choice.note = "There are usable rows in several subnets on " + ports +
                       ": those that NCCL takes count, unless fabric.subnets names a subnet.";
@@ -274,16 +276,18 @@ bool is_unsettled(const GidRow& row, Timestamp now) {
 
 GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& ports, const NcclPolicy& policy,
                      Exposure exposure, Timestamp now) {
-  if (policy.gid_index.kind == GidIndexRule::Kind::Omit) {
+  GidChoice choice;
+  if (policy.gid_index.kind == GidIndexRule::Kind::Literal) {
+    choice.index = policy.gid_index.literal;
+    return choice;
+  }
+  if (policy.gid_index.kind == GidIndexRule::Kind::Omit)
     return omit(Reason::OmittedByPolicy, "The policy sets no index (gidIndex: Omit).");
-  }
-  if (link_layer_of(*ports.front()) == LinkLayer::InfiniBand) {
+  if (link_layer_of(*ports.front()) == LinkLayer::InfiniBand)
     return omit(Reason::InfiniBand, "InfiniBand ports need no GID index.");
-  }
-  if (constant(policy, variable::kIbRoceVersionNum).value_or("2") != "2") {
+  if (constant(policy, variable::kIbRoceVersionNum).value_or("2") != "2")
     return omit(Reason::OmittedByPolicy,
                 "The policy's NCCL_IB_ROCE_VERSION_NUM is not 2, and only RoCE v2 rows are chosen.");
-  }
   std::optional<Cidr> range;
   if (const auto text = constant(policy, variable::kIbAddrRange)) {
     if (const auto parsed = parse_cidr(*text)) range = *parsed;
@@ -302,7 +306,6 @@ GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& po
     return omit(Reason::GidNotUniform, "Not every port has a usable row of one address family: " +
                                            indexes_by_port(ports, only_v6 ? rows.v6 : rows.v4) + ".");
   }
-  GidChoice choice;
   choice.ipv6 = !v4;
   IndexChooser(table, interfaces, ports, v4 ? rows.v4 : rows.v6, policy, exposure, now).choose(choice);
   return choice;

@@ -234,7 +234,6 @@ std::optional<Told> tell_family(const OddPort& odd) {
 std::optional<Attribute> network_of(const FabricPort& at) {
   const NcclPolicy& policy = *at.node.policy;
   std::optional<int> index = at.node.served_index;
-  if (policy.gid_index.kind == GidIndexRule::Kind::Literal) index = policy.gid_index.literal;
   NcclEnv env(policy.env.begin(), policy.env.end());
   if (!at.rows.v4) env.emplace(variable::kIbAddrFamily, "AF_INET6");
   if (!index && !at.rows.usable.empty()) index = nccl_gid_index(at.port, env, kNewestNccl).index;

@@ -45,7 +45,8 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
     state.unknown_subnets += port->gids && (infiniband || view.table->interfaces) ? 0 : 1;
   }
   if (!view.offered.empty()) state.hca_list = format_hca_list(*view.table, view.offered);
-  state.gid_index = view.index;
+  state.gid_index = view.given.index;
+  state.gid_searched = view.given.searched;
   return state;
 }
 

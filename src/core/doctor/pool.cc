@@ -9,7 +9,6 @@
 
 #include "choose/card.h"
 #include "nccl_env/core/choose/fabric_rule.h"
-#include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/glob.h"
@@ -62,7 +61,7 @@ void judge_ports(const PortChoice& choice, const NcclPolicy& policy, std::vector
 }
 
 void choose_fabric(const DoctorInput& input, NodeView& view) {
-  static const NcclPolicy inference = policy_of_nobody();  // where there are no policies
+  static const NcclPolicy inference{};  // where there are no policies
   std::vector<const NcclPolicy*> policies;
   for (const auto& policy : input.policies) policies.push_back(policy.get());
   if (policies.empty()) policies.push_back(&inference);
@@ -206,12 +205,14 @@ NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
   std::ranges::sort(view.parts, port_less);
   for (const Port* port : view.parts) ++view.shape[kind_of(*port)];
   choose_fabric(input, view);
-  if (!view.offered.empty())
-    view.index = choose_gid(table, view.offered, *view.policy, Exposure::Host, input.now).index;
+  NcclPolicy policy = *view.policy;
+  if (!view.offered.empty()) view.given = choose_gid(table, view.offered, policy, Exposure::Host, input.now);
   const auto is_served = [&](const Port* port) { return !rows_of(view, *port).usable.empty(); };
   std::ranges::copy_if(view.fabric, std::back_inserter(view.served), is_served);
   if (view.served.empty()) return view;
-  const GidChoice choice = choose_gid(table, view.served, *view.policy, Exposure::Host, input.now);
+  // Without a policy nothing says that NCCL is one that finds the rows by itself.
+  if (input.policies.empty()) policy.gid_index.kind = GidIndexRule::Kind::Pin;
+  const GidChoice choice = choose_gid(table, view.served, policy, Exposure::Host, input.now);
   view.served_index = choice.index;
   view.uniform = choice.reason != Reason::GidNotUniform;
   return view;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/cohort/cohort.h"
 #include "nccl_env/core/doctor/input.h"
 #include "nccl_env/core/fabric/interface_index.h"
@@ -40,7 +41,7 @@ struct NodeView {
   std::optional<Reason> host_reason;  // why on_host is empty, where others get some
   std::string detail;
   const NcclPolicy* policy = nullptr;  // the first that chose ports, else the first; never null
-  std::optional<int> index;            // the GID index that the node's pods get
+  GidChoice given;                     // the GID index that the node's pods get; without policies: by Auto
   std::vector<const Port*> served;     // of the fabric, with a usable row
   std::optional<int> served_index;     // one that serves all of them
   bool uniform = true;                 // false: there is none

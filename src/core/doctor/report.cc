@@ -77,8 +77,9 @@ OrderedJson fields() {
       {"pool", {"$name", "$shape", "nodes", "byName", "rails"}},
       {"rail", {"$name", "fabric"}},
       {"node",
-       {"$name", "$pool", "severity", "findings", "$hcaList", "$reason", "$reasonWords", "gidIndex", "rates",
-        "age", "stale", "$time", "$interface", "$namespaceMode", "$agent", "rails", "ports", "interfaces"}},
+       {"$name", "$pool", "severity", "findings", "$hcaList", "$reason", "$reasonWords", "gidIndex",
+        "gidSearched", "rates", "age", "stale", "$time", "$interface", "$namespaceMode", "$agent", "rails",
+        "ports", "interfaces"}},
       {"port", {"$name",  "$state",   "rate",       "gidIndex", "$gid",        "severity", "fabric", "$why",
                 "$since", "$link",    "$transport", "mtu",      "$driver",     "$board",   "$pci",   "$pf",
                 "$lag",   "$netdevs", "numa",       "$guid",    "tableLength", "$more",    "rows"}},
@@ -98,8 +99,8 @@ PortGid gid_of(const doctor::NodeView& node, const Port& port) {
   if (doctor::is_down(port)) return {"portDown", {}};
   if (!is_roce(port)) return {link_layer_of(port) ? "notRoCE" : "rowsUnknown", {}};
   if (rows.usable.empty()) return {rows.known ? "noUsableRow" : "rowsUnknown", {}};
-  const bool serves = node.index && std::ranges::count(rows.usable, *node.index) > 0;
-  return {"index", serves ? *node.index : rows.usable.front()};
+  const bool serves = node.served_index && std::ranges::count(rows.usable, *node.served_index) > 0;
+  return {"index", serves ? *node.served_index : rows.usable.front()};
 }
 
 class Writer {
@@ -167,7 +168,7 @@ class Writer {
     const std::string reason_words =
         reason ? std::string(meaning(*reason)).append(" ").append(remedy(*reason)) : "";
     return list_(state.node, state.pool, severity_of(findings), places, state.hca_list, state.reason,
-                 reason_words, state.gid_index, state.rates, age, state.stale, table.time,
+                 reason_words, state.gid_index, state.gid_searched, state.rates, age, state.stale, table.time,
                  table.node_interface, table.rdma_namespace_mode, table.agent_version, state.rail_ports,
                  ports, interfaces);
   }

@@ -10,12 +10,6 @@ std::string_view to_string(Carrier value) {
   return value == Carrier::EnvFile ? "EnvFile" : "File";
 }
 
-NcclPolicy policy_of_nobody() {
-  NcclPolicy policy;
-  policy.gid_index.kind = GidIndexRule::Kind::Pin;
-  return policy;
-}
-
 std::vector<std::string_view> NcclPolicy::varying() const {
   std::set<std::string_view> names;
   for (const PolicyVariant& variant : variants) {

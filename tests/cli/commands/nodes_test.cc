@@ -71,11 +71,16 @@ TEST_F(Nodes, AsJson) {
   write_fleet(100);
   const Json json = Json::parse(run("nodes", {"-o", "json"}).out);
   ASSERT_EQ(json.size(), 3u);
-  EXPECT_EQ(json[0]["gidIndex"], 3);
+  EXPECT_EQ(json[0]["gidIndex"], Json()) << "NCCL finds it, so no policy gives one unless it says so";
   EXPECT_EQ(json[0]["ageSeconds"], 3600);
   EXPECT_EQ(json[0]["hcaList"], "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
   EXPECT_THAT(json[0]["findings"], IsEmpty());
   EXPECT_EQ(json[2]["findings"][0]["code"], "RateLow");
+  for (const auto& [rule, cell] :
+       {std::pair("Pin", "  3  "), std::pair("7", "  7  "), std::pair("Auto", "  auto  ")}) {
+    write("fleet/p.yaml", named(kPolicy, "gidIndex: Pin", "gidIndex: " + std::string(rule)));
+    EXPECT_THAT(run("nodes").out, HasSubstr("mlx5_1-4" + std::string(cell))) << rule;
+  }
 }
 
 TEST_F(Nodes, WhatTheDoctorFoundComesFirstThenTheTableAndNcclsChoice) {

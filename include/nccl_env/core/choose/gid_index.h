@@ -29,6 +29,7 @@ struct GidChoice {
   std::string detail;
   std::string note;                      // one sentence for people that goes with the choice
   std::optional<Timestamp> valid_until;  // when an index that moved may be pinned again
+  bool searched = false;                 // it is left to NCCL's own search
   bool ipv6 = false;                     // IPv6: some port lacks a usable IPv4 row, or the policy says IPv6
   std::optional<Cidr> range;             // Dynamic: the one connected prefix that all ports share
 };

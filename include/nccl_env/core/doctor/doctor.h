@@ -50,7 +50,8 @@ struct NodeState {
   std::string reason;             // why there is no fabric: a Reason's name, else ""
   std::string host_reason;        // why hostNetwork pods get no list, where other pods do
   int expected = 0;               // fabric ports that the pool has
-  std::optional<int> gid_index;
+  std::optional<int> gid_index;   // as it is injected
+  bool gid_searched = false;      // none is injected: NCCL finds the rows by itself
   std::vector<double> rates;      // Gb/s of the fabric's ports where known, in their order
   std::optional<std::chrono::seconds> age;
   bool stale = false;

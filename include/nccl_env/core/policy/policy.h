@@ -181,10 +181,6 @@ struct NcclPolicy {
   }
 };
 
-// The policy by which nodes are judged where none is given: inference, and the index that serves all ports,
-// whether or not NCCL would find the row by itself.
-NcclPolicy policy_of_nobody();
-
 // "NVSHMEM, Gloo": engines that the policy names and cannot give what depends on a node; "" for none.
 std::string unavailable_engines(const NcclPolicy& policy);
 
