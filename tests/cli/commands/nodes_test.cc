@@ -76,8 +76,7 @@ TEST_F(Nodes, AsJson) {
   EXPECT_EQ(json[0]["hcaList"], "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
   EXPECT_THAT(json[0]["findings"], IsEmpty());
   EXPECT_EQ(json[2]["findings"][0]["code"], "RateLow");
-  for (const auto& [rule, cell] :
-       {std::pair("Pin", "  3  "), std::pair("7", "  7  "), std::pair("Auto", "  auto  ")}) {
+  for (const auto& [rule, cell] : {std::pair("Pin", "  3 "), {"7", "  7 "}, {"Auto", "  auto "}}) {
     write("fleet/p.yaml", named(kPolicy, "gidIndex: Pin", "gidIndex: " + std::string(rule)));
     EXPECT_THAT(run("nodes").out, HasSubstr("mlx5_1-4" + std::string(cell))) << rule;
   }

@@ -127,14 +127,5 @@ TEST_F(TableImport, ARefusedNamesFileAndLineAndPrintsNoTable) {
   EXPECT_EQ(imported.err, "nccl-env: " + table + " is a NodeFabric already: nothing to import\n");
 }
 
-TEST_F(TableImport, AnImportedTableIsReadBack) {
-  const CliResult yaml =
-      run_cli({"table", "import", "--node", "n", "--node-interface", "eth0", "-"}, kListing);
-  const CliResult shown = run_cli({"nodes", "n", "-o", "json", "-"}, yaml.out);
-  const Json of_table = Json::parse(shown.out)["table"];
-  EXPECT_EQ(of_table["nodeInterface"], "eth0");
-  EXPECT_EQ(of_table["values"]["NCCL_IB_HCA"], "=mlx5_1");
-}
-
 }  // namespace
 }  // namespace nccl_env::import_test

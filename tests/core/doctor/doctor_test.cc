@@ -228,7 +228,6 @@ TEST(Doctor, WhatIsNotKnownIsNotShownAsGood) {
   EXPECT_THAT(render_text(diagnose(fleet)), StartsWith("3 nodes, 1 pool: healthy\n\n"));
   for (Port& port : fleet[1].ports) port.state.reset();
   const Diagnosis diagnosis = diagnose(fleet);
-  EXPECT_EQ(diagnosis.nodes[1].unknown_states, 8);
   EXPECT_THAT(render_text(diagnosis),
               StartsWith("3 nodes, 1 pool: nothing found; state not known for 8 of 24 fabric ports\n"));
   for (Port& port : fleet[0].ports) port.gids.reset();  // as of `rdma link`

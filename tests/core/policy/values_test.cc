@@ -47,8 +47,7 @@ TEST(PolicyFabric, WarnsOfWhatIsNoGlob) {
     warns_of(each("fabric",
                   {R"({"hcas": ["mlx5_1", ")" + glob + R"("]})", R"({"excludeHcas": [")" + glob + R"("]})"}));
   warns_of(each("fabric", {R"({"netdevs": ["eth[0-9]+"]})"}));
-  takes(
-      each("fabric", {R"({"netdevs": ["eth0.*"], "hcas": ["mlx5_[0-9]", "roce?.1", "rail-0"]})"}));  // VLANs
+  takes(each("fabric", {R"({"netdevs": ["eth0.*"], "hcas": ["mlx5_[0-9]", "roce?.1", "rail-0"]})"}));
 }
 
 TEST(PolicyFabric, WarnsOfARateThatNoPortHas) {
