@@ -99,7 +99,9 @@ def mtu_differs(observed):
 
 
 def index_inside(observed):
+    """An address that is not routed comes before the rail's own, and NCCL's search ends there."""
     move_index(observed["ports"][2], 5)
+    observed["ports"][2]["gidRows"].insert(3, "3 RoCEv2 169.254.3.9 dev eth3")
 
 
 def storage_first(observed):

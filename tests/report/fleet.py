@@ -51,8 +51,10 @@ def lose_address(table, rail):
 
 
 def move_index(table, rail):
-    for row in table["observed"]["ports"][rail]["gids"][2:]:
-        row["index"] += 2
+    """Puts an address before the rail's own, at which NCCL's search ends, and which is not routed."""
+    port = table["observed"]["ports"][rail]
+    own = [{**row, "index": row["index"] + 2} for row in port["gids"][2:]]
+    port["gids"] = port["gids"][:2] + rows("169.254.6.9", f"eth{rail}")[2:] + own
 
 
 def swap(table, left, right):

@@ -30,8 +30,14 @@ void check_inside(Report& report, const NodeView& node, bool planned) {
     const char* const family = !mixed ? "" : at.first.second ? " (IPv4)" : " (IPv6)";
     return std::to_string(at.first.first) + family + " on " + some_of(at.second);
   });
-  report.add(Code::GidIndexDiffers, planned ? Severity::Info : Severity::Error, node, std::move(odd),
-             "no index serves all its ports: " + evidence);
+  // No policy pins one, and with the default policy NCCL itself ends at a usable row of each port.
+  const bool by_itself = report.input.policies.empty() &&
+                         choose_gid(*node.table, node.served, {}, Exposure::Host, report.input.now).reason !=
+                             Reason::GidNotUniform;
+  report.add(Code::GidIndexDiffers, planned || by_itself ? Severity::Info : Severity::Error, node,
+             std::move(odd),
+             "no index serves all its ports: " + evidence +
+                 (by_itself ? "; NCCL 2.21.5 and later find these rows without one" : ""));
 }
 
 void check_literal(Report& report, const NodeView& node) {
@@ -50,48 +56,42 @@ void check_literal(Report& report, const NodeView& node) {
 
 struct Moved {
   std::vector<std::string> ports;
-  std::string address;  // of the first
-  Timestamp since;      // of the first that moved
+  std::string address;                 // of the first
+  Timestamp since = Timestamp::max();  // of the first that moved
   int changes = 0;
 };
 
 // Tells addresses whose GID index moved while the node was up.
 void check_drift(Report& report) {
-  std::map<const NodeView*, std::map<int, Moved>> by_node;
+  std::map<std::pair<const NodeView*, int>, Moved> by_place;  // and index
   for (const auto& [node, rail, port, rows] : report.pool.ports) {
     const std::vector<GidRow> all = port.gids.value_or(std::vector<GidRow>());
     const auto row =
         std::ranges::find_if(all, [&](const GidRow& each) { return is_unsettled(each, report.input.now); });
     if (row == all.end()) continue;
-    Moved& moved = by_node[&node][row->index];
-    if (moved.ports.empty()) {
-      moved.address = format_ip(row->address.value_or(row->gid.address()));
-      moved.since = *row->index_since;
-    }
+    Moved& moved = by_place[{&node, row->index}];
+    if (moved.ports.empty()) moved.address = format_ip(row->address.value_or(row->gid.address()));
     moved.ports.push_back(port_name(node, port));
     moved.since = std::min(moved.since, *row->index_since);
     moved.changes = std::max(moved.changes, port.gid_index_changes.value_or(0));
   }
-  for (const auto& [node, by_index] : by_node) {
-    for (const auto& [index, moved] : by_index)
-      report.add(Code::GidIndexMoved, Severity::Warning, *node, moved.ports,
-                 (moved.ports.size() == 1 ? moved.address + " is"
-                                          : "their addresses, " + moved.address + " for one, are") +
-                     " at index " + std::to_string(index) + " since " + format_timestamp(moved.since) +
-                     (moved.changes > 1 ? "; addresses left theirs " + std::to_string(moved.changes) +
-                                              " times since the node booted"
-                                        : ""),
-                 remedy_of_moved(node->table->name));
-  }
+  for (const auto& [at, moved] : by_place)
+    report.add(Code::GidIndexMoved, Severity::Warning, *at.first, moved.ports,
+               (moved.ports.size() == 1 ? moved.address + " is"
+                                        : "their addresses, " + moved.address + " for one, are") +
+                   " at index " + std::to_string(at.second) + " since " + format_timestamp(moved.since) +
+                   (moved.changes > 1 ? "; addresses left theirs " + std::to_string(moved.changes) +
+                                            " times since the node booted"
+                                      : ""),
+               remedy_of_moved(at.first->table->name));
 }
 
 }  // namespace
 
 void check_index(Report& report) {
   const auto& nodes = report.pool.nodes;
-  const auto split = static_cast<std::size_t>(
-      std::ranges::count_if(nodes, [](const NodeView* node) { return !node->uniform; }));
-  const bool planned = !report.pool.small() && split * 5 >= nodes.size() * 4;
+  const auto split = std::ranges::count(nodes, false, &NodeView::uniform);
+  const bool planned = !report.pool.small() && split * 5 >= std::ssize(nodes) * 4;
   for (const NodeView* node : nodes) {
     check_literal(report, *node);
     if (!node->uniform) check_inside(report, *node, planned);

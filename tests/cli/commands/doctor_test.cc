@@ -128,7 +128,7 @@ TEST_F(DoctorOfACluster, AsksForThePodsOfNodesWhereAnIndexMoved) {
   EXPECT_THAT(moved(),
               ElementsAre(StartsWith("error pod ml/train-0: GID index 3 is gone from mlx5_2 (10.2.0.1 "
                                      "has 5 since 2026-11-20T07:30:00Z) since it was bound"),
-                          StartsWith("error 10.2.0.1 is at index 5")));
+                          StartsWith("warning 10.2.0.1 is at index 5")));
   serve(pods_path("ml"), list({given_pod("train-1", "gpu-1", "=mlx5_1")}));
   EXPECT_THAT(run({"doctor"}).out, HasSubstr("none that runs there holds the old index"));
 }
@@ -219,7 +219,7 @@ TEST_F(DoctorOfACluster, WithoutNcclEnvInItIsToldWhatToDo) {
 
 TEST_F(DoctorOfACluster, PodsThatMayNotBeListedAreNoneThatAreWell) {
   answers.erase(pods_path("ml"));
-  EXPECT_THAT(moved(), ElementsAre(StartsWith("error 10.2.0.1 is at index 5")));
+  EXPECT_THAT(moved(), ElementsAre(StartsWith("warning 10.2.0.1 is at index 5")));
   EXPECT_THAT(moved("ChangedSinceBound"),
               ElementsAre(AllOf(StartsWith("info pods were not looked at: "), HasSubstr("not allowed"))));
   EXPECT_THAT(run({"doctor"}).out, Not(HasSubstr("none that runs there")));

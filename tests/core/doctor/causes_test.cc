@@ -112,7 +112,7 @@ TEST(DoctorsCause, AnIndexThatMovedIsTheCauseOfOneThatDiffers) {
   move(2);
   Finding found = only_finding(diagnose(fleet));
   EXPECT_EQ(found.code, Code::GidIndexMoved);
-  EXPECT_EQ(found.severity, Severity::Error);
+  EXPECT_EQ(found.severity, Severity::Warning);
   EXPECT_THAT(found.sentence, HasSubstr("; so no index serves all ports of the node"));
   EXPECT_THAT(found.remedy, HasSubstr("--field-selector spec.nodeName=gpu-1`"));
   for (const std::size_t port : {0, 1, 3, 4, 5, 6, 7}) move(port);
@@ -131,6 +131,12 @@ TEST(DoctorsCause, AnUnlikeIndexInOneNetworkIsNoFault) {
     }
     EXPECT_THAT(faults(diagnose(fleet)), IsEmpty()) << step;
   }
+  Fleet inside = fleet_of(3, roce_node);
+  inside[1].ports[2].gids->back().index = 5;  // NCCL's own search ends there
+  EXPECT_EQ(only_finding(diagnose(inside)).severity, Severity::Info);
+  NcclPolicy pins = policy_for("rdma/hca");
+  pins.gid_index.kind = GidIndexRule::Kind::Pin;
+  EXPECT_THAT(faults(diagnose(inside, {pins})), ElementsAre("error GidIndexDiffers gpu-1 mlx5_3"));
 }
 
 TEST(DoctorsCause, AnIndexThatMeansAnotherNetworkIsTold) {

@@ -21,10 +21,6 @@ void PrintTo(const Planted& planted, std::ostream* out) {
   *out << planted.name;
 }
 
-GidRow& last_row(Port& port) {
-  return port.gids->back();
-}
-
 template <RdmaNamespaceMode mode>
 NodeFabric of_mode(int n) {
   NodeFabric node = roce_node(n);
@@ -63,22 +59,10 @@ std::vector<Planted> planted_faults() {
       {"NetdevMtuDiffers",
        [](auto& n) { (*n.interfaces)[2].mtu = 1500; },
        {"warning MtuDiffers gpu-17 mlx5_3"}},
-      {"IndexInsideANode",
-       [](auto& n) { last_row(n.ports[2]).index = 5; },
-       {"error GidIndexDiffers gpu-17 mlx5_3"}},
-      {"IPv6BeforeIPv4InsideANode",
-       [](auto& n) {
-         GidRow before = last_row(n.ports[2]);
-         before.gid = *parse_gid("fd00::17");
-         before.address = *parse_ip("fd00::17");
-         last_row(n.ports[2]).index = 5;
-         n.ports[2].gids->insert(n.ports[2].gids->end() - 1, before);
-         (*n.interfaces)[2].addresses->push_back({*parse_ip("fd00::17"), 64});
-       },
-       {"error GidIndexDiffers gpu-17 mlx5_3"}},
+      {"IndexInsideANode", [](auto& n) { lead_astray(n.ports[2]); }, {"error GidIndexDiffers gpu-17 mlx5_3"}},
       {"IndexMoved",
        [](auto& n) {
-         last_row(n.ports[2]).index_since = kNow - std::chrono::hours(3);
+         n.ports[2].gids->back().index_since = kNow - std::chrono::hours(3);
          n.ports[2].gid_index_changes = 2;
        },
        {"warning GidIndexMoved gpu-17 mlx5_3"}},

@@ -195,6 +195,15 @@ inline Diagnosis diagnose(const Fleet& fleet, const std::vector<NcclPolicy>& pol
   return diagnose(input_of(fleet, policies));
 }
 
+// Moves the row that carries traffic behind a link-local one, at which NCCL's own search ends.
+inline void lead_astray(Port& port) {
+  GidRow before = port.gids->back();
+  before.gid = v4("169.254.3.9");
+  before.address = *parse_ip("169.254.3.9");
+  port.gids->back().index = 5;
+  port.gids->insert(port.gids->end() - 1, before);
+}
+
 inline Finding only_finding(const Diagnosis& diagnosis) {
   EXPECT_EQ(diagnosis.findings.size(), 1u) << render_text(diagnosis);
   return diagnosis.findings.empty() ? Finding() : diagnosis.findings[0];
