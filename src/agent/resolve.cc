@@ -18,7 +18,6 @@
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/policy/reader.h"
-#include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/node/probe.h"
 #include "nccl_env/program/inputs.h"

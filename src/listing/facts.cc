@@ -8,11 +8,37 @@ namespace nccl_env::listing {
 
 // A path of a file, in messages.
 constexpr std::size_t kLongestName = 200;
-
 namespace {
 
 std::string name_of(const Port& port) {
   return port.hca + " port " + std::to_string(port.number);
+}
+
+// Returns the type that the listing names, else the only one that the port allows.
+std::optional<GidType> type_of(const Port& port, const RowFacts& row) {
+  if (row.row.type) return row.row.type;
+  if (port.link_layer == LinkLayer::InfiniBand) return GidType::IB;
+  if (row.not_v2 && port.transport == Transport::RoCE) return GidType::RoCEv1;
+  return std::nullopt;
+}
+
+GidRow finish_row(const Port& port, const RowFacts& told) {
+  GidRow row = told.row;
+  row.type = type_of(port, told);
+  // An InfiniBand GID is a subnet prefix and a GUID, whatever it looks like.
+  const bool is_roce = row.type && *row.type != GidType::IB;
+  const bool is_global = !row.gid.is_link_local() && !row.gid.is_zero();
+  if (row.gid.is_v4_mapped() ? row.type != GidType::IB : is_roce && is_global)
+    row.address = row.gid.address();
+  return row;
+}
+
+// The netdev that every row names.
+std::optional<std::string> common_netdev(const std::map<int, RowFacts>& rows) {
+  if (rows.empty()) return std::nullopt;
+  const std::optional<std::string>& first = rows.begin()->second.row.netdev;
+  const auto is_same = [&](const auto& row) { return row.second.row.netdev == first; };
+  return std::ranges::all_of(rows, is_same) ? first : std::nullopt;
 }
 
 }  // namespace
@@ -53,37 +79,6 @@ void Facts::add_row(PortFacts& told, RowFacts row) {
   ++rows_;
   told.rows.emplace(row.row.index, std::move(row));
 }
-
-namespace {
-
-// Returns the type that the listing names, else the only one that the port allows.
-std::optional<GidType> type_of(const Port& port, const RowFacts& row) {
-  if (row.row.type) return row.row.type;
-  if (port.link_layer == LinkLayer::InfiniBand) return GidType::IB;
-  if (row.not_v2 && port.transport == Transport::RoCE) return GidType::RoCEv1;
-  return std::nullopt;
-}
-
-GidRow finish_row(const Port& port, const RowFacts& told) {
-  GidRow row = told.row;
-  row.type = type_of(port, told);
-  // An InfiniBand GID is a subnet prefix and a GUID, whatever it looks like.
-  const bool is_roce = row.type && *row.type != GidType::IB;
-  const bool is_global = !row.gid.is_link_local() && !row.gid.is_zero();
-  if (row.gid.is_v4_mapped() ? row.type != GidType::IB : is_roce && is_global)
-    row.address = row.gid.address();
-  return row;
-}
-
-// The netdev that every row names.
-std::optional<std::string> common_netdev(const std::map<int, RowFacts>& rows) {
-  if (rows.empty()) return std::nullopt;
-  const std::optional<std::string>& first = rows.begin()->second.row.netdev;
-  const auto is_same = [&](const auto& row) { return row.second.row.netdev == first; };
-  return std::ranges::all_of(rows, is_same) ? first : std::nullopt;
-}
-
-}  // namespace
 
 Port make_port(const PortFacts& told) {
   Port port = told.port;

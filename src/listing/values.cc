@@ -20,6 +20,12 @@ std::optional<T> read_whole(std::string_view text, T most, Form... form) {
   return error == std::errc() && rest == end && value <= most ? std::optional(value) : std::nullopt;
 }
 
+// By the verbs' numbers, from 1.
+constexpr std::array<std::pair<std::string_view, PortState>, 4> kStates{{{"DOWN", PortState::Down},
+                                                                         {"INIT", PortState::Init},
+                                                                         {"ARMED", PortState::Armed},
+                                                                         {"ACTIVE", PortState::Active}}};
+
 }  // namespace
 
 std::optional<int> read_number(std::string_view text, int most) {
@@ -40,16 +46,6 @@ bool is_plain_netdev_name(std::string_view text) {
          std::all_of(text.begin(), text.end(),
                      [](char c) { return is_alphanumeric(c) || c == '_' || c == '-' || c == '.'; });
 }
-
-namespace {
-
-// By the verbs' numbers, from 1.
-constexpr std::array<std::pair<std::string_view, PortState>, 4> kStates{{{"DOWN", PortState::Down},
-                                                                         {"INIT", PortState::Init},
-                                                                         {"ARMED", PortState::Armed},
-                                                                         {"ACTIVE", PortState::Active}}};
-
-}  // namespace
 
 std::optional<PortState> read_state_name(std::string_view text) {
   for (const auto& [name, state] : kStates) {

@@ -3,10 +3,8 @@
 #include "nccl_env/core/text/enum_names.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/decide/status.h"
 
 namespace nccl_env::webhook {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster.h"
 
-#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/program/ending.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/dir_store.h"

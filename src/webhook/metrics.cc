@@ -5,7 +5,6 @@
 
 #include "nccl_env/base/process_metrics.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/program/build_info.h"

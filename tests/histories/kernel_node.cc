@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "histories/kernel_node.h"
 
-#include <algorithm>
-
 namespace nccl_env::histories {
 namespace {
 

@@ -4,7 +4,6 @@
 // address has been.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
 
 #include "core/builders.h"

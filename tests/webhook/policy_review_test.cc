@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <ctime>
 #include <functional>
 #include <nlohmann/json.hpp>
 

@@ -26,7 +26,6 @@
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::cli {
-
 namespace {
 
 using Json = nlohmann::json;
@@ -292,6 +291,24 @@ OrderedJson refusal_json(const DryRun& tried) {
   return {{"by", to_string(tried.refuser)}, {"sentence", tried.sentence}};
 }
 
+// `spaces`: those whose policy is there.
+Judged try_webhook(kube::ApiServer& client, const std::vector<std::string>& spaces) {
+  if (spaces.empty())
+    return {Severity::Info, "no namespace is opted in to a policy, so that no pod was tried",
+            "kubectl label namespace NAME nccl-env.io/policy=POLICY"};
+  Judged line{Severity::Info, "no policy of an opted-in namespace changes pods: mode DryRun"};
+  for (std::size_t i = 0; i < std::min(spaces.size(), kMostTried); ++i) {
+    const auto check = check_namespace(client, spaces[i], "", {}, 1);
+    if (!check) {
+      line = {Sight::NotSeen, check.error().message};
+    } else if (auto answer = answer_in(*check)) {
+      line = *std::move(answer);
+      if (line.good || line.finding.severity == Severity::Error) break;
+    }
+  }
+  return line;
+}
+
 }  // namespace
 
 std::vector<Finding> NamespaceCheck::findings() const {
@@ -344,28 +361,6 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
   }
   return check;
 }
-
-namespace {
-
-// `spaces`: those whose policy is there.
-Judged try_webhook(kube::ApiServer& client, const std::vector<std::string>& spaces) {
-  if (spaces.empty())
-    return {Severity::Info, "no namespace is opted in to a policy, so that no pod was tried",
-            "kubectl label namespace NAME nccl-env.io/policy=POLICY"};
-  Judged line{Severity::Info, "no policy of an opted-in namespace changes pods: mode DryRun"};
-  for (std::size_t i = 0; i < std::min(spaces.size(), kMostTried); ++i) {
-    const auto check = check_namespace(client, spaces[i], "", {}, 1);
-    if (!check) {
-      line = {Sight::NotSeen, check.error().message};
-    } else if (auto answer = answer_in(*check)) {
-      line = *std::move(answer);
-      if (line.good || line.finding.severity == Severity::Error) break;
-    }
-  }
-  return line;
-}
-
-}  // namespace
 
 Checks judge_namespaces(kube::ApiServer& client) {
   KnownObjects known;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ostream>
 #include <thread>
 
 #include "check/installed_parts.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/untested_nodes.h"
 
-#include <algorithm>
 #include <set>
 
 #include "cluster/live_pods.h"

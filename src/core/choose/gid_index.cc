@@ -5,7 +5,6 @@
 #include <set>
 
 #include "nccl_env/core/choose/fabric_rule.h"
-#include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/gid.h"
 #include "nccl_env/core/engines/nccl/variables.h"

@@ -2,8 +2,6 @@
 #include "command/command.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 namespace nccl_env {
 namespace {

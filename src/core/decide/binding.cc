@@ -11,7 +11,6 @@
 #include "decide/wanted.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_constants.h"
-#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/pod/limits.h"

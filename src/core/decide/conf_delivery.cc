@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "command/command.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/json_text.h"

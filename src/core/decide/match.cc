@@ -5,12 +5,10 @@
 #include <set>
 
 #include "decide/process_limits.h"
-#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
-#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "decide/engine_values.h"
 #include "decide/launcher.h"
-#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"

@@ -2,7 +2,6 @@
 #include "decide/process_limits.h"
 
 #include <algorithm>
-#include <set>
 
 #include "nccl_env/core/text/strict.h"
 

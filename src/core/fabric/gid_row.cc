@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "described/reader.h"
 #include "described/writer.h"
 #include "nccl_env/core/fabric/description.h"
-#include "nccl_env/core/fabric/gid_row.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/value_verdict.h"

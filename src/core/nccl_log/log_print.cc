@@ -9,12 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
-#include "nccl_env/core/text/json_member.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/verified_failure.h"
 

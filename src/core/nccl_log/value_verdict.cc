@@ -50,36 +50,6 @@ bool selects_device(const NcclNameList& list, std::string_view device) {
          (name.ends_with(kDirect) && list.selects(name.substr(0, name.size() - kDirect.size()), port));
 }
 
-}  // namespace
-
-std::string partly_used(const NcclLog& log, std::string_view list, bool exact,
-                        const std::vector<std::string>& devices) {
-  const NcclNameList names = parse_nccl_name_list(list, kNewestNccl, kMostListed);
-  if (names.exclude || devices.empty() || log.device_line_cut || list.ends_with("...")) return {};
-  std::vector<std::string> missing;
-  for (const NcclNameList::Entry& entry : names.entries) {
-    NcclNameList one;
-    one.exact = names.exact || exact;
-    one.entries = {{.name = entry.name}};
-    const auto is_it = [&](const std::string& device) { return selects_device(one, device); };
-    if (std::ranges::none_of(devices, is_it)) missing.push_back(entry.name);
-  }
-  if (missing.empty()) return {};
-  return std::to_string(names.entries.size() - missing.size()) + " of " +
-         std::to_string(names.entries.size()) + ": not " + join(missing) + " (down, or not in the pod)";
-}
-
-std::vector<std::string> devices_of(const NcclLog& log, const std::set<std::uint32_t>& processes) {
-  std::vector<std::string> devices;
-  for (const auto& [device, fact] : log.devices) {
-    if (processes.empty() || fact.processes.empty() || meet(fact.processes, processes))
-      devices.push_back(device);
-  }
-  return devices;
-}
-
-namespace {
-
 // An action of NCCL by a value, and the words for it.
 struct Deed {
   std::string_view variable;
@@ -226,6 +196,32 @@ class Judge {
 };
 
 }  // namespace
+
+std::string partly_used(const NcclLog& log, std::string_view list, bool exact,
+                        const std::vector<std::string>& devices) {
+  const NcclNameList names = parse_nccl_name_list(list, kNewestNccl, kMostListed);
+  if (names.exclude || devices.empty() || log.device_line_cut || list.ends_with("...")) return {};
+  std::vector<std::string> missing;
+  for (const NcclNameList::Entry& entry : names.entries) {
+    NcclNameList one;
+    one.exact = names.exact || exact;
+    one.entries = {{.name = entry.name}};
+    const auto is_it = [&](const std::string& device) { return selects_device(one, device); };
+    if (std::ranges::none_of(devices, is_it)) missing.push_back(entry.name);
+  }
+  if (missing.empty()) return {};
+  return std::to_string(names.entries.size() - missing.size()) + " of " +
+         std::to_string(names.entries.size()) + ": not " + join(missing) + " (down, or not in the pod)";
+}
+
+std::vector<std::string> devices_of(const NcclLog& log, const std::set<std::uint32_t>& processes) {
+  std::vector<std::string> devices;
+  for (const auto& [device, fact] : log.devices) {
+    if (processes.empty() || fact.processes.empty() || meet(fact.processes, processes))
+      devices.push_back(device);
+  }
+  return devices;
+}
 
 std::string_view to_string(LogVerdict verdict) {
   constexpr std::array<std::string_view, 6> kNames{"used",         "overridden", "not seen",

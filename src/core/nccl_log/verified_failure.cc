@@ -8,7 +8,6 @@
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/nccl_log/log_text.h"
 #include "nccl_env/core/text/join.h"
-#include "nccl_env/core/text/strict.h"
 #include "nccl_log/log_facts.h"
 #include "nccl_log/log_line.h"
 #include "nccl_log/value_verdict.h"

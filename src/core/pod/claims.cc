@@ -5,7 +5,6 @@
 #include <map>
 
 #include "nccl_env/core/policy/known_names.h"
-#include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/json_fields.h"
 

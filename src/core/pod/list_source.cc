@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/pod/list_source.h"
 
-#include <bit>
-
 #include "text/json_fields.h"
 
 namespace nccl_env {

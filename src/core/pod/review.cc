@@ -4,13 +4,10 @@
 #include "nccl_env/core/pod/review.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <optional>
-#include <string_view>
 
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/pod/limits.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/policy/known_names.h"
 
-#include <string>
 #include <vector>
 
 #include "nccl_env/core/fabric/node_fabric.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/policy/policy.h"
 
-#include <algorithm>
 #include <set>
 
 namespace nccl_env {

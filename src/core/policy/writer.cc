@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>

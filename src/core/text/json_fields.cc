@@ -2,7 +2,6 @@
 #include "text/json_fields.h"
 
 #include <bit>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/text/json_cost.h"

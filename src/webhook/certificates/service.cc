@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "certificates/service.h"
 
-#include <algorithm>
-
 namespace nccl_env::webhook {
 namespace {
 

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <ctime>
-
 #include "core/choose/node.h"
 
 namespace nccl_env::tests::ports_test {

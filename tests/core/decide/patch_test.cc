@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "core/decide/decided.h"
-#include "nccl_env/core/decide/keys.h"
 
 namespace nccl_env::tests::patch_test {
 namespace {

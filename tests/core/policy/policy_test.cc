@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/policy/policy_findings.h"
 
-#include <map>
-
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/policy/description.h"
 #include "nccl_env/core/policy/reader.h"

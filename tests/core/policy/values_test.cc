@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/policy/policy_findings.h"
 
-#include "nccl_env/core/decide/node_values.h"
-#include "nccl_env/core/policy/reader.h"
-
 namespace nccl_env::values_test {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <random>
 #include <string>
 
-#include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/glob.h"
 
 namespace nccl_env::glob_test {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // --managed-certificates in the real program, against an API server that is a map behind TLS.
-#include <atomic>
 #include <mutex>
 
 #include "certificates/secret.h"

@@ -3,7 +3,6 @@
 #include "engines/gloo/gloo.h"
 
 #include <algorithm>
-#include <array>
 
 namespace nccl_env::engines::gloo {
 namespace {

@@ -3,15 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "nccl_env/core/engines/nccl/environment.h"
-#include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/engines/nccl/version.h"
-#include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/join.h"
 #include "text/quote.h"

@@ -3,11 +3,8 @@
 
 #include <algorithm>
 
-#include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
-#include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/join.h"
 #include "text/quote.h"
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "nccl_env/core/engines/nccl/environment.h"
-#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {

@@ -7,11 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
-#include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "text/quote.h"

@@ -3,15 +3,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "engines/nccl/interfaces.h"
 #include "engines/nccl/ports.h"
-#include "nccl_env/core/engines/nccl/environment.h"
 #include "nccl_env/core/engines/nccl/gid.h"
-#include "nccl_env/core/engines/nccl/notes.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/engines/nccl/version.h"
 
 namespace nccl_env {
 namespace {
