@@ -225,7 +225,7 @@ Result<NcclEnv> read_env(const std::vector<std::string>& entries) {
 void remark_on(const NcclEnv& env, std::ostream& err) {
   for (const auto& [name, value] : env) {
     if (const auto problem = setting_problem(name, value))
-      err << "nccl-env: --env " << printable(*problem) << '\n';
+      err << "nccl-env: --env " << printable(problem->sentence) << '\n';
   }
 }
 

@@ -13,7 +13,6 @@
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/pod/env_references.h"
 #include "nccl_env/core/policy/known_names.h"
-#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -29,7 +28,8 @@ const Container* if_left_out(const WarningCase& of, Reason reason) {
 // Says what is wrong with a variable that is read as it stands there.
 std::string entry_problem(const EnvEntry& entry) {
   if (!entry.is_literal()) return {};
-  return setting_problem(entry.name, entry.value).value_or("");
+  const auto problem = setting_problem(entry.name, entry.value);
+  return problem && !problem->as_meant ? problem->sentence : "";
 }
 
 using Of = const WarningCase&;

@@ -116,7 +116,7 @@ void merge_nodes(const std::vector<PoolView>& pools, std::vector<Finding>& findi
   using Parts = std::vector<std::string>;
   using Key = std::tuple<const PoolView*, Code, Parts, std::string>;
   const auto alike = shares_of(places_of(findings), [&](std::size_t i) {
-    const auto& [code, severity, subject, sentence, remedy, clause] = findings[i];
+    const auto& [code, severity, subject, sentence, remedy, clause, slight] = findings[i];
     const auto found = pool_of_node.find(subject.name);
     if (found == pool_of_node.end() || severity == Severity::Error) return std::optional<Key>();
     return std::optional(

@@ -109,7 +109,7 @@ class Writer {
 
   OrderedJson findings() {
     return array_of(diagnosis_.findings, [&](const Finding& finding) {
-      const auto& [code, severity, subject, sentence, remedy, clause] = finding;
+      const auto& [code, severity, subject, sentence, remedy, clause, slight] = finding;
       return list_(code, severity, subject.kind, subject.name, doctor::some_of(subject.parts), sentence,
                    remedy_of(finding), words_of(code).meaning);
     });

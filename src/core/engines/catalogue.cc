@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "engines/ucx/ucx.h"
 #include "nccl_env/core/engines/nccl/variable_names.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
@@ -132,24 +135,51 @@ std::optional<std::string> misspelling(std::string_view name) {
          std::string(meant) + "?";
 }
 
-std::optional<std::string> setting_problem(std::string_view name, std::string_view value) {
+namespace {
+
+// The value that is meant by one that is refused; "" where that is open.
+std::string meant_value(const Variable& variable, std::string_view value) {
+  std::string meant;
+  if (variable.kind == ValueKind::Integer) {
+    if (const auto number = meant_number(variable, value)) meant = std::to_string(*number);
+  } else if (variable.kind != ValueKind::Text) {
+    const char separator = variable.kind == ValueKind::HcaGroups ? ';' : ',';
+    for (const char c : value) {
+      if (std::string_view(" \t\r\n\"'`").find(c) == std::string_view::npos)
+        meant += c == ';' || c == '|' ? separator : c;
+    }
+    if (variable.kind == ValueKind::Enum) meant = nearest(meant, variable.choices, 1);
+  }
+  return value_problem(variable.name, meant) ? "" : meant;
+}
+
+std::string range_of(const Variable& variable) {
+  if (variable.kind == ValueKind::Enum) return "one of " + join(variable.choices);
+  const std::string least = std::to_string(variable.min), most = std::to_string(variable.max);
+  if (variable.max == variable.min + 1) return least + " or " + most;
+  return variable.max < std::numeric_limits<std::int32_t>::max() ? "a number from " + least + " to " + most
+                                                                 : "a number, " + least + " or more,";
+}
+
+std::string setting_remedy(const Variable& variable, std::string_view value) {
+  const std::string meant = meant_value(variable, value), name(variable.name);
+  if (meant.empty() && variable.kind != ValueKind::Integer && variable.kind != ValueKind::Enum)
+    return "Correct " + name + ", or leave it out; `nccl-env what " + name + "` tells what it takes.";
+  return "Write " + (meant.empty() ? range_of(variable) : meant) + " in " + name + ", or leave it out.";
+}
+
+}  // namespace
+
+std::optional<SettingProblem> setting_problem(std::string_view name, std::string_view value) {
   const Variable* known = find_variable(name);
   if (value.empty() && (!known || known->empty_is_unset)) return std::nullopt;
   if (const auto problem = known ? std::nullopt : misspelling(name))
-    return (is_variable_name(name) ? std::string(name) : in_quotes(name)) + " " + *problem;
+    return SettingProblem{(is_variable_name(name) ? std::string(name) : in_quotes(name)) + " " + *problem};
   auto problem = value_problem(name, value);
   if (!problem && name == variable::kNet) problem = network_problem(value);
-  if (problem) problem->insert(0, std::string(name) + ": ");
-  return problem;
-}
-
-std::string setting_remedy(std::string_view name) {
-  const Variable* known = find_variable(name);
-  if (!known || known->kind != ValueKind::Integer)
-    return "Write it as the sentence says; `nccl-env what " + std::string(name) +
-           "` tells what the variable takes.";
-  return "Set " + std::string(name) + " to at most " + std::to_string(known->max) + " (at least " +
-         std::to_string(known->min) + "), or leave it out.";
+  if (!problem || !known) return std::nullopt;
+  return SettingProblem{std::string(name) + ": " + *problem, setting_remedy(*known, value),
+                        is_read_as_meant(*known, value)};
 }
 
 std::optional<std::string> value_problem(std::string_view name, std::string_view value) {

@@ -21,17 +21,13 @@ using Problem = std::optional<std::string>;
 constexpr std::size_t kLongestInterface = 15;  // Linux: IFNAMSIZ without its end
 constexpr std::size_t kLongestDevice = 63;     // Linux: IB_DEVICE_NAME_MAX likewise
 
-// "3", where blanks or quotes are all that is wrong, and of "+3" and "0x3"; `read`: what the reader makes of
-// it.
-std::string bare_number(std::string_view value, std::int64_t read) {
-  constexpr std::string_view kAround = " \t\r\n\"'";
-  value.remove_prefix(std::min(value.find_first_not_of(kAround), value.size()));
-  value = value.substr(0, value.find_last_not_of(kAround) + 1);
-  if (plain_decimal(value)) return std::string(value);
-  const bool hex = (value.starts_with("0x") || value.starts_with("0X")) && value.size() > 2 &&
-                   value.find_first_not_of("0123456789abcdefABCDEF", 2) == value.npos;
-  const bool plus = value.starts_with('+') && plain_decimal(value.substr(1));
-  return hex || plus ? std::to_string(read) : "a whole number";
+constexpr std::string_view kYes[] = {"true", "on", "yes", "enable", "enabled"};
+constexpr std::string_view kNo[] = {"false", "off", "no", "disable", "disabled"};
+
+// What mlx5 makes of a number beyond the bounds.
+std::optional<std::int64_t> cut_to_bits(const Variable& variable, std::int64_t number) {
+  if (variable.bits == 0 || number <= variable.max) return std::nullopt;
+  return number & ((std::int64_t{1} << variable.bits) - 1);
 }
 
 Problem integer_problem(const Variable& variable, std::string_view value, std::string_view reader) {
@@ -40,13 +36,17 @@ Problem integer_problem(const Variable& variable, std::string_view value, std::s
   const auto number = plain_decimal(value);
   const auto read = nccl_integer(value);
   if (!number && read) {
+    const auto meant = meant_number(variable, value);
     return in_quotes(value) + " is not a plain decimal number: " + std::string(reader) + " would read " +
-           std::to_string(*read) + ": write " + bare_number(value, *read);
+           std::to_string(*read) + (meant == read ? " all the same" : "") + ": write " +
+           (meant ? std::to_string(*meant) : "a whole number");
   }
   if (number && *number >= variable.min && *number <= variable.max) return std::nullopt;
-  return with_note(
-      in_quotes(value) + " is outside " + std::to_string(variable.min) + ".." + std::to_string(variable.max),
-      variable);
+  const auto cut = number ? cut_to_bits(variable, *number) : std::nullopt;
+  return with_note(in_quotes(value) + " is outside " + std::to_string(variable.min) + ".." +
+                       std::to_string(variable.max) +
+                       (cut ? ", and mlx5 makes " + std::to_string(*cut) + " of it" : ""),
+                   variable);
 }
 
 Problem enum_problem(const Variable& variable, std::string_view value) {
@@ -123,6 +123,28 @@ Problem foreign_problem(std::string_view name, std::string_view value) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> meant_number(const Variable& variable, std::string_view value) {
+  constexpr std::string_view kAround = " \t\r\n\"'";
+  value.remove_prefix(std::min(value.find_first_not_of(kAround), value.size()));
+  value = value.substr(0, value.find_last_not_of(kAround) + 1);
+  if (const auto number = plain_decimal(value)) return number;
+  const bool hex = (value.starts_with("0x") || value.starts_with("0X")) && value.size() > 2 &&
+                   value.find_first_not_of("0123456789abcdefABCDEF", 2) == value.npos;
+  if (hex || (value.starts_with('+') && plain_decimal(value.substr(1)))) return nccl_integer(value);
+  const bool is_switch = variable.max == 1 || variable.name.ends_with("ABLE");  // NAME_ENABLE, NAME_DISABLE
+  const auto is_meant = [&](std::string_view word) { return equal_ignoring_case(value, word); };
+  if (is_switch && std::ranges::any_of(kYes, is_meant)) return 1;
+  if (is_switch && std::ranges::any_of(kNo, is_meant)) return 0;
+  return std::nullopt;
+}
+
+bool is_read_as_meant(const Variable& variable, std::string_view value) {
+  if (variable.kind != ValueKind::Integer) return false;
+  const auto meant = meant_number(variable, value);
+  if (!meant || meant != nccl_integer(value)) return false;
+  return *meant > variable.max ? cut_to_bits(variable, *meant) == variable.max : *meant >= variable.min;
+}
 
 std::string_view to_string(Ranks value) {
   constexpr std::array<std::string_view, 4> kNames{"node", "fabric", "equal", "any"};

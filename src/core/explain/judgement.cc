@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
 #include <utility>
 
 #include "engines/nccl/interfaces.h"
 #include "engines/nccl/ports.h"
-#include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/notes.h"
@@ -18,7 +16,6 @@
 #include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/pod/env_references.h"
-#include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
@@ -28,7 +25,6 @@ void FindingSink::add(Code code, Severity severity, std::string_view variable, s
   into.push_back({code, severity, of, std::move(sentence), std::string(remedy)});
   into.back().subject.path = variable;
 }
-
 namespace {
 
 constexpr std::string_view kNoAddressRemedy =
@@ -75,6 +71,29 @@ std::string_view search_variable(const NcclEnv& env) {
        {variable::kIbAddrRange, variable::kIbAddrFamily, variable::kIbRoceVersionNum})
     if (env.contains(name)) return name;
   return {};
+}
+
+// The names of a list that the node does not have. None of these readers takes prefixes.
+std::vector<std::string> absent_names(const NodeFabric& seen, bool ports, bool interfaces,
+                                      std::string_view list) {
+  std::vector<std::string> absent;
+  if (list.starts_with('^') || list == "all") return absent;
+  for (const std::string_view entry : entries_of(list)) {
+    const bool is_port = ports && std::ranges::any_of(seen.ports, [&](const Port& port) {
+                           return entry == port.hca || entry == port_name(port);
+                         });
+    if (interfaces && entry == "lo") continue;  // each process has it, also where the table does not list it
+    const bool may_be_interface =
+        interfaces && entry.find(':') == std::string_view::npos &&
+        (seen.interfaces
+             ? std::ranges::find(*seen.interfaces, entry, &Interface::name) != seen.interfaces->end()
+             : std::ranges::none_of(seen.ports, [&](const Port& port) {
+                 const auto netdevs = netdevs_of(port);
+                 return port.hca == entry && std::ranges::find(netdevs, entry) == netdevs.end();
+               }));
+    if (!is_port && !may_be_interface) absent.emplace_back(entry);
+  }
+  return absent;
 }
 
 }  // namespace
@@ -156,33 +175,6 @@ void add_users_off(const NcclEnv& own, const FindingSink& told) {
   }
 }
 
-namespace {
-
-// The names of a list that the node does not have. None of these readers takes prefixes.
-std::vector<std::string> absent_names(const NodeFabric& seen, bool ports, bool interfaces,
-                                      std::string_view list) {
-  std::vector<std::string> absent;
-  if (list.starts_with('^') || list == "all") return absent;
-  for (const std::string_view entry : entries_of(list)) {
-    const bool is_port = ports && std::ranges::any_of(seen.ports, [&](const Port& port) {
-                           return entry == port.hca || entry == port_name(port);
-                         });
-    if (interfaces && entry == "lo") continue;  // each process has it, also where the table does not list it
-    const bool may_be_interface =
-        interfaces && entry.find(':') == std::string_view::npos &&
-        (seen.interfaces
-             ? std::ranges::find(*seen.interfaces, entry, &Interface::name) != seen.interfaces->end()
-             : std::ranges::none_of(seen.ports, [&](const Port& port) {
-                 const auto netdevs = netdevs_of(port);
-                 return port.hca == entry && std::ranges::find(netdevs, entry) == netdevs.end();
-               }));
-    if (!is_port && !may_be_interface) absent.emplace_back(entry);
-  }
-  return absent;
-}
-
-}  // namespace
-
 void judge_lists(const NodeFabric& seen, const NcclEnv& own, const FindingSink& told) {
   for (const auto& [name, value] : own) {
     const EngineVariable* engines = find_engine_variable(name);
@@ -231,15 +223,14 @@ void judge_setting(std::string_view name, std::string_view value, bool policys, 
   std::string lo = name == variable::kSocketIfname ? loopback_problem(value, kNewestNccl) : "";
   if (name == "GLOO_SOCKET_IFNAME" && value == "lo")
     lo = "GLOO_SOCKET_IFNAME=lo takes lo, over which no other host is reached.";
-  const auto problem = lo.empty() ? setting_problem(name, value) : std::optional(lo);
+  const auto problem = lo.empty() ? setting_problem(name, value) : SettingProblem{lo};
   if (!problem) return;
   const Code code = !lo.empty()         ? Code::LoopbackFirst
                     : misspelling(name) ? Code::UnknownVariable
                                         : Code::ValueMisread;
-  told.add(code, Severity::Warning, name, *problem,
-           policys                      ? policys_remedy(name)
-           : code != Code::ValueMisread ? ""
-                                        : setting_remedy(printable(name)));
+  told.add(code, problem->as_meant ? Severity::Info : Severity::Warning, name, problem->sentence,
+           policys ? policys_remedy(name) : problem->remedy);
+  told.into.back().slight = name.starts_with("NCCL_DEBUG");  // of the log, and of no traffic
 }
 
 std::vector<std::string> names_of_list(std::string_view list) {
@@ -273,9 +264,7 @@ void add_short(std::string_view variable, const std::string& whose, const std::v
   told.add(Code::UserListShort, known == 0 || wide ? Severity::Warning : Severity::Info, variable,
            whose + " takes " + takes + " the node's " + std::to_string(offered.size()) +
                " HCAs: " + list_difference(offered, taken) + ".",
-           wide ? "Remove the variable from the container to have the node's list, or name the fabric's HCAs "
-                  "alone."
-                : "");
+           wide ? kOwnListRemedy : "");
 }
 
 bool is_meant_choice(const Finding& finding) {

@@ -12,7 +12,6 @@
 
 #include "nccl_env/core/cohort/cohort.h"
 #include "nccl_env/core/engines/nccl/select.h"
-#include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
@@ -70,6 +69,8 @@ std::vector<std::string> hcas_of(const NcclSelection& selection);
 // The others, each once.
 std::vector<std::string> hcas_beyond(const std::vector<std::string>& names, const NcclSelection& selection);
 
+inline constexpr std::string_view kOwnListRemedy =
+    "Remove the variable from the container to have the node's list, or name the fabric's HCAs alone.";
 // Adds UserListShort if a reader takes fewer devices than the node's list offers, by a list of the user's own
 // (`whose`: "NCCL_IB_HCA is the user's own and"); of NCCL also if it takes more.
 void add_short(std::string_view variable, const std::string& whose, const std::vector<std::string>& offered,

@@ -29,7 +29,8 @@ void erase_marked(const std::vector<bool>& marks, std::vector<Finding>& findings
 
 bool more_urgent(const Finding& left, const Finding& right) {
   const auto urgency = [](const Finding& finding) {
-    return std::tie(finding.severity, finding.code, finding.subject.kind, finding.subject.name_space);
+    return std::tie(finding.severity, finding.slight, finding.code, finding.subject.kind,
+                    finding.subject.name_space);
   };
   if (urgency(left) != urgency(right)) return urgency(left) < urgency(right);
   if (left.subject.name != right.subject.name) return hca_name_less(left.subject.name, right.subject.name);

@@ -166,8 +166,9 @@ void add_misread(const NcclLog& log, std::vector<Finding>& into) {
       if (!find_nccl_variable(name) || value.ends_with("...")) continue;
       const auto problem = setting_problem(name, value);
       if (!problem) continue;
-      into.push_back(of_log(Code::ValueMisread, Severity::Warning, line_text(fact.line) + *problem, name));
-      into.back().remedy = setting_remedy(name);
+      into.push_back(of_log(Code::ValueMisread, problem->as_meant ? Severity::Info : Severity::Warning,
+                            line_text(fact.line) + problem->sentence, name));
+      into.back().remedy = problem->remedy;
     }
   }
 }

@@ -197,7 +197,7 @@ TEST(ValueRead, OutOfItsBoundsIsTheFirstLeadOfATransfer) {
   EXPECT_THAT(
       verify_lines(read("NCCL_IB_TIMEOUT", "1000") + failed).sentence,
       AllOf(StartsWith("NoAnswer: line 1: NCCL_IB_TIMEOUT: \"1000\" is outside 1..31"),
-            HasSubstr("Set NCCL_IB_TIMEOUT to at most 31 (at least 1)"), Not(HasSubstr("NCCL_IB_TC"))));
+            HasSubstr("Write a number from 1 to 31 in NCCL_IB_TIMEOUT"), Not(HasSubstr("NCCL_IB_TC"))));
   EXPECT_THAT(verify_lines(read("NCCL_IB_PCI_RELAXED_ORDERING", "9") + failed).sentence,
               HasSubstr("NCCL_IB_TC"))
       << "another variable's value leaves the remedy of the failure";
@@ -205,7 +205,7 @@ TEST(ValueRead, OutOfItsBoundsIsTheFirstLeadOfATransfer) {
               StartsWith("NoAnswer: The peer did not acknowledge"));
   EXPECT_EQ(first_code(read("NCCL_IB_QPS_PER_CONNECTION", "300")), "ValueMisread");
   EXPECT_THAT(verify_lines(read("NCCL_IB_RETRY_CNT", "10")).sentence,
-              EndsWith("Set NCCL_IB_RETRY_CNT to at most 7 (at least 0), or leave it out."));
+              EndsWith("Write a number from 0 to 7 in NCCL_IB_RETRY_CNT, or leave it out."));
   EXPECT_EQ(first_code(read("NCCL_IB_QPS_PER_CONNECTION", "4") + read("NCCL_IB_TIMEOTU", "1000")), "")
       << "a plugin may read what is not known here";
 }

@@ -34,7 +34,7 @@ def check_columns(cluster):
 
 def check_refusals(cluster):
     refuse(cluster, "a value of three bits", policy("bad", env={"NCCL_IB_RETRY_CNT": "10"}),
-           'spec.env.NCCL_IB_RETRY_CNT: "10" is outside 0..7: the queue pair\'s field has three bits')
+           'spec.env.NCCL_IB_RETRY_CNT: "10" is outside 0..7, and mlx5 makes 2 of it: the queue pair\'s field has three bits')
     refuse(cluster, "a node value as a constant", policy("bad", env={"NCCL_IB_HCA": "mlx5_0"}),
            "set spec.hca instead of NCCL_IB_HCA")
     refuse(cluster, "a misspelt field", policy("bad", gidIndx="Omit"), 'unknown field "spec.gidIndx"')

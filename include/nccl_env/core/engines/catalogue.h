@@ -43,10 +43,12 @@ std::optional<std::string> misspelling(std::string_view name);
 // Says what is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.
 // An empty value is always a problem: it is not the same as unset.
 std::optional<std::string> value_problem(std::string_view name, std::string_view value);
-// Says what is wrong with a variable that a container sets, by its name ("NAME is not …") or its value
-// ("NAME: …"). Nothing where that is not certain.
-std::optional<std::string> setting_problem(std::string_view name, std::string_view value);
-// Says what to do about it: the range of an integer.
-std::string setting_remedy(std::string_view name);
+struct SettingProblem {
+  std::string sentence;   // of the name: "NAME is not …"; of the value: "NAME: …"
+  std::string remedy{};   // names the value to write, or its range; "" for a problem of the name
+  bool as_meant = false;  // its reader makes of it what is meant
+};
+// Says what is wrong with a variable that a container sets. Nothing where that is not certain.
+std::optional<SettingProblem> setting_problem(std::string_view name, std::string_view value);
 
 }  // namespace nccl_env

@@ -46,6 +46,7 @@ struct Variable {
   bool ignore_case = false;                        // Enum only
   bool empty_is_unset = false;  // an existing but empty variable acts as if it did not exist
   Ranks ranks = Ranks::Any;
+  int bits = 0;             // Integer: mlx5 keeps so many of the lowest bits; 0: not known
   bool loads_code = false;  // names a library or plugin
   std::string_view note;    // why the bounds are what they are; shown when a value is refused
 };
@@ -54,6 +55,11 @@ struct Variable {
 // NCCL's own grammar. `reader`: the engine's name, for the sentence.
 std::optional<std::string> plain_kind_problem(const Variable& variable, std::string_view value,
                                               std::string_view reader);
+// Returns the number that is meant by a text with blanks, quotes, a plus or 0x, and of a switch by a word as
+// "True"; nothing where that is open.
+std::optional<std::int64_t> meant_number(const Variable& variable, std::string_view value);
+// Whether the reader makes of a number that is refused what is meant: of "0x3", or the most that there is.
+bool is_read_as_meant(const Variable& variable, std::string_view value);
 // Says which name in a list of NCCL's own grammar no device or interface of Linux has, so that the entry
 // selects nothing; nothing for the other kinds.
 std::optional<std::string> listed_name_problem(const Variable& variable, std::string_view value);

@@ -46,6 +46,7 @@ struct Finding {
   std::string remedy{};    // "": the code's
   // Clause for its cause's sentence ("; so …"); "": only what the table of causes says.
   std::string clause{};
+  bool slight = false;  // stands behind the others of its severity
 };
 
 // The finding's own remedy, else its code's; "" where the sentence says what is expected.
@@ -56,7 +57,7 @@ std::size_t count(const std::vector<Finding>& findings, Severity severity);
 bool is_good(const std::vector<Finding>& findings);
 // Takes out those whose mark is set.
 void erase_marked(const std::vector<bool>& marks, std::vector<Finding>& findings);
-// By severity, code, subject and sentence; names in their natural order.
+// By severity and weight, code, subject and sentence; names in their natural order.
 bool more_urgent(const Finding& left, const Finding& right);
 
 // The first findings of a reader, in the order of reading: its input may hold a million.

@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
-#include <span>
-#include <string_view>
 
 #include "nccl_env/core/fabric/gid.h"
 #include "nccl_env/core/text/enum_names.h"
@@ -33,7 +29,8 @@ constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
 using Name = std::string_view;
 using Note = std::string_view;
 
-constexpr Variable integer(Name name, std::int64_t min, std::int64_t max, Ranks ranks, Note note) {
+constexpr Variable integer(Name name, std::int64_t min, std::int64_t max, Ranks ranks, Note note,
+                           int bits = 0) {
   return {.name = name,
           .kind = ValueKind::Integer,
           .min = min,
@@ -41,6 +38,7 @@ constexpr Variable integer(Name name, std::int64_t min, std::int64_t max, Ranks 
           .choices = {},
           .empty_is_unset = true,
           .ranks = ranks,
+          .bits = bits,
           .note = note};
 }
 
@@ -111,9 +109,8 @@ constexpr std::string_view kProtocols[] = {"LL", "LL128", "Simple"};
 constexpr std::string_view kFunctions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
 constexpr std::string_view kCheckModes[] = {"DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL"};
 
-// The catalogue's rows for the InfiniBand and RoCE transport.
-
-constexpr Variable kIbRows[] = {
+constexpr Variable kRows[] = {
+    // InfiniBand and RoCE.
     // Which devices and addresses.
     list(ValueKind::HcaList, "NCCL_IB_HCA", 32, Node,
          "NCCL trims nothing, reads at most 32 entries and takes names by prefix unless the list starts with "
@@ -140,11 +137,9 @@ constexpr Variable kIbRows[] = {
 
     // Attributes of a queue pair.
     integer("NCCL_IB_TIMEOUT", 1, 31, Any,
-            "4.096 us times two to this power in a field of five bits: 0 waits for ever, mlx5 turns 32 into "
-            "0 and 33 into 8 microseconds"),
-    integer(
-        "NCCL_IB_RETRY_CNT", 0, 7, Any,
-        "the queue pair's field has three bits: mlx5 turns 8 into 0 and 10 into 2, less than the default 7"),
+            "4.096 us times two to this power (8: 1 ms, 20: 4 s) in a field of five bits; 0 waits for ever",
+            5),
+    integer("NCCL_IB_RETRY_CNT", 0, 7, Any, "the queue pair's field has three bits; the default is 7", 3),
     integer("NCCL_IB_SL", 0, 15, Fabric, "a service level has four bits; RoCE uses 0..7 as the priority"),
     integer("NCCL_IB_TC", 0, 255, Fabric,
             "one byte: four times the DSCP value that the switches expect; NCCL keeps eight bits"),
@@ -208,11 +203,8 @@ constexpr Variable kIbRows[] = {
     integer("NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_SEQUENCE_SIZE", 1, kLarge, Fabric,
             "a sequence has one batch or more"),
     integer("NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_TIMEOUT", 0, kLarge, Fabric, "milliseconds"),
-};
 
-// The catalogue's rows for sockets, network choice, topology, tuning, files and logs.
-
-constexpr Variable kSocketRows[] = {
+    // Sockets.
     list(ValueKind::InterfaceList, "NCCL_SOCKET_IFNAME", 16, Node,
          "NCCL ignores a value of one character, trims nothing, reads at most 16 entries, takes names by "
          "prefix unless the list starts with '=', and fails if none matches"),
@@ -237,9 +229,8 @@ constexpr Variable kSocketRows[] = {
             "number of ranks from which on connecting to the root is spread over time"),
     integer("NCCL_UID_STAGGER_RATE", 1, kLarge, Fabric,
             "connections per second while connecting to the root is spread"),
-};
 
-constexpr Variable kNetRows[] = {
+    // Choice of the network, and topology.
     empty_counts(
         text("NCCL_NET", Equal, "IB, Socket or a plugin's name in any case; NCCL stops if it is not there")),
     loads_code(empty_counts(text("NCCL_NET_PLUGIN", Equal,
@@ -299,9 +290,8 @@ constexpr Variable kNetRows[] = {
     flag("NCCL_GDRCOPY_FIFO_ENABLE", Node, "whether the work queue is mapped by GDRCopy"),
     flag("NCCL_GDRCOPY_SYNC_ENABLE", Node, "whether the proxy synchronises through GDRCopy"),
     flag("NCCL_GDRCOPY_FLUSH_ENABLE", Node, "whether receives are flushed by GDRCopy"),
-};
 
-constexpr Variable kTuningRows[] = {
+    // Tuning.
     integer("NCCL_P2P_NET_CHUNKSIZE", 1, kLarge, Equal, "bytes; a power of two is advised"),
     integer("NCCL_BUFFSIZE", 1, kLarge, Equal, "bytes per channel"),
     integer("NCCL_MIN_NCHANNELS", 1, 128, Equal, "NCCL has 64 channels, 32 before 2.25; RCCL has 128"),
@@ -340,9 +330,8 @@ constexpr Variable kTuningRows[] = {
     flag("NCCL_SET_STACK_SIZE", Any, "whether the largest stack is asked for at once"),
     flag("NCCL_IGNORE_CPU_AFFINITY", Any, "whether only the GPU's affinity counts"),
     ignoring_case(one_of("NCCL_LAUNCH_MODE", kLaunchModes, Any, "NCCL takes other text as PARALLEL")),
-};
 
-constexpr Variable kFileRows[] = {
+    // Files and logs.
     empty_counts(
         path("NCCL_TOPO_FILE", Node, "a topology to read; an empty name also hides the default file")),
     empty_counts(path("NCCL_TOPO_DUMP_FILE", Any, "a file that one rank writes")),
@@ -376,26 +365,12 @@ constexpr Variable kFileRows[] = {
 
 namespace {
 
-using catalogue::kFileRows;
-using catalogue::kIbRows;
-using catalogue::kNetRows;
-using catalogue::kSocketRows;
-using catalogue::kTuningRows;
-
 constexpr bool before(const Variable& left, const Variable& right) {
   return left.name < right.name;
 }
 
 constexpr auto sorted_rows() {
-  std::array<Variable, std::size(kIbRows) + std::size(kSocketRows) + std::size(kNetRows) +
-                           std::size(kTuningRows) + std::size(kFileRows)>
-      rows{};
-  auto out = rows.begin();
-  for (const std::span<const Variable> part :
-       {std::span<const Variable>(kIbRows), std::span<const Variable>(kSocketRows),
-        std::span<const Variable>(kNetRows), std::span<const Variable>(kTuningRows),
-        std::span<const Variable>(kFileRows)})
-    out = std::copy(part.begin(), part.end(), out);
+  auto rows = std::to_array(catalogue::kRows);
   std::sort(rows.begin(), rows.end(), before);
   return rows;
 }
