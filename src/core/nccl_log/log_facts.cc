@@ -3,13 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
-#include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/engines/nccl/version.h"
-#include "nccl_env/core/nccl_log/log_text.h"
-#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
@@ -80,11 +75,18 @@ std::vector<Difference> compare_calls(const std::vector<const NcclLog*>& logs) {
   const auto number_of = [&](std::size_t i) { return std::to_string(ranks[i].first.rank.second); };
   auto found = differences<Call>(all, {Code::TimedOut, Severity::Error, "", call_of, waits_text,
                                        "Look first at what that rank logs.", most_of<Call>, group_of});
+  std::size_t of_job = 0;
+  for (const NcclLog* log : logs) of_job = std::max(of_job, static_cast<std::size_t>(log->ranks));
   for (auto& [finding, members, others] : found) {
     const std::string numbers = join_some(members, 4, number_of);
     if (ranks[members.front()].first.rank.second >= 0)
       finding.sentence = (members.size() == 1 ? "rank " + numbers + " is " : "ranks " + numbers + " are ") +
                          finding.sentence;
+    if (ranks[members.front()].first.call.first == 0 && of_job > ranks.size()) {
+      finding.sentence = "who is behind is open, as there are logs of " + std::to_string(ranks.size()) +
+                         " of " + count_of(of_job, "rank") + "; of these, " + finding.sentence;
+      finding.remedy = "Read the logs of all ranks together: `nccl-env verify job/NAME`.";
+    }
     for (std::size_t& member : members) member = ranks[member].second;
     members.erase(std::unique(members.begin(), members.end()), members.end());
   }

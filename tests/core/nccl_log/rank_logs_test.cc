@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of a job side by side: who is told first, and what sets a rank apart.
 #include "nccl_env/core/nccl_log/rank_logs.h"
-#include "nccl_env/core/nccl_log/log_verify.h"
 
 #include <nlohmann/json.hpp>
 
@@ -311,6 +310,13 @@ TEST(RankLogs, TheRankThatOthersWaitForIsTold) {
       verify_lines(one).sentence,
       StartsWith("TimedOut: rank 2 is behind (ALLREDUCE, SeqNum 71), others wait in ALLREDUCE, SeqNum 77. "));
   EXPECT_THAT(verify_lines(one).sentence, EndsWith("Look first at what that rank logs."));
+  EXPECT_THAT(
+      verify_lines(
+          healthy("r0") +
+          line("r0", "ncclCommInitRank comm 0x1 rank 0 nranks 16 cudaDev 0 busId 1 commId 0x9 - Init START") +
+          reduces(3))
+          .sentence,
+      StartsWith("TimedOut: who is behind is open, as there are logs of 2 of 16 ranks; of these, rank 0 is"));
   EXPECT_THAT(verify_lines(healthy("r0") + waits(2, 71, "ALLREDUCE")).sentence,
               StartsWith("TimedOut: A coll"));
 }
