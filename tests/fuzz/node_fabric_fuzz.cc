@@ -7,7 +7,6 @@
 #include "fuzz/samples.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/base/yaml_writer.h"
-#include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/engines/catalogue.h"

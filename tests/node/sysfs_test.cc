@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "nccl_env/node/probe.h"
 #include "node/sysfs_tree.h"

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "nccl_env/core/policy/reader.h"
 #include "store/manifests.h"
 #include "support/patience.h"
 #include "support/temporary_directory.h"

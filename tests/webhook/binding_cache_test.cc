@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide/binding.h"
-#include "nccl_env/core/decide/node_values.h"
 
 namespace nccl_env::webhook::binding_cache_test {
 namespace {

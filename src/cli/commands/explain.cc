@@ -164,7 +164,7 @@ std::string parts_that_get(const std::vector<ToldPod>& pods) {
   std::set<std::string> getting, others;
   bool chosen = true;  // nobody asks for RDMA in vain
   for (const auto& [title, told, source] : pods) {
-    const bool gets = told.answer.state != PodState::NotInjected;
+    const bool gets = told.answer.state != PodState::NotInjected && told.answer.state != PodState::OwnValues;
     (gets ? getting : others).insert(part_of(*source));
     chosen = chosen && (gets || told.answer.reason == Reason::NotRdma);
   }

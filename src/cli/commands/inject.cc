@@ -30,7 +30,8 @@ void print_manifest(const std::vector<Json>& documents, const Console& terminal)
 }
 
 bool is_unbound(const PreviewedPod& pod) {
-  return pod.gets_values() && text_at(member(pod.source.pod, "spec"), "nodeName").empty();
+  return pod.told.answer.state != PodState::OwnValues && pod.gets_values() &&
+         text_at(member(pod.source.pod, "spec"), "nodeName").empty();
 }
 
 // Makes the pod in its document as the webhook would; says why where it cannot.

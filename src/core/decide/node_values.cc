@@ -12,6 +12,8 @@
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
+#include "nccl_env/core/fabric/interface_index.h"
+#include "nccl_env/core/fabric/port_facts.h"
 
 namespace nccl_env {
 namespace {
@@ -241,6 +243,20 @@ NodeValues node_values(const SettledPolicy& settled, std::string_view node, cons
         std::min(values.valid_until.value_or(*constants.valid_until), *constants.valid_until);
   find_engine_values(settled.policy, exposure == Exposure::Host, values);
   return values;
+}
+
+bool serves_all(const NodeFabric& table, const std::vector<EnginePort>& ports,
+                std::optional<std::int64_t> index) {
+  const InterfaceIndex interfaces(table);
+  return std::ranges::all_of(ports, [&](const EnginePort& listed) {
+    return std::ranges::any_of(table.ports, [&](const Port& port) {
+      const auto serves = [&](const GidRow& row) {
+        return row.index == index && judge_row(interfaces, port, row, {}).usable;
+      };
+      return port.hca == listed.hca && port.number == listed.number && port.gids &&
+             std::ranges::any_of(*port.gids, serves);
+    });
+  });
 }
 
 }  // namespace nccl_env

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "nccl_env/core/choose/gid_index.h"
-#include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
@@ -12,6 +11,13 @@ namespace nccl_env {
 bool is_left_to_nccl(Reason omitted) {
   return omitted == Reason::OmittedByPolicy || omitted == Reason::PodGidUnknown ||
          omitted == Reason::PodOwnsDevices;
+}
+
+bool is_users(std::string_view reason) {
+  constexpr Reason kUsers[] = {Reason::UserSet,        Reason::UserSetGroup, Reason::DisabledByUser,
+                               Reason::EnvFromPresent, Reason::ConfPresent,  Reason::ConfOccupied};
+  return std::any_of(std::begin(kUsers), std::end(kUsers),
+                     [&](Reason users) { return reason == to_string(users); });
 }
 
 std::string search_problem(const Container& container, const NcclPolicy& policy, const NcclVersion& version) {

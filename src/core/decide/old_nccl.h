@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/pod/review.h"
@@ -18,5 +19,7 @@ std::string search_problem(const Container& container, const NcclPolicy& policy,
                            const NcclVersion& version = kNewestNccl);
 // True if that holds for a container without an index, for this reason.
 bool is_left_to_nccl(Reason omitted);
+// True for the reasons by which the user's own variable or file decides; false for any other text.
+bool is_users(std::string_view reason);
 
 }  // namespace nccl_env

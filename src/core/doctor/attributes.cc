@@ -6,8 +6,6 @@
 #include <sstream>
 
 #include "doctor/checks.h"
-#include "nccl_env/core/choose/fabric_rule.h"
-#include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/engines/nccl/gid.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"

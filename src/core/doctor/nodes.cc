@@ -7,7 +7,6 @@
 #include "choose/node_traffic.h"
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
-#include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/timestamp.h"

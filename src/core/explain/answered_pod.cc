@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/explain/answered_pod.h"
 
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
+
+#include "decide/wanted.h"
+#include "nccl_env/core/engines/nccl/variables.h"
 
 namespace nccl_env {
 
@@ -39,6 +39,13 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
       add(name, reason, find_text(container.decided, name));
   }
   return all;
+}
+
+bool is_unneeded(const Value& omitted, const GivenContainer& container) {
+  const Value* index = container.find(variable::kIbGidIndex);
+  const bool searches = !index || !index->value || nccl_integer(*index->value).value_or(-1) < 0;
+  return omitted.reason == Reason::OmittedByPolicy ||
+         (omitted.reason == Reason::UserSetGroup && !searches && in_gid_group(omitted.name));
 }
 
 }  // namespace nccl_env

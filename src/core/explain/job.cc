@@ -2,7 +2,6 @@
 #include "nccl_env/core/explain/job.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
 #include <iterator>
@@ -228,7 +227,7 @@ std::string trouble_beside(const job::View& view, const Sentence& words) {
   Members troubled;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     if (!view.record(rank).trouble.empty() && !view.ranks[rank].replaced &&
-        view.member(rank).answer.state != PodState::Given)
+        !has_its_values(view.member(rank).answer.state))
       troubled.push_back(rank);
   }
   if (troubled.empty()) return {};
@@ -268,6 +267,53 @@ std::set<std::string> names_by(std::string_view label, std::span<const AnsweredP
     names.insert(find_text(member.record.labels, label));
   }
   return names;
+}
+
+using OrderedJson = nlohmann::ordered_json;
+
+// Widths of columns, of 80.
+constexpr std::size_t kRankWidth = 20;
+constexpr std::size_t kNodeWidth = 18;
+constexpr std::size_t kHcasWidth = 18;
+
+std::string state_of(const JobRank& rank, const AnsweredPod& member) {
+  if (rank.replaced) return "failed, and replaced";
+  return rank.missed ? std::string(to_string(PodState::MissedAtAdmission)) : verdict_words(member.answer);
+}
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+std::string table(const JobAnswer& answer, std::span<const AnsweredPod> members) {
+  TextColumns columns(0);
+  columns.add({"  RANK", "NODE", "HCAS", "GID", "STATE"});
+  std::vector<JobRank> ranks = answer.ranks;
+  std::stable_partition(ranks.begin(), ranks.end(), [](const JobRank& rank) { return rank.odd; });
+  for (const JobRank& rank : ranks) {
+    const AnsweredPod& member = members[rank.member];
+    columns.add({(rank.odd ? "! " : "  ") + cut(rank.name, kRankWidth),
+                 cut(or_dash(member.record.node), kNodeWidth),
+                 cut(or_dash(short_list(rank.hcas)), kHcasWidth), cut(or_dash(rank.gid_index), 3),
+                 state_of(rank, member)});
+  }
+  return columns.render();
+}
+
+OrderedJson rank_json(const JobRank& rank, const AnsweredPod& member) {
+  const PodRecord& record = member.record;
+  return {{"rank", rank.name},
+          {"pod", record.name},
+          {"node", text_or_null(record.node)},
+          {"phase", text_or_null(record.phase)},
+          {"state", to_string(rank.missed ? PodState::MissedAtAdmission : member.answer.state)},
+          {"reason", member.answer.reason ? OrderedJson(to_string(*member.answer.reason)) : OrderedJson()},
+          {"compared", rank.compared},
+          {"policy", record.status ? OrderedJson(record.status->policy) : OrderedJson()},
+          {"generation", record.status ? OrderedJson(record.status->generation) : OrderedJson()},
+          {"table", record.bound ? text_or_null(record.bound->table) : OrderedJson()},
+          {"hcas", rank.hcas},
+          {"gidIndex", text_or_null(rank.gid_index)}};
 }
 
 }  // namespace
@@ -338,57 +384,6 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
   }
   return answer;
 }
-
-namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
-// Widths of columns, of 80.
-constexpr std::size_t kRankWidth = 20;
-constexpr std::size_t kNodeWidth = 18;
-constexpr std::size_t kHcasWidth = 18;
-
-std::string state_of(const JobRank& rank, const AnsweredPod& member) {
-  if (rank.replaced) return "failed, and replaced";
-  return rank.missed ? std::string(to_string(PodState::MissedAtAdmission)) : verdict_words(member.answer);
-}
-
-std::string or_dash(const std::string& text) {
-  return text.empty() ? "-" : text;
-}
-
-std::string table(const JobAnswer& answer, std::span<const AnsweredPod> members) {
-  TextColumns columns(0);
-  columns.add({"  RANK", "NODE", "HCAS", "GID", "STATE"});
-  std::vector<JobRank> ranks = answer.ranks;
-  std::stable_partition(ranks.begin(), ranks.end(), [](const JobRank& rank) { return rank.odd; });
-  for (const JobRank& rank : ranks) {
-    const AnsweredPod& member = members[rank.member];
-    columns.add({(rank.odd ? "! " : "  ") + cut(rank.name, kRankWidth),
-                 cut(or_dash(member.record.node), kNodeWidth),
-                 cut(or_dash(short_list(rank.hcas)), kHcasWidth), cut(or_dash(rank.gid_index), 3),
-                 state_of(rank, member)});
-  }
-  return columns.render();
-}
-
-OrderedJson rank_json(const JobRank& rank, const AnsweredPod& member) {
-  const PodRecord& record = member.record;
-  return {{"rank", rank.name},
-          {"pod", record.name},
-          {"node", text_or_null(record.node)},
-          {"phase", text_or_null(record.phase)},
-          {"state", to_string(rank.missed ? PodState::MissedAtAdmission : member.answer.state)},
-          {"reason", member.answer.reason ? OrderedJson(to_string(*member.answer.reason)) : OrderedJson()},
-          {"compared", rank.compared},
-          {"policy", record.status ? OrderedJson(record.status->policy) : OrderedJson()},
-          {"generation", record.status ? OrderedJson(record.status->generation) : OrderedJson()},
-          {"table", record.bound ? text_or_null(record.bound->table) : OrderedJson()},
-          {"hcas", rank.hcas},
-          {"gidIndex", text_or_null(rank.gid_index)}};
-}
-
-}  // namespace
 
 std::string render_text(const JobAnswer& answer, std::span<const AnsweredPod> members,
                         const JobTitle& title) {

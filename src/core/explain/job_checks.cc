@@ -16,7 +16,6 @@
 #include "nccl_env/core/engines/nccl/name_list.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/fabric/hca_name.h"
-#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 

@@ -5,12 +5,12 @@
 #include <set>
 #include <string_view>
 
+#include "decide/old_nccl.h"
 #include "decide/warnings.h"
 #include "explain/judgement.h"
 #include "explain/pod_judgement.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
-#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
@@ -38,14 +38,14 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
     if (key == key::kStatus) continue;  // the answer tells it
     notes.push_back("The annotation " + key + " holds what nccl-env never writes; it is not read.");
   }
-  if (!record.trouble.empty() && state != PodState::Given) {
+  if (!record.trouble.empty() && !has_its_values(state)) {
     notes.push_back("Now " + record.trouble + ": " + record.trouble_remedy());
   }
   if (record.ending) notes.emplace_back("The pod is being deleted.");
   const auto fallback = record.status ? parse_reason(record.status->fallback) : std::nullopt;
   if (fallback) notes.push_back(std::string(to_string(*fallback)) + ": " + std::string(meaning(*fallback)));
   for (const GivenContainer& container : record.containers) {
-    if (container.in_status && container.env_from && state == PodState::Given)
+    if (container.in_status && container.env_from && has_its_values(state))
       notes.push_back("Container " + container.name +
                       ": its envFrom may hold variables of NCCL's, which beat those of a file and are not "
                       "known here.");
@@ -140,7 +140,7 @@ class Answerer {
     }
     const std::string otherwise = answer_.state == PodState::NotInjected ? answer_.sentence : std::string();
     if (!record_.foreign.empty()) tell_foreign();
-    const std::string given = answer_.state == PodState::Given ? answer_.sentence : std::string();
+    const std::string given = has_its_values(answer_.state) ? answer_.sentence : std::string();
     judge_pod(pod_, record_, around_, answer_);
     answer_.notes = notes_of(record_, around_, answer_.state);
     if (!record_.foreign.empty() && !otherwise.empty()) answer_.notes.push_back(otherwise);
@@ -399,13 +399,30 @@ class Answerer {
           " What it found itself is known in part: the kubelet cut the message of nccl-env-resolve.";
   }
 
+  // True if the policy matches the pod, and what is its user's own leaves nothing to give.
+  [[nodiscard]] bool keeps_own() const {
+    const GivenContainer* main = record_.main_container();
+    if (!main) return false;
+    const auto is_given = [](const Value* value) {  // or was to be, and its node has none
+      return value->state != State::Users && value->name != variable::kConfFile;
+    };
+    const auto given = main->effective();
+    return std::ranges::none_of(given, is_given) &&
+           std::ranges::any_of(main->omitted, [](const auto& omitted) { return is_users(omitted.second); });
+  }
+
   void tell_given() {
     const bool lacks = std::ranges::any_of(record_.containers, [&](const GivenContainer& container) {
       const auto given = container.effective();
-      return std::ranges::any_of(given,
-                                 [&](const Value* value) { return !record_.reason_missing(*value).empty(); });
+      return std::ranges::any_of(given, [&](const Value* value) {
+        const std::string missing = record_.reason_missing(*value);
+        const std::optional<Reason> reason = parse_reason(missing);
+        return reason ? !is_left_to_nccl(*reason) && reason != Reason::InfiniBand : !missing.empty();
+      });
     });
     const std::string &created = record_.status->policy, bound = record_.bound ? record_.bound->policy : "";
+    if (keeps_own())
+      return set(PodState::OwnValues, "The pod keeps values of its own: policy " + created + " adds none.");
     set(PodState::Given, lacks ? "The pod has what its node can give; some values it can't give."
                          : bound.empty() || bound == created
                              ? "The pod has what policy " + created + " gives it."

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
+#include "decide/old_nccl.h"
 #include "decide/wanted.h"
 #include "explain/judgement.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -28,30 +29,13 @@ bool is_constant(std::string_view variable) {
   return std::ranges::find(all, variable) == all.end();
 }
 
-bool serves_all(const NodeFabric& table, const std::vector<EnginePort>& ports,
-                std::optional<std::int64_t> index) {
-  const InterfaceIndex interfaces(table);
-  return std::ranges::all_of(ports, [&](const EnginePort& listed) {
-    return std::ranges::any_of(table.ports, [&](const Port& port) {
-      const auto serves = [&](const GidRow& row) {
-        return row.index == index && judge_row(interfaces, port, row, {}).usable;
-      };
-      return port.hca == listed.hca && port.number == listed.number && port.gids &&
-             std::ranges::any_of(*port.gids, serves);
-    });
-  });
-}
-
 namespace {
 
 // The user's variable or file decides, or the value is not known before the pod runs.
-constexpr Reason kNotOurs[] = {Reason::UserSet,         Reason::UserSetGroup,      Reason::DisabledByUser,
-                               Reason::EnvFromPresent,  Reason::ConfPresent,       Reason::ConfOccupied,
-                               Reason::PodRailsUnknown, Reason::EnginesUnavailable};
-
 bool is_left_to_user(const GivenContainer& container, std::string_view name) {
-  const auto reason = parse_reason(find_text(container.omitted, name));
-  return reason && std::ranges::find(kNotOurs, *reason) != std::end(kNotOurs);
+  const std::string reason = find_text(container.omitted, name);
+  return is_users(reason) || reason == to_string(Reason::PodRailsUnknown) ||
+         reason == to_string(Reason::EnginesUnavailable);
 }
 
 // True for two values that name the same ports, or have the same text.
@@ -214,10 +198,15 @@ TextsByName details_today(const PodRecord& record, const NodeFabric* table, cons
     if (own.state != State::Users || !own.value) continue;
     const auto value = today.set.find(own.name);
     const auto why = details.find(own.name);
-    if (value == today.set.end()) {
-      if (why != details.end()) why->second.insert(0, "the node's: none. ");
-    } else if (!is_same(own.name, own.value, value->second, table)) {
+    if (value != today.set.end() && !is_same(own.name, own.value, value->second, table)) {
       details.insert_or_assign(own.name, "the node's: " + value->second);
+    } else if (own.name == variable::kIbGidIndex && table && !today.ports.empty() &&
+               record.status->exposure == Exposure::Host &&
+               serves_all(*table, today.ports, nccl_integer(*own.value))) {
+      details.insert_or_assign(own.name, "fits: a usable row on all " + count_of(today.ports.size(), "port") +
+                                             " of the node's list");
+    } else if (value == today.set.end() && why != details.end()) {
+      why->second.insert(0, "the node's: none. ");
     }
   }
   return details;

@@ -21,10 +21,6 @@ NodeValues values_today(const PodRecord& record, const BindingPlan& plan);
 std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& around,
                                   const std::optional<NodeValues>& today);
 
-// True if the table has a usable row at the index on each of the ports.
-bool serves_all(const NodeFabric& table, const std::vector<EnginePort>& ports,
-                std::optional<std::int64_t> index);
-
 // True for a variable that no node gives, so that all ranks have its value alike.
 bool is_constant(std::string_view variable);
 

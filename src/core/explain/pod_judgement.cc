@@ -9,11 +9,9 @@
 #include <sstream>
 
 #include "choose/node_traffic.h"
-#include "decide/match.h"
 #include "decide/old_nccl.h"
 #include "decide/process_limits.h"
 #include "engines/nccl/interfaces.h"
-#include "engines/nccl/ports.h"
 #include "explain/judgement.h"
 #include "explain/pod_changes.h"
 #include "nccl_env/core/choose/fabric_rule.h"
@@ -137,8 +135,7 @@ class Judge {
         around_(around),
         answer_(answer),
         told_{{.kind = "Pod", .name_space = record.name_space, .name = record.name}, answer.findings},
-        runs_(record.status &&
-              (!around.exists || (answer.state == PodState::Given && !record.is_finished()))) {
+        runs_(record.status && (!around.exists || (has_its_values(answer.state) && !record.is_finished()))) {
     if (around_.table && is_stale(around_.table->dated(), around_.context))
       aged_ = without_states(*around_.table);
     if (!record_.status) return;
@@ -158,7 +155,7 @@ class Judge {
   void run() {
     if (around_.exists && around_.table) add_lost_index();
     add_changes();
-    if (answer_.state == PodState::Given && !record_.trouble.empty()) add_failed();
+    if (has_its_values(answer_.state) && !record_.trouble.empty()) add_failed();
     add_selections();
     judge();
     tell_verdict();
@@ -564,6 +561,13 @@ class Judge {
     }
   }
 
+  // The HCAs that a list of the user's own names in full, and the node's list leaves out.
+  [[nodiscard]] std::vector<std::string> strangers_in(const Value& list) const {
+    const std::string* ours = today_ ? today_->find(variable::kIbHca) : nullptr;
+    if (!ours || list.value->starts_with('^')) return {};
+    return hcas_beyond(names_of_list(*ours), select({{list.name, "=" + *list.value}}, {}));
+  }
+
   static bool counts(const Finding& finding, const Value* list, const Value& why) {
     const bool fell_back = finding.code == Code::FellBack;
     // A table that does not count does not tell what NCCL finds.
@@ -584,6 +588,12 @@ class Judge {
     }
     if (find_named(container.replaced, name)) finding.remedy = kLaterWebhook;
     if (value && value->is_from(Source::Policy)) finding.remedy = policys_remedy(name);
+    const bool inexact = users && value->value && finding.code == Code::ListNotExact;
+    if (const auto others = inexact ? strangers_in(*value) : std::vector<std::string>(); !others.empty()) {
+      finding.sentence = name + " names " + join_some(others, kMostNames) + ", not of the node's fabric. " +
+                         finding.sentence;
+      finding.remedy = kOwnListRemedy;
+    }
     if (value && value->source == Source::Command && value->value) {
       finding.remedy = kWrongInCommand;
       return of_command(*value, std::move(finding));
@@ -665,6 +675,8 @@ class Judge {
                                    taken = hcas_of(*answer_.nccl_with_us);
     const Value* own = main_->find_in_env(variable::kIbHca);
     if (own && own->state == State::Users) {
+      answer_.takes_nodes = !offered.empty() &&
+                            std::set(taken.begin(), taken.end()) == std::set(offered.begin(), offered.end());
       if (!is_about(*answer_.nccl_with_us, variable::kIbHca))
         add_short(own->name, whose(*own), offered, taken, told_);
       return;
@@ -781,7 +793,7 @@ class Judge {
 
   // The worst finding is the answer's sentence.
   void tell_verdict() {
-    if (answer_.state != PodState::Given) return;
+    if (!has_its_values(answer_.state)) return;
     const bool own_devices = exposure_ == Exposure::PodOwned;
     answer_.node_unseen = main_ && !own_devices && (!around_.table || aged_) && !record_.is_finished();
     if (!is_good(answer_.findings)) {
@@ -830,13 +842,14 @@ class Judge {
       if (users || given->is_from(Source::Policy)) env.lists.insert_or_assign(given->name, *given->value);
     }
     if (container.env_from) env.notes.emplace_back(kNoteEnvFrom);
-    env.list_known = std::ranges::find(env.notes, note_elsewhere(variable::kIbHca)) == env.notes.end();
     const auto is_own_file = [](const auto& omitted) {
       return omitted.second == to_string(Reason::ConfPresent);
     };
-    if (std::ranges::any_of(container.omitted, is_own_file))
-      env.notes.emplace_back(
-          "The container's own file may hold further variables, which are not known here.");
+    const bool file = std::ranges::any_of(container.omitted, is_own_file);
+    const bool by_file = file && !env.with_us.contains(variable::kIbHca);
+    if (file) env.notes.emplace_back(by_file ? kNoteOwnList : kNoteOwnFile);
+    env.list_known =
+        !by_file && std::ranges::find(env.notes, note_elsewhere(variable::kIbHca)) == env.notes.end();
     env.known = env.list_known && (!container.reads_file || is_told(*record_.file)) &&
                 std::ranges::find(values, State::Later, &Value::state) == values.end();
     return env;

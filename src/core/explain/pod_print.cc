@@ -6,15 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "explain/judgement.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/version.h"
-#include "nccl_env/core/explain/pod_answer.h"
-#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
@@ -169,64 +165,8 @@ OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
 }
 
 bool is_given_but(const PodAnswer& answer) {
-  return answer.state == PodState::Given && !is_good(answer.findings);
+  return has_its_values(answer.state) && !is_good(answer.findings);
 }
-
-}  // namespace
-
-const Finding* leading_finding(const PodAnswer& answer) {
-  if (!is_good(answer.findings)) return &answer.findings.front();
-  return answer.state == PodState::NotInjected ? nullptr : meant_choice(answer.findings);
-}
-
-std::string verdict_words(const PodAnswer& answer) {
-  if (is_given_but(answer)) return "given, but";
-  if (answer.node_unseen) return "given, node not seen";
-  return std::string(to_string(answer.state)) +
-         (answer.reason ? ", " + std::string(to_string(*answer.reason)) : "");
-}
-
-OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
-  OrderedJson json = OrderedJson::object();
-  json["namespace"] = text_or_null(record.name_space);
-  json["pod"] = text_or_null(record.name);
-  json["exists"] = around.exists;
-  json["state"] = to_string(answer.state);
-  json["reason"] = reason_or_null(answer.reason);
-  json["sentence"] = answer.sentence;
-  json["inAll"] = text_or_null(answer.in_all);
-  json["remedy"] = text_or_null(answer.remedy);
-  json["asksFor"] = answer.demands ? demands_json(*answer.demands) : OrderedJson();
-  json["good"] = is_good(answer.findings);
-  json["nodeSeen"] = !answer.node_unseen;
-  json["findings"] = to_json(answer.findings);
-  json["policy"] = text_or_null(around.namespace_policy.value_or(""));  // today
-  json["phase"] = text_or_null(record.phase);
-  json["node"] = text_or_null(around.exists ? record.node : around.node);
-  json["status"] = record.status ? status_json(*record.status) : OrderedJson();
-  json["bound"] = record.bound ? bound_json(*record.bound) : OrderedJson();
-  json["containers"] = OrderedJson::array();
-  for (const GivenContainer& container : record.containers) {
-    if (container.name == conf_file::kResolver) continue;
-    json["containers"].push_back(container_json(answer, record, container));
-  }
-  json["changes"] = OrderedJson::array();
-  for (const Change& change : answer.changes)
-    json["changes"].push_back({{"container", change.container},
-                               {"name", change.now.name},
-                               {"then", value_or_null(change.then)},
-                               {"now", value_or_null(change.now.value)},
-                               {"reason", reason_or_null(change.now.reason)}});
-  json["notes"] = answer.notes;
-  json["leftOut"] = around.unread;
-  json["ncclVersion"] = format_nccl_version(around.version);
-  json["ncclAlone"] = answer.nccl_alone ? to_json(*answer.nccl_alone) : OrderedJson();
-  json["ncclWithUs"] = answer.nccl_with_us ? to_json(*answer.nccl_with_us) : OrderedJson();
-  if (!answer.engines.empty()) json["engines"] = engines_json(answer.engines);
-  return json;
-}
-
-namespace {
 
 std::string origin_of(const PodRecord& record) {
   std::string text =
@@ -256,7 +196,9 @@ std::string answer_text(const PodAnswer& answer, bool exists) {
   }
   const Finding* leads = leading_finding(answer);
   if (!leads) return answer.in_all;
-  const std::string verdict = answer.state == PodState::NotInjected ? "skip" : "inject";
+  const std::string verdict = answer.state == PodState::NotInjected ? "skip"
+                              : answer.state == PodState::OwnValues ? "own values"
+                                                                    : "inject";
   return verdict + (is_good(answer.findings) ? "; " : ", but ") + continued(leads->sentence);
 }
 
@@ -323,9 +265,11 @@ void add_values(const PodRecord& record, const GivenContainer& container, const 
   }
 }
 
-// A remedy once for each reason, and a sentence once.
-void add_omitted(const std::vector<Value>& omitted, TextColumns& table) {
+// A remedy once for each reason, and a sentence once. An index that NCCL finds by the user's right list needs
+// none.
+void add_omitted(const std::vector<Value>& omitted, const PodAnswer& answer, TextColumns& table) {
   std::set<Reason> remedies;
+  if (answer.takes_nodes && is_good(answer.findings)) remedies.insert(Reason::UserSetGroup);
   std::set<std::string> told;
   for (const Value& value : omitted) {
     const auto& reason = value.reason;
@@ -349,14 +293,14 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record, con
   std::vector<Value> omitted = omitted_values(answer, record, container);
   std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it, or the policy means it
     const Value* own = container.find_in_env(value.name);
-    return (!wide && value.reason == Reason::OmittedByPolicy) || (own && value.reason == Reason::UserSet);
+    return (!wide && is_unneeded(value, container)) || (own && value.reason == Reason::UserSet);
   });
   const std::string name = printable(container.name);
   const std::vector<Value> values = env_values(answer, record, container);
   TextColumns env(4);
   if (!values.empty() || !omitted.empty()) env.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   add_values(record, container, values, env);
-  add_omitted(omitted, env);
+  add_omitted(omitted, answer, env);
   std::string text = env.render();
   if (!text.empty()) text.insert(0, "\n  container " + name + "\n");  // else the file's table tells all
   for (const Engine* engine : other_engines()) {
@@ -377,25 +321,6 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record, con
          about.render() + lines_table(record, lines, container);
 }
 
-}  // namespace
-
-std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around,
-                        const std::string& title, Choices choices) {
-  std::string text = head(answer, record, around, title);
-  for (const GivenContainer& container : record.containers) {
-    if (container.in_status || (!record.status && !container.values.empty()))
-      text += container_text(answer, record, container, choices == Choices::Both);
-  }
-  const auto tell = choices == Choices::Both ? selections_text : choice_text;
-  text += tell(around.version, answer.nccl_alone, answer.nccl_with_us) + engines_text(answer.engines);
-  if (around.unread.empty()) return text;
-  TextColumns columns(4);
-  for (const std::string& sentence : around.unread) columns.add({"-", sentence});
-  return text + "\n  left out\n" + columns.render();
-}
-
-namespace {
-
 // NAME=VALUE, or a comment for a value that is not known.
 std::string env_line(const PodRecord& record, const Value& value) {
   if (value.state == State::Foreign)
@@ -405,6 +330,75 @@ std::string env_line(const PodRecord& record, const Value& value) {
 }
 
 }  // namespace
+
+const Finding* leading_finding(const PodAnswer& answer) {
+  if (!is_good(answer.findings)) return &answer.findings.front();
+  return answer.state == PodState::NotInjected ? nullptr : meant_choice(answer.findings);
+}
+
+std::string verdict_words(const PodAnswer& answer) {
+  const std::string state(to_string(answer.state));
+  if (is_given_but(answer)) return state + ", but";
+  if (answer.node_unseen) return state + ", node not seen";
+  return state + (answer.reason ? ", " + std::string(to_string(*answer.reason)) : "");
+}
+
+OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
+  OrderedJson json = OrderedJson::object();
+  json["namespace"] = text_or_null(record.name_space);
+  json["pod"] = text_or_null(record.name);
+  json["exists"] = around.exists;
+  json["state"] = to_string(answer.state);
+  json["reason"] = reason_or_null(answer.reason);
+  json["sentence"] = answer.sentence;
+  json["inAll"] = text_or_null(answer.in_all);
+  json["remedy"] = text_or_null(answer.remedy);
+  json["asksFor"] = answer.demands ? demands_json(*answer.demands) : OrderedJson();
+  json["good"] = is_good(answer.findings);
+  json["nodeSeen"] = !answer.node_unseen;
+  json["findings"] = to_json(answer.findings);
+  json["policy"] = text_or_null(around.namespace_policy.value_or(""));  // today
+  json["phase"] = text_or_null(record.phase);
+  json["node"] = text_or_null(around.exists ? record.node : around.node);
+  json["status"] = record.status ? status_json(*record.status) : OrderedJson();
+  json["bound"] = record.bound ? bound_json(*record.bound) : OrderedJson();
+  json["containers"] = OrderedJson::array();
+  for (const GivenContainer& container : record.containers) {
+    if (container.name == conf_file::kResolver) continue;
+    json["containers"].push_back(container_json(answer, record, container));
+  }
+  json["changes"] = OrderedJson::array();
+  for (const Change& change : answer.changes)
+    json["changes"].push_back({{"container", change.container},
+                               {"name", change.now.name},
+                               {"then", value_or_null(change.then)},
+                               {"now", value_or_null(change.now.value)},
+                               {"reason", reason_or_null(change.now.reason)}});
+  json["notes"] = answer.notes;
+  json["leftOut"] = around.unread;
+  json["ncclVersion"] = format_nccl_version(around.version);
+  json["ncclAlone"] = answer.nccl_alone ? to_json(*answer.nccl_alone) : OrderedJson();
+  json["ncclWithUs"] = answer.nccl_with_us ? to_json(*answer.nccl_with_us) : OrderedJson();
+  if (!answer.engines.empty()) json["engines"] = engines_json(answer.engines);
+  return json;
+}
+
+std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around,
+                        const std::string& title, Choices choices) {
+  std::string text = head(answer, record, around, title);
+  for (const GivenContainer& container : record.containers) {
+    if (container.in_status || (!record.status && !container.values.empty()))
+      text += container_text(answer, record, container, choices == Choices::Both);
+  }
+  const auto tell = choices == Choices::Both ? selections_text : choice_text;
+  const bool own = answer.state == PodState::OwnValues;  // there are no other values to compare with
+  text += tell(around.version, answer.nccl_alone, own ? std::nullopt : answer.nccl_with_us) +
+          engines_text(answer.engines);
+  if (around.unread.empty()) return text;
+  TextColumns columns(4);
+  for (const std::string& sentence : around.unread) columns.add({"-", sentence});
+  return text + "\n  left out\n" + columns.render();
+}
 
 std::string render_env(const PodRecord& record) {
   std::string text;

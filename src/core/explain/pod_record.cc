@@ -126,7 +126,6 @@ std::string PodRecord::reason_missing(const Value& value) const {
   std::string by_binding = value.source == Source::Pod ? std::string() : reason_at_binding(value.name);
   return by_binding.empty() && file && file->at_start ? find_text(file->reasons, value.name) : by_binding;
 }
-
 namespace {
 
 // Returns what the container's command sets for certain; or of that, what it gives to ranks elsewhere.
@@ -139,26 +138,6 @@ std::vector<Value> set_by_command(const Container& container, bool for_ranks) {
   }
   return values;
 }
-
-}  // namespace
-
-std::vector<Value> given_to_ranks(const Pod& pod) {
-  std::vector<Value> given;
-  for (const Container& container : pod.containers) {
-    for (Value& value : set_by_command(container, true)) given.push_back(std::move(value));
-  }
-  return given;
-}
-
-void give_to_ranks(const Pod& pod, const std::vector<Value>& given, PodRecord& into) {
-  for (GivenContainer& container : into.containers) {
-    const auto own = std::ranges::find(pod.containers, container.name, &Container::name);
-    if (!container.in_status || own == pod.containers.end()) continue;
-    container.take_command(serves_ranks(pod, *own) ? given : std::vector<Value>());
-  }
-}
-
-namespace {
 
 using Json = nlohmann::json;
 
@@ -500,7 +479,51 @@ void mark_foreign(PodRecord& record) {
   }
 }
 
+// A sentence stays readable where 256 ports are lost.
+constexpr std::size_t kMostPortsNamed = 8;
+
+// The index that came with the Binding.
+std::optional<std::int64_t> index_of_binding(const GivenContainer& container) {
+  const Value* given = container.find(variable::kIbGidIndex);
+  const bool of_node =
+      given && given->value && (given->is_from(Source::Node) || given->is_from(Source::File));
+  return of_node ? nccl_integer(*given->value) : std::nullopt;
+}
+
+bool serves(const InterfaceIndex& interfaces, const Port& port, std::int64_t index) {
+  return std::ranges::any_of(*port.gids, [&](const GidRow& row) {
+    if (row.index != index) return false;
+    const RowVerdict verdict = judge_row(interfaces, row, {});
+    return verdict.usable || !verdict.known;
+  });
+}
+
+std::string new_place(const Port& port) {
+  for (const GidRow& row : *port.gids) {
+    if (!row.index_since) continue;
+    return " (" + format_ip(row.address.value_or(row.gid.address())) + " has " + std::to_string(row.index) +
+           " since " + format_timestamp(*row.index_since) + ")";
+  }
+  return {};
+}
+
 }  // namespace
+
+std::vector<Value> given_to_ranks(const Pod& pod) {
+  std::vector<Value> given;
+  for (const Container& container : pod.containers) {
+    for (Value& value : set_by_command(container, true)) given.push_back(std::move(value));
+  }
+  return given;
+}
+
+void give_to_ranks(const Pod& pod, const std::vector<Value>& given, PodRecord& into) {
+  for (GivenContainer& container : into.containers) {
+    const auto own = std::ranges::find(pod.containers, container.name, &Container::name);
+    if (!container.in_status || own == pod.containers.end()) continue;
+    container.take_command(serves_ranks(pod, *own) ? given : std::vector<Value>());
+  }
+}
 
 PodRecord read_pod_record(const Pod& pod, const Json& object) {
   const Json& metadata = member(object, "metadata");
@@ -522,6 +545,9 @@ PodRecord read_pod_record(const Pod& pod, const Json& object) {
   read_scheduling(object, record);
   const Json status = note_of(pod, key::kStatus, record.unreadable);
   read_notes(pod, status, record);
+  // A manifest that `inject` made for a node, and no pod of a cluster yet.
+  if (record.node.empty() && record.bound && text_at(metadata, "uid").empty())
+    record.node = record.bound->node;
   record.file = read_given_file(pod, object);
   for (const Container& container : pod.containers)
     record.containers.push_back(read_container(pod, container, member(status, "containers"), record));
@@ -553,38 +579,6 @@ Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view cont
   std::ranges::sort(values, {}, [](const Value& value) { return std::tie(value.container, value.name); });
   return values;
 }
-
-namespace {
-
-// A sentence stays readable where 256 ports are lost.
-constexpr std::size_t kMostPortsNamed = 8;
-
-// The index that came with the Binding.
-std::optional<std::int64_t> index_of_binding(const GivenContainer& container) {
-  const Value* given = container.find(variable::kIbGidIndex);
-  const bool of_node =
-      given && given->value && (given->is_from(Source::Node) || given->is_from(Source::File));
-  return of_node ? nccl_integer(*given->value) : std::nullopt;
-}
-
-bool serves(const InterfaceIndex& interfaces, const Port& port, std::int64_t index) {
-  return std::ranges::any_of(*port.gids, [&](const GidRow& row) {
-    if (row.index != index) return false;
-    const RowVerdict verdict = judge_row(interfaces, row, {});
-    return verdict.usable || !verdict.known;
-  });
-}
-
-std::string new_place(const Port& port) {
-  for (const GidRow& row : *port.gids) {
-    if (!row.index_since) continue;
-    return " (" + format_ip(row.address.value_or(row.gid.address())) + " has " + std::to_string(row.index) +
-           " since " + format_timestamp(*row.index_since) + ")";
-  }
-  return {};
-}
-
-}  // namespace
 
 std::string lost_index(const PodRecord& record, const NodeFabric& table) {
   const GivenContainer* container = record.main_container();

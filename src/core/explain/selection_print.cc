@@ -54,7 +54,7 @@ std::string ports_compared(const NcclSelection& alone, const std::optional<NcclS
   if (!with_us) return more.empty() ? "finds no HCA" : "takes " + join_some(more, kMostPorts);
   const std::vector<std::string> fewer = names_beyond(*with_us, alone);
   if (more.empty() && fewer.empty())
-    return alone.ports.empty() ? "finds no HCA, either" : "takes the same HCAs";
+    return alone.ports.empty() ? "finds no HCA, either" : "takes the same HCAs as with these values";
   std::string text = more.empty() ? "" : "also takes " + join_some(more, kMostPorts);
   if (!fewer.empty()) text += (text.empty() ? "" : " and ") + ("leaves out " + join_some(fewer, kMostPorts));
   return text;
@@ -69,6 +69,8 @@ std::string choice_text(const NcclVersion& version, const std::optional<NcclSele
       "NCCL " + format_nccl_version(version) + (version == kNewestNccl ? " (assumed)" : "");
   if (std::ranges::find(alone->notes, note_elsewhere(variable::kIbHca)) != alone->notes.end())
     return "\n" + paragraph(nccl + " takes what NCCL_IB_HCA says, which is not known here.", 2);
+  if (std::ranges::find(alone->notes, kNoteOwnList) != alone->notes.end())
+    return "\n" + paragraph(nccl + " takes what the container's own file says, which is not known here.", 2);
   std::string text = nccl + " alone " + ports_compared(*alone, with_us);
   const std::string index = indexes_text(*alone);
   if (index != "-" && (!with_us || index != indexes_text(*with_us)))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "explain/judgement.h"
@@ -11,7 +12,6 @@
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/explain/pod_answer.h"
-#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/columns.h"
@@ -101,12 +101,25 @@ std::string given_text(const GivenContainer& container, const PodAnswer& answer,
   return text;
 }
 
+// "own values (NCCL_IB_HCA), which take the node's HCAs; nothing is added".
+std::string own_text(const PodAnswer& answer, const GivenContainer& container) {
+  std::set<std::string> names, reasons;
+  for (const auto& [name, reason] : container.omitted) {
+    if (reason == to_string(Reason::UserSet)) names.insert(name);
+    if (reason != to_string(Reason::OmittedByPolicy)) reasons.insert(reason);
+  }
+  return std::string(to_string(PodState::OwnValues)) + " (" + join(names.empty() ? reasons : names) +
+         (answer.takes_nodes ? "), which take the node's HCAs" : ")") + "; nothing is added";
+}
+
 // What the container that runs NCCL gets, and what not.
 std::string injected_text(const AnsweredPod& made) {
   const GivenContainer* container = made.record.main_container();
   if (!container || !container->in_status) return "no container gets variables";
   const PodAnswer& answer = made.answer;
-  std::string text = given_text(*container, answer, made.around.node);
+  const bool own = answer.state == PodState::OwnValues;
+  std::string text = own ? own_text(answer, *container) : given_text(*container, answer, made.around.node);
+  if (own && answer.takes_nodes) return text;
   const auto left_out = [](const Value& value) { return value.name + in_brackets(value.reason); };
   std::vector<std::string> decided;  // of what is given or left out
   std::string by = "its command";
@@ -117,7 +130,8 @@ std::string injected_text(const AnsweredPod& made) {
   if (!decided.empty()) text += "; " + by + " decides " + join(decided);
   std::vector<Value> omitted = omitted_values(answer, made.record, *container);
   std::erase_if(omitted, [&](const Value& value) {
-    return value.reason == Reason::OmittedByPolicy || find_named(container->command, value.name);
+    return (own && value.reason == Reason::UserSet) || is_unneeded(value, *container) ||
+           find_named(container->command, value.name);
   });
   if (!omitted.empty()) text += "; left out: " + join(omitted, ", ", left_out);
   const Value* list = container->find(variable::kIbHca);
@@ -214,7 +228,7 @@ void add_notes(const TemplateInput& input, const Plan& plan, AnsweredPod& into) 
 void sum_up(const std::optional<Reason>& skipped, AnsweredPod& into) {
   PodAnswer& answer = into.answer;
   answer.in_all = skipped ? "skip, " + std::string(to_string(*skipped)) + ": " + answer.sentence
-                          : "inject, " + injected_text(into);
+                          : (answer.state == PodState::OwnValues ? "" : "inject, ") + injected_text(into);
   if (skipped == Reason::DryRun) answer.in_all += " It would set " + injected_text(into) + ".";
   answer.sentence = is_good(answer.findings) ? answer.in_all : answer.findings.front().sentence;
 }

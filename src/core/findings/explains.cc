@@ -7,7 +7,6 @@
 #include <set>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace nccl_env {
 namespace {
@@ -27,8 +26,8 @@ struct Explains {
 // A cause stands before what it explains as a consequence of another one.
 constexpr std::array kExplains{
     // A list that NCCL reads otherwise than it is meant.
-    Explains{Among::Container, Code::ValueMisread, kIbHcaList, Code::NoSuchDevice, ""},
-    Explains{Among::Container, Code::ValueMisread, kIbHcaList, Code::FellBack, ""},
+    Explains{Among::Container, Code::ValueMisread, kIbHcaList, Code::NoSuchDevice, "; no such HCA is there"},
+    Explains{Among::Container, Code::ValueMisread, kIbHcaList, Code::FellBack, "; NCCL uses sockets"},
     Explains{Among::Container, Code::NcclTooOld, "", Code::LinkLocalGid, ""},
     Explains{Among::Container, Code::NcclTooOld, "", Code::RoceV1Gid, ""},
     Explains{Among::Container, Code::RailDown, "", Code::FellBack, kSockets},

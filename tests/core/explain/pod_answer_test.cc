@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // explain pod/NAME: what is told of a pod, from the pod alone and from what else could be read.
-#include "nccl_env/core/explain/pod_answer.h"
 
 #include "core/asked.h"
 
@@ -495,9 +494,12 @@ TEST(PodAnswer, ValuesThatAreNotThePodsOwnAreForeign) {
     return object;
   };
   const auto node = [](const std::string& more) { return R"({"v":1,"node":"gpu-1",)" + more + "}"; };
+  Json unbound = changed([](Json& object, Json&) { object["spec"].erase("nodeName"); });
+  EXPECT_EQ(ask(unbound).record.node, "gpu-1") << "a manifest that was made for a node";
+  unbound["metadata"]["uid"] = "7b1f";
   const std::pair<Json, const char*> cases[] = {
       {changed([](Json& object, Json&) { object["spec"]["nodeName"] = "gpu-2"; }), "another node"},
-      {changed([](Json& object, Json&) { object["spec"].erase("nodeName"); }), "no node yet"},
+      {unbound, "no node yet"},
       {changed([](Json&, Json& annotations) { annotations.erase("nccl-env.io/node"); }),
        "no annotation of a Binding"},
       {changed([&](Json&, Json& annotations) {

@@ -2,20 +2,9 @@
 #include "nccl_env/core/explain/template_answer.h"
 #include "nccl_env/core/explain/template_differences.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
-
 #include "core/asked.h"
 #include "core/conf_pods.h"
-#include "nccl_env/core/decide/binding.h"
-#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/plan.h"
-#include "support/golden.h"
 
 namespace nccl_env::template_answer_test {
 namespace {
@@ -178,6 +167,26 @@ TEST(Explain, AValueOfAFileThatTheUsersListKeepsAwaySaysSo) {
   for (const Answered& told : {ask_template(own, policy, nullptr), ask(admit(own, policy).pod)})
     EXPECT_THAT(find_text(told.record.main_container()->decided, "NCCL_SOCKET_IFNAME"),
                 EndsWith("alone would give it, stays away."));
+}
+
+TEST(Explain, ValuesOfTheUsersOwnAreRightOrAreNotOfTheFabric) {
+  const NodeFabric table = rails(11);
+  NcclPolicy policy = kHostPolicy;
+  const auto told = [&](const char* name, const char* value) {
+    return ask_template(equipped(pod({container("c", {env_literal(name, value)})})), policy, &table);
+  };
+  policy.fabric.hcas = {"mlx5_*"};
+  EXPECT_EQ(told("NCCL_IB_HCA", "mlx5").answer.in_all,
+            "own values (NCCL_IB_HCA), which take the node's HCAs; nothing is added");
+  Json own = equipped(pod({container("c")}));
+  own["spec"]["containers"][0]["volumeMounts"].push_back(mount("/etc/nccl.conf"));
+  EXPECT_THAT(ask_template(own, policy, &table).text(), HasSubstr("container's own file says, which is not"));
+  EXPECT_EQ(told("NCCL_IB_HCA", "mlx5_1,mlx5_2").answer.findings.at(0).remedy, "");
+  policy.fabric.hcas = {"mlx5_[2-9]", "mlx5_1[01]"};
+  EXPECT_THAT(told("NCCL_IB_HCA", "mlx5_1").answer.findings.at(0).remedy, StartsWith("Remove the variable"));
+  policy.gid_index.kind = GidIndexRule::Kind::Auto;
+  EXPECT_THAT(told("NCCL_IB_GID_INDEX", "3").text(),
+              AllOf(HasSubstr("fits: a usable row on all 10 ports"), Not(HasSubstr("UserSetGroup"))));
 }
 
 TEST(Explain, AStatusInAManifestIsNotJudged) {
@@ -724,7 +733,7 @@ TEST(Explain, AReferenceThatNothingDefinesIsTheAnswer) {
   EXPECT_THAT(
       told({env_literal("NCCL_IB_HCA", "$(HCAS)")}),
       ElementsAre("error ValueMisread: NCCL_IB_HCA: nothing before it defines $(HCAS), so the text stays "
-                  "as it is"));
+                  "as it is; no such HCA is there; NCCL uses sockets"));
   EXPECT_THAT(told({env_literal("HCAS", "=mlx5_1,mlx5_2"), env_literal("NCCL_IB_HCA", "$(HCAS)")}),
               IsEmpty());
 }

@@ -21,4 +21,8 @@ NodeValues node_values(const NcclPolicy& policy, std::string_view node, const No
 NodeValues node_values(const SettledPolicy& settled, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context);
 
+// True if the table has a usable row at the index on each of the ports.
+bool serves_all(const NodeFabric& table, const std::vector<EnginePort>& ports,
+                std::optional<std::int64_t> index);
+
 }  // namespace nccl_env

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/explain/engine_choices.h"
@@ -24,6 +24,7 @@ namespace nccl_env {
 
 enum class PodState {
   Given,              // it has what it was to get
+  OwnValues,          // it was to get nothing beside its user's own variables or file
   WaitingForNode,     // the webhook saw it, and it has no node yet
   NotInjected,        // for the answer's reason
   MissedAtAdmission,  // the policy matches it, and the webhook was not asked
@@ -33,10 +34,15 @@ enum class PodState {
   Unknown,            // nothing was injected, and the objects that would tell why could not be read
 };
 inline std::string_view to_string(PodState state) {
-  constexpr std::array<std::string_view, 8> kNames{
-      "given",   "waiting",     "not injected", "missed at admission", "missed at Binding",
-      "foreign", "not started", "not known"};
+  constexpr std::array<std::string_view, 9> kNames{"given",        "own values",          "waiting",
+                                                   "not injected", "missed at admission", "missed at Binding",
+                                                   "foreign",      "not started",         "not known"};
   return name_in(kNames, state);
+}
+
+// True if the pod lacks nothing that it was to get.
+inline bool has_its_values(PodState state) {
+  return state == PodState::Given || state == PodState::OwnValues;
 }
 
 // Other objects that were read. An absent object is not known.
@@ -89,6 +95,7 @@ struct PodAnswer {
   std::optional<NcclSelection> nccl_alone;
   std::optional<NcclSelection> nccl_with_us;
   std::vector<EngineChoices> engines;
+  bool takes_nodes = false;  // NCCL takes by the user's own list what the node's list names, and no other
   bool node_unseen = false;  // Given, and whether NCCL can use the values on the node is not known
   // Names what a template's pods get, "inject, 3 variables: 8 HCAs, GID index 3"; "" of a pod that exists.
   std::string in_all;
@@ -108,5 +115,7 @@ struct AnsweredPod {
 // The values that the container does not have, each with its reason or, where there is none, a clause.
 std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& record,
                                   const GivenContainer& container);
+// True for one that nobody lacks: the policy means it so, or the user's own index leaves nothing to search.
+bool is_unneeded(const Value& omitted, const GivenContainer& container);
 
 }  // namespace nccl_env

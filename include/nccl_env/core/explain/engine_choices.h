@@ -10,7 +10,6 @@
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/engine.h"
 #include "nccl_env/core/engines/nccl/environment.h"
-#include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 

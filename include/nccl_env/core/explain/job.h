@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "nccl_env/core/explain/job_ranks.h"
-#include "nccl_env/core/explain/pod_answer.h"
 
 namespace nccl_env {
 

@@ -4,10 +4,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
-#include "nccl_env/core/explain/pod_answer.h"
-#include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/explain/answered_pod.h"
 #include "nccl_env/core/explain/selection_print.h"
 
 namespace nccl_env {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -13,7 +12,6 @@
 
 #include "nccl_env/core/decide/value.h"
 #include "nccl_env/core/explain/given_file.h"
-#include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/timestamp.h"

@@ -15,6 +15,12 @@ namespace nccl_env {
 // The note on a variable whose value is not known.
 std::string note_elsewhere(std::string_view variable);
 
+// The notes on a file of the container's own, in which NCCL_IB_HCA may stand, or which its env beats in that.
+inline constexpr std::string_view
+    kNoteOwnList =
+        "The container's own file may hold NCCL_IB_HCA and other variables, which are not known here.",
+    kNoteOwnFile = "The container's own file may hold further variables, which are not known here.";
+
 // How much of it an explanation shows: the sentence, or both choices with their notes.
 enum class Choices { Compared, Both };
 

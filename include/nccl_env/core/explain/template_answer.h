@@ -3,13 +3,10 @@
 // the template, and the pod that comes of it is explained as one of the cluster (explain/pod_answer.h).
 #pragma once
 
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <string_view>
 
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
-#include "nccl_env/core/decide/table_age.h"
 #include "nccl_env/core/explain/answered_pod.h"
 
 namespace nccl_env {
