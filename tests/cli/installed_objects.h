@@ -20,6 +20,7 @@ inline const std::string kHooksPath =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/nccl-env";
 inline const std::string kValidatorPath =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/nccl-env";
+inline const std::string kBindingsPath = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/nccl-env-";
 inline const std::string kCrdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 inline const std::string kOwnPath = "/api/v1/namespaces/nccl-env/";
 inline const std::string kDeploymentPath = "/apis/apps/v1/namespaces/nccl-env/deployments/nccl-env-webhook";
@@ -51,8 +52,8 @@ inline nlohmann::json agent_pod_on(const std::string& node, bool ready = true) {
           {"status", {{"conditions", nlohmann::json::array({condition})}}}};
 }
 
-inline nlohmann::json table_of(const std::string& node, const std::string& version = "0.1.0") {
-  return {{"metadata", {{"name", node}}}, {"observed", {{"agentVersion", version}}}};
+inline nlohmann::json table_of(const std::string& node) {
+  return {{"metadata", {{"name", node}}}};
 }
 
 // A Secret whose certificate was issued at `now` for 90 days.
@@ -78,6 +79,8 @@ inline std::map<std::string, nlohmann::json> installed_objects(std::chrono::syst
     for (nlohmann::json& hook : objects[path]["webhooks"])
       hook["clientConfig"]["caBundle"] = kube::encode_base64(test_ca().certificate);
   }
+  for (const char* part : {"webhook", "agent"})
+    objects[kBindingsPath + part] = base_object(part + std::string("-rbac.yaml"), "ClusterRoleBinding");
   objects[kOwnPath + "services/nccl-env-webhook"] = base_object("webhook.yaml", "Service");
   objects[kOwnPath + "secrets/nccl-env-webhook-tls"] = certificate_secret(now);
   for (const nlohmann::json& space : base_objects("namespace.yaml"))

@@ -2,7 +2,6 @@
 #include "check/installed_parts.h"
 
 #include <algorithm>
-#include <set>
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/pod_record.h"
@@ -33,6 +32,7 @@ constexpr std::string_view kStrictPodsHook = "strict-pods.nccl-env.io";
 constexpr std::string_view kStrictBindingHook = "strict-binding.nccl-env.io";
 
 constexpr std::string_view kVersionServed = "v1alpha1";
+constexpr kube::Resource kBindings{"/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"};
 constexpr int kLeastMinor = 30;        // docs/operate/install.md
 constexpr std::size_t kMostNamed = 5;  // nodes in a sentence
 constexpr int kDefaultHookPort = 443;  // Kubernetes': where a hook names none
@@ -140,6 +140,18 @@ Judged judge_hooks(const InstalledParts& parts, const Part& part) {
   return {Sight::Good, join(told)};
 }
 
+Judged judge_rights(const InstalledParts& parts, const Part& part) {
+  const std::string& space =
+      (part.name == std::string_view(kAgentName) ? parts.agent_space : parts.webhook_space).name;
+  const std::string account = "ServiceAccount " + space + "/" + part.name;
+  const Json& subjects = items_at(part.object(parts), "subjects");
+  const bool named = std::ranges::any_of(subjects, [&](const Json& subject) {
+    return text_at(subject, "name") == part.name && text_at(subject, "namespace") == space;
+  });
+  if (named) return {Sight::Good, account + " has its ClusterRole"};
+  return {Severity::Error, part.text(parts) + " does not name " + account + part.loss, kInstallAgain};
+}
+
 Judged judge_validator(const InstalledParts& parts, const Part& part) {
   constexpr std::string_view kHook = "policies.nccl-env.io";
   if (find_hook(parts.validating, kHook) == nullptr)
@@ -243,13 +255,14 @@ Judged judge_rollout(const InstalledParts& parts, const Part& part, const Rollou
   const std::string own = "kubectl -n " + (parts.*part.space).name + " ";
   const auto found = parts.troubles.find(part.name);
   const std::string trouble = found == parts.troubles.end() ? "" : "; " + found->second;
+  const std::string look = own + "describe pods -l app.kubernetes.io/name=" + part.name;
   if (ready < wanted)
     return {ready == 0 ? Severity::Error : Severity::Warning,
-            std::to_string(ready) + of + " ready" + where + trouble,
-            own + "describe pods -l app.kubernetes.io/name=" + part.name};
+            std::to_string(ready) + of + " ready" + where + trouble, look};
   if (updated < wanted)
     return {Severity::Warning, std::to_string(updated) + of + " of the newest roll-out" + trouble,
-            own + "rollout status " + std::string(part.resource.plural) + "/" + part.name};
+            trouble.empty() ? own + "rollout status " + std::string(part.resource.plural) + "/" + part.name
+                            : look};
   return {Sight::Good, std::to_string(ready) + of + " ready"};
 }
 
@@ -295,7 +308,8 @@ Judged judge_tables(const InstalledParts& parts, const Part&) {
   const std::size_t nodes = parts.agents.items.size();
   if (nodes == 0)
     return {parts.tables.items.empty() ? Severity::Warning : Severity::Info,
-            count_of(parts.tables.items.size(), "table") + ", and no agent that would write one"};
+            count_of(parts.tables.items.size(), "table") + ", and no agent that would write one",
+            "Mend Agents first."};
   if (without.empty()) return {Sight::Good, "each of " + count_of(nodes, "node") + " with an agent has one"};
   return {without.size() == nodes ? Severity::Error : Severity::Warning,
           count_of(without.size(), "node") +
@@ -351,33 +365,9 @@ Judged judge_images(const InstalledParts& parts, const Part&) {
   return {Sight::Good, all};
 }
 
-Judged judge_agent_versions(const InstalledParts& parts, const Part&) {
-  if (!parts.tables.problem.empty()) return {Sight::NotSeen, parts.tables.problem};
-  const std::string installed = version_of(text_at(first_container(parts.daemon_set), "image"));
-  const std::string wanted = installed.empty() ? std::string(program::kVersion) : installed;
-  std::set<std::string> versions;
-  std::vector<std::string> nodes;
-  std::size_t told = 0;
-  for (const auto& [node, version] : parts.tables.items) {
-    if (version.empty()) continue;
-    ++told;
-    if (version == wanted) continue;
-    versions.insert(version);
-    nodes.push_back(node);
-  }
-  if (nodes.empty())
-    return told > 0 ? Judged{Sight::Good, "all tables are of " + wanted}
-                    : Judged{Severity::Info, "no table names its agent's version"};
-  return {Severity::Warning,
-          count_of(nodes.size(), "table") + " of an agent " + join_some(versions, kMostNamed) +
-              " instead of " + wanted + ": " + join_some(nodes, kMostNamed),
-          "Wait for the roll-out of the DaemonSet; a node that is down keeps its old table."};
-}
-
 // Lists objects, each of which `on_item` adds by its node.
-template <class Value, class OnItem>
-void list_by_node(kube::ApiServer& client, const std::string& path, SeenByNode<Value>& into,
-                  const OnItem& on_item) {
+template <class OnItem>
+void list_by_node(kube::ApiServer& client, const std::string& path, SeenByNode& into, const OnItem& on_item) {
   const Status listed =
       kube::list_all(client, path, [&](const Json& object) { on_item(object, into.items); });
   if (!listed) into.problem = listed.error().message;
@@ -395,6 +385,10 @@ const Part kParts[] = {
     {Code::Validator, judge_validator, &Installed::validating, kValidatingHooks,
      "ValidatingWebhookConfiguration", "nccl-env", nullptr, ": a wrong policy is told by its status alone"},
     {Code::CaBundle, judge_bundle},
+    {Code::Rights, judge_rights, &Installed::webhook_rights, kBindings, "ClusterRoleBinding", kWebhookName,
+     nullptr, ": the webhook can follow no policy and no table"},
+    {Code::Rights, judge_rights, &Installed::agent_rights, kBindings, "ClusterRoleBinding", kAgentName,
+     nullptr, ": no agent can write its table"},
     {Code::Namespace,
      [](const InstalledParts& parts, const Part&) { return judge_space(parts.webhook_space); }},
     {Code::Namespace,
@@ -406,8 +400,7 @@ const Part kParts[] = {
     {Code::Agents, judge_agents, &Installed::daemon_set, kube::kDaemonSets, "DaemonSet", kAgentName,
      &Installed::agent_space},
     {Code::Tables, judge_tables},
-    {Code::Versions, judge_images},
-    {Code::AgentVersions, judge_agent_versions}};
+    {Code::Versions, judge_images}};
 
 Judged judge_part(const InstalledParts& parts, const Part& part) {
   const bool needed = part.code != Code::Service || text_at(hook_config(parts), "url").empty();
@@ -494,30 +487,20 @@ Judged judge_version(const LookUp& version) {
   return {Sight::Good, "Kubernetes " + name};
 }
 
-Judged judge_names(const InstalledParts& parts) {
-  std::vector<std::string> there;
-  for (const Part& part : kParts) {
-    if (part.space || part.sight == nullptr) continue;
-    const LookUp& sight = parts.*part.sight;
-    if (sight.outcome == Outcome::Absent) continue;
-    if (sight.outcome != Outcome::Found) return {Sight::NotSeen, sight.problem};
-    const Json& labels = member(member(sight.object, "metadata"), "labels");
-    // A CRD's name has our group, so it is ours.
-    if (part.code != Code::Crds && text_at(labels, "app.kubernetes.io/part-of") != "nccl-env")
-      return {Severity::Error, part.text(parts) + " is there and is not nccl-env's",
-              "Find out whose it is, and remove or rename it."};
-    there.push_back(part.text(parts));
-  }
-  if (there.empty()) return {Sight::Good, "nobody has the names of our cluster-wide objects"};
-  return {Severity::Info, "there already: " + join(there),
-          "This is an upgrade: docs/operate/operations.md#upgrade."};
-}
-
 Checks judge_parts(const InstalledParts& parts) {
   Checks checks;
   for (const Part& part : kParts)
     checks.push_back(while_starting(parts, {part.code, judge_part(parts, part)}));
   return checks;
+}
+
+const Checked* uncallable(const Checks& checks) {
+  constexpr Code kOnTheWay[] = {Code::Hooks, Code::CaBundle, Code::Service};
+  const auto found = std::ranges::find_if(checks, [&](const Checked& each) {
+    return !each.good && each.finding.severity == Severity::Error &&
+           std::ranges::find(kOnTheWay, each.finding.code) != std::end(kOnTheWay);
+  });
+  return found == checks.end() ? nullptr : &*found;
 }
 
 Checked while_starting(const InstalledParts& parts, Checked checked) {
@@ -527,14 +510,15 @@ Checked while_starting(const InstalledParts& parts, Checked checked) {
       parse_timestamp(text_at(member(parts.deployment.object, "metadata"), "creationTimestamp"));
   const bool young = created && parts.now < *created + kStart && parts.troubles.empty() &&
                      parts.secret.outcome != Outcome::Absent;
-  // An info is no matter of time: no namespace is opted in.
-  const bool bad = !checked.good && checked.finding.severity != Severity::Info;
+  // No matter of time: an info that no namespace is opted in, a warning that its policy is missing.
+  const Severity least = checked.finding.code == Code::Answers ? Severity::Error : Severity::Warning;
+  const bool bad = !checked.good && checked.finding.severity <= least;
   if (!young || !bad || std::ranges::find(kSlow, checked.finding.code) == std::end(kSlow)) return checked;
   return {checked.finding.code, Severity::Warning, "starting: " + checked.finding.sentence,
           "nccl-env check --wait 2m"};
 }
 
-Status survey_cluster(kube::ApiServer& client, InstalledParts& into) {
+Status survey_version(kube::ApiServer& client, InstalledParts& into) {
   const auto reply = client.call({"GET", "/version", "", ""});
   if (!reply) return reply.error();
   Json version = parse_json(reply->body);
@@ -543,14 +527,14 @@ Status survey_cluster(kube::ApiServer& client, InstalledParts& into) {
   into.version = reply->status == kube::kOk
                      ? LookUp{Outcome::Found, std::move(version), {}}
                      : LookUp{Outcome::Failed, {}, "get /version: " + kube::status_message(*reply)};
-  look_up_parts(client, false, into);
   return done();
 }
 
 Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now) {
   InstalledParts parts;
   parts.now = now;
-  if (const Status seen = survey_cluster(client, parts); !seen) return seen.error();
+  if (const Status seen = survey_version(client, parts); !seen) return seen.error();
+  look_up_parts(client, false, parts);
   for (const LookUp* configuration : {&parts.validating, &parts.mutating}) {
     const std::string found = service_namespace(configuration->object);
     if (!found.empty()) parts.webhook_space.name = found;
@@ -576,7 +560,7 @@ Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now) {
       parts.troubles.try_emplace(kWebhookName, text_at(condition, "message"));
   }
   list_by_node(client, path_of(kube::kTables), parts.tables, [](const Json& table, auto& items) {
-    items[text_at(member(table, "metadata"), "name")] = text_at(member(table, "observed"), "agentVersion");
+    items[text_at(member(table, "metadata"), "name")] = true;
   });
   return parts;
 }

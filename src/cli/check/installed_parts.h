@@ -19,10 +19,9 @@ inline constexpr const char* kAgentName = "nccl-env-agent";          // of the D
 inline constexpr const char* kCertificate = "nccl-env-webhook-tls";  // of the Secret
 
 // Objects of a kind by the name of their node, or the sentence that says why they were not seen.
-template <class Value>
 struct SeenByNode {
   std::string problem;  // "": all were read
-  std::map<std::string, Value> items;
+  std::map<std::string, bool> items;
 };
 
 // A namespace of ours, with the level of Pod Security that it is to enforce, and why.
@@ -38,13 +37,14 @@ struct InstalledParts {
   OwnSpace agent_space{"nccl-env-agent", "privileged", "the agent needs the host's network and /sys"};
   LookUp version;  // of the API server
   LookUp policy_crd, table_crd;
-  LookUp mutating, validating;  // webhook configurations
+  LookUp mutating, validating;          // webhook configurations
+  LookUp webhook_rights, agent_rights;  // ClusterRoleBindings
   LookUp service, secret, deployment, daemon_set;
-  SeenByNode<bool> agents;  // whether the agent's pod there is ready
+  SeenByNode agents;  // whether the agent's pod there is ready
   // By Deployment or DaemonSet what keeps its first pod that is not well: "container webhook cannot start
   // (…)".
   std::map<std::string, std::string> troubles;
-  SeenByNode<std::string> tables;  // version of the agent that wrote it; "": made by hand
+  SeenByNode tables;
 };
 
 // The namespace of the Service that the hooks call; "" where they name none.
@@ -60,16 +60,16 @@ bool is_nothing(const InstalledParts& parts);
 // Needs get of the objects, list of pods in their namespaces, and list of nodefabrics and daemonsets. A
 // sentence stands in place of an object that may not be read; fails only if the cluster does not answer.
 Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now);
-// Reads the API server's version and the parts of the whole cluster alone. Everybody may ask for the version:
-// no answer means that there is no cluster to ask.
-Status survey_cluster(kube::ApiServer& client, InstalledParts& into);
+// Reads the API server's version alone. Everybody may ask for it: no answer means that there is no cluster to
+// ask.
+Status survey_version(kube::ApiServer& client, InstalledParts& into);
 
 Judged judge_version(const LookUp& version);
 // Whether it is there, and enforces its level.
 Judged judge_space(const OwnSpace& space);
-// Whether the names of our cluster-wide objects are free or ours.
-Judged judge_names(const InstalledParts& parts);
 Checks judge_parts(const InstalledParts& parts);
+// Returns the first part whose error keeps the API server from calling the webhook; null: it may be called.
+const Checked* uncallable(const Checks& checks);
 // An error on parts that need a moment is a warning while the installation is that young.
 Checked while_starting(const InstalledParts& parts, Checked checked);
 

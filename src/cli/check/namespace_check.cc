@@ -292,10 +292,13 @@ OrderedJson refusal_json(const DryRun& tried) {
 }
 
 // `spaces`: those whose policy is there.
-Judged try_webhook(kube::ApiServer& client, const std::vector<std::string>& spaces) {
+Judged try_webhook(kube::ApiServer& client, const std::vector<std::string>& spaces,
+                   const std::string& first) {
   if (spaces.empty())
     return {Severity::Info, "no namespace is opted in to a policy, so that no pod was tried",
             "kubectl label namespace NAME nccl-env.io/policy=POLICY"};
+  // A connection that the API server keeps may answer for a moment longer.
+  if (!first.empty()) return {Severity::Warning, "no pod was tried", "Mend " + first + " first."};
   Judged line{Severity::Info, "no policy of an opted-in namespace changes pods: mode DryRun"};
   for (std::size_t i = 0; i < std::min(spaces.size(), kMostTried); ++i) {
     const auto check = check_namespace(client, spaces[i], "", {}, 1);
@@ -362,7 +365,7 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
   return check;
 }
 
-Checks judge_namespaces(kube::ApiServer& client) {
+Checks judge_namespaces(kube::ApiServer& client, const std::string& first) {
   KnownObjects known;
   const auto spaces = list_opted_in(client, &known);
   if (!spaces) return {{Code::Answers, Sight::NotSeen, spaces.error().message}};
@@ -372,7 +375,7 @@ Checks judge_namespaces(kube::ApiServer& client) {
   });
   if (!listed)
     return {{Code::Answers, Sight::NotSeen, listed.error().message},
-            {Code::Answers, try_webhook(client, *spaces)}};
+            {Code::Answers, try_webhook(client, *spaces, first)}};
   std::vector<std::string> right, wrong;
   std::string remedy;
   for (const std::string& space : *spaces) {
@@ -388,7 +391,8 @@ Checks judge_namespaces(kube::ApiServer& client) {
       remedy = "kubectl label namespace " + space + " --overwrite " + std::string(key::kPolicyLabel) + "=" +
                (near.empty() ? "POLICY" : near);
   }
-  Checks told{{Code::Answers, try_webhook(client, right)}};
+  Checks told;
+  if (!right.empty() || wrong.empty()) told.emplace_back(Code::Answers, try_webhook(client, right, first));
   if (!wrong.empty())
     told.emplace_back(Code::Answers,
                       Judged{Severity::Warning, "PolicyMissing: " + join_some(wrong, kMostShown), remedy});

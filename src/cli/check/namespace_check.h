@@ -69,7 +69,8 @@ std::string render_text(const NamespaceCheck& check);
 nlohmann::ordered_json to_json(const NamespaceCheck& check);
 
 // Tells whether opted-in namespaces have their policy, and whether the webhook answers for a pod of one, the
-// first in which that can be found out. Needs list of namespaces and of ncclpolicies, too.
-Checks judge_namespaces(kube::ApiServer& client);
+// first in which that can be found out. Needs list of namespaces and of ncclpolicies, too. `first`: the part
+// that has to be mended before a pod is tried; "": none.
+Checks judge_namespaces(kube::ApiServer& client, const std::string& first);
 
 }  // namespace nccl_env::cli

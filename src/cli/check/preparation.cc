@@ -93,7 +93,7 @@ const std::vector<InstalledKind>& installed_kinds() {
 
 Result<Preparation> survey_preparation(kube::ApiServer& client, const std::string& name_space) {
   Preparation facts;
-  if (const Status seen = survey_cluster(client, facts); !seen) return seen.error();
+  if (const Status seen = survey_version(client, facts); !seen) return seen.error();
   if (!name_space.empty()) facts.webhook_space.name = name_space;
   facts.agent_space.name = agent_namespace(client, facts.agent_space.name);
   facts.rights = list_rights(client, facts);
@@ -107,7 +107,6 @@ Result<Preparation> survey_preparation(kube::ApiServer& client, const std::strin
 Checks judge_preparation(const Preparation& facts) {
   Checks lines{{Code::ApiServer, judge_version(facts.version)},
                {Code::Rights, judge_rights(facts.rights)},
-               {Code::Names, judge_names(facts)},
                {Code::Namespace, judge_space(facts.webhook_space)},
                {Code::Namespace, judge_space(facts.agent_space)}};
   if (facts.agent) lines.push_back({Code::AgentPod, judge_agent_pod(*facts.agent, facts.agent_space.name)});

@@ -48,7 +48,10 @@ Look look_at_parts(kube::ApiServer& client) {
   if (is_nothing(*parts))
     return {program::kNothing, client.server() + ": nothing of nccl-env is installed" + kHowToInstall};
   Checks checks = judge_parts(*parts);
-  for (Checked& checked : judge_namespaces(client)) checks.push_back(while_starting(*parts, checked));
+  const Checked* const first = uncallable(checks);
+  const std::string instead = first ? std::string(to_string(first->finding.code)) : "";
+  for (Checked& checked : judge_namespaces(client, instead))
+    checks.push_back(while_starting(*parts, checked));
   return look_of(findings_of(checks), checks);
 }
 
@@ -99,7 +102,7 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
        "wrong or could not be seen, 3 if nothing is installed.",
        "nccl-env check --wait 2m"},
       check_installation);
-  CLI::Option* pre = app.add_flag("--pre", to.pre, "Before installing: versions, rights, names, namespaces");
+  CLI::Option* pre = app.add_flag("--pre", to.pre, "Before installing: version, rights, namespaces");
   app.add_option("--wait", "Look again until all is well, at most this long: 90s, 2m")
       ->check(program::duration(to.wait))
       ->type_name("TEXT");

@@ -112,6 +112,24 @@ TEST_F(InstallationCheck, ANamespaceWhosePolicyIsNotThereIsNamed) {
   EXPECT_EQ(line(Json::parse(check({"-o", "json"}).out), "Answers")["severity"], "warning");
 }
 
+TEST_F(InstallationCheck, RightsThatAreGoneOrSomebodyElsesAreNamed) {
+  answers.erase(kBindingsPath + "webhook");
+  Json agents = Json::parse(answers[kBindingsPath + "agent"].body);
+  agents["subjects"][0]["namespace"] = "nccl-env";
+  serve(kBindingsPath + "agent", agents);
+  expect_part(check(), "Rights", 1);
+}
+
+// A connection that the API server keeps would still answer.
+TEST_F(InstallationCheck, NoPodIsTriedWhereTheWebhookCannotBeCalled) {
+  serve("/api/v1/namespaces",
+        list_of_items(
+            Json::array({Json{{"metadata", {{"name", "ml"}, {"labels", {{"nccl-env.io/policy", "p"}}}}}}})));
+  serve(kPoliciesPath, list_of_items(Json::array({object_of(kPolicy)})));
+  answers.erase(kOwnPath + "services/nccl-env-webhook");
+  expect_part(check(), "Answers", 1);
+}
+
 // A first look finds no replica ready, later ones do.
 TEST_F(InstallationCheck, WaitLooksAgainUntilAllIsWell) {
   Json deployment = Json::parse(answers[kDeploymentPath].body);

@@ -49,9 +49,8 @@ enum class Code {
   // nccl-env fabric test
   NetworkBroken, RailCutOff, LongPacketsLost, LinkFails, NotTested,
   // nccl-env check: an installation, before it
-  ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
-  AgentVersions, Answers,
-  Rights, Names, Namespace, AgentPod,
+  ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions, Answers,
+  Rights, Namespace, AgentPod,
 };
 // clang-format on
 
