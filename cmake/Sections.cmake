@@ -9,6 +9,7 @@ cmake_minimum_required(VERSION 3.25)
 function(plain text result)
   string(REGEX REPLACE "\\[([^]]*)\\]\\([^)]*\\)" "\\1" text "${text}")
   string(REGEX REPLACE "\\*\\*|`" "" text "${text}")
+  string(REGEX REPLACE "\\\\([*|])" "\\1" text "${text}")
   string(REGEX REPLACE "[\n\t]" " " text "${text}")
   string(STRIP "${text}" text)
   set(${result} "${text}" PARENT_SCOPE)
@@ -43,6 +44,8 @@ foreach(page IN LISTS pages)
     if(NOT says MATCHES "^(\\*\\*|`)?[A-Za-z]")
       set(says "")
     endif()
+    string(REGEX REPLACE "([.]) [^.]*:\n*$" "\\1" says "${says}")  # what stands below a colon is not told
+    string(REGEX REPLACE ":\n*$" "." says "${says}")
     plain("${says}" says)
     string(REGEX MATCHALL "`[^]`\n;|[]+`" terms "${body}")
     string(REPLACE ";" "|" terms "${terms}")
@@ -62,12 +65,12 @@ foreach(page IN LISTS pages)
         endif()
       endforeach()
     endforeach()
-    string(APPEND sections "${page}#${anchor}\t${heading}\t${says}\t${terms}\t${symptoms}\n")
+    string(APPEND sections "section\t${page}#${anchor}\t${heading}\t${says}\t${terms}\t${symptoms}\n")
   endforeach()
 endforeach()
 
-set(words "")
-function(add_words place row)
+set(words "\n")
+function(add_words kind place row)
   string(REGEX REPLACE "#.*" "" page "${place}")
   file(STRINGS ${ROOT}/${page} lines REGEX "${row}" ENCODING UTF-8)
   foreach(line IN LISTS lines)
@@ -75,22 +78,25 @@ function(add_words place row)
     string(REGEX REPLACE "${row}" "\\2" says "${line}")
     plain("${names}" names)
     plain("${says}" says)
-    string(APPEND words "${place}\t${names}\t${says}\n")
+    if(NOT words MATCHES "\n${kind}\t[^\t]*\t${names}\t")  # of linkLayer, the fabric's
+      string(APPEND words "${kind}\t${place}\t${names}\t${says}\n")
+    endif()
   endforeach()
   set(words "${words}" PARENT_SCOPE)
 endfunction()
-add_words("docs/start/concepts.md#words" "^\\| \\*\\*([^|]*)\\*\\* \\| ([^|]*) \\|$")
-add_words("docs/start/concepts.md#words" "^- `([A-Za-z]+)`: (.*)$")
+add_words(word "docs/start/concepts.md#words" "^\\| \\*\\*([^|]*)\\*\\* \\| ([^|]*) \\|$")
+add_words(word "docs/start/concepts.md#words" "^- `([A-Za-z]+)`: (.*)$")
 foreach(page webhook agent)
-  add_words("docs/reference/${page}.md#metrics" "^\\| `([a-z_]+_[a-z_]+)` \\| [^|]*\\| ([^|]*) \\|$")
+  add_words(word "docs/reference/${page}.md#metrics" "^\\| `([a-z_]+_[a-z_]+)` \\| [^|]*\\| ([^|]*) \\|$")
 endforeach()
+add_words(source "docs/use/explain.md#a-pod" "^\\| (`[A-Z][A-Za-z`, ]*`) \\| ([^|]*) \\|$")
+add_words(field "docs/reference/policy-reference.md" "^\\| [*]*`([A-Za-z]+)`[*]* \\| .* \\| ([^|]*) \\|$")
 file(WRITE ${OUTPUT} "// Made by cmake/Sections.cmake.
 #include \"commands/sections.h\"
 
 namespace nccl_env::cli {
 
-const std::string_view kSections = R\"section(${sections})section\";
-const std::string_view kWords = R\"section(${words})section\";
+const std::string_view kPages = R\"pages(${words}${sections})pages\";
 
 }  // namespace nccl_env::cli
 ")

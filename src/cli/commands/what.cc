@@ -13,7 +13,6 @@
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
-#include "nccl_env/core/policy/description.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -64,13 +63,13 @@ Told told_of(const char* kind, const Named& words) {
           words.impact};
 }
 
-void add_pages(const char* kind, std::string_view text, Book& into) {
-  std::istringstream lines{std::string(text)};
-  for (std::string line; std::getline(lines, line);) {
+void add_pages(Book& into) {
+  std::istringstream lines{std::string(kPages)};
+  for (std::string line; std::getline(lines >> std::ws, line);) {
     std::istringstream fields(line);
-    Told& told = into.emplace_back(Told{kind, {}, {}, {}, {}});
+    Told& told = into.emplace_back();
     for (std::string Told::*field :
-         {&Told::document, &Told::names, &Told::meaning, &Told::terms, &Told::symptoms})
+         {&Told::kind, &Told::document, &Told::names, &Told::meaning, &Told::terms, &Told::symptoms})
       std::getline(fields, told.*field, '\t');
   }
 }
@@ -86,12 +85,7 @@ Book all_told() {
     all.push_back({"variable", std::string(variable->name),
                    "Takes " + takes(*variable) + ". " + ranks_text(variable->ranks),
                    std::string(variable->note), "docs/reference/variables.md"});
-  described::each_field<NcclPolicy>([&](const auto& field) {
-    all.push_back(told_of(
-        "field", {field.name, field.means, {}, Impact::Policy, "docs/reference/policy-reference.md"}));
-  });
-  add_pages("word", kWords, all);
-  add_pages("section", kSections, all);
+  add_pages(all);
   return all;
 }
 
@@ -182,11 +176,13 @@ Words lines_of(const std::string& text) {
 }
 
 // Returns what verify finds in the line, or in such a part of one; "": nothing.
-std::string code_of_line(std::string asked) {
+std::string code_of_line(std::string asked, bool of_two = false) {
   while (asked.ends_with('.')) asked.pop_back();
   for (const std::string& line : lines_of(asked)) {
     NcclLogReader reader;
     reader.read_line(line, false);
+    if (of_two && line.starts_with("gpu-1:"))
+      reader.read_line("gpu-2" + line.substr(5), false);  // between two nodes
     for (const Finding& finding : verify_log(reader.log(), {}).findings) {
       if (finding.code != Code::UnknownWarning) return std::string(to_string(finding.code));
     }
@@ -197,7 +193,7 @@ std::string code_of_line(std::string asked) {
 // Ranks what is told by how near it is to what was asked for.
 class Asked {
  public:
-  static constexpr int kNone = 12;
+  static constexpr int kNone = 13;
   Asked(std::string text, const Book& all) : text_(std::move(text)) {
     for (const std::string& each : split(join(all, "|", [](const Told& told) { return told.symptoms; }), '|'))
       if (symptom_.empty() && holds(words_in(each), words_)) symptom_ = code_of_line(each);
@@ -213,6 +209,7 @@ class Asked {
       return (name.find('_') != name.npos || (coded && name != lower_case(name))) && has_name(told, name);
     };
     const bool ways[kNone] = {
+        told.kind == "source" && std::ranges::count(split(told.names, ','), text_) > 0,
         named && (coded || told.kind == "word"),
         named && field,
         finding && has_name(told, line_),
@@ -242,7 +239,8 @@ class Asked {
   const std::string text_;
   const Words words_ = words_in(text_);
   const std::string line_ = code_of_line(text_);
-  std::string symptom_;  // what the first symptom that has the words tells as a line
+  std::string symptom_ =
+      code_of_line(text_, true);  // else what the first symptom that has the words tells as a line
 };
 
 std::string not_found(const std::string& asked, const Book& all) {
@@ -263,11 +261,11 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
   const Asked asked(text, all);
   std::multimap<std::ptrdiff_t, const Told*> ranked;
   for (const Told& told : all) {
-    if (text.empty() && told.impact && told.kind != "field") found.push_back(told);
+    if (text.empty() && told.impact) found.push_back(told);
     if (!text.empty()) ranked.emplace(asked.rank(told), &told);
   }
   for (const auto& [rank, told] : ranked) {
-    if (rank < Asked::kNone && found.size() < (ranked.begin()->first == 0 ? 1U : 4U)) found.push_back(*told);
+    if (rank < Asked::kNone && found.size() < (ranked.begin()->first < 2 ? 1U : 4U)) found.push_back(*told);
   }
   if (found.empty()) return stop(terminal, program::kUsage, not_found(text, all));
   print(std::move(found), text.empty(), terminal);
