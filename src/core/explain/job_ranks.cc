@@ -98,10 +98,10 @@ JobRank make_rank(const AnsweredPod& member, const Asked& asked) {
   const bool looks_missed =
       state == PodState::Unknown && !by_all.empty() && std::ranges::all_of(by_all, is_asked);
   rank.missed = state == PodState::MissedAtAdmission || looks_missed;
-  rank.without = !rank.missed && (state == PodState::NotInjected || state == PodState::Unknown) &&
+  rank.compared = rank.missed || container->in_status;  // a template under DryRun, too
+  rank.without = !rank.compared && (state == PodState::NotInjected || state == PodState::Unknown) &&
                  std::ranges::any_of(container->resources, of_role);
   if (rank.without) std::ranges::remove_copy_if(by_all, std::back_inserter(rank.lacks), is_asked);
-  rank.compared = rank.missed || container->in_status;
   rank.hcas = exact_names(*container);
   const Value* index = container->find(variable::kIbGidIndex);
   if (index && index->value) rank.gid_index = *index->value;

@@ -96,8 +96,10 @@ TEST(Explain, DryRunIsASkipThatTellsWhatWouldBe) {
   EXPECT_EQ(explanation.answer.reason, Reason::DryRun);
   EXPECT_EQ(explanation.answer.remedy, remedy(Reason::DryRun));
   EXPECT_THAT(conf_of(explanation), Contains("NCCL_IB_GID_INDEX=3 File"));
-  EXPECT_THAT(ask_template(equipped(kHostPod), policy, &table).answer.findings, IsEmpty())
-      << "nothing is lost";
+  Answered alone = ask_template(equipped(kHostPod), policy, &table);
+  const NamedTemplate one[] = {{"spec.template", &alone}};
+  compare_templates(one);
+  EXPECT_THAT(alone.answer.findings, IsEmpty()) << "nothing is lost, and no other has values";
   NcclPolicy looks = policy;
   looks.resources = {{"rdma/hca", Exposure::SubInterface}};
   const Json apart = equipped(pod({container("c")}, false));
