@@ -263,9 +263,7 @@ std::vector<std::string> notes_of(const job::View& view, const Sentence& words) 
 // The names that the members' label has, with "" where one lacks it.
 std::set<std::string> names_by(std::string_view label, std::span<const AnsweredPod> members) {
   std::set<std::string> names;
-  for (const AnsweredPod& member : members) {
-    names.insert(find_text(member.record.labels, label));
-  }
+  for (const AnsweredPod& member : members) names.insert(find_text(member.record.labels, label));
   return names;
 }
 

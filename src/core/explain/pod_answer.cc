@@ -140,12 +140,9 @@ class Answerer {
     }
     const std::string otherwise = answer_.state == PodState::NotInjected ? answer_.sentence : std::string();
     if (!record_.foreign.empty()) tell_foreign();
-    const std::string given = has_its_values(answer_.state) ? answer_.sentence : std::string();
     judge_pod(pod_, record_, around_, answer_);
     answer_.notes = notes_of(record_, around_, answer_.state);
     if (!record_.foreign.empty() && !otherwise.empty()) answer_.notes.push_back(otherwise);
-    if (!given.empty() && !is_good(answer_.findings) && answer_.findings.front().code == Code::PodFailed)
-      answer_.notes.push_back(given);
     return std::move(answer_);
   }
 

@@ -135,7 +135,8 @@ class Judge {
         around_(around),
         answer_(answer),
         told_{{.kind = "Pod", .name_space = record.name_space, .name = record.name}, answer.findings},
-        runs_(record.status && (!around.exists || (has_its_values(answer.state) && !record.is_finished()))) {
+        runs_(record.status &&
+              (!around.exists || (has_its_values(answer.state) && record.phase != "Succeeded"))) {
     if (around_.table && is_stale(around_.table->dated(), around_.context))
       aged_ = without_states(*around_.table);
     if (!record_.status) return;
@@ -883,7 +884,7 @@ class Judge {
   const PodSurroundings& around_;
   PodAnswer& answer_;
   const FindingSink told_;
-  const bool runs_;                       // or will, by what is known
+  const bool runs_;                       // or will, or has failed, by what is known
   std::optional<Exposure> exposure_;      // by its status
   const GivenContainer* main_ = nullptr;  // that runs NCCL, if the status names it
   const Value* list_ = nullptr;           // its NCCL_IB_HCA

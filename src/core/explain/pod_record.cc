@@ -383,10 +383,11 @@ bool has_log(const Json& status) {
   const auto ran = [](const Json& container) {
     if (text_at(container, "name") == conf_file::kResolver) return false;
     const Json& state = member(container, "state");
-    const Json& ended = member(state, "terminated");
+    const bool now = member(state, "terminated").is_object();
+    const Json& ended = member(now ? state : member(container, "lastState"), "terminated");
     const bool never = std::ranges::find(kNeverStarted, text_at(ended, "reason")) != std::end(kNeverStarted);
-    return member(state, "running").is_object() || (ended.is_object() && !never) ||
-           member(member(container, "lastState"), "terminated").is_object();
+    return member(state, "running").is_object() ||
+           (!never && (ended.is_object() || number_at(container, "restartCount") > 0));
   };
   return std::ranges::any_of(items_at(status, "containerStatuses"), ran) ||
          std::ranges::any_of(items_at(status, "initContainerStatuses"), ran);

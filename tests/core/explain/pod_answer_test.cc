@@ -90,6 +90,9 @@ TEST(PodAnswer, AListedPortThatIsNotActiveNowIsTheAnswer) {
       << "none is left";
   object["status"]["phase"] = "Succeeded";
   EXPECT_THAT(found_in(today_of()), Not(Contains("RailDown NCCL_IB_HCA"))) << "it has ended";
+  object["status"]["phase"] = "Failed";
+  EXPECT_THAT(found_in(today_of()), ElementsAre("RailDown NCCL_IB_HCA", "ChangedSinceBound", "PodFailed"))
+      << "a symptom, the last";
   object["status"]["phase"] = "Running";
   for (Port& port : today.ports) port.state.reset();
   EXPECT_THAT(found_in(today_of()), IsEmpty()) << "not known is not down";
@@ -447,6 +450,10 @@ TEST(PodAnswer, AContainerThatNeverRanHasNoLog) {
   EXPECT_THAT(asked.answer.sentence,
               HasSubstr("cannot start (CreateContainerConfigError: secret \"wandb\" not found)"));
   EXPECT_THAT(asked.answer.remedy, HasSubstr("it has no log"));
+  Json& container = object["status"]["containerStatuses"][0];
+  container["state"]["waiting"] = {{"reason", "CrashLoopBackOff"}};
+  container["restartCount"] = 4;
+  EXPECT_THAT(ask_now(object).answer.remedy, HasSubstr("` reads its log"));
   object["status"] = {
       {"phase", "Failed"}, {"reason", "UnexpectedAdmissionError"}, {"message", "no healthy devices"}};
   EXPECT_THAT(ask_now(object).answer.sentence, HasSubstr("(UnexpectedAdmissionError: no healthy devices)"));
