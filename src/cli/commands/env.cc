@@ -8,6 +8,7 @@
 #include "commands/machine.h"
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/nccl/variables.h"
+#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
@@ -67,10 +68,6 @@ bool is_missed(const Value& omitted) {
   return scope_of(*omitted.reason) == ReasonScope::Node;
 }
 
-std::string why_of(const Value& omitted) {
-  return omitted.detail.empty() ? std::string(meaning(*omitted.reason)) : omitted.detail;
-}
-
 // Variables that are missing for one reason.
 struct Missing {
   const Value& first;
@@ -90,7 +87,8 @@ std::vector<Missing> missing(const MachineEnv& env) {
   return all;
 }
 
-// First what there is to act on; then the values, and why others are not among them. A sentence stands once.
+// First what there is to act on; then the values, and why others are not among them. A sentence stands once,
+// and without a policy no reason speaks of one.
 std::string render(const MachineEnv& env, const Form& form) {
   std::string text, values, others;
   std::set<std::string_view> remedies;
@@ -99,7 +97,7 @@ std::string render(const MachineEnv& env, const Form& form) {
     const std::string_view remedy = remedy_of(finding);
     no_list = no_list || finding.code == Code::NoList;
     if (finding.severity == Severity::Info) {
-      text += comment(finding.sentence + " " + std::string(remedy));
+      others += comment(finding.sentence + " " + std::string(remedy));
       continue;
     }
     text += comment(std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code)) +
@@ -108,8 +106,10 @@ std::string render(const MachineEnv& env, const Form& form) {
   }
   for (const auto& [value, names] : missing(env)) {
     const bool list = value.name == variable::kIbHca;
-    const std::string line = comment(join(names) + ": " + std::string(to_string(*value.reason)) +
-                                     (list && no_list ? "" : ": " + why_of(value)));
+    const bool named = env.by_policy || value.reason != Reason::OmittedByPolicy;
+    const std::string line =
+        comment(join(names) + (named ? ": " + std::string(to_string(*value.reason)) : "") +
+                (list && no_list ? "" : ": " + why_text(value)));
     if (!is_missed(value)) {
       others += line;
       continue;
@@ -120,12 +120,8 @@ std::string render(const MachineEnv& env, const Form& form) {
     if (remedies.insert(remedy).second) text += comment("  " + std::string(remedy));
   }
   for (const Value& value : env.given) values += form.line(value) + "\n";
-  if (const Value* list = find_named(env.given, variable::kIbHca); list && !list->value->starts_with('='))
-    text += comment(
-        "NCCL_IB_HCA has no \"=\", as other programs read it: NCCL takes each name for a beginning, and no "
-        "other HCA here begins so.");
-  if (!env.unlisted.empty()) text += comment(env.unlisted);
   if (!values.empty()) text += std::string(form.head) + values;
+  if (!env.unlisted.empty()) text += comment(env.unlisted);
   text += others;
   if (!env.problems.empty())
     text += comment(count_of(env.problems.size(), "attribute") + " could not be read: -o json names them");
@@ -138,7 +134,7 @@ OrderedJson to_json(const MachineEnv& env) {
   for (const Value& value : env.omitted) {
     omitted.push_back({{"name", value.name},
                        {"reason", to_string(*value.reason)},
-                       {"detail", why_of(value)},
+                       {"detail", why_text(value)},
                        {"remedy", remedy_here(*value.reason)}});
   }
   return {{"good", is_good(env.findings) && std::ranges::none_of(env.omitted, is_missed)},
@@ -170,7 +166,7 @@ int print_environment(const MachineArguments& machine, const Console& terminal) 
   // `eval` shows no comment and loses the exit code.
   if (!terminal.width)
     terminal.err << "nccl-env: "
-                 << printable(is_good(env.findings) ? missed->name + ": " + why_of(*missed)
+                 << printable(is_good(env.findings) ? missed->name + ": " + why_text(*missed)
                                                     : env.findings.front().sentence)
                  << '\n';
   return program::kFinding;

@@ -189,6 +189,7 @@ constexpr std::pair<Reason, std::string_view> kReasonsHere[] = {
     {Reason::UserSet, kUnset},
     {Reason::UserSetGroup, kUnset},
     {Reason::DisabledByUser, "Unset NCCL_IB_DISABLE and NCCL_NET, also in nccl.conf."},
+    {Reason::OmittedByPolicy, "Nothing to do; a policy (--policy) may ask for it."},
     {Reason::EngineCannotSay,
      "Nothing to do where the engine's own choice is right; else set the variable yourself."},
     {Reason::NoFabricPort, kShowPorts},
@@ -202,6 +203,12 @@ constexpr std::pair<Reason, std::string_view> kReasonsHere[] = {
     {Reason::ConditionUnknown, "Take a policy whose spec.variants ask for no labels: a machine has none."},
 };
 
+// Of the two variables that are left out without a policy, index and interface.
+constexpr const char* kNotNeeded = "Not needed: NCCL's own search ends at a usable row on every port.";
+constexpr const char* kNotAskedFor =
+    "Not asked for: NCCL chooses an interface itself; a policy (--policy) gets this machine's own by "
+    "socketInterface: FromNode.";
+
 // The words for the place that sets a variable: "this environment", or its file.
 std::string place_of(const UsersEntries& users, std::string_view variable) {
   const auto found = users.files.find(variable);
@@ -214,9 +221,7 @@ std::string remedy_of_list(const UsersEntries& users) {
          ", to have this machine's list, or name devices that it has (ibv_devices).";
 }
 
-// `by_policy`: somebody wrote what to leave out.
-void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries& users, bool by_policy,
-          MachineEnv& into) {
+void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries& users, MachineEnv& into) {
   std::map<std::string, Value, std::less<>> given;
   for (const GivenContainer& container : told.record.containers) {
     if (container.name != kProcess) continue;
@@ -230,9 +235,10 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
         added.value = values.env_text(value->name);
     }
     for (const Value& value : omitted_values(told.answer, told.record, container)) {
-      const bool unasked = !by_policy && value.reason == Reason::OmittedByPolicy;
-      if (value.name == conf_file::kName || unasked || !value.reason) continue;
+      if (value.name == conf_file::kName || !value.reason) continue;
       Value& omitted = into.omitted.emplace_back(value);
+      if (!into.by_policy && value.reason == Reason::OmittedByPolicy)
+        omitted.detail = value.name == variable::kIbGidIndex ? kNotNeeded : kNotAskedFor;
       if (value.reason == Reason::UserSet)
         omitted.detail = "It is set already, in " + place_of(users, value.name) + ".";
     }
@@ -246,9 +252,9 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
   into.findings = told.answer.findings;
   for (Finding& finding : into.findings) {
     const auto here = std::ranges::find(kCodesHere, finding.code, [](const auto& row) { return row.first; });
-    const Value* list = find_named(into.omitted, variable::kIbHca);
-    if (finding.code == Code::NoList && list) {
-      finding.remedy = remedy_here(*list->reason);
+    const Value* lacks = find_named(into.omitted, finding.subject.path);
+    if (lacks && (finding.code == Code::NoList || finding.remedy == remedy(*lacks->reason))) {
+      finding.remedy = remedy_here(*lacks->reason);
     } else if (finding.code == Code::NoSuchDevice && finding.remedy.empty()) {
       finding.remedy = remedy_of_list(users);
     } else if (here != std::end(kCodesHere) && finding.remedy.empty()) {
@@ -365,6 +371,7 @@ program::Failure decide_environment(const MachineArguments& machine, std::istrea
   read.table.time = now;
   const auto table = std::make_shared<const NodeFabric>(std::move(read.table));
   into.nothing = nothing_here(*table);
+  into.by_policy = given != nullptr;
   into.ports = states_of(*table);
   into.problems = std::move(read.problems);
 
@@ -389,7 +396,7 @@ program::Failure decide_environment(const MachineArguments& machine, std::istrea
   around.version = *version;
   const BindingPlan binding = plan_binding(wanted, kMachine, table.get(), around.context);
   take(answer_template({*pod, parse_json(text), plan, std::move(around), &binding, options}),
-       values_for(binding, Exposure::Host, true), users, given != nullptr, into);
+       values_for(binding, Exposure::Host, true), users, into);
   add_unmatched(hcas, *table, into);
   tell_unlisted(*table, *version, into);
   return {};

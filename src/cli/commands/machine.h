@@ -39,6 +39,7 @@ struct MachineEnv {
   std::vector<Value> given;           // in name order, each with its text
   std::vector<Value> omitted;         // and why
   std::string unlisted;               // the sentence where the list that is given names not all HCAs; else ""
+  bool by_policy = false;             // somebody wrote what to leave out
   std::string ports;                  // "Active: 8 x InfiniBand mlx5_0,…; not Active: 2 x InfiniBand …"
   std::vector<Finding> findings;      // of the user's own values, and of what NCCL makes of all
   std::vector<std::string> problems;  // devices that could not be read

@@ -87,11 +87,6 @@ OrderedJson to_json(const std::vector<Value>& values) {
   return json;
 }
 
-// Says why a value is left out, for a reason or not.
-std::string why_text(const Value& value) {
-  return value.detail.empty() && value.reason ? std::string(meaning(*value.reason)) : value.detail;
-}
-
 // [{"name", "reason", "detail", "remedy"}, …], of values that are left out.
 OrderedJson omitted_json(const std::vector<Value>& omitted) {
   OrderedJson json = OrderedJson::array();
@@ -330,6 +325,10 @@ std::string env_line(const PodRecord& record, const Value& value) {
 }
 
 }  // namespace
+
+std::string why_text(const Value& value) {
+  return value.detail.empty() && value.reason ? std::string(meaning(*value.reason)) : value.detail;
+}
 
 const Finding* leading_finding(const PodAnswer& answer) {
   if (!is_good(answer.findings)) return &answer.findings.front();

@@ -13,6 +13,9 @@ namespace nccl_env {
 // "given", "given, node not seen" or "given, but"; the state and its reason elsewhere.
 std::string verdict_words(const PodAnswer& answer);
 
+// Says why a value is left out, for a reason or not.
+std::string why_text(const Value& value);
+
 // The finding with which a template's answer begins: what is wrong, else a choice of the user's own that may
 // be meant; null where that is what its pods get.
 const Finding* leading_finding(const PodAnswer& answer);
