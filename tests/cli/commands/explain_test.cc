@@ -92,7 +92,7 @@ TEST_F(CliExplain, OfSeveralPodsThoseToActOnStandFirst) {
       named(kPod, "\"name\": \"c\"", R"("name": "c", "env": [{"name": "NCCL_IB_DISABLE", "value": "1"}])");
   write("pod.yaml", kPod + "\n---\n" + named(off, "train", "other"));
   EXPECT_THAT(explain({"--table", table}).out,
-              StartsWith("All 2 templates get values. But Pod/other: NCCL_IB_DISABLE=1"));
+              StartsWith("Values for Pod/train; none for Pod/other. But Pod/other: NCCL_IB_DISABLE=1"));
   const std::string without = named(named(kPod, "train", "other"), "rdma/hca", "example.org/gpu");
   write("pod.yaml", without + "\n---\n" + kPod);
   EXPECT_THAT(explain({"--table", table}).out,
