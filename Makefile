@@ -63,7 +63,7 @@ histories: deps ## random histories of nodes, and what their pods had by kind (H
 	cmake --preset release && cmake --build --preset release --target histories
 	build/release/bin/histories $(HISTORIES)
 
-GOLDEN_TESTS = base_tests core_tests net_tests kube_tests node_tests store_tests webhook_tests agent_tests cli_tests
+GOLDEN_TESTS = base_tests core_tests judge_tests net_tests kube_tests node_tests store_tests webhook_tests agent_tests cli_tests
 goldens: deps ## write what commands and tests say now into tests/data/golden, and the pages' tables of metrics
 	cmake --preset release && cmake --build --preset release --target $(GOLDEN_TESTS)
 	rc=0; for tests in $(GOLDEN_TESTS); do \

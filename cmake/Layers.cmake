@@ -4,8 +4,8 @@
 # names in DEPENDS (and what these name): the include path is a folder of links, one per layer, so that an
 # include that goes upwards does not compile. result.h, hex.h, json_text.h and utf8.h are everybody's.
 #
-#   nccl_env_layer(core LIBRARIES nlohmann_json::nlohmann_json PRIVATE simdjson::simdjson EXCEPT explain doctor)
-#   nccl_env_layer(core/explain DEPENDS core COLD)
+#   nccl_env_layer(core LIBRARIES nlohmann_json::nlohmann_json PRIVATE simdjson::simdjson EXCEPT proof)
+#   nccl_env_layer(core/proof DEPENDS core COLD)
 #
 # LAYER/ROOM: a room as a library of its own, which its layer leaves out by EXCEPT. The rooms of a layer see the same
 # headers.
@@ -55,7 +55,7 @@ function(nccl_env_layer name)
   endif()
   if(NCCL_ENV_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)  # coverage, which libFuzzer follows
-    if(NOT target MATCHES "^nccl_env_(core|core_explain|core_nccl_log|base|listing)$")
+    if(NOT target MATCHES "^nccl_env_(core|judge|base|listing)$")
       # Half of the compile time and more. What fuzz targets spend their time in is optimised.
       target_compile_options(${target} PRIVATE -O0)
     endif()

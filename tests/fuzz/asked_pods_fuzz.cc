@@ -5,8 +5,9 @@
 
 #include "fuzz/fuzz.h"
 #include "fuzz/samples.h"
-#include "nccl_env/core/explain/job.h"
-#include "nccl_env/core/explain/pod_print.h"
+#include "nccl_env/judge/explain/job.h"
+#include "nccl_env/judge/explain/pod_answer.h"
+#include "nccl_env/judge/explain/pod_print.h"
 
 namespace nccl_env::fuzz::asked_pods_fuzz {
 namespace {

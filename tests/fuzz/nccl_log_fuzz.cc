@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "fuzz/fuzz.h"
-#include "nccl_env/core/nccl_log/log_print.h"
-#include "nccl_env/core/nccl_log/log_verify.h"
-#include "nccl_env/core/nccl_log/nccl_log.h"
+#include "nccl_env/judge/nccl_log/log_print.h"
+#include "nccl_env/judge/nccl_log/log_verify.h"
+#include "nccl_env/judge/nccl_log/nccl_log.h"
 
 namespace nccl_env::fuzz::nccl_log_fuzz {
 namespace {

@@ -24,20 +24,22 @@ LIBRARIES = {
 # Beast costs seconds of each unit that includes it.
 BEAST_UNITS = 2
 
+PURE = ("core", "judge")  # layers without a kernel: a clock or a file comes to them as an argument
+
 # The rooms of a layer, lowest floor first: a room includes its own headers and those of lower floors. Files
 # that stand in the layer's own folder are above all of its rooms.
 ROOMS = {
-    "core": [["text"], ["described"], ["fabric"], ["engines", "findings"], ["policy", "cohort"], ["choose", "pod"], ["command"], ["decide"],
-             ["nccl_log"], ["explain", "doctor", "proof"]],
+    "core": [["text"], ["described"], ["fabric"], ["engines", "findings"], ["policy"], ["choose", "pod", "proof"], ["command"], ["decide"]],
+    "judge": [["cohort"], ["nccl_log"], ["explain", "doctor"]],
     "net": [["tls"], ["server", "client"]],
     "cli": [["cluster", "report"], ["check", "fabric"], ["commands"]],
 }
 
 # Text conversions that need no kernel: inet_pton and inet_ntop.
-CORE_C_HEADERS = {"arpa/inet.h", "fnmatch.h"}
-CORE_NOT = {"fstream", "filesystem", "iostream", "thread", "mutex", "shared_mutex", "condition_variable",
+PURE_C_HEADERS = {"arpa/inet.h", "fnmatch.h"}
+PURE_NOT = {"fstream", "filesystem", "iostream", "thread", "mutex", "shared_mutex", "condition_variable",
             "future", "random", "syncstream", "csignal", "coroutine"}
-CORE_CALLS = {
+PURE_CALLS = {
     "the clock (`now` is an argument)": r"::now\s*\(|\bclock_gettime\b|\bgettimeofday\b|\btime\s*\(\s*(nullptr|NULL|0|&)",
     "a file": r"\bf?open(at)?\s*\(|\bstd::[io]?fstream\b|\bopendir\b|\breaddir\b",
     "a socket": r"\bsocket\s*\(|\bgetaddrinfo\b|\bgetifaddrs\b|\bioctl\b",
@@ -66,8 +68,8 @@ def check_include(path, quoted, header):
         yield f"includes {header} in a header"
     if quoted and path.startswith(("src/", "include/")):
         yield from check_rooms(path, header)
-    if path.startswith(("src/core/", "include/nccl_env/core/")):
-        yield from check_core_include(path, quoted, header)
+    if place_of(path)[0] in PURE:
+        yield from check_pure_include(place_of(path)[0], quoted, header)
 
 
 def place_of(path):
@@ -102,17 +104,16 @@ def is_everybodys(header):
     return re.fullmatch(r"nccl_env/[^/]+", header) is not None
 
 
-def check_core_include(path, quoted, header):
+def check_pure_include(layer, quoted, header):
     if quoted:
-        own = header.startswith("nccl_env/core/") or is_everybodys(header) or not header.startswith("nccl_env/")
-        if not own:
-            yield f"the core includes {header}"
-    elif header in CORE_NOT:
-        yield f"the core includes <{header}>: files, clocks, threads and randomness belong to the shells"
+        if header.startswith("nccl_env/") and not is_everybodys(header) and header.split("/")[1] not in PURE[:PURE.index(layer) + 1]:
+            yield f"{layer} includes {header}"
+    elif header in PURE_NOT:
+        yield f"{layer} includes <{header}>: files, clocks, threads and randomness belong to the shells"
     elif "/" in header or header.endswith(".h"):
-        known = header in CORE_C_HEADERS or header.startswith(("nlohmann/", "simdjson"))
+        known = header in PURE_C_HEADERS or header.startswith(("nlohmann/", "simdjson"))
         if not known:
-            yield f"the core includes <{header}>: only std and JSON"
+            yield f"{layer} includes <{header}>: only std and JSON"
 
 
 def check_file(root, path):
@@ -122,11 +123,11 @@ def check_file(root, path):
         if found:
             for problem in check_include(path, found[1] == '"', found[2]):
                 yield f"{path}:{number}: {problem}"
-    if path.startswith(("src/core/", "include/nccl_env/core/")):
+    if (layer := place_of(path)[0]) in PURE:
         for number, line in enumerate(without_comments_and_strings(text).splitlines(), 1):
-            for what, pattern in CORE_CALLS.items():
+            for what, pattern in PURE_CALLS.items():
                 if re.search(pattern, line):
-                    yield f"{path}:{number}: the core touches {what}: {line.strip()}"
+                    yield f"{path}:{number}: {layer} touches {what}: {line.strip()}"
 
 
 def sources(root, *folders):

@@ -83,11 +83,12 @@ class IncludeRules(unittest.TestCase):
         self.refused("src/core/choose/a.h", '#include "nccl_env/core/pod/review.h"\n', "choose does not stand above pod")
         self.refused("include/nccl_env/core/pod/a.h", '#include "nccl_env/core/decide/plan.h"\n', "pod does not stand above decide")
         self.refused("src/core/decide/a.cc", '#include "nccl_env/core/motors/a.h"\n', "motors is not a room")
+        self.refused("src/core/decide/a.cc", '#include "nccl_env/judge/cohort/a.h"\n', "core includes nccl_env/judge")
         self.refused("src/net/server/a.cc", '#include "client/b.h"\n', "server does not stand above client")
         self.refused("src/cli/cluster/a.cc", '#include "commands/b.h"\n', "cluster does not stand above commands")
         self.refused("src/cli/commands/a.cc", '#include "a.h"\n', "reaches out of the rooms of cli")
         self.accepted({
-            "src/core/explain/a.cc": '#include "explain/b.h"\n#include "text/quote.h"\n#include "nccl_env/core/decide/plan.h"\n',
+            "src/judge/explain/a.cc": '#include "explain/b.h"\n#include "nccl_env/core/decide/plan.h"\n',
             "src/cli/cli.cc": '#include "nccl_env/cli/cli.h"\n#include "commands/b.h"\n',
             "src/net/file_watch.cc": '#include "nccl_env/net/tls/tls.h"\n',
             "src/store/a.cc": '#include "b.h"\n#include "nccl_env/core/pod/review.h"\n',

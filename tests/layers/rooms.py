@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the layers and the rooms of core from the includes of src/ and include/. An arrow leads to what is included;
+"""Draws the layers and the rooms of core and judge from the includes of src/ and include/. An arrow leads to what is included;
 one that other arrows imply is left out. The picture stands in docs/internals/architecture.md between two markers:
 
   rooms.py          prints it
@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-from include_rules import INCLUDE, place_of, sources
+from include_rules import INCLUDE, PURE, place_of, sources
 
 PAGE = "docs/internals/architecture.md"
 COMMAND = "python3 tests/layers/rooms.py --write"
@@ -29,14 +29,14 @@ def target_of(path, header):
 
 
 def arrows(root):
-    """Returns layer -> layers and room of core -> rooms of core, as the includes have them."""
+    """Returns layer -> layers and room of core or judge -> such rooms, as the includes have them."""
     layers, rooms = {}, {}
     for path in sources(root, "include", "src"):
         layer, room = place_of(path)
         if layer is None:
             continue
         layers.setdefault(layer, set())
-        if layer == "core" and room:
+        if layer in PURE and room:
             rooms.setdefault(room, set())
         for line in (root / path).read_text().splitlines():
             found = INCLUDE.match(line)
@@ -45,7 +45,7 @@ def arrows(root):
             other_layer, other_room = target_of(path, found[2])
             if other_layer != layer:
                 layers[layer].add(other_layer)
-            elif layer == "core" and room and other_room not in (None, room):
+            if layer in PURE and other_layer in PURE and room and other_room not in (None, room):
                 rooms[room].add(other_room)
     return layers, rooms
 
@@ -91,7 +91,7 @@ def flowchart(graph):
 
 def picture(root):
     layers, rooms = arrows(root)
-    return f"Layers:\n\n{flowchart(layers)}\n\nRooms of core:\n\n{flowchart(rooms)}"
+    return f"Layers:\n\n{flowchart(layers)}\n\nRooms of core and judge:\n\n{flowchart(rooms)}"
 
 
 def with_picture(text, drawn):

@@ -39,7 +39,7 @@ class Rooms(unittest.TestCase):
         return code, out.getvalue()
 
     def test_arrows_lead_to_what_is_included_and_none_is_implied_by_others(self):
-        self.assertEqual(self.run_with(), (0, f"Layers:\n\n```mermaid\n{LAYERS}```\n\nRooms of core:\n\n```mermaid\n{ROOMS}```\n"))
+        self.assertEqual(self.run_with(), (0, f"Layers:\n\n```mermaid\n{LAYERS}```\n\nRooms of core and judge:\n\n```mermaid\n{ROOMS}```\n"))
 
     def test_a_page_that_was_written_is_accepted_and_keeps_its_other_text(self):
         self.assertEqual(self.run_with("--write")[0], 0)

@@ -17,7 +17,7 @@
 
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/fabric/node_table.h"
-#include "nccl_env/core/nccl_log/nccl_log.h"
+#include "nccl_env/judge/nccl_log/nccl_log.h"
 #include "nccl_env/listing/import.h"
 #include "support/sanitized.h"
 

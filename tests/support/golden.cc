@@ -37,7 +37,7 @@ std::string name_of(const ::testing::TestInfo& test) {
   return std::string(test.test_suite_name()) + "." + test.name();
 }
 
-// "tests/core/explain/job_test.cc" -> "core/explain/job"; "" for a test that has no golden.
+// "tests/judge/explain/job_test.cc" -> "judge/explain/job"; "" for a test that has no golden.
 std::string golden_of(const ::testing::TestInfo& test) {
   const std::string_view file = test.file();
   const std::size_t at = file.rfind(kTests);

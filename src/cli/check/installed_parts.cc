@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/judge/explain/pod_record.h"
 #include "nccl_env/kube/base64.h"
 #include "nccl_env/kube/cures.h"
 #include "nccl_env/kube/list.h"

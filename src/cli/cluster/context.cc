@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "cluster/live_pods.h"
-#include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/judge/explain/pod_answer.h"
 #include "nccl_env/kube/list.h"
 
 namespace nccl_env::cli {

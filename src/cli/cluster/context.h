@@ -8,9 +8,9 @@
 
 #include "cluster/objects.h"
 #include "nccl_env/core/engines/nccl/version.h"
-#include "nccl_env/core/explain/answered_pod.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/judge/explain/answered_pod.h"
 #include "nccl_env/program/inputs.h"
 
 namespace nccl_env::cli {

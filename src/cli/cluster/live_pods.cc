@@ -6,9 +6,9 @@
 #include <set>
 
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/explain/job.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/judge/explain/job.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/program/inputs.h"
 

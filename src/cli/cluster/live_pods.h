@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/judge/explain/pod_record.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 

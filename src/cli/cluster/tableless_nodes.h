@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/doctor/input.h"
+#include "nccl_env/judge/doctor/input.h"
 #include "nccl_env/kube/client.h"
 
 namespace nccl_env::cli {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "commands/command_line.h"
-#include "nccl_env/core/doctor/doctor.h"
+#include "nccl_env/judge/doctor/doctor.h"
 
 namespace nccl_env::cli {
 

@@ -8,11 +8,11 @@
 #include "commands/machine.h"
 #include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/engines/nccl/variables.h"
-#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/judge/explain/pod_print.h"
 
 namespace nccl_env::cli {
 namespace {

@@ -13,11 +13,11 @@
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
 #include "commands/commands.h"
-#include "nccl_env/core/explain/job.h"
-#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/judge/explain/job.h"
+#include "nccl_env/judge/explain/pod_print.h"
 #include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/resolver_options.h"
 

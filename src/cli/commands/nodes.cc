@@ -12,7 +12,6 @@
 #include "commands/doctor.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/select.h"
-#include "nccl_env/core/explain/selection_print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
@@ -20,6 +19,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/judge/explain/selection_print.h"
 #include "nccl_env/program/table_view.h"
 
 namespace nccl_env::cli {

@@ -8,13 +8,13 @@
 
 #include "cluster/context.h"
 #include "nccl_env/core/decide/patch.h"
-#include "nccl_env/core/explain/job.h"
-#include "nccl_env/core/explain/template_answer.h"
-#include "nccl_env/core/explain/template_differences.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/judge/explain/job.h"
+#include "nccl_env/judge/explain/template_answer.h"
+#include "nccl_env/judge/explain/template_differences.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::cli {

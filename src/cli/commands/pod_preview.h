@@ -18,8 +18,8 @@
 #include "cluster/connection.h"
 #include "commands/command_line.h"
 #include "nccl_env/core/decide/plan.h"
-#include "nccl_env/core/explain/answered_pod.h"
 #include "nccl_env/core/pod/review.h"
+#include "nccl_env/judge/explain/answered_pod.h"
 #include "nccl_env/program/inputs.h"
 
 namespace nccl_env::cli {

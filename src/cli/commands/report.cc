@@ -8,9 +8,9 @@
 
 #include "commands/doctor.h"
 #include "nccl_env/base/file.h"
-#include "nccl_env/core/doctor/report.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/judge/doctor/report.h"
 #include "nccl_env/program/version.h"
 #include "report/report_page.h"
 

@@ -12,13 +12,13 @@
 #include "commands/sections.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/findings/catalogue.h"
-#include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/judge/nccl_log/log_verify.h"
 
 namespace nccl_env::cli {
 namespace {

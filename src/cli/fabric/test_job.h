@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/judge/explain/pod_record.h"
 #include "nccl_env/kube/paths.h"
 
 namespace nccl_env::cli {

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "cluster/live_pods.h"
-#include "nccl_env/core/explain/given_file.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/judge/explain/given_file.h"
 
 namespace nccl_env::cli {
 namespace {

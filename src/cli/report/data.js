@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's data (src/core/doctor/report.cc writes it): lists become objects where they are looked at.
+// The page's data (src/judge/doctor/report.cc writes it): lists become objects where they are looked at.
 const data = JSON.parse(document.getElementById("data").textContent);
 const severities = ["error", "warning", "info"];
 

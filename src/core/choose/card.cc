@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/card.h"
+#include "nccl_env/core/choose/card.h"
 
 #include <string>
 #include <string_view>

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <tuple>
 
-#include "choose/card.h"
+#include "nccl_env/core/choose/card.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/join.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose/node_traffic.h"
+#include "nccl_env/core/choose/node_traffic.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "choose/card.h"
 #include "choose/group.h"
+#include "nccl_env/core/choose/card.h"
 #include "nccl_env/core/fabric/port_facts.h"
 
 namespace nccl_env {

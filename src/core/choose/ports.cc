@@ -11,11 +11,11 @@
 #include <unordered_map>
 
 #include "choose/group.h"
-#include "choose/node_traffic.h"
 #include "choose/nominal_rates.h"
-#include "engines/nccl/ports.h"
 #include "nccl_env/core/choose/fabric_rule.h"
+#include "nccl_env/core/choose/node_traffic.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/ports.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/glob.h"

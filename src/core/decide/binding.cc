@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "decide/conf_delivery.h"
-#include "decide/container_env.h"
-#include "decide/engine_values.h"
-#include "decide/match.h"
-#include "decide/wanted.h"
+#include "nccl_env/core/decide/container_env.h"
+#include "nccl_env/core/decide/engine_values.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/match.h"
 #include "nccl_env/core/decide/node_constants.h"
+#include "nccl_env/core/decide/wanted.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/pod/limits.h"

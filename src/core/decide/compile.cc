@@ -6,8 +6,8 @@
 #include "decide/annotation_budget.h"
 #include "decide/conf_delivery.h"
 #include "decide/pod_planner.h"
-#include "decide/wanted.h"
 #include "nccl_env/core/decide/status.h"
+#include "nccl_env/core/decide/wanted.h"
 #include "nccl_env/core/engines/catalogue.h"
 
 namespace nccl_env {

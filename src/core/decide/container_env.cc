@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decide/container_env.h"
+#include "nccl_env/core/decide/container_env.h"
 
 #include <algorithm>
 
 #include "command/command.h"
 #include "decide/conf_delivery.h"
-#include "decide/wanted.h"
+#include "nccl_env/core/decide/wanted.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"

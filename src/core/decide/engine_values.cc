@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decide/engine_values.h"
+#include "nccl_env/core/decide/engine_values.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decide/launcher.h"
+#include "nccl_env/core/decide/launcher.h"
 
 #include <algorithm>
 #include <array>
 
 #include "command/command.h"
-#include "decide/wanted.h"
+#include "nccl_env/core/decide/wanted.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/join.h"

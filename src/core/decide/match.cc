@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decide/match.h"
+#include "nccl_env/core/decide/match.h"
 
 #include <algorithm>
 #include <set>
 
-#include "decide/process_limits.h"
+#include "nccl_env/core/decide/process_limits.h"
 #include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"

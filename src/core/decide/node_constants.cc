@@ -8,9 +8,9 @@
 
 #include "choose/nominal_rates.h"
 #include "choose/variant_search.h"
-#include "decide/wanted.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/wanted.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/policy/reader.h"

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <set>
 
-#include "decide/engine_values.h"
-#include "engines/nccl/ports.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/partition.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/engine_values.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/ports.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/engines/nccl/version.h"
 #include "nccl_env/core/fabric/interface_index.h"

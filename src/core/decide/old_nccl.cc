@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decide/old_nccl.h"
+#include "nccl_env/core/decide/old_nccl.h"
 
 #include <algorithm>
 

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "decide/conf_delivery.h"
-#include "decide/match.h"
 #include "nccl_env/core/decide/compiled_policy.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/match.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"

@@ -5,11 +5,11 @@
 
 #include "decide/annotation_budget.h"
 #include "decide/compile.h"
-#include "decide/match.h"
 #include "decide/pod_planner.h"
-#include "decide/warnings.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/match.h"
 #include "nccl_env/core/decide/status.h"
+#include "nccl_env/core/decide/warnings.h"
 #include "nccl_env/core/pod/limits.h"
 
 namespace nccl_env {

@@ -5,8 +5,8 @@
 #include <array>
 #include <string_view>
 
-#include "decide/engine_values.h"
-#include "decide/launcher.h"
+#include "nccl_env/core/decide/engine_values.h"
+#include "nccl_env/core/decide/launcher.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/conf.h"
 #include "nccl_env/core/engines/nccl/variables.h"

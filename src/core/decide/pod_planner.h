@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "decide/conf_delivery.h"
-#include "decide/container_env.h"
-#include "decide/match.h"
 #include "decide/resolver_container.h"
-#include "decide/wanted.h"
-#include "decide/warnings.h"
 #include "nccl_env/core/decide/compiled_policy.h"
+#include "nccl_env/core/decide/container_env.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/match.h"
 #include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/decide/wanted.h"
+#include "nccl_env/core/decide/warnings.h"
 #include "nccl_env/core/engines/engine.h"
 
 namespace nccl_env {

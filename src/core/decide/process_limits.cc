@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decide/process_limits.h"
+#include "nccl_env/core/decide/process_limits.h"
 
 #include <algorithm>
 

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "decide/conf_delivery.h"
-#include "decide/engine_values.h"
-#include "decide/wanted.h"
+#include "nccl_env/core/decide/engine_values.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/wanted.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "decide/match.h"
 #include "nccl_env/core/decide/compiled_policy.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/match.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/json_text.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "decide/process_limits.h"
+#include "nccl_env/core/decide/process_limits.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"

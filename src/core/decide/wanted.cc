@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decide/wanted.h"
+#include "nccl_env/core/decide/wanted.h"
 
 #include <algorithm>
 #include <array>
 
-#include "decide/engine_values.h"
 #include "nccl_env/core/choose/gid_index.h"
+#include "nccl_env/core/decide/engine_values.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 

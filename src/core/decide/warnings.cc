@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decide/warnings.h"
+#include "nccl_env/core/decide/warnings.h"
 
 #include <algorithm>
 #include <array>
 
-#include "decide/launcher.h"
-#include "decide/old_nccl.h"
-#include "decide/process_limits.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/launcher.h"
+#include "nccl_env/core/decide/old_nccl.h"
+#include "nccl_env/core/decide/process_limits.h"
 #include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/engines/catalogue.h"
 #include "nccl_env/core/engines/nccl/variables.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env explain job/NAME: which pods are a job's, and what is asked for them. What is told:
-// tests/core/explain/job_test.cc.
+// tests/judge/explain/job_test.cc.
 #include <algorithm>
 
 #include "cli/asked_cluster.h"

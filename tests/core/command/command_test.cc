@@ -3,9 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "core/asked.h"
 #include "core/decide/decided.h"
-#include "decide/launcher.h"
+#include "nccl_env/core/decide/launcher.h"
 
 namespace nccl_env::tests::command_test {
 namespace {

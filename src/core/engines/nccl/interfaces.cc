@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engines/nccl/interfaces.h"
+#include "nccl_env/core/engines/nccl/interfaces.h"
 
 #include <algorithm>
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "engines/nccl/interfaces.h"
-#include "engines/nccl/ports.h"
 #include "nccl_env/core/engines/nccl/gid.h"
+#include "nccl_env/core/engines/nccl/interfaces.h"
+#include "nccl_env/core/engines/nccl/ports.h"
 #include "nccl_env/core/engines/nccl/variables.h"
 
 namespace nccl_env {

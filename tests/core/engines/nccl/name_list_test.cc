@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "core/engines/nccl/nccl_fabric.h"
-#include "engines/nccl/ports.h"
 #include "nccl_env/core/engines/nccl/name_list.h"
+#include "nccl_env/core/engines/nccl/ports.h"
 
 namespace nccl_env::test::name_list_test {
 namespace {
