@@ -42,9 +42,9 @@ arm64-test: ## the tests of what depends on the architecture, for arm64, under Q
 	  echo "arm64: $${layer}_tests passed"; done
 
 # Those whose answers depend on a library's version.
-DEBIAN_13_TESTS = core base cli
+DEBIAN_13_TESTS = core judge base cli
 .PHONY: test-debian-13
-test-debian-13: ## programs and the tests of core, base and cli with Debian 13's compiler and libraries, as root (first time: 5 minutes more)
+test-debian-13: ## programs and the tests of core, judge, base and cli with Debian 13's compiler and libraries, as root (first time: 5 minutes more)
 	@scripts/install-deps --deb
 	scripts/in-root debian-13 sh -euc 'cmake --preset debian-13 >/dev/null; \
 	  cmake --build --preset debian-13 --target nccl-env nccl-env-webhook nccl-env-agent $(DEBIAN_13_TESTS:%=%_tests); \
