@@ -193,7 +193,7 @@ std::string code_of_line(std::string asked, bool of_two = false) {
 // Ranks what is told by how near it is to what was asked for.
 class Asked {
  public:
-  static constexpr int kNone = 13;
+  static constexpr int kNone = 13, kWeak = 10;  // a word of many remedies or quotes tells nothing
   Asked(std::string text, const Book& all) : text_(std::move(text)) {
     for (const std::string& each : split(join(all, "|", [](const Told& told) { return told.symptoms; }), '|'))
       if (symptom_.empty() && holds(words_in(each), words_)) symptom_ = code_of_line(each);
@@ -264,8 +264,11 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
     if (text.empty() && told.impact) found.push_back(told);
     if (!text.empty()) ranked.emplace(asked.rank(told), &told);
   }
+  const auto least = ranked.empty() ? Asked::kNone : ranked.begin()->first;
+  const std::size_t most = least < 2 ? 1 : 4;
   for (const auto& [rank, told] : ranked) {
-    if (rank < Asked::kNone && found.size() < (ranked.begin()->first < 2 ? 1U : 4U)) found.push_back(*told);
+    const bool tells = rank < Asked::kWeak || (rank == least && ranked.count(rank) <= most);
+    if (rank < Asked::kNone && tells && found.size() < most) found.push_back(*told);
   }
   if (found.empty()) return stop(terminal, program::kUsage, not_found(text, all));
   print(std::move(found), text.empty(), terminal);
