@@ -20,10 +20,7 @@ bool is_users(std::string_view reason) {
                      [&](Reason users) { return reason == to_string(users); });
 }
 
-std::string search_problem(const Container& container, const NcclPolicy& policy, const NcclVersion& version) {
-  const GidIndexRule::Kind kind = index_rule(policy);
-  const bool searches = kind == GidIndexRule::Kind::Auto || kind == GidIndexRule::Kind::Dynamic;
-  if (!searches || !policy.searches_gid()) return {};
+std::string old_nccl(const Container& container, const NcclVersion& version) {
   const auto said = std::find_if(container.env.rbegin(), container.env.rend(),
                                  [](const EnvEntry& entry) { return entry.name == "NCCL_VERSION"; });
   const bool literal = said != container.env.rend() && said->is_literal();
@@ -32,8 +29,15 @@ std::string search_problem(const Container& container, const NcclPolicy& policy,
   return (given     ? "NCCL " + format_nccl_version(version)
           : literal ? "NCCL_VERSION=" + std::string(prefix_of(said->value, 128))
                     : "image " + std::string(prefix_of(container.image, 128))) +
-         ": an NCCL before 2.21.5 takes GID index 0 of a RoCE port, and policy " + policy.name +
-         " counts on its search: write gidIndex: Pin there";
+         ": an NCCL before 2.21.5 takes GID index 0 of a RoCE port, and ";
+}
+
+std::string search_problem(const Container& container, const NcclPolicy& policy, const NcclVersion& version) {
+  const GidIndexRule::Kind kind = index_rule(policy);
+  const bool searches = kind == GidIndexRule::Kind::Auto || kind == GidIndexRule::Kind::Dynamic;
+  const std::string old = searches && policy.searches_gid() ? old_nccl(container, version) : "";
+  return old.empty() ? ""
+                     : old + "policy " + policy.name + " counts on its search: write gidIndex: Pin there";
 }
 
 }  // namespace nccl_env

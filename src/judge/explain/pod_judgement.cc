@@ -470,11 +470,21 @@ class Judge {
     const Value *list = container.find(variable::kIbHca), *index = container.find(variable::kIbGidIndex);
     const auto none = parse_reason(find_text(container.omitted, variable::kIbGidIndex));
     if (!around_.policy || own == pod_.containers.end() || (list && list->state == State::Users) ||
-        (index && index->value) || (none && !is_left_to_nccl(*none)))
+        (index && index->value) || (none && none != Reason::GidNotUniform && !is_left_to_nccl(*none)))
       return;
-    const bool is_right = exposure_ == Exposure::Host && today_ && around_.table && !today_->ports.empty() &&
-                          serves_all(table(), today_->ports, 0);
-    if ((!around_.policy->names(LinkLayer::Ethernet) && !is_roce()) || is_right) return;
+    const bool on_host = exposure_ == Exposure::Host && today_ && around_.table && !today_->ports.empty();
+    const auto serves = [&](int row) { return serves_all(table(), today_->ports, row); };
+    if ((!around_.policy->names(LinkLayer::Ethernet) && !is_roce()) || (on_host && serves(0))) return;
+    const auto fits = [&](const Port& port) {
+      return !port.gids || std::ranges::any_of(*port.gids, serves, &GidRow::index);
+    };
+    const bool none_fits = on_host && std::ranges::none_of(table().ports, fits);
+    if (const std::string old = old_nccl(*own, around_.version); none_fits && !old.empty())
+      return told.add(
+          Code::NcclTooOld, Severity::Error, variable::kIbGidIndex,
+          old + "none serves all ports of the node.",
+          "Make the ports' addresses alike in number and order, or take an image with NCCL 2.21.5 or "
+          "later.");
     if (const std::string text = search_problem(*own, *around_.policy, around_.version); !text.empty())
       told.add(Code::NcclTooOld, Severity::Error, variable::kIbGidIndex, text + ".");
   }

@@ -865,8 +865,12 @@ TEST(Explain, AnImageTooOldForTheSearchOfThePolicyIsAnErrorUnlessRowZeroIsRight)
       << "by --nccl-version, in place of what row 0 is";
   policy.fabric.link_layer = LinkLayer::Ethernet;
   EXPECT_THAT(found(nullptr), ElementsAre(HasSubstr("NcclTooOld")));
+  NodeFabric mixed = three;
+  mixed.ports[1].gids->back().index = 5;
+  EXPECT_THAT(found(&mixed), Contains(HasSubstr("and none serves all ports of the node.")));
   policy.gid_index.kind = GidIndexRule::Kind::Pin;
   EXPECT_THAT(found(&three), IsEmpty());
+  EXPECT_THAT(found(&mixed), Contains(HasSubstr("and none serves all ports of the node.")));
 }
 
 TEST(Explain, FaultsOfNcclsChoiceHaveTheRemedyThatMendsThem) {

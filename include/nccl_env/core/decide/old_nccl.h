@@ -12,9 +12,10 @@
 
 namespace nccl_env {
 
-// Says that the container's NCCL is too old to search for a GID index, by `version` if that is, else by its
-// NCCL_VERSION or its image's name, and that a RoCE fabric of the policy counts on that; "" where they do not
-// tell.
+// Begins a sentence: the container's NCCL is too old to search for a GID index, by `version` if that is, else
+// by its NCCL_VERSION or its image's name. "" where they do not tell.
+std::string old_nccl(const Container& container, const NcclVersion& version);
+// Says that, and that a RoCE fabric of the policy counts on the search.
 std::string search_problem(const Container& container, const NcclPolicy& policy,
                            const NcclVersion& version = kNewestNccl);
 // True if that holds for a container without an index, for this reason.
