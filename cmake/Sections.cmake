@@ -89,7 +89,7 @@ add_words(word "docs/start/concepts.md#words" "^- `([A-Za-z]+)`: (.*)$")
 foreach(page webhook agent)
   add_words(word "docs/reference/${page}.md#metrics" "^\\| `([a-z_]+_[a-z_]+)` \\| [^|]*\\| ([^|]*) \\|$")
 endforeach()
-add_words(source "docs/use/explain.md#a-pod" "^\\| (`[A-Z][A-Za-z`, ]*`) \\| ([^|]*) \\|$")
+add_words(answer "docs/use/explain.md#a-pod" "^\\| \\*\\*([^|]*)\\*\\* \\| ([^|]*) \\|$")
 add_words(field "docs/reference/policy-reference.md" "^\\| [*]*`([A-Za-z]+)`[*]* \\| .* \\| ([^|]*) \\|$")
 file(WRITE ${OUTPUT} "// Made by cmake/Sections.cmake.
 #include \"commands/sections.h\"

@@ -229,12 +229,12 @@ CounterFamily& WebhookMetrics::add_decisions() {
 }
 
 CounterFamily& WebhookMetrics::add_variables() {
-  MetricDesc desc{"nccl_env_variables_total",
-                  "Variables that were set (reason none) or left out: each container of a pod counts, and of "
-                  "a Binding each "
-                  "text (host, subinterface). All constants of policies are constant; nccl.conf is the file.",
-                  {"variable", "reason"},
-                  {}};
+  MetricDesc desc{
+      "nccl_env_variables_total",
+      "Variables set (reason none) or left out (TooFewPorts: or a list that lacks ports), by a pod's "
+      "container or a Binding's text (host, subinterface). Constants of policies are constant.",
+      {"variable", "reason"},
+      {}};
   std::vector<std::string_view> names(node_variables().begin(), node_variables().end());
   names.insert(names.end(), {conf_file::kName, conf_file::kEnvName, kConstant});
   variable_index_.assign(names.size() * reason_count(), kNoSeries);

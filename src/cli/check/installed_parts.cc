@@ -494,13 +494,13 @@ Checks judge_parts(const InstalledParts& parts) {
   return checks;
 }
 
-const Checked* uncallable(const Checks& checks) {
+std::string uncallable(const Checks& checks) {
   constexpr Code kOnTheWay[] = {Code::Hooks, Code::CaBundle, Code::Service};
   const auto found = std::ranges::find_if(checks, [&](const Checked& each) {
     return !each.good && each.finding.severity == Severity::Error &&
            std::ranges::find(kOnTheWay, each.finding.code) != std::end(kOnTheWay);
   });
-  return found == checks.end() ? nullptr : &*found;
+  return found == checks.end() ? "" : std::string(to_string(found->finding.code));
 }
 
 Checked while_starting(const InstalledParts& parts, Checked checked) {

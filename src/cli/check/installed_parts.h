@@ -68,8 +68,8 @@ Judged judge_version(const LookUp& version);
 // Whether it is there, and enforces its level.
 Judged judge_space(const OwnSpace& space);
 Checks judge_parts(const InstalledParts& parts);
-// Returns the first part whose error keeps the API server from calling the webhook; null: it may be called.
-const Checked* uncallable(const Checks& checks);
+// Names the first part whose error keeps the API server from calling the webhook; "": it may be called.
+std::string uncallable(const Checks& checks);
 // An error on parts that need a moment is a warning while the installation is that young.
 Checked while_starting(const InstalledParts& parts, Checked checked);
 

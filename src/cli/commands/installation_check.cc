@@ -48,9 +48,7 @@ Look look_at_parts(kube::ApiServer& client) {
   if (is_nothing(*parts))
     return {program::kNothing, client.server() + ": nothing of nccl-env is installed" + kHowToInstall};
   Checks checks = judge_parts(*parts);
-  const Checked* const first = uncallable(checks);
-  const std::string instead = first ? std::string(to_string(first->finding.code)) : "";
-  for (Checked& checked : judge_namespaces(client, instead))
+  for (Checked& checked : judge_namespaces(client, uncallable(checks)))
     checks.push_back(while_starting(*parts, checked));
   return look_of(findings_of(checks), checks);
 }

@@ -193,7 +193,7 @@ std::string code_of_line(std::string asked, bool of_two = false) {
 // Ranks what is told by how near it is to what was asked for.
 class Asked {
  public:
-  static constexpr int kNone = 13, kWeak = 10;  // a word of many remedies or quotes tells nothing
+  static constexpr int kNone = 14, kWeak = 11;  // a word of many remedies or quotes tells nothing
   Asked(std::string text, const Book& all) : text_(std::move(text)) {
     for (const std::string& each : split(join(all, "|", [](const Told& told) { return told.symptoms; }), '|'))
       if (symptom_.empty() && holds(words_in(each), words_)) symptom_ = code_of_line(each);
@@ -209,8 +209,10 @@ class Asked {
       return (name.find('_') != name.npos || (coded && name != lower_case(name))) && has_name(told, name);
     };
     const bool ways[kNone] = {
-        told.kind == "source" && std::ranges::count(split(told.names, ','), text_) > 0,
-        named && (coded || told.kind == "word"),
+        named && coded,
+        told.kind == "answer" &&
+            (told.names == text_ || std::ranges::count(split(told.names, ','), text_) > 0),
+        named && told.kind == "word",
         named && field,
         finding && has_name(told, line_),
         section && holds(words_, held) && (held.size() > 1 || words_.size() == 1),
@@ -222,7 +224,9 @@ class Asked {
         finding && holds(words_in(told.meaning + " " + told.more), words_),
         is_quoted(told.kind == "word" ? told.meaning : told.terms),
         !field && text_.size() > 3 && lower_case(told.names).find(lower_case(text_)) != text_.npos};
-    return std::ranges::find(ways, true) - std::begin(ways);
+    const auto first = std::ranges::find(ways, true) - std::begin(ways);
+    return first > 0 && text_.starts_with("NCCL_") && names_in(text_).size() == 1 ? kNone
+                                                                                  : first;  // a misspelt one
   }
 
  private:
@@ -250,12 +254,13 @@ std::string not_found(const std::string& asked, const Book& all) {
   return "what: " + asked + ": neither nccl-env nor a failure of NCCL's network is called so" +
          (near.empty() ? "." : ": do you mean " + std::string(near) + "?") +
          " For a log: nccl-env verify FILE; for a pod: nccl-env explain pod/NAME; for what is not the "
-         "network's: "
-         "docs/use/troubleshooting.md#not-the-network";
+         "network's: docs/use/troubleshooting.md#not-the-network";
 }
 
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
-  const std::string text = join(arguments.words, " ");
+  std::string text = join(arguments.words, " ");
+  if (text.starts_with("spec."))
+    text.erase(0, text.rfind('.') + 1);  // "spec.fabric.hcas", as remedies say it
   const Book all = all_told();
   Book found;
   const Asked asked(text, all);
@@ -265,7 +270,7 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
     if (!text.empty()) ranked.emplace(asked.rank(told), &told);
   }
   const auto least = ranked.empty() ? Asked::kNone : ranked.begin()->first;
-  const std::size_t most = least < 2 ? 1 : 4;
+  const std::size_t most = least < 3 ? 1 : 4;
   for (const auto& [rank, told] : ranked) {
     const bool tells = rank < Asked::kWeak || (rank == least && ranked.count(rank) <= most);
     if (rank < Asked::kNone && tells && found.size() < most) found.push_back(*told);

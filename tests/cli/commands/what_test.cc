@@ -73,11 +73,12 @@ TEST(What, WordsOfEachSurfaceAreAnswered) {
       {"via NET/Socket", "FellBack  "},
       {"gpu-1:7:7 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0", "FellBack  "},
       {"Using network Socket", "FellBack  "},
-      {"expectPorts", "expectPorts  Fabric ports of a node;"},
+      {"spec.expectPorts", "expectPorts  Fabric ports of a node;"},
       {"File", "File  a line of the file, "},
       {"CUDA out of memory", "EndedElsewhere  "},
       {"Pending", "Pending  kubectl describe pod shows who refused."},
-      {"ImagePullBackOff", "Pending  "},
+      {"MissingRail", "MissingRail  A rank has fewer HCAs"},
+      {"own values", "own values  It gets nothing"},
       {"hang", "Hang at init  "},
       {"slow", "FellBack  "},
       {"timeout", "TimedOut  "},
@@ -142,8 +143,7 @@ TEST(What, AMisspeltNameIsNotTaken) {
   EXPECT_EQ(run_cli({"what", "PortDwn"}).code, 2);
   EXPECT_THAT(run_cli({"what", "PortDwn"}).err, HasSubstr("do you mean PortDown?"));
   EXPECT_THAT(run_cli({"what", "SubInterfase"}).err, HasSubstr("do you mean SubInterface?"));
-  EXPECT_THAT(run_cli({"what", "NCCL_IB_TIMOUT"}).err, HasSubstr("do you mean NCCL_IB_TIMEOUT?"));
-  EXPECT_THAT(run_cli({"what", "NcclEnvPortDwn"}).err, HasSubstr("do you mean NcclEnvPortDown?"));
+  EXPECT_THAT(run_cli({"what", "NCCL_IB_GIDINDEX"}).err, HasSubstr("do you mean NCCL_IB_GID_INDEX?"));
   EXPECT_THAT(run_cli({"what", "NCCL_FOO"}).err, Not(HasSubstr("do you mean")));
 }
 
