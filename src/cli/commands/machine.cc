@@ -92,10 +92,7 @@ std::shared_ptr<const NcclPolicy> policy_of(const std::shared_ptr<const NcclPoli
   policy->mode = PolicyMode::Enforce;
   policy->resources = {{kResource, Exposure::Host}};
   policy->skip_resources.clear();
-  if (!hcas.empty()) {
-    policy->fabric.hcas = hcas;
-    policy->fabric.hcas_called = "--hcas";
-  }
+  if (!hcas.empty()) policy->fabric.hcas = hcas;
   policy->on_unresolved = OnUnresolved::Allow;  // nothing here waits for a Binding
   policy->deliver_env_file = true;
   if (version) policy->min_nccl = version;
@@ -199,11 +196,11 @@ constexpr std::pair<Reason, std::string_view> kReasonsHere[] = {
     {Reason::TooManyHcas, "Name fewer: --hcas NAME,NAME."},
     {Reason::GidTableUnknown, kUnread},
     {Reason::PKeyUnknown, kUnread},
-    {Reason::NodeInterfaceUnknown, "Give this machine's address (--address), or set the interface yourself."},
+    {Reason::NodeInterfaceUnknown, "Set the interface yourself, or give --address (without --sysfs)."},
     {Reason::ConditionUnknown, "Take a policy whose spec.variants ask for no labels: a machine has none."},
 };
 
-// Of the two variables that are left out without a policy, index and interface.
+// The words for the two variables that are left out without a policy, index and interface.
 constexpr const char* kNotNeeded = "Not needed: NCCL's own search ends at a usable row on every port.";
 constexpr const char* kNotAskedFor =
     "Not asked for: NCCL chooses an interface itself; a policy (--policy) gets this machine's own by "
@@ -253,7 +250,9 @@ void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries&
   for (Finding& finding : into.findings) {
     const auto here = std::ranges::find(kCodesHere, finding.code, [](const auto& row) { return row.first; });
     const Value* lacks = find_named(into.omitted, finding.subject.path);
-    if (lacks && (finding.code == Code::NoList || finding.remedy == remedy(*lacks->reason))) {
+    const bool of_node = lacks && scope_of(*lacks->reason) == ReasonScope::Node;
+    const bool unset = finding.code == Code::NoInterface || finding.code == Code::ValuesDiffer;
+    if (lacks && (finding.code == Code::NoList || (unset && of_node))) {
       finding.remedy = remedy_here(*lacks->reason);
     } else if (finding.code == Code::NoSuchDevice && finding.remedy.empty()) {
       finding.remedy = remedy_of_list(users);

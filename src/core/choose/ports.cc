@@ -76,15 +76,13 @@ std::string_view unmatched_field(const Port& port, const FabricRule& rule) {
   return "subnets";
 }
 
-// "no match for the policy's hcas (mlx5_*)"; "" for a port that matches.
+// "no match for hcas (mlx5_*)"; "" for a port that matches.
 std::string unmatched_text(const Port& port, const FabricRule& rule) {
   constexpr std::size_t kMostNames = 2;
   const std::string_view field = unmatched_field(port, rule);
   if (field.empty()) return {};
   const bool known = field == "hcas" || (field == "netdevs" && !netdevs_of(port).empty());
-  const std::string names =
-      field == "hcas" ? std::string(rule.hcas_called) : "the policy's " + std::string(field);
-  return (known ? "no match for " : "not known to match ") + names + " (" +
+  return (known ? "no match for " : "not known to match ") + std::string(field) + " (" +
          (field == "subnets" ? join_some(rule.subnets, kMostNames, format_cidr)
                              : join_some(field == "hcas" ? rule.hcas : rule.netdevs, kMostNames)) +
          ")";

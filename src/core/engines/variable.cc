@@ -24,7 +24,7 @@ constexpr std::size_t kLongestDevice = 63;     // Linux: IB_DEVICE_NAME_MAX like
 constexpr std::string_view kYes[] = {"true", "on", "yes", "enable", "enabled"};
 constexpr std::string_view kNo[] = {"false", "off", "no", "disable", "disabled"};
 
-// What mlx5 makes of a number beyond the bounds.
+// Returns the bits that mlx5 keeps of a number beyond the bounds.
 std::optional<std::int64_t> cut_to_bits(const Variable& variable, std::int64_t number) {
   if (variable.bits == 0 || number <= variable.max) return std::nullopt;
   return number & ((std::int64_t{1} << variable.bits) - 1);

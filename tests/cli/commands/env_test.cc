@@ -93,7 +93,7 @@ TEST_F(TwoRails, TheUsersOwnStayAndAreJudged) {
 
 TEST_F(TwoRails, AWarningEndsWithItsReasonAndARowThatIsMissingHasARemedy) {
   EXPECT_THAT(env({"-e", "UCX,Gloo"}).out, HasSubstr("which ranks of other nodes may have.\n"
-                                                     "#   Give this machine's address (--address)"));
+                                                     "#   Set the interface yourself, or give --address"));
   for (const char* hca : {"mlx5_2", "mlx5_3"}) add_rail(hca, "0a00:0201");
   add_file("class/infiniband/mlx5_3/ports/1/gids/1", "0000:0000:0000:0000:0000:0000:0000:0000");
   EXPECT_THAT(env().out, HasSubstr("Give the interfaces of these ports their addresses"));
@@ -102,7 +102,7 @@ TEST_F(TwoRails, AWarningEndsWithItsReasonAndARowThatIsMissingHasARemedy) {
   for (const char* hca : {"mlx5_2", "mlx5_3"})
     add_file("class/infiniband/" + std::string(hca) + "/ports/1/state", "1: DOWN");
   EXPECT_THAT(env({"--hcas", "mlx5_*"}).out, HasSubstr("no cable by design; else bring up their netdevs."));
-  EXPECT_THAT(env({"--hcas", "mlx5_9"}).out, HasSubstr("no match for --hcas (mlx5_9)"));
+  EXPECT_THAT(env({"--hcas", "mlx5_9"}).out, HasSubstr("no match for hcas (mlx5_9)"));
 }
 
 // Which of nine ports are rails cannot be told: the reason stands once, beside what decides, and --hcas says

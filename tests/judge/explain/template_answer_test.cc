@@ -432,7 +432,7 @@ TEST(Explain, AFabricThatNoPortMeetsIsThePolicys) {
   NcclPolicy policy = kHostPolicy;
   policy.fabric.hcas = {"mlx5_9*"};
   const Finding named = ask_template(equipped(kHostPod), policy, &table).answer.findings.at(0);
-  EXPECT_THAT(named.sentence, HasSubstr("is left as fabric: no match for the policy's hcas (mlx5_9*)."));
+  EXPECT_THAT(named.sentence, HasSubstr("is left as fabric: no match for hcas (mlx5_9*)."));
   EXPECT_THAT(named.remedy, StartsWith("Correct spec.fabric of the policy"));
   policy.fabric.hcas.clear();
   policy.fabric.link_layer = LinkLayer::InfiniBand;

@@ -144,7 +144,7 @@ inline constexpr auto fields_of<FabricRule> = std::tuple{
           "Fabric ports of a node; one with fewer in its table, or under Deny also of those that serve, gets "
           "no list (TooFewPorts), and so does a RoCE pod that "
           "shares them by fewer networks (PodRailsUnknown)."}};
-static_assert(is_described_once<FabricRule>(1));
+static_assert(is_described_once<FabricRule>());
 
 template <>
 inline constexpr auto fields_of<NodeCondition> = std::tuple{

@@ -59,8 +59,7 @@ struct FabricRule {
   std::optional<LinkLayer> link_layer;    // filters: what is unknown passes
   std::vector<std::string> exclude_hcas;  // globs
   std::optional<double> min_rate_gbps;
-  std::optional<int> expect_ports;                     // fewer: TooFewPorts
-  std::string_view hcas_called = "the policy's hcas";  // in sentences; of a command line its option
+  std::optional<int> expect_ports;  // fewer: TooFewPorts
 
   [[nodiscard]] bool names_ports() const { return !hcas.empty() || !netdevs.empty() || !subnets.empty(); }
 };
