@@ -260,10 +260,10 @@ void silence_launchers(std::vector<PreviewedPod>& pods) {
 // A launcher's value is wrong where its command stands, not in the ranks that take it.
 void tell_at_launchers(std::vector<PreviewedPod>& pods) {
   for (PreviewedPod& launcher : pods) {
-    for (const Value& value : launcher.gives) {
-      for (PreviewedPod& rank : pods) {
-        const bool gives = find_named(rank.gives, value.name) != nullptr;  // itself
-        if (!gives && rank.source.object == launcher.source.object)
+    for (PreviewedPod& rank : pods) {
+      if (launcher.gives.empty() || rank.source.object != launcher.source.object) continue;
+      for (const Value& value : launcher.gives) {
+        if (!find_named(rank.gives, value.name))
           tell_at_launcher(value.name, rank.told, launcher.told.answer);
       }
     }

@@ -77,13 +77,15 @@ void tell_at_launcher(std::string_view variable, AnsweredPod& rank, PodAnswer& l
   const GivenContainer* container = rank.record.main_container();
   const Value* taken = container ? find_named(container->command, variable) : nullptr;
   if (!taken || taken->container.empty()) return;  // of its own command
-  const auto is_of = [&](const Finding& finding) {
-    return finding.subject.path == variable && finding.severity != Severity::Info;
-  };
-  for (const Finding& finding : rank.answer.findings) {
-    if (is_of(finding) && !launcher.has(finding.code)) launcher.findings.push_back(finding);
+  std::vector<Finding>& own = rank.answer.findings;
+  const auto moved = std::stable_partition(own.begin(), own.end(), [&](const Finding& finding) {
+    return finding.subject.path != variable || finding.severity == Severity::Info;
+  });
+  if (moved == own.end()) return;
+  for (auto each = moved; each != own.end(); ++each) {
+    if (!launcher.has(each->code)) launcher.findings.push_back(std::move(*each));
   }
-  if (std::erase_if(rank.answer.findings, is_of) == 0) return;
+  own.erase(moved, own.end());
   for (PodAnswer* each : {&rank.answer, &launcher}) {
     settle(*each);
     const Finding* leads = leading_finding(*each);
