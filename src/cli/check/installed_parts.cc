@@ -508,8 +508,9 @@ Checked while_starting(const InstalledParts& parts, Checked checked) {
                             Code::Agents,   Code::Tables,      Code::Answers};
   const auto created =
       parse_timestamp(text_at(member(parts.deployment.object, "metadata"), "creationTimestamp"));
+  // No time brings what is absent.
   const bool young = created && parts.now < *created + kStart && parts.troubles.empty() &&
-                     parts.secret.outcome != Outcome::Absent;
+                     parts.secret.outcome != Outcome::Absent && parts.daemon_set.outcome != Outcome::Absent;
   // No matter of time: an info that no namespace is opted in, a warning that its policy is missing.
   const Severity least = checked.finding.code == Code::Answers ? Severity::Error : Severity::Warning;
   const bool bad = !checked.good && checked.finding.severity <= least;

@@ -388,8 +388,9 @@ Checks judge_namespaces(kube::ApiServer& client, const std::string& first) {
     wrong.push_back(space + " names " + name + ", which is not there" +
                     (near.empty() ? "" : ": do you mean " + near + "?"));
     if (remedy.empty())
-      remedy = "kubectl label namespace " + space + " --overwrite " + std::string(key::kPolicyLabel) + "=" +
-               (near.empty() ? "POLICY" : near);
+      remedy = near.empty() ? "Apply NcclPolicy " + name + ", or correct the label of the namespace."
+                            : "kubectl label namespace " + space + " --overwrite " +
+                                  std::string(key::kPolicyLabel) + "=" + near;
   }
   Checks told;
   if (!right.empty() || wrong.empty()) told.emplace_back(Code::Answers, try_webhook(client, right, first));

@@ -261,8 +261,9 @@ TEST(InstalledParts, ForAMinuteWhatIsNotThereYetIsStarting) {
   EXPECT_EQ(word(webhook_after(seconds(8), true)), kFailed) << "waiting does not help";
   InstalledParts young = healthy();
   young.deployment.object["metadata"]["creationTimestamp"] = format_timestamp(kNow);
-  const Checked none{Code::Answers, Severity::Info, "no namespace is opted in"};
-  EXPECT_EQ(while_starting(young, none).finding.severity, Severity::Info) << "time does not change it";
+  EXPECT_EQ(word(while_starting(young, {Code::Answers, Severity::Info, "none is opted in"})), kNote);
+  young.daemon_set = kAbsent;
+  EXPECT_EQ(word(*answer_of(judge_parts(young), "Agents")), kFailed) << "no time brings it";
 }
 
 // A server may answer anything.
