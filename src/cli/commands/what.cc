@@ -225,8 +225,8 @@ class Asked {
         is_quoted(told.kind == "word" ? told.meaning : told.terms),
         !field && text_.size() > 3 && lower_case(told.names).find(lower_case(text_)) != text_.npos};
     const auto first = std::ranges::find(ways, true) - std::begin(ways);
-    return first > 0 && text_.starts_with("NCCL_") && names_in(text_).size() == 1 ? kNone
-                                                                                  : first;  // a misspelt one
+    const bool misspelt = first > 0 && text_.starts_with("NCCL_") && names_in(text_).size() == 1;
+    return misspelt ? kNone : first;
   }
 
  private:
@@ -243,8 +243,8 @@ class Asked {
   const std::string text_;
   const Words words_ = words_in(text_);
   const std::string line_ = code_of_line(text_);
-  std::string symptom_ =
-      code_of_line(text_, true);  // else what the first symptom that has the words tells as a line
+  // Told by two nodes; else what the first symptom that has the words tells as a line.
+  std::string symptom_ = code_of_line(text_, true);
 };
 
 std::string not_found(const std::string& asked, const Book& all) {
@@ -259,8 +259,7 @@ std::string not_found(const std::string& asked, const Book& all) {
 
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
   std::string text = join(arguments.words, " ");
-  if (text.starts_with("spec."))
-    text.erase(0, text.rfind('.') + 1);  // "spec.fabric.hcas", as remedies say it
+  if (text.starts_with("spec.")) text.erase(0, text.rfind('.') + 1);  // as remedies say it
   const Book all = all_told();
   Book found;
   const Asked asked(text, all);
