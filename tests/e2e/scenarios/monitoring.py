@@ -78,7 +78,7 @@ def check_pods(cluster, prometheus):
     api.create(pod("nowhere", "train", node="node-a"))
     eventually_fires(prometheus, "NcclEnvPolicyUnusable", "PolicyMissing")
     api.create(pod("watched", "train", node="node-c"))
-    eventually_fires(prometheus, "NcclEnvPodsWithoutValues", "NCCL_IB_HCA because of NoTable",
+    eventually_fires(prometheus, "NcclEnvPodsWithoutValues", "NCCL_IB_HCA, or ports in it, because of NoTable",
                      """grep '":"NoTable"'""")
     cluster.held(pod("held", "train", node="node-c"))
     eventually_fires(prometheus, "NcclEnvPodsHeld", "held because of NoTable")
