@@ -2,7 +2,6 @@
 // nccl-env-agent show and resolve, over a copy of sysfs.
 #include "agent.h"
 
-#include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -16,15 +15,11 @@
 #include "node/sysfs_tree.h"
 #include "packets/fake_fabric.h"
 #include "support/child.h"
+#include "support/matchers.h"
 #include "support/places.h"
 
 namespace nccl_env::tests::agent_test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 const std::string kFilePolicy =
     R"({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p"},

@@ -18,8 +18,6 @@
 namespace nccl_env::tests::loop_test {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
 int count(const std::string& text, const std::string& word) {

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/config.h"
 
-#include <gmock/gmock.h>
-
 #include <fstream>
 
+#include "support/matchers.h"
 #include "support/temporary_directory.h"
 
 namespace nccl_env::kube::config_test {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using tests::TemporaryDirectory;
+using namespace nccl_env::tests;
 
 class LoadConfig : public ::testing::Test {
  protected:

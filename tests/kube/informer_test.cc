@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/informer.h"
 
-#include <gmock/gmock.h>
-
 #include <set>
 #include <sstream>
 
 #include "kube/fake_api.h"
+#include "support/matchers.h"
 #include "support/patience.h"
 
 namespace nccl_env::kube::informer_test {
 namespace {
 
+using namespace nccl_env::tests;
 using namespace std::chrono_literals;
-using ::testing::HasSubstr;
-using tests::eventually;
-using tests::FakeApi;
 
 const std::string kPath = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 

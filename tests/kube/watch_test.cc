@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/watch.h"
 
-#include <gmock/gmock.h>
+#include "support/matchers.h"
 
 #include <nlohmann/json.hpp>
 
 namespace nccl_env::kube::watch_test {
 namespace {
 
+using namespace nccl_env::tests;
 using namespace std::chrono_literals;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::Ge;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Le;
-using ::testing::Not;
 
 std::string object(const std::string& name, int version) {
   return R"({"metadata":{"name":")" + name + R"(","resourceVersion":")" + std::to_string(version) + R"("}})";

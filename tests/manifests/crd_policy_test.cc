@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CRD NcclPolicy is what its description says, and its patterns and the reader agree.
-#include <gmock/gmock.h>
-
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -13,6 +11,7 @@
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/policy/writer.h"
+#include "support/matchers.h"
 #include "support/places.h"
 
 namespace nccl_env::crd_policy_test {
@@ -20,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace nccl_env::tests;
-using ::testing::IsEmpty;
 using Json = nlohmann::json;
 
 Json minimal_policy() {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CRD NodeFabric is what its description says, and its patterns and the parsers agree.
-#include <gmock/gmock.h>
-
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +8,7 @@
 #include "manifests/crd.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/listing/import.h"
+#include "support/matchers.h"
 #include "support/places.h"
 
 namespace nccl_env::crd_table_test {
@@ -18,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace nccl_env::tests;
 using generate::example_table;
-using ::testing::IsEmpty;
 using Json = nlohmann::json;
 
 Json table_with(const std::string& path) {

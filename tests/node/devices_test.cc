@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/node/devices.h"
 
-#include <gmock/gmock.h>
-
 #include "node/sysfs_tree.h"
+#include "support/matchers.h"
 
 namespace nccl_env::node::devices_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using tests::SysfsTree;
+using namespace nccl_env::tests;
 
 std::vector<RdmaDevice> read(const SysfsTree& tree) {
   Problems problems;

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The join of devices and interfaces.
-#include <gmock/gmock.h>
-
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/engines/nccl/select.h"
 #include "nccl_env/node/make_table.h"
+#include "support/matchers.h"
 
 namespace nccl_env::node::make_table_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using namespace nccl_env::tests;
 
 Netdev netdev(const std::string& name, unsigned index, const std::vector<std::string>& addresses = {},
               unsigned master = 0, const std::string& kind = "") {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
 #include "nccl_env/node/verbs_rows.h"
 #include "node/scripted_verbs.h"
+#include "support/matchers.h"
 
 namespace nccl_env::node::verbs_rows_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using tests::ScriptedVerbs;
+using namespace nccl_env::tests;
 
 constexpr VerbsPortAttributes kActiveHdr{4, 2, 5, 64, 2, 255};
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/packets/rails.h"
 
-#include <gmock/gmock.h>
-
 #include "packets/test_run.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::rails_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 class Rails : public ::testing::Test {
  protected:

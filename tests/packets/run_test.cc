@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole test of a fabric, well and with each fault.
-#include <gmock/gmock.h>
-
 #include "packets/test_run.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::run_test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
 
 using Fate = FakeFabric::Fate;
 using Write = FakeFabric::Write;

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strangers at the collector's door, and collectors that members should not trust.
-#include <gmock/gmock.h>
-
 #include "packets/test_run.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::strangers_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 class Strangers : public TestRun {
  protected:

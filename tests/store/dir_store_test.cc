@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/store/dir_store.h"
 
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -9,23 +8,16 @@
 #include <sstream>
 
 #include "store/manifests.h"
+#include "support/matchers.h"
 #include "support/patience.h"
 #include "support/temporary_directory.h"
 
 namespace nccl_env::store::dir_store_test {
 namespace {
 
+using namespace nccl_env::tests;
+
 namespace fs = std::filesystem;
-using nccl_env::tests::claim_template_yaml;
-using nccl_env::tests::namespace_yaml;
-using nccl_env::tests::policy_yaml;
-using nccl_env::tests::table_yaml;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Key;
-using ::testing::Pair;
 
 class DirStore : public ::testing::Test {
  public:

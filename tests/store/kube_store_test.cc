@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/store/kube_store.h"
 
-#include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,20 +10,14 @@
 #include "kube/fake_api.h"
 #include "nccl_env/base/yaml.h"
 #include "store/manifests.h"
+#include "support/matchers.h"
 #include "support/patience.h"
 
 namespace nccl_env::store::kube_store_test {
 namespace {
 
+using namespace nccl_env::tests;
 using namespace std::chrono_literals;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Key;
-using ::testing::Pair;
-using tests::eventually;
-using tests::FakeApi;
-using tests::read_in_time;
 using Json = nlohmann::json;
 
 const std::string kPolicies = "/apis/nccl-env.io/v1alpha1/ncclpolicies";

@@ -2,23 +2,15 @@
 // Admission with a clock that stands, and a cluster's pods in a map.
 #include "nccl_env/webhook/admission.h"
 
-#include <gmock/gmock.h>
-
 #include "core/builders.h"
+#include "support/matchers.h"
 #include "webhook/reviews.h"
 
 namespace nccl_env::webhook::admission_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::Contains;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::Pair;
 
 class AdmissionTest : public ::testing::Test {
  protected:

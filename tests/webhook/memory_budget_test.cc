@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory_budget.h"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include "core/recorded.h"
 #include "nccl_env/base/yaml.h"
 #include "options.h"
+#include "support/matchers.h"
 #include "support/places.h"
 
 namespace nccl_env::webhook::memory_budget_test {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using namespace nccl_env::tests;
 
 TEST(MemoryBudget, GrowsWithEachOption) {
   const std::uint64_t bound = memory_bound({});

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy_conditions.h"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 
 #include "core/builders.h"
+#include "support/matchers.h"
 #include "webhook/api_objects.h"
 #include "webhook/reviews.h"
 
 namespace nccl_env::webhook::policy_conditions_test {
 namespace {
 
+using namespace nccl_env::tests;
 using namespace std::chrono_literals;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 using Json = nlohmann::json;
-using tests::ApiObjects;
 
 constexpr const char* kImage = "registry.example/nccl-env-agent@sha256:1";
 const Timestamp kTime = parse_timestamp("2026-11-21T08:00:00Z").value();

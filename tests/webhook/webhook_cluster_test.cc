@@ -15,9 +15,6 @@ namespace nccl_env::webhook_cluster_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kPolicies = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
 const std::string kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";

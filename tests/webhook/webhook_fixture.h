@@ -2,8 +2,6 @@
 // nccl-env-webhook as a process on loopback, with curl as its client.
 #pragma once
 
-#include <gmock/gmock.h>
-
 #include <csignal>
 #include <fstream>
 #include <memory>
@@ -13,6 +11,7 @@
 
 #include "store/manifests.h"
 #include "support/child.h"
+#include "support/matchers.h"
 #include "support/places.h"
 #include "support/temporary_directory.h"
 #include "webhook/reviews.h"

@@ -10,8 +10,6 @@ namespace nccl_env::webhook_hostile_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
 
 class WebhookStrangers : public WebhookTest {
  protected:

@@ -8,10 +8,6 @@ namespace nccl_env::webhook_life_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 class WebhookLife : public WebhookTest {
  protected:

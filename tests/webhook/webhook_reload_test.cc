@@ -10,8 +10,6 @@ namespace nccl_env::webhook_reload_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 class StoreReload : public WebhookTest {
  protected:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers of nccl-env-webhook over TLS, with curl as the client.
-
 #include <list>
 
 #include "core/pods.h"
@@ -14,11 +13,6 @@ namespace nccl_env::webhook_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Pair;
-using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
 
 class WebhookAnswers : public WebhookTest {
  protected:

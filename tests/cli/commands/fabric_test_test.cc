@@ -6,13 +6,12 @@
 #include "cli/installed_objects.h"
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/proof/lines.h"
+#include "support/matchers.h"
 
 namespace nccl_env::fabric_test_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 const std::string kJobsPath = "/apis/batch/v1/namespaces/ml/jobs";
 const std::string kServicesPath = "/api/v1/namespaces/ml/services";

@@ -2,19 +2,16 @@
 // Pods in manifests of kinds that nobody listed: whatever holds `containers`.
 #include "commands/pod_preview.h"
 
-#include <gmock/gmock.h>
-
 #include "nccl_env/base/yaml.h"
+#include "support/matchers.h"
 
 namespace nccl_env::pod_templates_test {
 namespace {
 
+using namespace nccl_env::tests;
 using cli::find_pod_templates;
 using cli::objects_without_pods;
 using cli::PodTemplate;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 using Json = nlohmann::json;
 
 Json document(const std::string& yaml) {

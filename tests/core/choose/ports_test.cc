@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/choose/ports.h"
 
-#include <gmock/gmock.h>
-
 #include "core/choose/node.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::ports_test {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(Ports, ThePortOnTheNodeInterfaceIsNoRailUnlessItIsTheOnlyOne) {
   EXPECT_EQ(list(Node(1).on("eth1")), "=mlx5_1");

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses among ports of which some have no usable row: the hardware tells which ports are the fabric, the
 // rows which of them serve.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <random>
 
 #include "core/choose/node.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::ports_without_rows_test {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::IsSubsetOf;
 
 // mlx5_1 to mlx5_8, of which none has an address yet, beside mlx5_0 on the node interface, of their kind or

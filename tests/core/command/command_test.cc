@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command/command.h"
 
-#include <gmock/gmock.h>
-
 #include "core/decide/decided.h"
 #include "nccl_env/core/decide/launcher.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::command_test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 using Command = std::vector<std::string_view>;
 

@@ -2,18 +2,15 @@
 // Texts that stood on a pod before its Binding do not outlive it.
 #include "nccl_env/core/decide/binding.h"
 
-#include <gmock/gmock.h>
-
 #include "core/decide/decided.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/status.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::binding_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 
 void add_key(const Json& object, std::vector<std::string>& keys) {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl.conf by Binding: an annotation's text, mounted through a downward API volume.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/decide/decided.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/pod/limits.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::conf_delivery_test {
 namespace {
-
-using ::testing::IsEmpty;
 
 // The text that the kubelet puts where the container reads.
 std::string file_of(const Json& pod) {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl.conf at container start: the init container, its volume, and who reads what it writes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/decide/decided.h"
 #include "nccl_env/core/policy/writer.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::container_start_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 NcclPolicy shared() {
   NcclPolicy policy = policy_for("rdma/hca*", Exposure::SubInterface);

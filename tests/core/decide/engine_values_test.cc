@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of other engines: UCX by ucx.conf, the others as variables that are not set where a node has none.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/decide/decided.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::engine_values_test {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 NcclPolicy all_engines(Exposure exposure = Exposure::Host, bool env_file = false) {
   NcclPolicy policy = file_policy(exposure);

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // EnvFile: variables in env that are not set where a node has no value, and what takes their place where that
 // cannot be.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/decide/decided.h"
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/engines/nccl/conf.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::env_file_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 NcclPolicy env_file(Exposure exposure = Exposure::Host) {
   NcclPolicy policy = policy_for("rdma/hca*", exposure);

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/decide/node_constants.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <random>
 
 #include "core/decide/decided.h"
 #include "support/golden.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::node_constants_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
 
 constexpr const char* kQps = "NCCL_IB_QPS_PER_CONNECTION";
 constexpr const char* kTc = "NCCL_IB_TC";

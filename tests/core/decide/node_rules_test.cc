@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fabric and socket interface of a policy's variants: each pod has those of its node, or none.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <random>
 
 #include "core/decide/decided.h"
 #include "nccl_env/core/decide/node_constants.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::node_rules_test {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr const char* kHca = "NCCL_IB_HCA";
 constexpr const char* kGid = "NCCL_IB_GID_INDEX";

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/decide/decided.h"
 #include "nccl_env/core/decide/node_values.h"
+#include "core/decide/decided.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::node_values_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 
 NodeValues values(const NcclPolicy& policy, const NodeFabric* table, Exposure exposure = Exposure::Host,
                   NodeContext context = {kNow}) {

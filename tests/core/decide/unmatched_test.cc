@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/decide/unmatched.h"
 
-#include <gmock/gmock.h>
-
 #include "core/decide/decided.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::unmatched_test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 NcclPolicy policy() {
   NcclPolicy made = policy_for("rdma/hca", Exposure::SubInterface);

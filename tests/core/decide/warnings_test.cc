@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/conf_pods.h"
 #include "core/decide/decided.h"
 #include "support/golden.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::warnings_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 NcclPolicy policy() {
   NcclPolicy made = policy_for("rdma/hca", Exposure::SubInterface);

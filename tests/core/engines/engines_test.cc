@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
 #include <utility>
@@ -9,13 +6,12 @@
 
 #include "core/engines/nccl/nccl_fabric.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "support/matchers.h"
 
 namespace nccl_env::engines_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using namespace nccl_env::tests;
 
 EngineChoice two_rails() {
   EngineChoice choice;

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/pod/claims.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/builders.h"
 #include "core/pods.h"
 #include "support/golden.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::claims_test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::IsEmpty;
 
 DeviceRequests read(const std::string& text) {
   const auto requests = parse_device_requests(text);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/pod/limits.h"
 
-#include <gmock/gmock.h>
-
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,13 +8,12 @@
 #include "core/builders.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/pod/review.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::limits_test {
 namespace {
 
 using Json = nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 Json review_of(const Json& object, const std::string& sub_resource = "") {
   Json review = Json::parse(R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/pod/networks.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/conf_pods.h"
 #include "support/golden.h"
+#include "support/matchers.h"
 
 namespace nccl_env::tests::networks_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr const char* kMultus = "k8s.v1.cni.cncf.io/networks";
 constexpr const char* kSpiderpool = "cni.spidernet.io/rdma-resource-inject";

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policies that we ship, as people apply them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -18,17 +15,15 @@
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/glob.h"
+#include "support/matchers.h"
 #include "support/places.h"
 
 namespace nccl_env::shipped_policies_test {
 namespace {
 
+using namespace nccl_env::tests;
+
 namespace fs = std::filesystem;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 
 std::string content(const fs::path& path) {
   std::ifstream file(path);

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/proof/answer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/proof/members.h"
 #include "nccl_env/core/proof/rounds.h"
+#include "support/matchers.h"
 
 namespace nccl_env::proof_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
+using namespace nccl_env::tests;
 
 // True where the link between the two rails of the two members fails.
 using Fails = std::function<bool(int from, int to, int from_rail, int to_rail)>;

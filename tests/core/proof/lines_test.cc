@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/proof/lines.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/proof/members.h"
 #include "nccl_env/core/fabric/gid.h"
+#include "support/matchers.h"
 
 namespace nccl_env::proof_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
+using namespace nccl_env::tests;
 
 std::string line_of(const ProofMember& member) {
   return to_line(JournalLine{.members = {{member}}});

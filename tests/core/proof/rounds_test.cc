@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/proof/rounds.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <map>
 #include <set>
 
 #include "core/proof/members.h"
+#include "support/matchers.h"
 
 namespace nccl_env::proof_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::SizeIs;
+using namespace nccl_env::tests;
 
 std::set<std::pair<int, int>> pairs_of(const std::vector<ProofRound>& rounds) {
   std::set<std::pair<int, int>> pairs;

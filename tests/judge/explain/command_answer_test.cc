@@ -9,12 +9,7 @@ namespace nccl_env::command_answer_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
 using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 Answered asked(const char* script, Exposure exposure = Exposure::Host, bool known = true,
                std::vector<Json> env = {}) {

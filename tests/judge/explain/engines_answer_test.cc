@@ -12,9 +12,6 @@ namespace nccl_env::engines_answer_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 NcclPolicy with_engines(Exposure exposure = Exposure::Host) {
   NcclPolicy policy = file_policy(exposure);

@@ -10,15 +10,6 @@ namespace nccl_env::template_answer_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
-using ::testing::UnorderedElementsAre;
 
 // "NAME=VALUE SOURCE" of the first container; "?" for a value that only Binding knows.
 std::vector<std::string> lines_of(const std::vector<Value>& values) {

@@ -2,20 +2,17 @@
 #include "nccl_env/net/tls/tls.h"
 #include "nccl_env/base/file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "nccl_env/net/tls/pki.h"
+#include "support/matchers.h"
 #include "support/openssl_client.h"
 #include "support/temporary_directory.h"
 
 namespace nccl_env::net::tls_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using namespace nccl_env::tests;
 using namespace std::chrono_literals;
 
 const SystemTime kNow = std::chrono::system_clock::now();

@@ -2,25 +2,19 @@
 // Replicas of the webhook's certificate authority, an API server in a map, and a clock that is set.
 #include "certificates/managed.h"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 
 #include "certificates/secret.h"
 #include "nccl_env/kube/base64.h"
+#include "support/matchers.h"
 #include "webhook/api_objects.h"
 
 namespace nccl_env::webhook::managed_test {
 namespace {
 
+using namespace nccl_env::tests;
 using namespace std::chrono_literals;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 using Json = nlohmann::json;
-using tests::ApiObjects;
 
 constexpr std::chrono::hours kDay(24);
 const std::string kSecret = "/api/v1/namespaces/nccl-env/secrets/webhook-tls";

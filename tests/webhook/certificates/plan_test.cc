@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "certificates/plan.h"
 
-#include <gmock/gmock.h>
-
 #include "nccl_env/net/tls/tls.h"
+#include "support/matchers.h"
 #include "support/openssl_client.h"
 #include "support/sanitized.h"
 #include "support/temporary_directory.h"
@@ -11,9 +10,7 @@
 namespace nccl_env::webhook::plan_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using namespace nccl_env::tests;
 using namespace std::chrono_literals;
 using Step = CertificateStep;
 using Steps = std::vector<Step>;

@@ -13,10 +13,6 @@ namespace nccl_env::service_test {
 namespace {
 
 using namespace nccl_env::tests;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 const std::string kSecret = "/api/v1/namespaces/infra/secrets/webhook-tls";
 const std::string kMutating = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/nccl-env";
