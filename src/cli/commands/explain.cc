@@ -13,6 +13,7 @@
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
 #include "commands/commands.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
@@ -138,15 +139,13 @@ struct ToldPod {
 };
 
 nlohmann::ordered_json documents_of(const std::vector<ToldPod>& pods) {
-  auto all = nlohmann::ordered_json::array();
-  for (const auto& [title, told, source] : pods) {
+  return array_of(pods, [](const ToldPod& pod) {
     auto json = nlohmann::ordered_json::object();
-    if (source && !source->object.empty()) json["object"] = source->object;
-    if (source && !source->path.empty()) json["template"] = source->path;
-    json.update(to_json(told.answer, told.record, told.around));
-    all.push_back(std::move(json));
-  }
-  return all;
+    if (pod.source && !pod.source->object.empty()) json["object"] = pod.source->object;
+    if (pod.source && !pod.source->path.empty()) json["template"] = pod.source->path;
+    json.update(to_json(pod.told.answer, pod.told.record, pod.told.around));
+    return json;
+  });
 }
 
 // " But Worker: NCCL_IB_DISABLE=1 turns …": a choice of the user's own that may be meant; "" where there is

@@ -178,9 +178,7 @@ OrderedJson node_json(const JudgedNode& judged) {
 
 int list_nodes(const std::vector<JudgedNode>& nodes, const Console& terminal) {
   if (is_document(terminal.form)) {
-    OrderedJson all = OrderedJson::array();
-    for (const JudgedNode& node : nodes) all.push_back(node_json(node));
-    print_document(all, terminal.form, terminal.out);
+    print_document(array_of(nodes, node_json), terminal.form, terminal.out);
   } else {
     const bool wide = terminal.form == "wide";
     std::vector<Row> rows{{"", "NODE", "HCAS", "GID", "RATE", "AGE", "POOL", "FINDINGS"}};

@@ -8,6 +8,7 @@
 
 #include "commands/explain.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -177,11 +178,13 @@ std::ptrdiff_t count_failed(const std::vector<CaseResult>& results) {
 
 OrderedJson to_json(const std::vector<CaseResult>& results) {
   const auto failed = count_failed(results);
-  OrderedJson document{{"good", failed == 0}, {"cases", results.size()}, {"failed", failed}};
-  auto& list = document["results"] = OrderedJson::array();
-  for (const CaseResult& result : results)
-    list.push_back({{"file", result.file}, {"case", result.name}, {"problems", result.problems}});
-  return document;
+  const auto json_of = [](const CaseResult& result) {
+    return OrderedJson{{"file", result.file}, {"case", result.name}, {"problems", result.problems}};
+  };
+  return {{"good", failed == 0},
+          {"cases", results.size()},
+          {"failed", failed},
+          {"results", array_of(results, json_of)}};
 }
 
 std::string render_text(const std::vector<CaseResult>& results) {

@@ -2,7 +2,6 @@
 #include "nccl_env/core/findings/print.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -114,9 +113,7 @@ OrderedJson to_json(const Finding& finding) {
 }
 
 OrderedJson to_json(const std::vector<Finding>& findings) {
-  OrderedJson list = OrderedJson::array();
-  for (const Finding& finding : findings) list.push_back(to_json(finding));
-  return list;
+  return array_of(findings, [](const Finding& finding) { return to_json(finding); });
 }
 
 std::string line_of(const Finding& finding) {

@@ -290,17 +290,17 @@ std::string render_text(const Diagnosis& diagnosis) {
 }
 
 OrderedJson to_json(const Diagnosis& diagnosis) {
-  OrderedJson json{{"good", is_good(diagnosis.findings)},
-                   {"sentence", headline(diagnosis)},
-                   {"nodes", diagnosis.nodes.size()},
-                   {"errors", count(diagnosis.findings, Severity::Error)},
-                   {"warnings", count(diagnosis.findings, Severity::Warning)},
-                   {"infos", count(diagnosis.findings, Severity::Info)},
-                   {"findings", to_json(diagnosis.findings)},
-                   {"pools", OrderedJson::array()}};
-  for (const Pool& pool : diagnosis.pools)
-    json["pools"].push_back({{"name", pool.name}, {"shape", pool.shape}, {"nodes", pool.nodes}});
-  return json;
+  const auto json_of = [](const Pool& pool) {
+    return OrderedJson{{"name", pool.name}, {"shape", pool.shape}, {"nodes", pool.nodes}};
+  };
+  return {{"good", is_good(diagnosis.findings)},
+          {"sentence", headline(diagnosis)},
+          {"nodes", diagnosis.nodes.size()},
+          {"errors", count(diagnosis.findings, Severity::Error)},
+          {"warnings", count(diagnosis.findings, Severity::Warning)},
+          {"infos", count(diagnosis.findings, Severity::Info)},
+          {"findings", to_json(diagnosis.findings)},
+          {"pools", array_of(diagnosis.pools, json_of)}};
 }
 
 }  // namespace nccl_env

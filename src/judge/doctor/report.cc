@@ -9,6 +9,7 @@
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/fabric/port_facts.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/timestamp.h"
@@ -30,13 +31,6 @@ std::string text_of(const IpAddress& address) {
 template <class Enum>
 requires std::is_enum_v<Enum> std::string_view text_of(Enum value) {
   return to_string(value);
-}
-
-template <class Items, class Make>
-OrderedJson array_of(const Items& items, const Make& make) {
-  OrderedJson all = OrderedJson::array();
-  for (const auto& item : items) all.push_back(make(item));
-  return all;
 }
 
 // Makes lists of values, in which a number stands for each text.

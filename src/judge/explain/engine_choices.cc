@@ -7,8 +7,10 @@
 
 #include "nccl_env/core/decide/container_env.h"
 #include "nccl_env/core/engines/catalogue.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -98,15 +100,13 @@ std::string engines_text(const std::vector<EngineChoices>& engines) {
 }
 
 OrderedJson engines_json(const std::vector<EngineChoices>& engines) {
-  OrderedJson json = OrderedJson::array();
-  for (const EngineChoices& one : engines) {
+  return array_of(engines, [](const EngineChoices& one) {
     const bool known = one.users.empty();
-    json.push_back({{"engine", one.engine->name},
-                    {"usersChoice", known ? OrderedJson() : OrderedJson(one.users)},
-                    {"alone", known ? selection_json(one.alone) : OrderedJson()},
-                    {"withUs", one.with_us ? selection_json(*one.with_us) : OrderedJson()}});
-  }
-  return json;
+    return OrderedJson{{"engine", one.engine->name},
+                       {"usersChoice", text_or_null(one.users)},
+                       {"alone", known ? selection_json(one.alone) : OrderedJson()},
+                       {"withUs", one.with_us ? selection_json(*one.with_us) : OrderedJson()}};
+  });
 }
 
 }  // namespace nccl_env

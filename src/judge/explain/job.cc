@@ -398,8 +398,8 @@ std::string render_text(const JobAnswer& answer, std::span<const AnsweredPod> me
 }
 
 OrderedJson to_json(const JobAnswer& answer, std::span<const AnsweredPod> members, const JobTitle& title) {
-  OrderedJson ranks = OrderedJson::array();
-  for (const JobRank& rank : answer.ranks) ranks.push_back(rank_json(rank, members[rank.member]));
+  OrderedJson ranks =
+      array_of(answer.ranks, [&](const JobRank& rank) { return rank_json(rank, members[rank.member]); });
   return {
       {"namespace", title.name_space}, {"job", title.name},         {"good", is_good(answer.findings)},
       {"sentence", answer.sentence},   {"ranks", std::move(ranks)}, {"findings", to_json(answer.findings)},

@@ -78,26 +78,23 @@ OrderedJson reason_or_null(const std::optional<Reason>& reason) {
 
 // [{"name", "value", "source", "why"}, …]; a value that is not known is null.
 OrderedJson to_json(const std::vector<Value>& values) {
-  OrderedJson json = OrderedJson::array();
-  for (const Value& value : values) {
-    json.push_back(
-        {{"name", value.name}, {"value", value_or_null(value.value)}, {"source", source_word(value)}});
-    if (!value.detail.empty()) json.back()["why"] = value.detail;
-  }
-  return json;
+  return array_of(values, [](const Value& value) {
+    OrderedJson json{
+        {"name", value.name}, {"value", value_or_null(value.value)}, {"source", source_word(value)}};
+    if (!value.detail.empty()) json["why"] = value.detail;
+    return json;
+  });
 }
 
 // [{"name", "reason", "detail", "remedy"}, …], of values that are left out.
 OrderedJson omitted_json(const std::vector<Value>& omitted) {
-  OrderedJson json = OrderedJson::array();
-  for (const Value& value : omitted) {
+  return array_of(omitted, [](const Value& value) {
     const auto& reason = value.reason;
-    json.push_back({{"name", value.name},
-                    {"reason", reason ? reason_or_null(reason) : OrderedJson(value.detail)},
-                    {"detail", reason ? OrderedJson(why_text(value)) : OrderedJson()},
-                    {"remedy", reason ? OrderedJson(remedy(*reason)) : OrderedJson()}});
-  }
-  return json;
+    return OrderedJson{{"name", value.name},
+                       {"reason", reason ? reason_or_null(reason) : OrderedJson(value.detail)},
+                       {"detail", reason ? OrderedJson(why_text(value)) : OrderedJson()},
+                       {"remedy", reason ? OrderedJson(remedy(*reason)) : OrderedJson()}};
+  });
 }
 
 // Returns the place of the file, by GivenContainer::names_file.
@@ -366,13 +363,13 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
     if (container.name == conf_file::kResolver) continue;
     json["containers"].push_back(container_json(answer, record, container));
   }
-  json["changes"] = OrderedJson::array();
-  for (const Change& change : answer.changes)
-    json["changes"].push_back({{"container", change.container},
-                               {"name", change.now.name},
-                               {"then", value_or_null(change.then)},
-                               {"now", value_or_null(change.now.value)},
-                               {"reason", reason_or_null(change.now.reason)}});
+  json["changes"] = array_of(answer.changes, [](const Change& change) {
+    return OrderedJson{{"container", change.container},
+                       {"name", change.now.name},
+                       {"then", value_or_null(change.then)},
+                       {"now", value_or_null(change.now.value)},
+                       {"reason", reason_or_null(change.now.reason)}};
+  });
   json["notes"] = answer.notes;
   json["leftOut"] = around.unread;
   json["ncclVersion"] = format_nccl_version(around.version);

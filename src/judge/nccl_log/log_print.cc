@@ -132,47 +132,46 @@ std::string render_text(const LogVerification& verification, const NcclLog& log)
 }
 
 OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
-  OrderedJson json = OrderedJson::object();
-  json["good"] = is_good(verification.findings);
-  json["findings"] = to_json(verification.findings);
-  json["fellBackToSockets"] = verification.fell_back;
-  json["values"] = OrderedJson::array();
-  for (const VerifiedValue& value : verification.values) {
-    json["values"].push_back({{"container", value.container},
-                              {"name", value.name},
-                              {"value", *value.value},
-                              {"source", source_word(value)},
-                              {"verdict", to_string(value.verdict)},
-                              {"evidence", value.evidence},
-                              {"line", value.line > 0 ? OrderedJson(value.line) : OrderedJson()}});
-  }
-  json["failures"] = OrderedJson::array();
-  for (const VerifiedFailure& verified : verification.failures) {
+  const auto json_of_value = [](const VerifiedValue& value) {
+    return OrderedJson{{"container", value.container},
+                       {"name", value.name},
+                       {"value", *value.value},
+                       {"source", source_word(value)},
+                       {"verdict", to_string(value.verdict)},
+                       {"evidence", value.evidence},
+                       {"line", value.line > 0 ? OrderedJson(value.line) : OrderedJson()}};
+  };
+  const auto json_of_failure = [](const VerifiedFailure& verified) {
     OrderedJson failure = to_json(verified.failure);
     failure["counts"] = verified.counts;
     failure["cause"] =
         verified.variable.empty()
             ? OrderedJson()
             : OrderedJson{{"name", verified.variable}, {"value", verified.value}, {"ofPod", verified.of_pod}};
-    json["failures"].push_back(std::move(failure));
-  }
-  json["notes"] = verification.notes;
-  json["sentence"] = verification.sentence;
-  json["log"] = {{"lines", log.lines},
-                 {"ncclLines", log.nccl_lines},
-                 {"processes", log.processes},
-                 {"versions", keys_of(log.versions)},
-                 {"nodes", log.nodes > 0 ? OrderedJson(log.nodes) : OrderedJson()},
-                 {"ranks", log.ranks > 0 ? OrderedJson(log.ranks) : OrderedJson()},
-                 {"networks", keys_of(log.networks)},
-                 {"devices", keys_of(log.devices)},
-                 {"links", keys_of(log.links)},
-                 {"gidIndexes", keys_of(log.gid_indexes)},
-                 {"transports", keys_of(log.transports)},
-                 {"bootstrap", keys_of(log.bootstrap)},
-                 {"ucx", json_of(log.ucx)},
-                 {"nvshmem", json_of(log.nvshmem)}};
-  return json;
+    return failure;
+  };
+  OrderedJson of_log{{"lines", log.lines},
+                     {"ncclLines", log.nccl_lines},
+                     {"processes", log.processes},
+                     {"versions", keys_of(log.versions)},
+                     {"nodes", log.nodes > 0 ? OrderedJson(log.nodes) : OrderedJson()},
+                     {"ranks", log.ranks > 0 ? OrderedJson(log.ranks) : OrderedJson()},
+                     {"networks", keys_of(log.networks)},
+                     {"devices", keys_of(log.devices)},
+                     {"links", keys_of(log.links)},
+                     {"gidIndexes", keys_of(log.gid_indexes)},
+                     {"transports", keys_of(log.transports)},
+                     {"bootstrap", keys_of(log.bootstrap)},
+                     {"ucx", json_of(log.ucx)},
+                     {"nvshmem", json_of(log.nvshmem)}};
+  return {{"good", is_good(verification.findings)},
+          {"findings", to_json(verification.findings)},
+          {"fellBackToSockets", verification.fell_back},
+          {"values", array_of(verification.values, json_of_value)},
+          {"failures", array_of(verification.failures, json_of_failure)},
+          {"notes", verification.notes},
+          {"sentence", verification.sentence},
+          {"log", std::move(of_log)}};
 }
 
 }  // namespace nccl_env

@@ -593,18 +593,17 @@ std::string render_text(const RanksVerification& verification, const std::vector
 }
 
 nlohmann::ordered_json to_json(const RanksVerification& verification, const std::vector<RankLog>& ranks) {
-  nlohmann::ordered_json json = {{"good", is_good(verification.findings)},
-                                 {"sentence", verification.sentence},
-                                 {"findings", to_json(verification.findings)},
-                                 {"ranks", nlohmann::ordered_json::array()}};
-  for (const std::size_t i : verification.order) {
+  const auto json_of = [&](std::size_t i) {
     nlohmann::ordered_json rank = {{"rank", ranks[i].name},
                                    {"problem", text_or_null(ranks[i].problem)},
                                    {"difference", text_or_null(verification.differences[i])}};
     if (ranks[i].problem.empty()) rank.update(to_json(ranks[i].verification, ranks[i].log));
-    json["ranks"].push_back(std::move(rank));
-  }
-  return json;
+    return rank;
+  };
+  return {{"good", is_good(verification.findings)},
+          {"sentence", verification.sentence},
+          {"findings", to_json(verification.findings)},
+          {"ranks", array_of(verification.order, json_of)}};
 }
 
 }  // namespace nccl_env

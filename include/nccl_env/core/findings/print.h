@@ -2,13 +2,21 @@
 // Findings in each form: JSON, text for people, one line.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "nccl_env/core/findings/finding.h"
 
 namespace nccl_env {
+
+// A list of what `make` gives for each item.
+template <class Items, class Make>
+nlohmann::ordered_json array_of(const Items& items, const Make& make) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const auto& item : items) all.push_back(make(item));
+  return all;
+}
 
 // docs/reference/cli.md names the keys, which are the same in all commands.
 nlohmann::ordered_json to_json(const Finding& finding);
