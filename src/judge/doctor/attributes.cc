@@ -418,9 +418,6 @@ void compare_networks_of_two(Report& report) {
     }
   }
   const auto& [first, second] = std::pair(pool.nodes[0], pool.nodes[1]);
-  const auto meet = [](const std::set<std::string>& left, const std::set<std::string>& right) {
-    return std::ranges::any_of(left, [&](const std::string& network) { return right.contains(network); });
-  };
   if (used[first].empty() || used[second].empty() || meet(used[first], used[second])) return;
   const bool beside = meet(all[first], all[second]);
   report.add({Code::SubnetDiffers,

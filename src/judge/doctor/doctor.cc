@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -82,15 +81,9 @@ void add_tableless(const DoctorInput& input, std::vector<NodeState>& nodes, std:
   std::ranges::stable_sort(nodes, hca_name_less, &NodeState::node);
 }
 
-Members places_of(const std::vector<Finding>& findings) {
-  Members places(findings.size());
-  std::iota(places.begin(), places.end(), 0);
-  return places;
-}
-
 // One finding for all ports of a node that have the same to say.
 void merge_ports(std::vector<Finding>& findings) {
-  const auto alike = shares_of(places_of(findings), [&](std::size_t i) {
+  const auto alike = shares_of(all_members(findings.size()), [&](std::size_t i) {
     const Finding& finding = findings[i];
     return std::optional(std::tuple(finding.code, finding.severity, finding.subject.name, finding.sentence));
   });
@@ -115,7 +108,7 @@ void merge_nodes(const std::vector<PoolView>& pools, std::vector<Finding>& findi
   }
   using Parts = std::vector<std::string>;
   using Key = std::tuple<const PoolView*, Code, Parts, std::string>;
-  const auto alike = shares_of(places_of(findings), [&](std::size_t i) {
+  const auto alike = shares_of(all_members(findings.size()), [&](std::size_t i) {
     const auto& [code, severity, subject, sentence, remedy, clause, slight] = findings[i];
     const auto found = pool_of_node.find(subject.name);
     if (found == pool_of_node.end() || severity == Severity::Error) return std::optional<Key>();

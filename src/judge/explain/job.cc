@@ -224,12 +224,10 @@ class Sentence {
 // Tells of pods that were given nothing, a launcher, too: "1 pod without values is in trouble: rank launcher
 // on node n1, container c has failed (OOMKilled, exit code 137)."; "" if none.
 std::string trouble_beside(const job::View& view, const Sentence& words) {
-  Members troubled;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    if (!view.record(rank).trouble.empty() && !view.ranks[rank].replaced &&
-        !has_its_values(view.member(rank).answer.state))
-      troubled.push_back(rank);
-  }
+  const Members troubled = members_where(view.ranks.size(), [&](std::size_t rank) {
+    return !view.record(rank).trouble.empty() && !view.ranks[rank].replaced &&
+           !has_its_values(view.member(rank).answer.state);
+  });
   if (troubled.empty()) return {};
   return count_of(troubled.size(), "pod") + " without values" +
          (troubled.size() == 1 ? " is in trouble: " : " are in trouble, first ") +

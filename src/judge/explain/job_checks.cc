@@ -559,17 +559,12 @@ class RankChecks {
 }  // namespace
 
 Members View::compared() const {
-  Members all;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank].compared) all.push_back(rank);
-  }
-  return all;
+  return members_where(ranks.size(), [&](std::size_t rank) { return ranks[rank].compared; });
 }
 
 Members View::admitted() const {
-  Members all = compared();
-  std::erase_if(all, [&](std::size_t rank) { return ranks[rank].missed; });
-  return all;
+  return members_where(ranks.size(),
+                       [&](std::size_t rank) { return ranks[rank].compared && !ranks[rank].missed; });
 }
 
 std::vector<Difference> check(const View& view) {

@@ -2,7 +2,6 @@
 #include "nccl_log/log_facts.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "nccl_env/core/engines/nccl/variables.h"
 #include "nccl_env/core/text/strict.h"
@@ -26,8 +25,7 @@ std::string unlike_text(const NcclLog::Facts& facts, const NcclLog& log) {
   const std::set<std::string> left = log.hosts_of(of_first.processes);
   for (const auto& [second, of_second] : facts) {
     const std::set<std::string> right = log.hosts_of(of_second.processes);
-    const auto is_common = [&](const std::string& host) { return left.contains(host); };
-    if (left.empty() || right.empty() || std::ranges::any_of(right, is_common)) continue;
+    if (left.empty() || right.empty() || meet(left, right)) continue;
     return first + " on " + join_some(left, 3) + "; " + second + " on " + join_some(right, 3);
   }
   return {};
@@ -68,13 +66,12 @@ std::vector<Difference> compare_calls(const std::vector<const NcclLog*>& logs) {
       if (known.emplace("", rank).second) ranks.emplace_back(RankCall{{"", rank}, {}}, i);
     }
   }
-  Members all(ranks.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
   const auto call_of = [&](std::size_t i) { return std::optional(ranks[i].first.call); };
   const auto group_of = [&](std::size_t i) { return std::optional(ranks[i].first.rank.first); };
   const auto number_of = [&](std::size_t i) { return std::to_string(ranks[i].first.rank.second); };
-  auto found = differences<Call>(all, {Code::TimedOut, Severity::Error, "", call_of, waits_text,
-                                       "Look first at what that rank logs.", most_of<Call>, group_of});
+  auto found = differences<Call>(all_members(ranks.size()),
+                                 {Code::TimedOut, Severity::Error, "", call_of, waits_text,
+                                  "Look first at what that rank logs.", most_of<Call>, group_of});
   std::size_t of_job = 0;
   for (const NcclLog* log : logs) of_job = std::max(of_job, static_cast<std::size_t>(log->ranks));
   for (auto& [finding, members, others] : found) {
@@ -135,10 +132,6 @@ std::optional<NcclFailure> missing_plugin(const NcclLog& log) {
       "NCCL_NET_PLUGIN=" + plugin + " was not found, so NCCL took its own plugin and came to sockets");
   failure.line = failure.last_line = first_line(log.plugins);
   return failure;
-}
-
-bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right) {
-  return std::ranges::any_of(left, [&](std::uint32_t process) { return right.contains(process); });
 }
 
 std::set<std::uint32_t> processes_in(const NcclLog::Facts& facts) {

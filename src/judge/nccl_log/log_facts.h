@@ -23,9 +23,7 @@ inline constexpr int kMostListed = 32;  // of a list of devices, as NCCL reads i
 std::string names_in(const auto& facts, std::string_view between = ", ") {
   return join(keys_of(facts), between);
 }
-std::string listed(const NcclLog::Facts& facts);  // "IB,Socket"; "-" where there is none
-// True if a process is in both.
-bool meet(const std::set<std::uint32_t>& left, const std::set<std::uint32_t>& right);
+std::string listed(const NcclLog::Facts& facts);                    // "IB,Socket"; "-" where there is none
 std::set<std::uint32_t> processes_in(const NcclLog::Facts& facts);  // of all of them
 std::uint64_t first_line(const NcclLog::Facts& facts);              // 0 where there are none
 std::string by_processes(const LogFact& fact,

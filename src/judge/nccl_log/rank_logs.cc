@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -85,11 +84,10 @@ class Comparison {
   }
 
  public:
-  explicit Comparison(const Logs& logs) : logs_(logs), met_(have_met(logs)) {
-    for (std::size_t rank = 0; rank < logs.size(); ++rank) {
-      if (log(rank).speaks()) speaking_.push_back(rank);
-    }
-  }
+  explicit Comparison(const Logs& logs)
+      : logs_(logs),
+        met_(have_met(logs)),
+        speaking_(members_where(logs.size(), [&](std::size_t rank) { return log(rank).speaks(); })) {}
 
   std::vector<Difference> compare() && {
     compare(Code::MixedNetworks, Severity::Error, facts(&NcclLog::networks),
@@ -221,7 +219,7 @@ class Comparison {
 
   const Logs& logs_;
   const bool met_;
-  Members speaking_;
+  const Members speaking_;
   std::vector<Difference> into_;
 };
 
@@ -344,11 +342,7 @@ class RankJudge {
     return join_some(of, kMostNames, [this](std::size_t rank) { return logs_[rank].name; });
   }
   [[nodiscard]] Members those(const auto& are_so) const {
-    Members members;
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      if (std::invoke(are_so, ranks_[rank])) members.push_back(rank);
-    }
-    return members;
+    return members_where(ranks_.size(), [&](std::size_t rank) { return std::invoke(are_so, ranks_[rank]); });
   }
 
   // Notes what sets these ranks apart.
@@ -407,8 +401,7 @@ class RankJudge {
   }
 
   void sort() {
-    into_.order.resize(ranks_.size());
-    std::iota(into_.order.begin(), into_.order.end(), std::size_t{0});
+    into_.order = all_members(ranks_.size());
     const auto key = [this](std::size_t i) {
       const Rank& rank = ranks_[i];
       const std::string time = rank.cause ? rank.cause->first_time : std::string();

@@ -16,6 +16,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,25 @@
 namespace nccl_env {
 
 using Members = std::vector<std::size_t>;  // ascending
+
+// Of so many all, and those that `is_one` takes.
+inline Members all_members(std::size_t count) {
+  Members all(count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+template <class IsOne>
+Members members_where(std::size_t count, const IsOne& is_one) {
+  Members those = all_members(count);
+  std::erase_if(those, std::not_fn(is_one));
+  return those;
+}
+
+// True if something is in both sets.
+template <class Set>
+bool meet(const Set& left, const Set& right) {
+  return std::ranges::any_of(left, [&](const auto& each) { return right.contains(each); });
+}
 
 // "without mlx5_4; with mlx5_9": how the second list differs from the first, by at most so many names.
 template <class Names>
