@@ -80,18 +80,6 @@ constexpr Words kWords[] = {
 };
 // clang-format on
 
-// True of a warning that ends nothing.
-bool is_harmless_warning(string_view text) {
-  return has_any(text, kHarmless);
-}
-
-// Returns the failure that the warning's words tell; nothing if they are not known.
-std::optional<Code> code_of_warning(string_view text) {
-  text = text.substr(0, kLongestWarning);
-  const auto row = std::ranges::find_if(kWords, [&](const Words& each) { return has_any(text, each.any); });
-  return row == std::end(kWords) ? std::nullopt : std::optional(row->code);
-}
-
 // clang-format off
 constexpr string_view kForms[] = {
     "ut of memory", "OutOfMemory", "OOMKilled", "Killed process", "Segmentation fault", "core dumped",
@@ -273,9 +261,10 @@ std::optional<NcclFailure> read_resiliency(string_view text) {
 }
 
 std::optional<NcclFailure> read_words(string_view text) {
-  const auto code = code_of_warning(text);
-  if (!code) return std::nullopt;
-  NcclFailure failure = failure_of(*code, text);
+  const string_view begin = text.substr(0, kLongestWarning);
+  const auto row = std::ranges::find_if(kWords, [&](const Words& each) { return has_any(begin, each.any); });
+  if (row == std::end(kWords)) return std::nullopt;
+  NcclFailure failure = failure_of(row->code, text);
   failure.peer = word_behind(text, "closed by remote peer ");
   read_device(word_behind(text, "Unable to open device "), failure);
   // "[0]mlx5_0:1/IB and [1]mlx5_1:1/RoCE."
@@ -364,7 +353,7 @@ std::optional<NcclFailure> read_end(string_view text) {
 
 std::optional<NcclFailure> read_warning(string_view text) {
   if (auto failure = read_completion(text)) return failure;
-  if (is_harmless_warning(text)) return std::nullopt;
+  if (has_any(text, kHarmless)) return std::nullopt;
   if (auto failure = read_event(text)) return failure;
   if (auto failure = read_resiliency(text)) return failure;
   if (auto failure = read_verbs(text)) return failure;

@@ -79,18 +79,6 @@ std::size_t size_of_prefix(string_view text) {
 
 constexpr string_view kMarks[] = {" NCCL INFO ", " NCCL WARN "};
 
-// clang-format off
-constexpr string_view kBareInfo[] = {
-    "NET/IB : ", "NET/IB: ", "NET/Socket : ", "NET/OFI ", "Bootstrap : Using ", "Bootstrap: Using ",
-    "Using network ", "socketPollConnect: connect to "};
-constexpr string_view kBareWarnings[] = {
-    "Call to ibv_", "Call to connect to ", "Call to recv from ", "socketStartConnect: Connect to ",
-    "socketPollConnect: connect to ", "Net : Connect to ", "Error while attaching to shared memory segment ",
-    "Error while creating shared memory segment ", "Error: failed to extend /dev/shm/", "NET/IB : Got ",
-    "NET/IB: Got ", "Got completion ", "Bootstrap : no socket interface found",
-    "Bootstrap: no socket interface found", "No socket interface found"};
-// clang-format on
-
 // "gpu-1:984:990" of "[1,0]<stdout>:gpu-1:984:990": a launcher's mark is no part of the host's name. `host`:
 // the size of what stands before the process.
 string_view without_mark(string_view word, std::size_t host) {
@@ -203,14 +191,6 @@ std::string clock_in(string_view text) {
   return {};
 }
 
-bool begins_like_info(string_view text) {
-  return begins_with_any(text, kBareInfo);
-}
-
-bool begins_like_warning(string_view text) {
-  return begins_with_any(text, kBareWarnings);
-}
-
 std::string version_in(string_view line) {
   for (const string_view mark :
        {string_view("NCCL version "), string_view("RCCL version : "), string_view("RCCL version ")}) {
@@ -233,10 +213,6 @@ std::optional<NcclVersion> logged_version(string_view text) {
   if (text.starts_with(kRccl)) text.remove_prefix(kRccl.size());
   const auto known = parse_nccl_version(text.substr(0, text.find_first_of("+-")));
   return known ? std::optional(*known) : std::nullopt;
-}
-
-string_view version_number(string_view version) {
-  return version.substr(0, version.find_first_of("+-"));
 }
 
 }  // namespace nccl_env

@@ -41,17 +41,11 @@ std::string clock_in(std::string_view text);
 
 // The text behind "[rank1]: ", "[1,0]<stderr>:" and "(RayWorkerWrapper pid=1061, ip=10.0.0.2) ".
 std::string_view behind_rank(std::string_view text);
-// True if the text begins as such a message of NCCL's does, for lines that lost what stands before it: people
-// post excerpts, and PyTorch prints the last error alone.
-bool begins_like_info(std::string_view text);
-bool begins_like_warning(std::string_view text);
 
 // "NCCL version 2.21.5+cuda12.4", also in PyTorch's "NCCL error in: …, NCCL version 2.18.6"; "RCCL version :
 // 2.22.3-HEAD:6bfc0dd", before 6.2 without the colon and with more behind.
 std::string version_in(std::string_view line);
 
-// "2.21.5" of "2.21.5+cuda12.4": what two logs have in common where one tells no build.
-std::string_view version_number(std::string_view version);
 // Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
 // 2.22.3-HEAD:6bfc0dd".
 std::optional<NcclVersion> logged_version(std::string_view text);

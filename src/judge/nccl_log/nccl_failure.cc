@@ -12,8 +12,6 @@
 namespace nccl_env {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 // What is known of each code of a failure; of one that is not here: it is the cause, and no value is to
 // blame.
 struct FailureKind {
@@ -177,26 +175,24 @@ std::string describe(const NcclFailure& failure) {
 }
 
 nlohmann::ordered_json to_json(const NcclFailure& failure) {
-  OrderedJson json = OrderedJson::object();
-  json["code"] = to_string(failure.code);
-  json["line"] = failure.line;
-  json["times"] = failure.times;
-  json["processes"] = failure.processes.size();
-  json["retried"] = failure.retried;
-  json["device"] = text_or_null(failure.device);
-  json["port"] = value_or_null(failure.port);
-  json["gidIndex"] = value_or_null(failure.gid_index);
-  json["localGid"] = text_or_null(failure.local_gid);
-  json["remoteGid"] = text_or_null(failure.remote_gid);
-  json["peer"] = text_or_null(failure.peer);
-  json["network"] = text_or_null(failure.network);
-  json["error"] = value_or_null(failure.error);
-  json["errorText"] = text_or_null(failure.error_text);
-  json["vendorError"] = value_or_null(failure.vendor_error);
-  json["firstTime"] = text_or_null(failure.first_time);
-  json["lastTime"] = text_or_null(failure.last_time);
-  json["text"] = failure.text;
-  return json;
+  return {{"code", to_string(failure.code)},
+          {"line", failure.line},
+          {"times", failure.times},
+          {"processes", failure.processes.size()},
+          {"retried", failure.retried},
+          {"device", text_or_null(failure.device)},
+          {"port", value_or_null(failure.port)},
+          {"gidIndex", value_or_null(failure.gid_index)},
+          {"localGid", text_or_null(failure.local_gid)},
+          {"remoteGid", text_or_null(failure.remote_gid)},
+          {"peer", text_or_null(failure.peer)},
+          {"network", text_or_null(failure.network)},
+          {"error", value_or_null(failure.error)},
+          {"errorText", text_or_null(failure.error_text)},
+          {"vendorError", value_or_null(failure.vendor_error)},
+          {"firstTime", text_or_null(failure.first_time)},
+          {"lastTime", text_or_null(failure.last_time)},
+          {"text", failure.text}};
 }
 
 }  // namespace nccl_env

@@ -35,6 +35,20 @@ constexpr FactLine kFactLines[] = {
     {" via SHM/", &NcclLog::local_transports, "SHM"},
 };
 
+// Messages of NCCL's begin so, also in lines that lost what stands before: people post excerpts, and PyTorch
+// prints the last error alone.
+// clang-format off
+constexpr std::string_view kBareInfo[] = {
+    "NET/IB : ", "NET/IB: ", "NET/Socket : ", "NET/OFI ", "Bootstrap : Using ", "Bootstrap: Using ",
+    "Using network ", "socketPollConnect: connect to "};
+constexpr std::string_view kBareWarnings[] = {
+    "Call to ibv_", "Call to connect to ", "Call to recv from ", "socketStartConnect: Connect to ",
+    "socketPollConnect: connect to ", "Net : Connect to ", "Error while attaching to shared memory segment ",
+    "Error while creating shared memory segment ", "Error: failed to extend /dev/shm/", "NET/IB : Got ",
+    "NET/IB: Got ", "Got completion ", "Bootstrap : no socket interface found",
+    "Bootstrap: no socket interface found", "No socket interface found"};
+// clang-format on
+
 bool is_nccl_variable(std::string_view text) {
   return text.starts_with("NCCL_") && text.size() <= 64 && is_variable_name(text);
 }
@@ -245,14 +259,14 @@ bool NcclLogReader::read_bare(const Message& message) {
   if (last_error_) return false;
   Message bare = message;
   bare.text = behind_rank(message.text);
-  if (begins_like_warning(bare.text)) {
+  if (begins_with_any(bare.text, kBareWarnings)) {
     auto failure = read_nccl_failure(bare.text, true);
     if (failure && failure->code != Code::UnknownWarning) {
       add_failure(bare, *std::move(failure), true);
       return true;
     }
   }
-  if (!begins_like_info(bare.text)) return false;
+  if (!begins_with_any(bare.text, kBareInfo)) return false;
   read_message(bare);
   return true;
 }

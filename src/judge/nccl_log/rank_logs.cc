@@ -43,7 +43,8 @@ bool have_met(const Logs& logs) {
 // "2.21.5": PyTorch tells it without the build, which NCCL's own line has.
 std::string version_numbers(const NcclLog& log) {
   std::set<std::string_view> numbers;
-  for (const auto& [version, fact] : log.versions) numbers.insert(version_number(version));
+  for (const auto& [version, fact] : log.versions)
+    numbers.insert(std::string_view(version).substr(0, version.find_first_of("+-")));
   return join(numbers, ",");
 }
 
@@ -535,11 +536,6 @@ std::string answer_of(const RankLog& rank, const std::string& difference) {
   return text.empty() ? "-" : text;
 }
 
-// The index that queue pairs have; where no line tells one, the one that NCCL reads.
-std::string index_text(const NcclLog& log) {
-  return listed(log.gid_indexes.empty() ? log.read(variable::kIbGidIndex) : log.gid_indexes);
-}
-
 }  // namespace
 
 std::vector<Finding> compare_hosts(const NcclLog& log) {
@@ -574,8 +570,10 @@ std::string render_text(const RanksVerification& verification, const std::vector
   for (std::size_t i = 0; i < std::min(verification.order.size(), kMostRows); ++i) {
     const RankLog& rank = ranks[verification.order[i]];
     const NcclLog& log = rank.log;
+    // The index that queue pairs have; where no line tells one, the one that NCCL reads.
+    const NcclLog::Facts& index = log.gid_indexes.empty() ? log.read(variable::kIbGidIndex) : log.gid_indexes;
     columns.add({rank.name, listed(log.versions),
-                 log.devices.empty() ? "-" : std::to_string(log.devices.size()), index_text(log),
+                 log.devices.empty() ? "-" : std::to_string(log.devices.size()), listed(index),
                  listed(log.networks), listed(log.bootstrap),
                  answer_of(rank, verification.differences[verification.order[i]])});
   }
