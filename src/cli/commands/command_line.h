@@ -36,6 +36,14 @@ struct Console : program::Terminal {
   std::string form = "text";
 };
 
+// Takes what was read, or tells why there is nothing.
+template <class T>
+program::Failure take(Result<T> read, T& into, program::ExitCode code = program::kNotSeen) {
+  if (!read) return {code, read.error().message};
+  into = *std::move(read);
+  return {};
+}
+
 // The following add options that several commands have.
 void add_policy_options(CLI::App& app, program::PolicyArguments& into);
 void add_code_paths(CLI::App& app, bool& into);

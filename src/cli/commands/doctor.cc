@@ -38,13 +38,6 @@ struct Fabric : store::Reading {
 const char* const kNoSource =
     "; or give FILEs with NodeFabrics, or --store dir:PATH with a directory of them";
 
-template <class T>
-program::Failure take(Result<T> read, T& into, program::ExitCode code = program::kNotSeen) {
-  if (!read) return {code, read.error().message};
-  into = *std::move(read);
-  return {};
-}
-
 program::Failure read_server(const SourceArguments& arguments, Fabric& into) {
   auto client = connect_cluster(arguments.cluster);
   if (!client) return {program::kNotSeen, client.error().message + kNoSource};

@@ -117,9 +117,7 @@ program::Failure find_context(const ExplainRequest& request, std::istream& in, C
                               std::optional<ContextReader>& into) {
   const ExplainArguments& arguments = request.arguments;
   if (!request.target.name.empty()) {
-    auto found = connect_namespace(arguments.cluster);
-    if (!found) return {program::kNotSeen, found.error().message};
-    cluster = *std::move(found);
+    if (program::Failure failure = take(connect_namespace(arguments.cluster), cluster)) return failure;
     into.emplace(request.options, *cluster.client);
     return {};
   }

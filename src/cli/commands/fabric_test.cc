@@ -60,18 +60,14 @@ Failure connect(PreparedTest& test) {
   const FabricTestArguments& given = test.given;
   ClusterArguments cluster = given.cluster;
   if (!given.like.empty() && !given.like.starts_with(kPod)) {
-    auto read = program::read_documents(given.like, test.in);
-    if (!read) return {program::kNotSeen, read.error().message};
-    test.documents = *std::move(read);
+    if (Failure failure = take(program::read_documents(given.like, test.in), test.documents)) return failure;
     for (const Json& document : test.documents) {
       for (const PodTemplate& each : find_pod_templates(document)) {
         if (cluster.name_space.empty()) cluster.name_space = each.name_space;
       }
     }
   }
-  auto connected = connect_namespace(cluster);
-  if (!connected) return {program::kNotSeen, connected.error().message};
-  test.cluster = *std::move(connected);
+  if (Failure failure = take(connect_namespace(cluster), test.cluster)) return failure;
   test.job.name_space = test.cluster.name_space;
   test.policy = read_namespace_policy(*test.cluster.client, test.cluster.name_space, "", false);
   if (test.policy.problem) return {program::kNothing, "nothing to test: " + test.policy.detail};

@@ -218,7 +218,8 @@ std::string remedy_of_list(const UsersEntries& users) {
          ", to have this machine's list, or name devices that it has (ibv_devices).";
 }
 
-void take(const AnsweredPod& told, const NodeValues& values, const UsersEntries& users, MachineEnv& into) {
+void take_answer(const AnsweredPod& told, const NodeValues& values, const UsersEntries& users,
+                 MachineEnv& into) {
   std::map<std::string, Value, std::less<>> given;
   for (const GivenContainer& container : told.record.containers) {
     if (container.name != kProcess) continue;
@@ -394,8 +395,8 @@ program::Failure decide_environment(const MachineArguments& machine, std::istrea
   around.context.now = now;
   around.version = *version;
   const BindingPlan binding = plan_binding(wanted, kMachine, table.get(), around.context);
-  take(answer_template({*pod, parse_json(text), plan, std::move(around), &binding, options}),
-       values_for(binding, Exposure::Host, true), users, into);
+  take_answer(answer_template({*pod, parse_json(text), plan, std::move(around), &binding, options}),
+              values_for(binding, Exposure::Host, true), users, into);
   add_unmatched(hcas, *table, into);
   tell_unlisted(*table, *version, into);
   return {};

@@ -237,9 +237,8 @@ PreviewedPod preview(const PodTemplate& source, const Pod& pod, const std::strin
 // Objects in which no pod was found.
 std::vector<std::string> passed_over(const std::vector<Json>& documents) {
   std::vector<std::string> names;
-  for (const Json& document : documents) {
-    for (std::string& name : objects_without_pods(document)) names.push_back(std::move(name));
-  }
+  for (const Json& document : documents)
+    std::ranges::move(objects_without_pods(document), std::back_inserter(names));
   return names;
 }
 
@@ -462,11 +461,8 @@ program::Failure read_preview(const PodArguments& arguments, const std::string& 
   if (!version) return {program::kUsage, version.error().message};
   const auto now = program::read_moment(at);
   if (!now) return {program::kUsage, now.error().message};
-  auto tables = program::read_tables(of_nodes, in);
-  if (!tables) return {program::kNotSeen, tables.error().message};
-  auto read = program::read_documents(file, in);
-  if (!read) return {program::kNotSeen, read.error().message};
-  documents = *std::move(read);
+  if (program::Failure failure = take(program::read_tables(of_nodes, in), situation.tables)) return failure;
+  if (program::Failure failure = take(program::read_documents(file, in), documents)) return failure;
   const std::vector<std::string> others = passed_over(documents);
   if (std::ranges::all_of(documents, [](const Json& each) { return find_pod_templates(each).empty(); }))
     return {has_no_pods(documents) ? program::kNothing : program::kNotSeen,
@@ -474,7 +470,6 @@ program::Failure read_preview(const PodArguments& arguments, const std::string& 
                 (others.empty() ? "" : " (" + some_of(others) + ")")};
   if (const Status claims = read_claims(documents, of_claims, in, situation.claims); !claims)
     return {program::kNotSeen, claims.error().message};
-  situation.tables = *std::move(tables);
   situation.node = node;
   if (program::Failure failure = read_situation(arguments, documents, *now, in, situation)) return failure;
   const NcclPolicy* const chosen = situation.around.policy.get();

@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "commands/explain.h"
-#include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -151,24 +152,22 @@ class CaseRunner {
   ExplainArguments shared_;
 };
 
-Result<std::vector<std::string>> find_case_files(const std::vector<std::string>& places) {
-  std::vector<std::string> files;
+Result<std::set<std::string>> find_case_files(const std::vector<std::string>& places) {
+  std::set<std::string> files;
   for (const std::string& place : places) {
     std::error_code error;
     if (!fs::is_directory(place, error)) {
-      files.push_back(place);
+      files.insert(place);
       continue;
     }
     auto entry = fs::recursive_directory_iterator(place, error);
     for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-      if (entry->path().filename() == kCaseFile) files.push_back(entry->path().lexically_normal().string());
+      if (entry->path().filename() == kCaseFile) files.insert(entry->path().lexically_normal().string());
       if (files.size() > kMaxCaseFiles)
         return Error{place + ": holds more than " + std::to_string(kMaxCaseFiles) + " files of cases"};
     }
     if (error) return Error{place + ": " + error.message()};
   }
-  std::ranges::sort(files);
-  files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
 }
 

@@ -66,11 +66,7 @@ class LogLines {
 
  private:
   void read(bool cut) {
-    if (begun_) {
-      reader_.read_rest(line_, cut);
-    } else {
-      reader_.read_line(line_, cut);
-    }
+    begun_ ? reader_.read_rest(line_, cut) : reader_.read_line(line_, cut);
     begun_ = true;
     line_.clear();
     cut_ = false;
@@ -113,11 +109,7 @@ bool read_stream(std::istream& in, NcclLog& into, bool& empty) {
     if (first && part.starts_with("\xfe\xff")) low = 1;
     if (first && (low || part.starts_with(kUtf8))) part.remove_prefix(low ? 2 : kUtf8.size());
     empty = empty && part.size() < (low ? 2U : 1U);  // half a unit is none
-    if (low) {
-      lines.feed(bytes_of(part, *low));
-    } else {
-      lines.feed(part);
-    }
+    low ? lines.feed(bytes_of(part, *low)) : lines.feed(part);
   }
   into = lines.finish();
   return !in.bad();
@@ -177,9 +169,8 @@ program::Failure read_pod_file(const VerifyArguments& arguments, const Console& 
   const auto documents = program::read_documents(arguments.pod, terminal.in);
   if (!documents) return {program::kNotSeen, documents.error().message};
   std::vector<PodTemplate> found;
-  for (const nlohmann::json& document : *documents) {
-    for (PodTemplate& pod : find_pod_templates(document)) found.push_back(std::move(pod));
-  }
+  for (const nlohmann::json& document : *documents)
+    std::ranges::move(find_pod_templates(document), std::back_inserter(found));
   if (found.size() != 1)
     return {program::kNotSeen,
             arguments.pod + ": must hold one pod, as kubectl get pod NAME -o json prints it; it holds " +
@@ -390,22 +381,17 @@ void add_verify(CommandLine& line, CLI::App& parent) {
       ->type_name("FILE");
   app.add_option("-c,--container", to.container,
                  "Container whose values count; default: all, and with pod/NAME the one that has values");
-  const auto of_cluster = [&](CLI::Option* option) {
-    option->group("With pod/NAME or job/NAME");
-    return option;
-  };
-  of_cluster(&add_namespace(app, to.cluster));
-  of_cluster(
-      app.add_flag("-p,--previous", to.of_log.previous, "The log from before the container's last restart"));
-  of_cluster(
-      app.add_option("--tail", to.of_log.tail, "Read this many lines from the log's end; default: all lines")
-          ->check(CLI::Range(1, kMostLines))
-          ->type_name("LINES"));
-  of_cluster(app.add_option("--limit", to.of_log.limit_mib, "Read at most this much of the log")
-                 ->check(CLI::Range(1, 4096))
-                 ->type_name("MIB")
-                 ->capture_default_str());
-  program::group_options(app, "With pod/NAME or job/NAME", {"--kubeconfig", "--context"});
+  add_namespace(app, to.cluster);
+  app.add_flag("-p,--previous", to.of_log.previous, "The log from before the container's last restart");
+  app.add_option("--tail", to.of_log.tail, "Read this many lines from the log's end; default: all lines")
+      ->check(CLI::Range(1, kMostLines))
+      ->type_name("LINES");
+  app.add_option("--limit", to.of_log.limit_mib, "Read at most this much of the log")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("MIB")
+      ->capture_default_str();
+  program::group_options(app, "With pod/NAME or job/NAME",
+                         {"--namespace", "--previous", "--tail", "--limit", "--kubeconfig", "--context"});
 }
 
 }  // namespace nccl_env::cli
