@@ -150,11 +150,10 @@ std::optional<Attribute> active_mtu(const FabricPort& at) {
 }
 
 std::optional<Attribute> netdev_mtu(const FabricPort& at) {
-  const std::vector<const Interface*> netdevs = interfaces_of(at);
-  const auto first =
-      std::ranges::find_if(netdevs, [](const Interface* each) { return each->mtu.has_value(); });
-  if (is_down(at.port) || first == netdevs.end()) return std::nullopt;
-  return number_of((*first)->mtu, " bytes of netdev MTU");
+  for (const Interface* each : interfaces_of(at)) {
+    if (each->mtu && !is_down(at.port)) return number_of(each->mtu, " bytes of netdev MTU");
+  }
+  return std::nullopt;
 }
 
 std::optional<Told> tell_mtu(const OddPort& odd) {

@@ -351,10 +351,6 @@ JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members
   std::ranges::stable_sort(founds, {}, [](const Difference& found) {
     return std::pair(found.finding.severity, found.finding.code);
   });
-  for (Difference& found : founds) {
-    std::ranges::sort(found.members);
-    found.members.erase(std::unique(found.members.begin(), found.members.end()), found.members.end());
-  }
   const Sentence sentence(name, view, founds);
   answer.sentence = sentence.write();
   answer.notes = notes_of(view, sentence);

@@ -95,8 +95,9 @@ class RankChecks {
     const auto [place, added] =
         places_.try_emplace({finding.code, finding.subject.path, finding.sentence}, found_.size());
     if (added) return found_.push_back(std::move(difference));
-    Members& of = found_[place->second].members;
-    of.insert(of.end(), difference.members.begin(), difference.members.end());
+    Members both;
+    std::ranges::set_union(found_[place->second].members, difference.members, std::back_inserter(both));
+    found_[place->second].members = std::move(both);
   }
   void add(Code code, Severity severity, const Members& ranks, std::string sentence,
            std::string_view variable = {}, std::string_view remedy = {}, const Others& others = {}) {
@@ -330,8 +331,7 @@ class RankChecks {
     // A template's file has no lines but those that its plan promises.
     if (!container.reads_file || !view_.manifest.empty()) return "";
     const GivenFile& file = *record.file;
-    const bool known = file.is_written() && !file.cut && file.state != GivenFile::State::Foreign;
-    return known && !record.node.empty() ? Text("") : Text();
+    return file.is_known() && !file.cut && !record.node.empty() ? Text("") : Text();
   }
 
   void compare_values(const std::string& name) {

@@ -244,11 +244,9 @@ std::vector<std::string> hcas_of(const NcclSelection& selection) {
 }
 
 std::vector<std::string> hcas_beyond(const std::vector<std::string>& names, const NcclSelection& selection) {
-  std::vector<std::string> others;
-  for (const std::string& hca : hcas_of(selection)) {
-    const auto is_in = [&](const auto& all) { return std::ranges::find(all, hca) != all.end(); };
-    if (!is_in(names) && !is_in(others)) others.push_back(hca);
-  }
+  std::vector<std::string> others = hcas_of(selection);
+  std::set<std::string> known(names.begin(), names.end());
+  std::erase_if(others, [&](const std::string& hca) { return !known.insert(hca).second; });
   return others;
 }
 

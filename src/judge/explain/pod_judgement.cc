@@ -823,13 +823,6 @@ class Judge {
     }
   }
 
-  // True if the file's content is known, also if it is empty.
-  [[nodiscard]] static bool is_told(const GivenFile& file) {
-    const bool failed = file.state == GivenFile::State::Failed && !file.stuck;
-    return (file.state == GivenFile::State::Known && !file.cut) || file.state == GivenFile::State::Missing ||
-           failed;
-  }
-
   // The variables of a container: the user's alone, with the policy's constants, and all; `known` if those
   // are all that it has.
   struct Environments {
@@ -861,7 +854,7 @@ class Judge {
     if (file) env.notes.emplace_back(by_file ? kNoteOwnList : kNoteOwnFile);
     env.list_known =
         !by_file && std::ranges::find(env.notes, note_elsewhere(variable::kIbHca)) == env.notes.end();
-    env.known = env.list_known && (!container.reads_file || is_told(*record_.file)) &&
+    env.known = env.list_known && (!container.reads_file || record_.file->is_known()) &&
                 std::ranges::find(values, State::Later, &Value::state) == values.end();
     return env;
   }

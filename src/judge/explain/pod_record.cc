@@ -512,9 +512,8 @@ std::string new_place(const Port& port) {
 
 std::vector<Value> given_to_ranks(const Pod& pod) {
   std::vector<Value> given;
-  for (const Container& container : pod.containers) {
-    for (Value& value : set_by_command(container, true)) given.push_back(std::move(value));
-  }
+  for (const Container& container : pod.containers)
+    std::ranges::move(set_by_command(container, true), std::back_inserter(given));
   return given;
 }
 

@@ -62,6 +62,8 @@ struct GivenFile {
 
   // True once the init container has said all that it wrote.
   [[nodiscard]] bool is_written() const;
+  // True if all that it holds is known, also if that is nothing.
+  [[nodiscard]] bool is_known() const { return is_written() && state != State::Foreign; }
 };
 
 // Returns nothing where no container reads a file of ours. `object` is the pod as the API server gives it,
