@@ -113,11 +113,11 @@ constexpr Variable kRows[] = {
     // InfiniBand and RoCE.
     // Which devices and addresses.
     list(ValueKind::HcaList, "NCCL_IB_HCA", 32, Node,
-         "NCCL trims nothing, reads at most 32 entries and takes names by prefix unless the list starts with "
-         "'='"),
+         "the HCA ports that NCCL may use: it trims nothing, reads at most 32 entries and takes names by "
+         "prefix unless the list starts with '='"),
     integer("NCCL_IB_GID_INDEX", -1, 255, Node,
-            "one index for all HCAs of a process; 2.21 keeps eight bits of it; a negative one leaves the "
-            "choice to NCCL, and stops NCCL up to 2.20"),
+            "the row of each port's GID table that RoCE uses; one index for all HCAs of a process; 2.21 "
+            "keeps eight bits of it; a negative one leaves the choice to NCCL, and stops NCCL up to 2.20"),
     one_of("NCCL_IB_ADDR_FAMILY", kFamilies, Fabric, "case counts: NCCL takes any other text as AF_INET"),
     of_kind(ValueKind::Cidr, "NCCL_IB_ADDR_RANGE", Node,
             "exactly one ADDRESS/PREFIX: NCCL 2.21 and 2.22 crash without the '/', and of a list only the "
@@ -137,7 +137,8 @@ constexpr Variable kRows[] = {
 
     // Attributes of a queue pair.
     integer("NCCL_IB_TIMEOUT", 1, 31, Any,
-            "4.096 us times two to this power (8: 1 ms, 20: 4 s) in a field of five bits; 0 waits for ever",
+            "an HCA's wait for an acknowledgement, 4.096 us times two to this power (8: 1 ms, 20: 4 s), in "
+            "five bits; 0 waits for ever",
             5),
     integer("NCCL_IB_RETRY_CNT", 0, 7, Any, "the queue pair's field has three bits; the default is 7", 3),
     integer("NCCL_IB_SL", 0, 15, Fabric, "a service level has four bits; RoCE uses 0..7 as the priority"),
@@ -146,8 +147,8 @@ constexpr Variable kRows[] = {
     integer("NCCL_IB_FIFO_TC", 0, 255, Fabric, "one byte, as NCCL_IB_TC, for control messages"),
     integer("NCCL_GIN_IB_TC", 0, 255, Fabric, "one byte, as NCCL_IB_TC, for GPU-initiated traffic"),
     integer("NCCL_IB_QPS_PER_CONNECTION", 1, 128, Equal,
-            "NCCL has room for 128 queue pairs and checks nothing: more overruns it, 0 divides by zero; "
-            "merged devices share the 128"),
+            "queue pairs between two ranks; NCCL has room for 128 and checks nothing: more overruns it, 0 "
+            "divides by zero; merged devices share the 128"),
     flag("NCCL_IB_SPLIT_DATA_ON_QPS", Equal, "0: messages take turns on the queue pairs, 1: each is split"),
     integer("NCCL_IB_AR_THRESHOLD", 0, kLarge, Any, "bytes from which adaptive routing is used"),
     flag("NCCL_IB_ADAPTIVE_ROUTING", Any, "unset means 1 on InfiniBand and 0 on RoCE"),
@@ -206,8 +207,9 @@ constexpr Variable kRows[] = {
 
     // Sockets.
     list(ValueKind::InterfaceList, "NCCL_SOCKET_IFNAME", 16, Node,
-         "NCCL ignores a value of one character, trims nothing, reads at most 16 entries, takes names by "
-         "prefix unless the list starts with '=', and fails if none matches"),
+         "the interface of bootstrap and sockets; NCCL ignores a value of one character, trims nothing, "
+         "reads at most 16 entries, takes names by prefix unless the list starts with '=', and fails if none "
+         "matches"),
     one_of("NCCL_SOCKET_FAMILY", kFamilies, Equal, "case counts: any other text means either family"),
     integer("NCCL_SOCKET_NTHREADS", 1, 16, Any, "NCCL cuts more than 16 threads to 16"),
     integer("NCCL_NSOCKS_PERTHREAD", 1, 64, Any, "threads times sockets is cut to 64"),
