@@ -21,6 +21,8 @@ inline const std::string kHooksPath =
 inline const std::string kValidatorPath =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/nccl-env";
 inline const std::string kBindingsPath = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/nccl-env-";
+inline const std::string kSecretRightsPath =
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/nccl-env/rolebindings/nccl-env-webhook-tls";
 inline const std::string kCrdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 inline const std::string kOwnPath = "/api/v1/namespaces/nccl-env/";
 inline const std::string kDeploymentPath = "/apis/apps/v1/namespaces/nccl-env/deployments/nccl-env-webhook";
@@ -81,6 +83,7 @@ inline std::map<std::string, nlohmann::json> installed_objects(std::chrono::syst
   }
   for (const char* part : {"webhook", "agent"})
     objects[kBindingsPath + part] = base_object(part + std::string("-rbac.yaml"), "ClusterRoleBinding");
+  objects[kSecretRightsPath] = base_objects("webhook-rbac.yaml").back();
   objects[kOwnPath + "services/nccl-env-webhook"] = base_object("webhook.yaml", "Service");
   objects[kOwnPath + "secrets/nccl-env-webhook-tls"] = certificate_secret(now);
   for (const nlohmann::json& space : base_objects("namespace.yaml"))

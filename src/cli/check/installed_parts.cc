@@ -33,11 +33,13 @@ constexpr std::string_view kStrictBindingHook = "strict-binding.nccl-env.io";
 
 constexpr std::string_view kVersionServed = "v1alpha1";
 constexpr kube::Resource kBindings{"/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"};
+constexpr kube::Resource kRoleBindings{"/apis/rbac.authorization.k8s.io/v1", "rolebindings"};
 constexpr int kLeastMinor = 30;        // docs/operate/install.md
 constexpr std::size_t kMostNamed = 5;  // nodes in a sentence
 constexpr int kDefaultHookPort = 443;  // Kubernetes': where a hook names none
 constexpr std::int64_t kQuarter = 4;   // the webhook and cert-manager renew with a third left
-constexpr std::string_view kInstallAgain = "Install again: kubectl apply -k, or helm upgrade.";
+constexpr std::string_view kInstallAgain =
+    "Install again: kubectl apply -k of your overlay, or helm upgrade.";
 constexpr std::string_view kApplyCrds =
     "kubectl apply --server-side -f manifests/base/crds; Helm installs them once and never again.";
 // A roll-out takes some 15 s; what is away for longer has a reason.
@@ -140,15 +142,29 @@ Judged judge_hooks(const InstalledParts& parts, const Part& part) {
   return {Sight::Good, join(told)};
 }
 
+const Json& first_container(const LookUp& workload) {
+  const Json& pod = member(member(member(workload.object, "spec"), "template"), "spec");
+  const Json& containers = items_at(pod, "containers");
+  return containers.empty() ? containers : containers.front();
+}
+
+// Whether the webhook makes its certificate itself, for which it needs a right.
+bool makes_certificate(const InstalledParts& parts) {
+  return std::ranges::any_of(items_at(first_container(parts.deployment), "args"), [](const Json& arg) {
+    return text_of(arg).starts_with("--managed-certificates");
+  });
+}
+
 Judged judge_rights(const InstalledParts& parts, const Part& part) {
-  const std::string& space =
-      (part.name == std::string_view(kAgentName) ? parts.agent_space : parts.webhook_space).name;
-  const std::string account = "ServiceAccount " + space + "/" + part.name;
+  const bool agents = part.name == std::string_view(kAgentName);
+  const std::string& space = (agents ? parts.agent_space : parts.webhook_space).name;
+  const std::string name = agents ? kAgentName : kWebhookName,
+                    account = "ServiceAccount " + space + "/" + name;
   const Json& subjects = items_at(part.object(parts), "subjects");
   const bool named = std::ranges::any_of(subjects, [&](const Json& subject) {
-    return text_at(subject, "name") == part.name && text_at(subject, "namespace") == space;
+    return text_at(subject, "name") == name && text_at(subject, "namespace") == space;
   });
-  if (named) return {Sight::Good, account + " has its ClusterRole"};
+  if (named) return {Sight::Good, account + " has its " + (part.space ? "Role" : "ClusterRole")};
   return {Severity::Error, part.text(parts) + " does not name " + account + part.loss, kInstallAgain};
 }
 
@@ -195,15 +211,21 @@ Json hook_config(const InstalledParts& parts) {
 }
 
 Judged judge_service(const InstalledParts& parts, const Part& part) {
-  const Json config = hook_config(parts);
-  if (const std::string url = text_at(config, "url"); !url.empty())
-    return {Severity::Info, "the hooks call " + url + " and no Service"};
-  const int port = number_at(member(config, "service"), "port", kDefaultHookPort);
+  const int port = number_at(member(hook_config(parts), "service"), "port", kDefaultHookPort);
   const Json& ports = member(member(part.object(parts), "spec"), "ports");
   if (std::ranges::none_of(ports, [port](const Json& each) { return number_at(each, "port") == port; }))
     return {Severity::Error,
             part.text(parts) + " has no port " + std::to_string(port) + ", which the hooks call",
             kInstallAgain};
+  const Json& labels =
+      member(member(member(member(parts.deployment.object, "spec"), "template"), "metadata"), "labels");
+  for (const auto& [label, value] : member(member(part.object(parts), "spec"), "selector").items()) {
+    if (parts.deployment.outcome == Outcome::Found && member(labels, label) != value)
+      return {Severity::Error,
+              part.text(parts) + " selects pods with " + label + "=" + text_of(value) +
+                  ", and the webhook's have another or none",
+              kInstallAgain};
+  }
   return {Sight::Good, part.place(parts) + ", port " + std::to_string(port)};
 }
 
@@ -262,7 +284,7 @@ Judged judge_rollout(const InstalledParts& parts, const Part& part, const Rollou
   if (updated < wanted)
     return {Severity::Warning, std::to_string(updated) + of + " of the newest roll-out" + trouble,
             trouble.empty() ? own + "rollout status " + std::string(part.resource.plural) + "/" + part.name
-                            : look};
+                            : own + "rollout undo " + std::string(part.resource.plural) + "/" + part.name};
   return {Sight::Good, std::to_string(ready) + of + " ready"};
 }
 
@@ -328,12 +350,6 @@ std::string version_of(const std::string& image) {
   return !tag.empty() && is_digit(tag.front()) && tag.find('.') != tag.npos ? tag : std::string();
 }
 
-const Json& first_container(const LookUp& workload) {
-  const Json& pod = member(member(member(workload.object, "spec"), "template"), "spec");
-  const Json& containers = items_at(pod, "containers");
-  return containers.empty() ? containers : containers.front();
-}
-
 std::string resolver_image(const LookUp& deployment) {
   for (const Json& entry : member(first_container(deployment), "env")) {
     if (text_at(entry, "name") == "RESOLVER_IMAGE") return text_at(entry, "value");
@@ -389,6 +405,8 @@ const Part kParts[] = {
      nullptr, ": the webhook can follow no policy and no table"},
     {Code::Rights, judge_rights, &Installed::agent_rights, kBindings, "ClusterRoleBinding", kAgentName,
      nullptr, ": no agent can write its table"},
+    {Code::Rights, judge_rights, &Installed::secret_rights, kRoleBindings, "RoleBinding", kCertificate,
+     &Installed::webhook_space, ": the webhook cannot renew its certificate"},
     {Code::Namespace,
      [](const InstalledParts& parts, const Part&) { return judge_space(parts.webhook_space); }},
     {Code::Namespace,
@@ -402,9 +420,16 @@ const Part kParts[] = {
     {Code::Tables, judge_tables},
     {Code::Versions, judge_images}};
 
+// A Service where the hooks call one, a right to the Secret where the webhook writes it; others always.
+bool is_needed(const InstalledParts& parts, const Part& part) {
+  if (part.sight == &Installed::secret_rights)
+    return parts.deployment.outcome != Outcome::Found || makes_certificate(parts);
+  return part.code != Code::Service || text_at(hook_config(parts), "url").empty();
+}
+
 Judged judge_part(const InstalledParts& parts, const Part& part) {
-  const bool needed = part.code != Code::Service || text_at(hook_config(parts), "url").empty();
-  if (part.sight == nullptr || !needed) return part.judge(parts, part);
+  if (part.sight == nullptr) return part.judge(parts, part);
+  if (!is_needed(parts, part)) return {Sight::Good, std::string("no ") + part.kind + " is needed"};
   const LookUp& sight = parts.*part.sight;
   if (sight.outcome == Outcome::Found) return part.judge(parts, part);
   if (sight.outcome != Outcome::Absent) return {Sight::NotSeen, sight.problem};

@@ -39,6 +39,7 @@ struct InstalledParts {
   LookUp policy_crd, table_crd;
   LookUp mutating, validating;          // webhook configurations
   LookUp webhook_rights, agent_rights;  // ClusterRoleBindings
+  LookUp secret_rights;                 // RoleBinding
   LookUp service, secret, deployment, daemon_set;
   SeenByNode agents;  // whether the agent's pod there is ready
   // By Deployment or DaemonSet what keeps its first pod that is not well: "container webhook cannot start

@@ -103,19 +103,14 @@ std::optional<Finding> judge_admitted(const NcclPolicy* policy, const Json& samp
 }
 
 std::string remedy_for(Refuser refuser) {
-  switch (refuser) {
-    case Refuser::Quota:
-    case Refuser::LimitRange:
-      return "Size nccl-env's init container by the webhook's flags, give the namespace room, or label it "
-             "nccl-env.io/resolve=Binding, which adds no container.";
-    case Refuser::Policy:
-    case Refuser::Webhook:
-      return "Allow nccl-env's agent image there, or label the namespace nccl-env.io/resolve=Binding, which "
-             "adds no container.";
-    default:
-      return "Label the namespace nccl-env.io/resolve=Binding, which adds no container, and report the "
-             "sentence.";
-  }
+  const bool size = refuser == Refuser::Quota || refuser == Refuser::LimitRange;
+  const bool image = refuser == Refuser::Policy || refuser == Refuser::Webhook;
+  return std::string(
+             size    ? "Size nccl-env's init container by the webhook's flags, give the namespace room, or l"
+             : image ? "Allow nccl-env's agent image there, or l"
+                     : "L") +
+         "abel the namespace nccl-env.io/resolve=Binding, which adds no container" +
+         (size || image ? "." : ", and report the sentence.");
 }
 
 Finding judge_refused(const DryRun& with_us, const DryRun& without_us) {

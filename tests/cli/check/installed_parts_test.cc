@@ -39,6 +39,7 @@ InstalledParts healthy() {
   parts.validating = seen(objects.at(kValidatorPath));
   parts.webhook_rights = seen(objects.at(kBindingsPath + "webhook"));
   parts.agent_rights = seen(objects.at(kBindingsPath + "agent"));
+  parts.secret_rights = seen(objects.at(kSecretRightsPath));
   parts.service = seen(objects.at(kOwnPath + "services/nccl-env-webhook"));
   parts.secret = seen(objects.at(kOwnPath + "secrets/nccl-env-webhook-tls"));
   parts.deployment = seen(objects.at(kDeploymentPath));
@@ -135,7 +136,6 @@ TEST(InstalledParts, ServerCrdsAndHooksAreThoseOfThisProgram) {
       {{"ApiServer", kFailed, minor("29+")},
        {"ApiServer", kGood, minor("30+")},
        {"ApiServer", kNotSeen, minor("")},
-       {"ApiServer", kNotSeen, minor("x")},
        {"ApiServer", kNotSeen, minor("99999999999999999999")},
        {"Crds", kFailed, [](auto& p) { p.table_crd.object["spec"]["versions"][0]["name"] = "v1"; }},
        {"Crds", kFailed, [](auto& p) { p.policy_crd.object["spec"]["versions"][0]["served"] = false; }},
@@ -148,7 +148,14 @@ TEST(InstalledParts, ServerCrdsAndHooksAreThoseOfThisProgram) {
        {"CaBundle", kFailed,
         [](auto& p) { p.validating.object["webhooks"][0]["clientConfig"].erase("caBundle"); }},
        {"Service", kFailed, [](auto& p) { p.service.object["spec"]["ports"].erase(0); }},
-       {"Service", kNote, [](auto& p) {
+       {"Service", kFailed, [](auto& p) { p.service.object["spec"]["selector"]["app"] = "x"; }},
+       {"Rights", kFailed, [](auto& p) { p.secret_rights = kAbsent; }},
+       {"Rights", kGood,
+        [](auto& p) {
+          p.secret_rights = kAbsent;  // certificates by cert-manager, or files
+          p.deployment.object["spec"]["template"]["spec"]["containers"][0].erase("args");
+        }},
+       {"Service", kGood, [](auto& p) {
           for (Json& hook : p.mutating.object["webhooks"])
             hook["clientConfig"] = Json::object({{"url", "https://h/admit"}});
         }}});
@@ -193,10 +200,14 @@ TEST(InstalledParts, ReplicasAndAgentsThatAreAwayAreTold) {
                  {"Webhook", kFailed, [](auto& p) { p.deployment.object["status"].erase("readyReplicas"); }},
                  {"Webhook", kWarning, [](auto& p) { p.deployment.object["status"]["updatedReplicas"] = 1; }},
                  {"Webhook", kFailed, [](auto& p) { p.deployment.object["spec"]["replicas"] = 0; }},
-                 {"Webhook", kFailed, [](auto& p) { p.deployment.object.erase("status"); }},
                  {"Webhook", kFailed,
                   [](auto& p) {
                     p.deployment.object["status"].erase("readyReplicas");
+                    p.troubles["nccl-env-webhook"] = "container webhook cannot start (ImagePullBackOff)";
+                  }},
+                 {"Webhook", kWarning,
+                  [](auto& p) {
+                    p.deployment.object["status"]["updatedReplicas"] = 1;
                     p.troubles["nccl-env-webhook"] = "container webhook cannot start (ImagePullBackOff)";
                   }},
                  {"Agents", kWarning, agents(true, false)},
