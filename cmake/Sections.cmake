@@ -47,8 +47,10 @@ foreach(page IN LISTS pages)
     string(REGEX REPLACE "([.]) [^.]*:\n*$" "\\1" says "${says}")  # what stands below a colon is not told
     string(REGEX REPLACE ":\n*$" "." says "${says}")
     plain("${says}" says)
-    string(REGEX MATCHALL "`[^]`\n;|[]+`" terms "${body}")
-    string(REPLACE ";" "|" terms "${terms}")
+    string(REGEX REPLACE "```[^`]*```" "" quoting "${body}")
+    string(REGEX REPLACE "[][;|\n]" " " quoting "${quoting}")
+    string(REGEX MATCHALL "`[^`]+`" terms "${quoting}")
+    string(REGEX REPLACE ";|``" "|" terms "${terms}")
     string(REPLACE "`" "" terms "${terms}")
     if(line MATCHES "^# ")
       set(terms "")  # its sections have them

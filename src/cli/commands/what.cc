@@ -53,14 +53,27 @@ struct Told {
 };
 using Book = std::vector<Told>;
 
+using Words = std::vector<std::string>;
+
+Words split(const std::string& text, char at) {
+  std::istringstream parts(text);
+  Words all;
+  for (std::string part; std::getline(parts >> std::ws, part, at);) all.push_back(part);
+  return all;
+}
+
 Told told_of(const char* kind, const Named& words) {
   const bool differs = words.remedy.empty() && kind == std::string_view("finding");
+  std::string terms;
+  const Words parts = split(std::string(words.meaning) + " " + std::string(words.remedy), '`');
+  for (std::size_t i = 1; i < parts.size(); i += 2) terms += parts[i] + "|";
   return {kind,
           std::string(words.name),
           std::string(words.meaning),
           differs ? "Each one that is told says what to do, or what is expected." : std::string(words.remedy),
           std::string(words.document),
-          words.impact};
+          words.impact,
+          terms};
 }
 
 void add_pages(Book& into) {
@@ -113,8 +126,6 @@ void print(Book found, bool list, const Console& terminal) {
   terminal.out << first.render() << others.render();
 }
 
-using Words = std::vector<std::string>;
-
 // The names in what a person pastes: "! gpu-3 PortDown", "NCCL_IB_TC=106".
 // At most 128: the longest row of the catalogue has 83.
 Words names_in(std::string text) {
@@ -130,16 +141,9 @@ Words names_in(std::string text) {
   return names;
 }
 
-Words split(const std::string& text, char at) {
-  std::istringstream parts(text);
-  Words all;
-  for (std::string part; std::getline(parts >> std::ws, part, at);) all.push_back(part);
-  return all;
-}
-
 // The words of a text that matter, in small letters and without a plural's s. `parted`: TimedOut is two.
 Words words_in(std::string text, bool parted = false) {
-  constexpr std::string_view kLittle = " a an the my our i it job not ";
+  constexpr std::string_view kLittle = " a an the my our i it is do how to job not ";
   for (std::size_t i = 1; i < text.size(); ++i) {
     const bool begins = text[i] >= 'A' && text[i] <= 'Z' && text[i - 1] >= 'a' && text[i - 1] <= 'z';
     if (parted && begins) text.insert(i++, " ");
@@ -193,7 +197,7 @@ std::string code_of_line(std::string asked, bool of_two = false) {
 // Ranks what is told by how near it is to what was asked for.
 class Asked {
  public:
-  static constexpr int kNone = 14, kWeak = 11;  // a word of many remedies or quotes tells nothing
+  static constexpr int kNone = 15, kWeak = 12;  // a word of many remedies or quotes tells nothing
   Asked(std::string text, const Book& all) : text_(std::move(text)) {
     for (const std::string& each : split(join(all, "|", [](const Told& told) { return told.symptoms; }), '|'))
       if (symptom_.empty() && holds(words_in(each), words_)) symptom_ = code_of_line(each);
@@ -215,6 +219,7 @@ class Asked {
         named && told.kind == "word",
         named && field,
         finding && has_name(told, line_),
+        has_phrase(told.terms),
         section && holds(words_, held) && (held.size() > 1 || words_.size() == 1),
         std::ranges::any_of(names_in(text_), is_inside),
         (finding || section) && holds(words_in(told.names, true), words_),
@@ -233,11 +238,16 @@ class Asked {
   static bool has_name(const Told& told, const std::string& name) {
     return holds(split(lower_case(told.names), ','), {lower_case(name)});
   }
-  [[nodiscard]] bool is_quoted(const std::string& terms) const {
+  // `mark`: what makes a term so special that a text with it is about it.
+  [[nodiscard]] bool has_phrase(const std::string& terms, const char* mark = " ") const {
     return std::ranges::any_of(split(lower_case(terms), '|'), [&](const std::string& term) {
-      return holds(words_in(term), words_) ||
-             (term.find_first_of(" /") != term.npos && lower_case(text_).find(term) != term.npos);
+      return term.find_first_of(mark) != term.npos && lower_case(text_).find(term) != text_.npos;
     });
+  }
+  [[nodiscard]] bool is_quoted(const std::string& terms) const {
+    return has_phrase(terms, " /.") || std::ranges::any_of(split(terms, '|'), [&](const std::string& term) {
+             return holds(words_in(term), words_);
+           });
   }
 
   const std::string text_;
@@ -268,11 +278,14 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
     if (text.empty() && told.impact) found.push_back(told);
     if (!text.empty()) ranked.emplace(asked.rank(told), &told);
   }
+  for (std::ptrdiff_t weak = Asked::kWeak; weak < Asked::kNone; ++weak) {
+    if (ranked.count(weak) > 4) ranked.erase(weak);
+  }
   const auto least = ranked.empty() ? Asked::kNone : ranked.begin()->first;
   const std::size_t most = least < 3 ? 1 : 4;
   for (const auto& [rank, told] : ranked) {
-    const bool tells = rank < Asked::kWeak || (rank == least && ranked.count(rank) <= most);
-    if (rank < Asked::kNone && tells && found.size() < most) found.push_back(*told);
+    const bool tells = rank < Asked::kWeak || (rank == least && rank < Asked::kNone);
+    if (tells && found.size() < most) found.push_back(*told);
   }
   if (found.empty()) return stop(terminal, program::kUsage, not_found(text, all));
   print(std::move(found), text.empty(), terminal);

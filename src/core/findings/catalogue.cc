@@ -39,8 +39,10 @@ constexpr auto kRows = [] {
        "Look at the node's table with `nccl-env nodes NAME`, and name the fabric in the policy "
        "(spec.fabric). A node without RDMA devices needs nothing."},
       {PortDown, "PortDown", Node, "A port of the fabric is not Active.",
-       "Check cable, transceiver and switch port, on InfiniBand also the subnet manager. Until the port is "
-       "up, cordon the node: jobs there run without it, and are slow or hang where other ranks have it."},
+       "Check cable, transceiver and switch port (`Link down` or `Cable unplugged` in dmesg), on InfiniBand "
+       "also "
+       "the subnet manager. Until the port is up, cordon the node: jobs there run without it, and are slow "
+       "or hang where other ranks have it."},
       {HcaMissing, "HcaMissing", Node, "A node lacks an HCA port that its pool has.",
        "Look for the device in lspci and for its driver in dmesg on the node; reseat or replace the card."},
       {HcasDiffer, "HcasDiffer", Node,
@@ -81,7 +83,8 @@ constexpr auto kRows = [] {
        "Name the rails alone in spec.fabric.hcas (\"mlx5_[1-8]\"), leave the port out with excludeHcas, or "
        "leave hcas out and let inference find the fabric."},
       {LossyTrafficClass, "LossyTrafficClass", Node,
-       "The fabric may drop NCCL's packets: their traffic class falls into a priority without PFC, or is not "
+       "The fabric may drop NCCL's packets: their traffic class (DSCP) falls into a priority without PFC, or "
+       "is not "
        "that of the pool's other nodes.",
        "Compare `mlnx_qos -i NETDEV` (or `dcb pfc show dev NETDEV`, `dcb app show dev NETDEV`) and "
        "/sys/class/infiniband/HCA/tc/1/traffic_class with a good node's and with the switches, and set "
@@ -265,7 +268,8 @@ constexpr auto kRows = [] {
        "adapter is reset or replaced. No value of NCCL's mends it."},
       {MemoryLock, "MemoryLock", PodAnew,
        "Memory cannot be pinned for the HCA: most often the memory lock limit is too low.",
-       "Look at `ulimit -l` in the container: raise the runtime's memlock limit (LimitMEMLOCK), or add the "
+       "Look at `ulimit -l` in the container: raise the runtime's memlock limit (RLIMIT_MEMLOCK, "
+       "LimitMEMLOCK), or add the "
        "capability IPC_LOCK to a root container."},
       {SharedMemory, "SharedMemory", PodAnew,
        "NCCL's segments in /dev/shm need more space than there is (64 MiB by default), or a right.",
@@ -321,7 +325,8 @@ constexpr auto kRows = [] {
       {UnknownWarning, "UnknownWarning", None, "The log warns of something that is not known here.",
        "Read that line and those around it; it may be the cause."},
       {PeerClosed, "PeerClosed", None,
-       "Another rank or thread of the job ended first, and its connection with it: a consequence, whose "
+       "Another rank or thread of the job ended first, and its connection with it (`Connection reset by "
+       "peer`, ECONNRESET): a consequence, whose "
        "cause is in that rank's log.",
        "Look for the rank that failed first, in the logs of all ranks (`nccl-env verify` takes them "
        "together)."},
