@@ -388,8 +388,12 @@ std::string render_text(const PodAnswer& answer, const PodRecord& record, const 
   }
   const auto tell = choices == Choices::Both ? selections_text : choice_text;
   const bool own = answer.state == PodState::OwnValues;  // there are no other values to compare with
-  text += tell(around.version, answer.nccl_alone, own ? std::nullopt : answer.nccl_with_us) +
-          engines_text(answer.engines);
+  // What is assumed is not said beside an image that is known to be older.
+  const bool older =
+      around.version == kNewestNccl &&
+      std::ranges::find(answer.findings, Code::NcclTooOld, &Finding::code) != answer.findings.end();
+  if (!older) text += tell(around.version, answer.nccl_alone, own ? std::nullopt : answer.nccl_with_us);
+  text += engines_text(answer.engines);
   if (around.unread.empty()) return text;
   TextColumns columns(4);
   for (const std::string& sentence : around.unread) columns.add({"-", sentence});

@@ -854,6 +854,8 @@ TEST(Explain, AnImageTooOldForTheSearchOfThePolicyIsAnErrorUnlessRowZeroIsRight)
   EXPECT_THAT(texts_of(told.answer.findings),
               ElementsAre(HasSubstr("error NcclTooOld: NCCL 2.19.3: an NCCL")))
       << "by --nccl-version, in place of what row 0 is";
+  EXPECT_THAT(ask_template(made, policy, &three, kNewestNccl).text(), Not(HasSubstr("(assumed)")));
+  EXPECT_THAT(told.text(), HasSubstr("NCCL 2.19.3 alone"));
   policy.fabric.link_layer = LinkLayer::Ethernet;
   EXPECT_THAT(found(nullptr), ElementsAre(HasSubstr("NcclTooOld")));
   NodeFabric mixed = three;
