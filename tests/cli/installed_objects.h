@@ -23,6 +23,9 @@ inline const std::string kValidatorPath =
 inline const std::string kBindingsPath = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/nccl-env-";
 inline const std::string kSecretRightsPath =
     "/apis/rbac.authorization.k8s.io/v1/namespaces/nccl-env/rolebindings/nccl-env-webhook-tls";
+inline const std::string kSecretRolePath =
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/nccl-env/roles/nccl-env-webhook-tls";
+inline const std::string kRolesPath = "/apis/rbac.authorization.k8s.io/v1/clusterroles/nccl-env-";
 inline const std::string kCrdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 inline const std::string kOwnPath = "/api/v1/namespaces/nccl-env/";
 inline const std::string kDeploymentPath = "/apis/apps/v1/namespaces/nccl-env/deployments/nccl-env-webhook";
@@ -81,9 +84,13 @@ inline std::map<std::string, nlohmann::json> installed_objects(std::chrono::syst
     for (nlohmann::json& hook : objects[path]["webhooks"])
       hook["clientConfig"]["caBundle"] = kube::encode_base64(test_ca().certificate);
   }
-  for (const char* part : {"webhook", "agent"})
+  for (const char* part : {"webhook", "agent"}) {
     objects[kBindingsPath + part] = base_object(part + std::string("-rbac.yaml"), "ClusterRoleBinding");
-  objects[kSecretRightsPath] = base_objects("webhook-rbac.yaml").back();
+    objects[kRolesPath + part] = base_object(part + std::string("-rbac.yaml"), "ClusterRole");
+  }
+  const std::vector<nlohmann::json> rights = base_objects("webhook-rbac.yaml");
+  objects[kSecretRightsPath] = rights.back();
+  objects[kSecretRolePath] = *(rights.end() - 2);
   objects[kOwnPath + "services/nccl-env-webhook"] = base_object("webhook.yaml", "Service");
   objects[kOwnPath + "secrets/nccl-env-webhook-tls"] = certificate_secret(now);
   for (const nlohmann::json& space : base_objects("namespace.yaml"))

@@ -2,7 +2,6 @@
 #include "check/checked.h"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -15,10 +14,6 @@ namespace {
 
 constexpr std::string_view kGood = "ok";
 constexpr std::size_t kWordGap = 2, kWordWidth = std::string_view("warning").size() + kWordGap;
-
-std::string_view word_of(const Checked& checked) {
-  return checked.good ? kGood : to_string(checked.finding.severity);
-}
 
 // A command stays in one piece, so that it can be copied; sentences end with a stop.
 bool is_command(std::string_view remedy) {
@@ -34,19 +29,20 @@ Checks by_urgency(Checks checks) {
 
 // "14 checks: 2 errors (Webhook, Agents), 1 info, 11 ok"
 std::string verdict_of(const Checks& checks) {
-  std::map<std::string_view, std::vector<std::string_view>> codes;
-  for (const Checked& checked : checks) codes[word_of(checked)].push_back(to_string(checked.finding.code));
   std::vector<std::string> told;
   for (const Severity severity : {Severity::Error, Severity::Warning, Severity::Info}) {
-    const auto found = codes.find(to_string(severity));
-    if (found == codes.end()) continue;
-    const auto& [word, of] = *found;
-    told.push_back(severity == Severity::Info ? std::to_string(of.size()) + " info"
-                                              : count_of(of.size(), std::string(word)) + " (" +
-                                                    join(std::set(of.begin(), of.end())) + ")");
+    std::vector<std::string_view> codes;
+    for (const Checked& checked : checks) {
+      if (!checked.good && checked.finding.severity == severity)
+        codes.push_back(to_string(checked.finding.code));
+    }
+    if (codes.empty()) continue;
+    told.push_back(severity == Severity::Info ? std::to_string(codes.size()) + " info"
+                                              : count_of(codes.size(), std::string(to_string(severity))) +
+                                                    " (" + join(std::set(codes.begin(), codes.end())) + ")");
   }
-  if (const auto found = codes.find(kGood); found != codes.end())
-    told.push_back(std::to_string(found->second.size()) + " " + std::string(kGood));
+  const auto good = std::ranges::count(checks, true, &Checked::good);
+  if (good > 0) told.push_back(std::to_string(good) + " " + std::string(kGood));
   return count_of(checks.size(), "check") + ": " + join(told);
 }
 
@@ -82,7 +78,8 @@ std::string render_text(const Checks& checks) {
   std::string text = checks.size() > 1 ? paragraph(verdict_of(checks)) + "\n" : "";
   for (const Checked& checked : by_urgency(checks)) {
     const Finding& finding = checked.finding;
-    text += indented(padded(word_of(checked), kWordWidth) + padded(to_string(finding.code), width + kWordGap),
+    text += indented(padded(checked.good ? kGood : to_string(finding.severity), kWordWidth) +
+                         padded(to_string(finding.code), width + kWordGap),
                      finding.sentence);
     if (finding.remedy.empty()) continue;
     text += is_command(finding.remedy) ? "  Do: " + printable(finding.remedy) + "\n"

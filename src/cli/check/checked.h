@@ -27,11 +27,11 @@ struct Judged {
   Judged(Sight sight, const std::string& sentence)
       : Judged(sight == Sight::Good ? Severity::Info : Severity::Warning,
                (sight == Sight::Good ? "" : "not seen: ") + sentence) {
-    good = sight == Sight::Good;
+    good = seen = sight == Sight::Good;
   }
 
   Finding finding;  // if `good`, its code and sentence say what is well
-  bool good = false;
+  bool good = false, seen = true;
 };
 
 // A check, and what it found.

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
+#include "cluster/live_pods.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
-#include "nccl_env/judge/explain/pod_record.h"
 #include "nccl_env/kube/base64.h"
 #include "nccl_env/kube/cures.h"
 #include "nccl_env/kube/list.h"
@@ -26,20 +25,27 @@ using Outcome = LookUp::Outcome;
 
 constexpr const char* kEnforce = "pod-security.kubernetes.io/enforce";
 constexpr std::string_view kPodsHook = "pods.nccl-env.io";
-constexpr std::string_view kBindingHook = "binding.nccl-env.io";
-// Called for strict namespaces in place of these two.
-constexpr std::string_view kStrictPodsHook = "strict-pods.nccl-env.io";
-constexpr std::string_view kStrictBindingHook = "strict-binding.nccl-env.io";
+
+// As the manifests have them. For namespaces that are strict the last two are called in place of the others.
+struct OurHook {
+  std::string_view name, resource;
+  bool strict;
+};
+constexpr OurHook kOurHooks[] = {{kPodsHook, "pods", false},
+                                 {"binding.nccl-env.io", "pods/binding", false},
+                                 {"strict-pods.nccl-env.io", "pods", true},
+                                 {"strict-binding.nccl-env.io", "pods/binding", true}};
 
 constexpr std::string_view kVersionServed = "v1alpha1";
 constexpr kube::Resource kBindings{"/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"};
 constexpr kube::Resource kRoleBindings{"/apis/rbac.authorization.k8s.io/v1", "rolebindings"};
+constexpr kube::Resource kClusterRoles{"/apis/rbac.authorization.k8s.io/v1", "clusterroles"};
+constexpr kube::Resource kRoles{"/apis/rbac.authorization.k8s.io/v1", "roles"};
 constexpr int kLeastMinor = 30;        // docs/operate/install.md
 constexpr std::size_t kMostNamed = 5;  // nodes in a sentence
 constexpr int kDefaultHookPort = 443;  // Kubernetes': where a hook names none
 constexpr std::int64_t kQuarter = 4;   // the webhook and cert-manager renew with a third left
-constexpr std::string_view kInstallAgain =
-    "Install again: kubectl apply -k of your overlay, or helm upgrade.";
+constexpr std::string_view kInstallAgain = "kubectl apply -k cluster (Helm: helm upgrade)";
 constexpr std::string_view kApplyCrds =
     "kubectl apply --server-side -f manifests/base/crds; Helm installs them once and never again.";
 // A roll-out takes some 15 s; what is away for longer has a reason.
@@ -61,6 +67,7 @@ struct Part {
   OwnSpace Installed::*space = &Installed::webhook_space;  // null: of the whole cluster
   const char* loss = "";
   std::string_view remedy = kInstallAgain;  // where there is no such object
+  LookUp InstalledParts::*role = nullptr;   // of a binding: what it binds, by the same name
 
   [[nodiscard]] const Json& object(const InstalledParts& parts) const { return (parts.*sight).object; }
   [[nodiscard]] Asked asked(const InstalledParts& parts) const {
@@ -120,18 +127,36 @@ bool needs_opt_in(const Json& hook) {
   });
 }
 
+bool is_called(const Json& hook, std::string_view resource) {
+  const auto holds = [](const Json& texts, std::string_view wanted) {
+    return std::ranges::any_of(texts, [&](const Json& text) { return text == wanted || text == "*"; });
+  };
+  return std::ranges::any_of(items_at(hook, "rules"), [&](const Json& rule) {
+    return holds(items_at(rule, "operations"), "CREATE") && holds(items_at(rule, "resources"), resource);
+  });
+}
+
 Judged judge_hooks(const InstalledParts& parts, const Part& part) {
   std::vector<std::string> told;
-  for (const std::string_view name : {kPodsHook, kBindingHook, kStrictPodsHook, kStrictBindingHook}) {
-    const Json* hook = find_hook(parts.mutating, name);
-    if (hook == nullptr)
-      return {Severity::Error, part.text(parts) + " has no hook " + std::string(name), kInstallAgain};
-    if (!needs_opt_in(*hook))
-      return {Severity::Error,
-              "hook " + std::string(name) + " is called for namespaces without the label " +
-                  std::string(key::kPolicyLabel),
-              kInstallAgain};
-    told.push_back(std::string(name) + " (" + text_at(*hook, "failurePolicy") + ")");
+  for (const auto& [hook_name, resource, strict] : kOurHooks) {
+    const Json* hook = find_hook(parts.mutating, hook_name);
+    const std::string name(hook_name);
+    if (hook == nullptr) return {Severity::Error, part.text(parts) + " has no hook " + name, kInstallAgain};
+    const std::string policy = text_at(*hook, "failurePolicy"),
+                      path = text_at(member(member(*hook, "clientConfig"), "service"), "path"),
+                      wrong =
+                          !needs_opt_in(*hook)
+                              ? "is called for namespaces without the label " + std::string(key::kPolicyLabel)
+                          : !is_called(*hook, resource)
+                              ? "is not called when " + std::string(resource) + " are created"
+                          : !path.empty() && path != "/admit"
+                              ? "calls " + path + ", and the webhook answers at /admit"
+                          : strict && policy != "Fail"
+                              ? "has failurePolicy " + policy +
+                                    ": strict namespaces' pods pass without values while no webhook answers"
+                              : "";
+    if (!wrong.empty()) return {Severity::Error, "hook " + name + " " + wrong, kInstallAgain};
+    told.push_back(name + " (" + policy + ")");
   }
   if (text_at(*find_hook(parts.mutating, kPodsHook), "failurePolicy") == "Fail")
     return {
@@ -160,6 +185,13 @@ Judged judge_rights(const InstalledParts& parts, const Part& part) {
   const std::string& space = (agents ? parts.agent_space : parts.webhook_space).name;
   const std::string name = agents ? kAgentName : kWebhookName,
                     account = "ServiceAccount " + space + "/" + name;
+  const LookUp& role = parts.*part.role;
+  if (role.outcome == Outcome::Absent ||
+      (role.outcome == Outcome::Found && items_at(role.object, "rules").empty()))
+    return {Severity::Error,
+            std::string(part.space ? "Role " : "ClusterRole ") + part.name +
+                " is not there, or gives nothing" + part.loss,
+            kInstallAgain};
   const Json& subjects = items_at(part.object(parts), "subjects");
   const bool named = std::ranges::any_of(subjects, [&](const Json& subject) {
     return text_at(subject, "name") == name && text_at(subject, "namespace") == space;
@@ -212,26 +244,29 @@ Json hook_config(const InstalledParts& parts) {
 
 Judged judge_service(const InstalledParts& parts, const Part& part) {
   const int port = number_at(member(hook_config(parts), "service"), "port", kDefaultHookPort);
-  const Json& ports = member(member(part.object(parts), "spec"), "ports");
-  if (std::ranges::none_of(ports, [port](const Json& each) { return number_at(each, "port") == port; }))
-    return {Severity::Error,
-            part.text(parts) + " has no port " + std::to_string(port) + ", which the hooks call",
-            kInstallAgain};
-  const Json& labels =
-      member(member(member(member(parts.deployment.object, "spec"), "template"), "metadata"), "labels");
-  for (const auto& [label, value] : member(member(part.object(parts), "spec"), "selector").items()) {
-    if (parts.deployment.outcome == Outcome::Found && member(labels, label) != value)
-      return {Severity::Error,
-              part.text(parts) + " selects pods with " + label + "=" + text_of(value) +
-                  ", and the webhook's have another or none",
-              kInstallAgain};
+  const Json &spec = member(part.object(parts), "spec"), &ports = items_at(spec, "ports"),
+             &pods = member(member(parts.deployment.object, "spec"), "template"),
+             &labels = member(member(pods, "metadata"), "labels");
+  const auto called =
+      std::ranges::find_if(ports, [port](const Json& each) { return number_at(each, "port") == port; });
+  std::string wrong;
+  if (called == ports.end()) {
+    wrong = "has no port " + std::to_string(port) + ", which the hooks call";
+  } else if (parts.deployment.outcome == Outcome::Found) {
+    const Json& target = member(*called, "targetPort");
+    const auto is_target = [&](const Json& each) {
+      return member(each, "name") == target || member(each, "containerPort") == target;
+    };
+    if (std::ranges::none_of(items_at(first_container(parts.deployment), "ports"), is_target))
+      wrong = "leads to port " + dump_json(target) + ", which the webhook does not have";
+    for (const auto& [label, value] : member(spec, "selector").items()) {
+      if (member(labels, label) != value)
+        wrong =
+            "selects pods with " + label + "=" + text_of(value) + ", and the webhook's have another or none";
+    }
   }
+  if (!wrong.empty()) return {Severity::Error, part.text(parts) + " " + wrong, kInstallAgain};
   return {Sight::Good, part.place(parts) + ", port " + std::to_string(port)};
-}
-
-std::string days(std::chrono::system_clock::duration time) {
-  return count_of(static_cast<std::size_t>(std::chrono::duration_cast<std::chrono::days>(time).count()),
-                  "day");
 }
 
 Judged judge_certificate(const InstalledParts& parts, const Part& part) {
@@ -257,7 +292,8 @@ Judged judge_certificate(const InstalledParts& parts, const Part& part) {
             "Managed certificates mend it at the API server's next call: if not, look at the webhook's log. "
             "cert-manager: look at its cainjector. Files: give the CA (certificates.caBundle)."};
   const std::string until =
-      "valid until " + day(info->not_after) + " (" + days(info->not_after - parts.now) + ")";
+      "valid until " + day(info->not_after) + " (" +
+      count_of(static_cast<std::size_t>((info->not_after - parts.now) / std::chrono::days(1)), "day") + ")";
   if (!has_hooks(parts)) return {Sight::NotSeen, until + "; whether the hooks trust it was not seen"};
   if ((info->not_after - parts.now) * kQuarter < info->not_after - info->not_before)
     return {Severity::Warning, until + ", and not renewed", look};
@@ -363,12 +399,11 @@ Judged judge_images(const InstalledParts& parts, const Part&) {
       {"init container", resolver_image(parts.deployment)},
       {"agent", text_at(first_container(parts.daemon_set), "image")}};
   std::vector<std::string> told;
-  bool differs = false, unknown = false;
+  bool differs = false;
   for (const auto& [part, image] : images) {
     if (image.empty()) continue;
     const std::string version = version_of(image);
     differs = differs || (!version.empty() && version != program::kVersion);
-    unknown = unknown || version.empty();
     told.push_back(std::string(part) + " " + (version.empty() ? "not known from " + image : version));
   }
   if (told.empty()) return {Sight::NotSeen, "no image was seen"};
@@ -377,7 +412,6 @@ Judged judge_images(const InstalledParts& parts, const Part&) {
     return {Severity::Warning, all,
             "Bring all to one version (docs/operate/operations.md#upgrade), or take the command line of the "
             "one installed."};
-  if (unknown) return {Severity::Info, all};
   return {Sight::Good, all};
 }
 
@@ -402,11 +436,12 @@ const Part kParts[] = {
      "ValidatingWebhookConfiguration", "nccl-env", nullptr, ": a wrong policy is told by its status alone"},
     {Code::CaBundle, judge_bundle},
     {Code::Rights, judge_rights, &Installed::webhook_rights, kBindings, "ClusterRoleBinding", kWebhookName,
-     nullptr, ": the webhook can follow no policy and no table"},
+     nullptr, ": the webhook can follow no policy and no table", kInstallAgain, &Installed::webhook_role},
     {Code::Rights, judge_rights, &Installed::agent_rights, kBindings, "ClusterRoleBinding", kAgentName,
-     nullptr, ": no agent can write its table"},
+     nullptr, ": no agent can write its table", kInstallAgain, &Installed::agent_role},
     {Code::Rights, judge_rights, &Installed::secret_rights, kRoleBindings, "RoleBinding", kCertificate,
-     &Installed::webhook_space, ": the webhook cannot renew its certificate"},
+     &Installed::webhook_space, ": the webhook cannot renew its certificate", kInstallAgain,
+     &Installed::secret_role},
     {Code::Namespace,
      [](const InstalledParts& parts, const Part&) { return judge_space(parts.webhook_space); }},
     {Code::Namespace,
@@ -438,19 +473,19 @@ Judged judge_part(const InstalledParts& parts, const Part& part) {
 
 void look_up_parts(kube::ApiServer& client, bool own, InstalledParts& into) {
   for (const Part& part : kParts) {
-    if (part.sight && (part.space != nullptr) == own) into.*part.sight = look_up(client, part.asked(into));
+    if (!part.sight || (part.space != nullptr) != own) continue;
+    into.*part.sight = look_up(client, part.asked(into));
+    if (part.role)
+      into.*part.role = look_up(
+          client, own ? ask_in((into.*part.space).name, kRoles, part.name) : ask(kClusterRoles, part.name));
   }
 }
 
 // Reads why a pod of ours does not run.
 void add_trouble(const Json& object, const std::string& of, InstalledParts& into) {
-  if (has_condition(object, "Ready")) return;
-  ReviewParser parser;
-  const std::string text = object.dump();
-  const Result<Pod> pod = parser.parse_pod(text);
-  if (!pod) return;
-  const std::string trouble = read_pod_record(*pod, object).trouble;
-  if (!trouble.empty()) into.troubles.try_emplace(of, trouble);
+  const auto live = LivePod::read(object);
+  if (has_condition(object, "Ready") || !live || (*live)->record().trouble.empty()) return;
+  into.troubles.try_emplace(of, (*live)->record().trouble);
 }
 
 std::string pods_path(const std::string& name_space, const char* name) {
@@ -520,7 +555,7 @@ Checks judge_parts(const InstalledParts& parts) {
 }
 
 std::string uncallable(const Checks& checks) {
-  constexpr Code kOnTheWay[] = {Code::Hooks, Code::CaBundle, Code::Service};
+  constexpr Code kOnTheWay[] = {Code::Crds, Code::Hooks, Code::CaBundle, Code::Service};
   const auto found = std::ranges::find_if(checks, [&](const Checked& each) {
     return !each.good && each.finding.severity == Severity::Error &&
            std::ranges::find(kOnTheWay, each.finding.code) != std::end(kOnTheWay);
@@ -538,7 +573,7 @@ Checked while_starting(const InstalledParts& parts, Checked checked) {
                      parts.secret.outcome != Outcome::Absent && parts.daemon_set.outcome != Outcome::Absent;
   // No matter of time: an info that no namespace is opted in, a warning that its policy is missing.
   const Severity least = checked.finding.code == Code::Answers ? Severity::Error : Severity::Warning;
-  const bool bad = !checked.good && checked.finding.severity <= least;
+  const bool bad = !checked.good && checked.seen && checked.finding.severity <= least;
   if (!young || !bad || std::ranges::find(kSlow, checked.finding.code) == std::end(kSlow)) return checked;
   return {checked.finding.code, Severity::Warning, "starting: " + checked.finding.sentence,
           "nccl-env check --wait 2m"};

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "cluster/live_pods.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/engines/nccl/conf.h"
@@ -19,7 +20,6 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
-#include "nccl_env/judge/explain/pod_record.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/kube/paths.h"
 #include "nccl_env/program/resolver_options.h"
@@ -52,11 +52,8 @@ void read_pod(const Json& pod, SampleOutcome& into) {
   const std::string text = text_at(member(member(pod, "metadata"), "annotations"), key::kStatus);
   into.touched = !text.empty();
   read_status(text, into);
-  ReviewParser parser;
-  const std::string whole = pod.dump();
-  const Result<Pod> parsed = parser.parse_pod(whole);
-  const auto status = parsed ? read_pod_record(*parsed, pod).status : std::nullopt;
-  if (status) into.form = status->form;
+  const auto live = LivePod::read(pod);
+  if (live && (*live)->record().status) into.form = (*live)->record().status->form;
   into.resolver = std::ranges::any_of(items_at(member(pod, "spec"), "initContainers"), [](const Json& init) {
     return text_at(init, "name") == conf_file::kResolver;
   });
@@ -98,19 +95,17 @@ std::optional<Finding> judge_admitted(const NcclPolicy* policy, const Json& samp
   return wrong(
       policy ? "the pod is admitted, and the webhook was not called or gave no answer"
              : "the pod is admitted as it is: the policy leaves it alone, or the webhook was not called",
-      "Look at the hook pods.nccl-env.io of MutatingWebhookConfiguration nccl-env (is it there, does it "
-      "leave this namespace out?), at its caBundle, and at the webhook's pods.");
+      "nccl-env check names what is broken on the way: hook, caBundle, Service or the webhook's pods. If "
+      "nothing is, the hook's namespaceSelector leaves this namespace out.");
 }
 
 std::string remedy_for(Refuser refuser) {
-  const bool size = refuser == Refuser::Quota || refuser == Refuser::LimitRange;
-  const bool image = refuser == Refuser::Policy || refuser == Refuser::Webhook;
-  return std::string(
-             size    ? "Size nccl-env's init container by the webhook's flags, give the namespace room, or l"
-             : image ? "Allow nccl-env's agent image there, or l"
-                     : "L") +
-         "abel the namespace nccl-env.io/resolve=Binding, which adds no container" +
-         (size || image ? "." : ", and report the sentence.");
+  const std::string label = "label the namespace nccl-env.io/resolve=Binding, which adds no container.";
+  if (refuser == Refuser::Quota || refuser == Refuser::LimitRange)
+    return "Size nccl-env's init container by the webhook's flags, give the namespace room, or " + label;
+  if (refuser == Refuser::Policy || refuser == Refuser::Webhook)
+    return "Allow nccl-env's agent image there, or " + label;
+  return "Report the sentence, and " + label;
 }
 
 Finding judge_refused(const DryRun& with_us, const DryRun& without_us) {

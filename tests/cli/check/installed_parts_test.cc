@@ -40,6 +40,9 @@ InstalledParts healthy() {
   parts.webhook_rights = seen(objects.at(kBindingsPath + "webhook"));
   parts.agent_rights = seen(objects.at(kBindingsPath + "agent"));
   parts.secret_rights = seen(objects.at(kSecretRightsPath));
+  parts.webhook_role = seen(objects.at(kRolesPath + "webhook"));
+  parts.agent_role = seen(objects.at(kRolesPath + "agent"));
+  parts.secret_role = seen(objects.at(kSecretRolePath));
   parts.service = seen(objects.at(kOwnPath + "services/nccl-env-webhook"));
   parts.secret = seen(objects.at(kOwnPath + "secrets/nccl-env-webhook-tls"));
   parts.deployment = seen(objects.at(kDeploymentPath));
@@ -161,6 +164,28 @@ TEST(InstalledParts, ServerCrdsAndHooksAreThoseOfThisProgram) {
         }}});
 }
 
+// All was "ok" while no Binding got values, or the next restart would fail.
+TEST(InstalledParts, HalvesOfAHookOfAServiceAndOfARightAreTold) {
+  const auto hook = [](int index, const char* path, const char* value) {
+    return [=](InstalledParts& p) { p.mutating.object["webhooks"][index][Json::json_pointer(path)] = value; };
+  };
+  const std::tuple<const char*, const char*, std::function<void(InstalledParts&)>> rows[] = {
+      {"Rights", "ClusterRole nccl-env-agent is not there", [](auto& p) { p.agent_role = kAbsent; }},
+      {"Rights", "or gives nothing: the webhook can follow",
+       [](auto& p) { p.webhook_role.object["rules"].clear(); }},
+      {"Service", "leads to port 9999",
+       [](auto& p) { p.service.object["spec"]["ports"][0]["targetPort"] = 9999; }},
+      {"Hooks", "binding.nccl-env.io calls /nope", hook(1, "/clientConfig/service/path", "/nope")},
+      {"Hooks", "is not called when pods/binding are", hook(1, "/rules/0/operations/0", "UPDATE")},
+      {"Hooks", "strict-pods.nccl-env.io has failurePolicy Ignore", hook(2, "/failurePolicy", "Ignore")}};
+  for (const auto& [check, told, change] : rows) {
+    InstalledParts parts = healthy();
+    change(parts);
+    EXPECT_THAT(answer_of(judge_parts(parts), check)->finding.sentence, HasSubstr(told));
+    EXPECT_EQ(word(*answer_of(judge_parts(parts), check)), kFailed) << told;
+  }
+}
+
 TEST(InstalledParts, TheCertificateIsValidForTheServiceAndSignedByWhatTheHooksTrust) {
   const net::KeyPair stranger = net::make_ca("stranger", kNow).value();
   const auto trusted = [](const std::string& bundle) {
@@ -241,8 +266,8 @@ TEST(InstalledParts, NodesWithoutATableAndVersionsThatDifferAreTold) {
                  {"Tables", kNotSeen, [](auto& p) { p.tables.problem = "HTTP 403"; }},
                  {"Versions", kGood, [](auto&) {}},
                  {"Versions", kWarning, newer},
-                 {"Versions", kNote, unknown},
-                 {"Versions", kNote, no_version}});
+                 {"Versions", kGood, unknown},
+                 {"Versions", kGood, no_version}});
 }
 
 // By design the webhook may not make it anew, so a replica that restarts waits for people.
