@@ -127,13 +127,13 @@ void print(Book found, bool list, const Console& terminal) {
 }
 
 // The names in what a person pastes: "! gpu-3 PortDown", "NCCL_IB_TC=106".
-// At most 128: the longest row of the catalogue has 83.
+constexpr std::size_t kMostWords = 128;  // the longest row of the catalogue has 83
 Words names_in(std::string text) {
   const auto is_other = [](char c) { return !is_alphanumeric(c) && c != '_' && c != '.' && c != '-'; };
   std::ranges::replace_if(text, is_other, ' ');
   std::istringstream words(text);
   Words names;
-  for (std::string name; names.size() < 128 && words >> name;) {
+  for (std::string name; names.size() < kMostWords && words >> name;) {
     name.erase(0, std::min(name.find_first_not_of(".-"), name.size()));
     name.erase(name.find_last_not_of(".-") + 1);
     if (!name.empty()) names.push_back(name);
@@ -155,6 +155,11 @@ Words words_in(std::string text, bool parted = false) {
     if (kLittle.find(" " + word + " ") == kLittle.npos) words.push_back(word);
   }
   return words;
+}
+
+// Whether the words stand there side by side.
+bool runs(const Words& all, const Words& words) {
+  return !words.empty() && std::search(all.begin(), all.end(), words.begin(), words.end()) != all.end();
 }
 
 bool holds(const Words& all, const Words& words) {
@@ -188,7 +193,8 @@ std::string code_of_line(std::string asked, bool of_two = false) {
     if (of_two && line.starts_with("gpu-1:"))
       reader.read_line("gpu-2" + line.substr(5), false);  // between two nodes
     for (const Finding& finding : verify_log(reader.log(), {}).findings) {
-      if (finding.code != Code::UnknownWarning) return std::string(to_string(finding.code));
+      const bool of_a_word = finding.code == Code::EndedElsewhere && asked.find(' ') == asked.npos;
+      if (finding.code != Code::UnknownWarning && !of_a_word) return std::string(to_string(finding.code));
     }
   }
   return {};
@@ -197,7 +203,7 @@ std::string code_of_line(std::string asked, bool of_two = false) {
 // Ranks what is told by how near it is to what was asked for.
 class Asked {
  public:
-  static constexpr int kNone = 15, kWeak = 12;  // a word of many remedies or quotes tells nothing
+  static constexpr int kNone = 16, kWeak = 13;  // a word of many remedies or quotes tells nothing
   Asked(std::string text, const Book& all) : text_(std::move(text)) {
     for (const std::string& each : split(join(all, "|", [](const Told& told) { return told.symptoms; }), '|'))
       if (symptom_.empty() && holds(words_in(each), words_)) symptom_ = code_of_line(each);
@@ -214,20 +220,21 @@ class Asked {
     };
     const bool ways[kNone] = {
         named && coded,
-        told.kind == "answer" &&
-            (told.names == text_ || std::ranges::count(split(told.names, ','), text_) > 0),
+        told.kind == "answer" && std::ranges::count(split(told.names, ','), text_) > 0,
         named && told.kind == "word",
         named && field,
+        finding && has_phrase(told.terms),
         finding && has_name(told, line_),
         has_phrase(told.terms),
-        section && holds(words_, held) && (held.size() > 1 || words_.size() == 1),
+        section && holds(words_, held) && words_.size() <= held.size() + (held.size() > 1 ? 2 : 0),
         std::ranges::any_of(names_in(text_), is_inside),
         (finding || section) && holds(words_in(told.names, true), words_),
         finding && has_name(told, symptom_),
-        is_quoted(told.symptoms),
-        (finding || field) && holds(words_in(told.meaning), words_),
-        finding && holds(words_in(told.meaning + " " + told.more), words_),
-        is_quoted(told.kind == "word" ? told.meaning : told.terms),
+        is_quoted(told.symptoms, kMostWords),
+        (finding || field) && runs(words_in(told.meaning), words_),
+        finding && runs(words_in(told.meaning + " " + told.more), words_),
+        told.kind == "word" ? runs(words_in(told.names + " " + told.meaning), words_)
+                            : has_phrase(told.terms, true) || is_quoted(told.terms, 1),
         !field && text_.size() > 3 && lower_case(told.names).find(lower_case(text_)) != text_.npos};
     const auto first = std::ranges::find(ways, true) - std::begin(ways);
     const bool misspelt = first > 0 && text_.starts_with("NCCL_") && names_in(text_).size() == 1;
@@ -238,16 +245,23 @@ class Asked {
   static bool has_name(const Told& told, const std::string& name) {
     return holds(split(lower_case(told.names), ','), {lower_case(name)});
   }
-  // `mark`: what makes a term so special that a text with it is about it.
-  [[nodiscard]] bool has_phrase(const std::string& terms, const char* mark = " ") const {
+  // Whether it holds a quote of several words, or also a dotted name or a path, but no command.
+  [[nodiscard]] bool has_phrase(const std::string& terms, bool also_names = false) const {
+    const Words all = names_in(lower_case(text_));
     return std::ranges::any_of(split(lower_case(terms), '|'), [&](const std::string& term) {
-      return term.find_first_of(mark) != term.npos && lower_case(text_).find(term) != text_.npos;
+      const Words words = names_in(term);
+      const bool several = term.find(' ') != term.npos,
+                 name = words.size() > 1 || term.find('.') < term.size() - 1;
+      return (several || (also_names && name && term.back() != '/')) && !term.starts_with("kubectl ") &&
+             !term.starts_with("nccl-env ") && runs(all, words);
     });
   }
-  [[nodiscard]] bool is_quoted(const std::string& terms) const {
-    return has_phrase(terms, " /.") || std::ranges::any_of(split(terms, '|'), [&](const std::string& term) {
-             return holds(words_in(term), words_);
-           });
+  // `more`: words that a quote may have beside those asked for.
+  [[nodiscard]] bool is_quoted(const std::string& terms, std::size_t more) const {
+    return std::ranges::any_of(split(terms, '|'), [&](const std::string& term) {
+      const Words words = words_in(term);
+      return words.size() <= words_.size() + more && holds(words, words_);
+    });
   }
 
   const std::string text_;
@@ -269,8 +283,11 @@ std::string not_found(const std::string& asked, const Book& all) {
 
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
   std::string text = join(arguments.words, " ");
-  if (text.starts_with("spec.")) text.erase(0, text.rfind('.') + 1);  // as remedies say it
   const Book all = all_told();
+  const std::string key = text.substr(0, text.find(':')),
+                    last = key.substr(key.rfind('.') + 1);  // "spec.hcas: x"
+  const auto is_last = [&](const Told& told) { return told.kind == "field" && told.names == last; };
+  if (std::ranges::any_of(all, is_last)) text = last;
   Book found;
   const Asked asked(text, all);
   std::multimap<std::ptrdiff_t, const Told*> ranked;

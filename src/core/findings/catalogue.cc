@@ -39,10 +39,9 @@ constexpr auto kRows = [] {
        "Look at the node's table with `nccl-env nodes NAME`, and name the fabric in the policy "
        "(spec.fabric). A node without RDMA devices needs nothing."},
       {PortDown, "PortDown", Node, "A port of the fabric is not Active.",
-       "Check cable, transceiver and switch port (`Link down` or `Cable unplugged` in dmesg), on InfiniBand "
-       "also "
-       "the subnet manager. Until the port is up, cordon the node: jobs there run without it, and are slow "
-       "or hang where other ranks have it."},
+       "Check cable, transceiver and switch port (`Link down`, `Link is down` or `Cable unplugged` in "
+       "dmesg), on InfiniBand also the subnet manager. Until the port is up, cordon the node: jobs there run "
+       "without it, and are slow or hang where other ranks have it."},
       {HcaMissing, "HcaMissing", Node, "A node lacks an HCA port that its pool has.",
        "Look for the device in lspci and for its driver in dmesg on the node; reseat or replace the card."},
       {HcasDiffer, "HcasDiffer", Node,
@@ -84,8 +83,7 @@ constexpr auto kRows = [] {
        "leave hcas out and let inference find the fabric."},
       {LossyTrafficClass, "LossyTrafficClass", Node,
        "The fabric may drop NCCL's packets: their traffic class (DSCP) falls into a priority without PFC, or "
-       "is not "
-       "that of the pool's other nodes.",
+       "is not that of the pool's other nodes.",
        "Compare `mlnx_qos -i NETDEV` (or `dcb pfc show dev NETDEV`, `dcb app show dev NETDEV`) and "
        "/sys/class/infiniband/HCA/tc/1/traffic_class with a good node's and with the switches, and set "
        "NCCL_IB_TC in the policy to a class that they carry without loss. Nothing, where it is meant to be "
@@ -177,8 +175,7 @@ constexpr auto kRows = [] {
        "themselves. Until then env NCCL_IB_GID_INDEX=-1 in the pod overrides an image's ENV."},
       {NcclTooOld, "NcclTooOld", Policy,
        "The image's NCCL does not search for a GID index, and the policy counts on that: it takes row 0 of "
-       "each port, "
-       "mostly RoCE v1 or link-local.",
+       "each port, mostly RoCE v1 or link-local.",
        "Write gidIndex: Pin in the policy and create the pod anew, or take an image with NCCL 2.21.5 or "
        "later."},
       {FellBack, "FellBack", PodAnew, "NCCL or UCX runs over sockets, though nobody turned the fabric off.",
@@ -264,13 +261,12 @@ constexpr auto kRows = [] {
        "Look at dmesg and the port's link_downed counter on that node, and at the switch; `nccl-env doctor` "
        "tells ports that are down now."},
       {DeviceLost, "DeviceLost", Node, "The adapter itself failed: a fatal event of the device.",
-       "Look at dmesg on that node (mlx5_core, PCIe errors, firmware), and take it out of use until the "
-       "adapter is reset or replaced. No value of NCCL's mends it."},
+       "Look at dmesg on that node (`firmware internal error`, `health recovery`, PCIe errors), and take it "
+       "out of use until the adapter is reset or replaced. No value of NCCL's mends it."},
       {MemoryLock, "MemoryLock", PodAnew,
        "Memory cannot be pinned for the HCA: most often the memory lock limit is too low.",
        "Look at `ulimit -l` in the container: raise the runtime's memlock limit (RLIMIT_MEMLOCK, "
-       "LimitMEMLOCK), or add the "
-       "capability IPC_LOCK to a root container."},
+       "LimitMEMLOCK), or add the capability IPC_LOCK to a root container."},
       {SharedMemory, "SharedMemory", PodAnew,
        "NCCL's segments in /dev/shm need more space than there is (64 MiB by default), or a right.",
        "Mount an emptyDir with medium Memory at /dev/shm. Its sizeLimit and the memory limit of the pod "
@@ -326,8 +322,7 @@ constexpr auto kRows = [] {
        "Read that line and those around it; it may be the cause."},
       {PeerClosed, "PeerClosed", None,
        "Another rank or thread of the job ended first, and its connection with it (`Connection reset by "
-       "peer`, ECONNRESET): a consequence, whose "
-       "cause is in that rank's log.",
+       "peer`, ECONNRESET): a consequence, whose cause is in that rank's log.",
        "Look for the rank that failed first, in the logs of all ranks (`nccl-env verify` takes them "
        "together)."},
       {TimedOut, "TimedOut", None,
@@ -345,8 +340,7 @@ constexpr auto kRows = [] {
        "No packet passes inside a network, or between two, whichever nodes and rails were tried.",
        "Inside one: look at its switch, VLAN and, on InfiniBand, partition. Between two: a route, a gateway "
        "or an ACL is missing; NCCL pairs rails by their order, so that rail n of all nodes needs to be in "
-       "one "
-       "network or in networks that reach each other."},
+       "one network or in networks that reach each other."},
       {RailCutOff, "RailCutOff", Node, "A rail of a node reaches none of the peers that it was tried with.",
        "Look at this port's cable, transceiver and switch port (VLAN, port ACL), then at its address: "
        "another device may have the same. Cordon the node until then."},
@@ -367,11 +361,12 @@ constexpr auto kRows = [] {
        "Agents need an API server of a version that names nodes in their tokens."},
       {Crds, "Crds", None, "A CRD of nccl-env is missing, or does not serve this version."},
       {Hooks, "Hooks", None,
-       "A hook for pods or Bindings is missing, or is called for other namespaces than those that are opted "
-       "in."},
+       "A hook for pods or Bindings is missing, leads elsewhere, or is called for other objects or "
+       "namespaces than it should."},
       {Validator, "Validator", None, "The hook that refuses wrong policies is missing."},
       {CaBundle, "CaBundle", None, "The API server knows no CA for a hook, so it cannot call the webhook."},
-      {Service, "Service", None, "The Service that the hooks call is missing, or has another port."},
+      {Service, "Service", None,
+       "The Service that the hooks call is missing, or leads to other ports or pods."},
       {Certificate, "Certificate", None,
        "The webhook's certificate is missing, over, for another name, or not trusted by the hooks."},
       {Webhook, "Webhook", None, "Replicas of the webhook are not ready, or not of the newest roll-out."},

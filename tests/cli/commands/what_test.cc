@@ -104,7 +104,10 @@ TEST(What, WordsOfEachSurfaceAreAnswered) {
       {"Acs", "GpuMemory  "},
       {"pfc", "LossyTrafficClass  "},
       {"apiserver_admission_webhook_fail_open_count", "NcclEnvFailedOpen  "},
-      {"failed calling webhook", "NcclEnvFailedOpen  "},
+      {"mlx5_core 0000:17:00.0: print_health_info:431:(pid 0): firmware internal error", "DeviceLost  "},
+      {"admission webhook \"binding.nccl-env.io\" denied the request: x", "Pending  "},
+      {"fabric.excludeHcas", "excludeHcas  "},
+      {"gidIndex: Pin", "gidIndex  "},
       {"nccl.conf", "nccl.conf in a pod  "},
       {"failed calling webhook \"pods.nccl-env.io\": Post "
        "\"https://nccl-env-webhook.nccl-env.svc:443/admit\"",
@@ -128,7 +131,11 @@ TEST(What, WordsOfEachSurfaceAreAnswered) {
     EXPECT_THAT(run_cli({"what", pasted}).out, StartsWith(begin)) << pasted;
   EXPECT_THAT(run_cli({"what", "stale"}).out,
               AllOf(HasSubstr("StaleTable "), HasSubstr("NcclEnvTablesStale ")));
-  for (const char* none : {"foo bar", "???", "error reading file", "my job"}) {
+  for (const char* none :
+       {"foo bar", "???", "error reading file", "my job", "how do I turn it off", "network policy",
+        "failed calling webhook \"istio-sidecar\": x509: certificate signed by unknown authority",
+        "Liveness probe failed: Get \"http://10.0.0.1:8080/healthz\": context deadline",
+        "no matches for kind \"NcclPolicy\" in version \"nccl-env.io/v1alpha1\""}) {
     EXPECT_EQ(run_cli({"what", none}).code, 2);
     EXPECT_THAT(run_cli({"what", none}).err, HasSubstr("for a pod: nccl-env explain pod/NAME"));
   }
