@@ -143,7 +143,8 @@ Words names_in(std::string text) {
 
 // The words of a text that matter, in small letters and without a plural's s. `parted`: TimedOut is two.
 Words words_in(std::string text, bool parted = false) {
-  constexpr std::string_view kLittle = " a an the my our i it is do how to job not ";
+  constexpr std::string_view kLittle =
+      " a an the my our i it is are was has do does how to job nccl not stuck using training ";
   for (std::size_t i = 1; i < text.size(); ++i) {
     const bool begins = text[i] >= 'A' && text[i] <= 'Z' && text[i - 1] >= 'a' && text[i - 1] <= 'z';
     if (parted && begins) text.insert(i++, " ");
@@ -250,7 +251,7 @@ class Asked {
     const Words all = names_in(lower_case(text_));
     return std::ranges::any_of(split(lower_case(terms), '|'), [&](const std::string& term) {
       const Words words = names_in(term);
-      const bool several = term.find(' ') != term.npos,
+      const bool several = words.size() > 1 && term.find(' ') != term.npos,
                  name = words.size() > 1 || term.find('.') < term.size() - 1;
       return (several || (also_names && name && term.back() != '/')) && !term.starts_with("kubectl ") &&
              !term.starts_with("nccl-env ") && runs(all, words);
@@ -284,9 +285,9 @@ std::string not_found(const std::string& asked, const Book& all) {
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
   std::string text = join(arguments.words, " ");
   const Book all = all_told();
-  const std::string key = text.substr(0, text.find(':')),
+  const std::string key = text.substr(0, text.find_first_of(":=")),
                     last = key.substr(key.rfind('.') + 1);  // "spec.hcas: x"
-  const auto is_last = [&](const Told& told) { return told.kind == "field" && told.names == last; };
+  const auto is_last = [&](const Told& told) { return told.names == last; };
   if (std::ranges::any_of(all, is_last)) text = last;
   Book found;
   const Asked asked(text, all);
