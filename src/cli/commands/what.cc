@@ -217,7 +217,8 @@ class Asked {
     const bool coded = finding || told.kind == "variable";
     const Words held = words_in(told.names);               // by a heading
     const auto is_inside = [&](const std::string& name) {  // and is no word of the language
-      return (name.find('_') != name.npos || (coded && name != lower_case(name))) && has_name(told, name);
+      const bool special = coded || name.starts_with("NcclEnv");
+      return (name.find('_') != name.npos || (special && name != lower_case(name))) && has_name(told, name);
     };
     const bool ways[kNone] = {
         named && coded,
@@ -279,7 +280,7 @@ std::string not_found(const std::string& asked, const Book& all) {
   return "what: " + asked + ": neither nccl-env nor a failure of NCCL's network is called so" +
          (near.empty() ? "." : ": do you mean " + std::string(near) + "?") +
          " For a log: nccl-env verify FILE; for a pod: nccl-env explain pod/NAME; for what is not the "
-         "network's: docs/use/troubleshooting.md#not-the-network";
+         "network's: docs/use/troubleshooting.md#not-the-network; by subject: docs/README.md";
 }
 
 int tell_what(const WhatArguments& arguments, const Console& terminal) {

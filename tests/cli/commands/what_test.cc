@@ -111,7 +111,12 @@ TEST(What, WordsOfEachSurfaceAreAnswered) {
       {"NCCL_IB_TIMEOUT=22", "NCCL_IB_TIMEOUT  "},
       {"pod has no values", "The pod has no values at all  "},
       {"training hangs at start", "Hang at init  "},
-      {"Init:ErrImagePull", "Init:ImagePullBackOff  "},
+      {"Init:ErrImagePull", "The agent's image  "},
+      {"Back-off pulling image \"registry.example/a:1\" Init:ImagePullBackOff", "The agent's image  "},
+      {"[FIRING:1] NcclEnvFailedOpen (critical)", "NcclEnvFailedOpen  "},
+      {"table not written", "NcclEnvAgentNotPublishing  "},
+      {"pod stuck in Pending", "Pending  "},
+      {"failed calling webhook \"strict-pods.nccl-env.io\": context deadline exceeded", "Strict namespace  "},
       {"strict", "Strict namespaces  It counts beside"},
       {"nccl.conf", "nccl.conf in a pod  "},
       {"failed calling webhook \"pods.nccl-env.io\": Post "
