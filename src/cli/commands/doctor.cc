@@ -217,6 +217,7 @@ std::vector<Finding> judge_pods(const PodCheck& check, const std::vector<PodReco
     const std::string words = check.judge(pod, around);
     if (!words.empty()) by_words[words].push_back(pod.name_space + "/" + pod.name);
   }
+  found.reserve(by_words.size());
   for (const auto& [words, names] : by_words)
     found.push_back({check.code, check.severity, of_node(node.table->name),
                      (names.size() == 1 ? "pod " : count_of(names.size(), "pod") + ", ") +

@@ -143,6 +143,7 @@ TEST(What, WordsOfEachSurfaceAreAnswered) {
               AllOf(HasSubstr("StaleTable "), HasSubstr("NcclEnvTablesStale ")));
   for (const char* none :
        {"foo bar", "???", "error reading file", "my job", "how do I turn it off", "network policy",
+        "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"",
         "failed calling webhook \"istio-sidecar\": x509: certificate signed by unknown authority",
         "Liveness probe failed: Get \"http://10.0.0.1:8080/healthz\": context deadline",
         "no matches for kind \"NcclPolicy\" in version \"nccl-env.io/v1alpha1\""}) {
