@@ -5,7 +5,6 @@
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <ostream>
 #include <set>
 
@@ -94,12 +93,9 @@ std::vector<TablelessNode> tableless_nodes(const Fabric& fabric, const DoctorInp
 
 // The age that the webhook writes into policies; the least, if a roll-out has not reached all of them.
 std::chrono::seconds published_age(const program::Policies& policies) {
-  std::optional<std::chrono::seconds> least;
-  for (const auto& policy : policies) {
-    if (policy->max_table_age)
-      least = std::min(least.value_or(*policy->max_table_age), *policy->max_table_age);
-  }
-  return least.value_or(DoctorInput{}.max_table_age);
+  auto least = std::chrono::seconds::max();
+  for (const auto& policy : policies) least = std::min(least, policy->max_table_age.value_or(least));
+  return least == std::chrono::seconds::max() ? DoctorInput{}.max_table_age : least;
 }
 
 }  // namespace

@@ -38,12 +38,9 @@ std::string takes(const Variable& variable) {
   return kind + (variable.max > 0 ? ", at most " + std::to_string(variable.max) : "");
 }
 
-std::string ranks_text(Ranks ranks) {
-  constexpr std::array<std::string_view, 4> kTexts{
-      "Each node may need another value.", "All ranks on one fabric should have the same value.",
-      "All ranks have to have the same value.", "Ranks may have different values."};
-  return std::string(name_in(kTexts, ranks));
-}
+constexpr std::array<std::string_view, 4> kRanksTexts{
+    "Each node may need another value.", "All ranks on one fabric should have the same value.",
+    "All ranks have to have the same value.", "Ranks may have different values."};
 
 // A name, and what it means.
 struct Told {
@@ -96,7 +93,7 @@ Book all_told() {
   }
   for (const Variable* variable : all_variables())
     all.push_back({"variable", std::string(variable->name),
-                   "Takes " + takes(*variable) + ". " + ranks_text(variable->ranks),
+                   "Takes " + takes(*variable) + ". " + std::string(name_in(kRanksTexts, variable->ranks)),
                    std::string(variable->note), "docs/reference/variables.md"});
   add_pages(all);
   return all;
@@ -273,6 +270,20 @@ class Asked {
   std::string symptom_ = code_of_line(text_, true);
 };
 
+// The section whose heading or symptoms have the rarest of the words; the index where none has one.
+std::string page_near(const std::string& asked, const Book& all) {
+  std::map<std::size_t, std::string> by_use{{9, "docs/README.md"}};
+  for (const std::string& word : words_in(asked)) {
+    std::map<std::size_t, std::string> with;  // those that say least first
+    for (const Told& told : all) {
+      const Words own = words_in(told.names + " " + told.symptoms, true);
+      if (told.kind == "section" && holds(own, {word})) with.emplace(own.size(), told.document);
+    }
+    if (!with.empty() && word.size() > 2) by_use.emplace(with.size(), with.begin()->second);
+  }
+  return by_use.begin()->second;
+}
+
 std::string not_found(const std::string& asked, const Book& all) {
   std::vector<std::string_view> names;
   for (const Told& told : all) names.push_back(std::string_view(told.names).substr(0, told.names.find(',')));
@@ -280,7 +291,8 @@ std::string not_found(const std::string& asked, const Book& all) {
   return "what: " + asked + ": neither nccl-env nor a failure of NCCL's network is called so" +
          (near.empty() ? "." : ": do you mean " + std::string(near) + "?") +
          " For a log: nccl-env verify FILE; for a pod: nccl-env explain pod/NAME; for what is not the "
-         "network's: docs/use/troubleshooting.md#not-the-network; by subject: docs/README.md";
+         "network's: docs/use/troubleshooting.md#not-the-network; nearest: " +
+         page_near(asked, all);
 }
 
 int tell_what(const WhatArguments& arguments, const Console& terminal) {
@@ -288,8 +300,7 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
   const Book all = all_told();
   const std::string key = text.substr(0, text.find_first_of(":=")),
                     last = key.substr(key.rfind('.') + 1);  // "spec.hcas: x"
-  const auto is_last = [&](const Told& told) { return told.names == last; };
-  if (std::ranges::any_of(all, is_last)) text = last;
+  if (std::ranges::find(all, last, &Told::names) != all.end()) text = last;
   Book found;
   const Asked asked(text, all);
   std::multimap<std::ptrdiff_t, const Told*> ranked;
@@ -297,9 +308,8 @@ int tell_what(const WhatArguments& arguments, const Console& terminal) {
     if (text.empty() && told.impact) found.push_back(told);
     if (!text.empty()) ranked.emplace(asked.rank(told), &told);
   }
-  for (std::ptrdiff_t weak = Asked::kWeak; weak < Asked::kNone; ++weak) {
+  for (std::ptrdiff_t weak = Asked::kWeak; weak < Asked::kNone; ++weak)
     if (ranked.count(weak) > 4) ranked.erase(weak);
-  }
   const auto least = ranked.empty() ? Asked::kNone : ranked.begin()->first;
   const std::size_t most = least < 3 ? 1 : 4;
   for (const auto& [rank, told] : ranked) {

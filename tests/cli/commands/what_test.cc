@@ -141,6 +141,9 @@ TEST(What, WordsOfEachSurfaceAreAnswered) {
     EXPECT_THAT(run_cli({"what", pasted}).out, StartsWith(begin)) << pasted;
   EXPECT_THAT(run_cli({"what", "stale"}).out,
               AllOf(HasSubstr("StaleTable "), HasSubstr("NcclEnvTablesStale ")));
+  EXPECT_THAT(run_cli({"what", "which nic does nccl use"}).err, EndsWith("troubleshooting.md#wrong-nic\n"));
+  EXPECT_THAT(run_cli({"what", "it hangs after 10 minutes"}).err, EndsWith("#hang-at-init\n"));
+  EXPECT_THAT(run_cli({"what", "foo bar"}).err, EndsWith("nearest: docs/README.md\n"));
   for (const char* none :
        {"foo bar", "???", "error reading file", "my job", "how do I turn it off", "network policy",
         "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"",
