@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Past 600 lines: each part of an installation has its judgement here, behind one table of parts.
 #include "check/installed_parts.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ constexpr int kLeastMinor = 30;        // docs/operate/install.md
 constexpr std::size_t kMostNamed = 5;  // nodes in a sentence
 constexpr int kDefaultHookPort = 443;  // Kubernetes': where a hook names none
 constexpr std::int64_t kQuarter = 4;   // the webhook and cert-manager renew with a third left
-constexpr std::string_view kInstallAgain = "kubectl apply -k cluster (Helm: helm upgrade)";
+constexpr std::string_view kInstallAgain = "kubectl apply -k cluster  # Helm: helm upgrade";
 constexpr std::string_view kApplyCrds =
     "kubectl apply --server-side -f manifests/base/crds; Helm installs them once and never again.";
 // A roll-out takes some 15 s; what is away for longer has a reason.
@@ -148,7 +149,7 @@ Judged judge_hooks(const InstalledParts& parts, const Part& part) {
                           !needs_opt_in(*hook)
                               ? "is called for namespaces without the label " + std::string(key::kPolicyLabel)
                           : !is_called(*hook, resource)
-                              ? "is not called when " + std::string(resource) + " are created"
+                              ? "is not called for CREATE of " + std::string(resource)
                           : !path.empty() && path != "/admit"
                               ? "calls " + path + ", and the webhook answers at /admit"
                           : strict && policy != "Fail"
@@ -186,8 +187,9 @@ Judged judge_rights(const InstalledParts& parts, const Part& part) {
   const std::string name = agents ? kAgentName : kWebhookName,
                     account = "ServiceAccount " + space + "/" + name;
   const LookUp& role = parts.*part.role;
-  if (role.outcome == Outcome::Absent ||
-      (role.outcome == Outcome::Found && items_at(role.object, "rules").empty()))
+  if (role.outcome != Outcome::Found && role.outcome != Outcome::Absent)
+    return {Sight::NotSeen, role.problem};
+  if (items_at(role.object, "rules").empty())
     return {Severity::Error,
             std::string(part.space ? "Role " : "ClusterRole ") + part.name +
                 " is not there, or gives nothing" + part.loss,

@@ -37,10 +37,9 @@ struct InstalledParts {
   OwnSpace agent_space{"nccl-env-agent", "privileged", "the agent needs the host's network and /sys"};
   LookUp version;  // of the API server
   LookUp policy_crd, table_crd;
-  LookUp mutating, validating;                   // webhook configurations
-  LookUp webhook_rights, agent_rights;           // ClusterRoleBindings
-  LookUp secret_rights;                          // RoleBinding
-  LookUp webhook_role, agent_role, secret_role;  // what these bind
+  LookUp mutating, validating;                         // webhook configurations
+  LookUp webhook_rights, agent_rights, secret_rights;  // bindings
+  LookUp webhook_role, agent_role, secret_role;        // what these bind
   LookUp service, secret, deployment, daemon_set;
   SeenByNode agents;  // whether the agent's pod there is ready
   // By Deployment or DaemonSet what keeps its first pod that is not well: "container webhook cannot start

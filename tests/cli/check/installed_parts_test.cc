@@ -176,7 +176,7 @@ TEST(InstalledParts, HalvesOfAHookOfAServiceAndOfARightAreTold) {
       {"Service", "leads to port 9999",
        [](auto& p) { p.service.object["spec"]["ports"][0]["targetPort"] = 9999; }},
       {"Hooks", "binding.nccl-env.io calls /nope", hook(1, "/clientConfig/service/path", "/nope")},
-      {"Hooks", "is not called when pods/binding are", hook(1, "/rules/0/operations/0", "UPDATE")},
+      {"Hooks", "is not called for CREATE of pods/binding", hook(1, "/rules/0/operations/0", "UPDATE")},
       {"Hooks", "strict-pods.nccl-env.io has failurePolicy Ignore", hook(2, "/failurePolicy", "Ignore")}};
   for (const auto& [check, told, change] : rows) {
     InstalledParts parts = healthy();
@@ -184,6 +184,9 @@ TEST(InstalledParts, HalvesOfAHookOfAServiceAndOfARightAreTold) {
     EXPECT_THAT(answer_of(judge_parts(parts), check)->finding.sentence, HasSubstr(told));
     EXPECT_EQ(word(*answer_of(judge_parts(parts), check)), kFailed) << told;
   }
+  InstalledParts parts = healthy();
+  parts.agent_role = kForbidden;
+  EXPECT_FALSE(answer_of(judge_parts(parts), "Rights")->seen) << "the binding alone proves nothing";
 }
 
 TEST(InstalledParts, TheCertificateIsValidForTheServiceAndSignedByWhatTheHooksTrust) {
