@@ -276,8 +276,8 @@ std::string page_near(const std::string& asked, const Book& all) {
   for (const std::string& word : words_in(asked)) {
     std::map<std::size_t, std::string> with;  // those that say least first
     for (const Told& told : all) {
-      const Words own = words_in(told.names + " " + told.symptoms, true);
-      if (told.kind == "section" && holds(own, {word})) with.emplace(own.size(), told.document);
+      const Words own = told.kind == "section" ? words_in(told.names + " " + told.symptoms, true) : Words();
+      if (holds(own, {word})) with.emplace(own.size(), told.document);
     }
     if (!with.empty() && word.size() > 2) by_use.emplace(with.size(), with.begin()->second);
   }

@@ -388,7 +388,7 @@ std::string render_text(const PodAnswer& answer, const PodRecord& record, const 
   }
   const auto tell = choices == Choices::Both ? selections_text : choice_text;
   const bool own = answer.state == PodState::OwnValues;  // there are no other values to compare with
-  // What is assumed is not said beside an image that is known to be older.
+  // Assumes no release beside an image that is known to be older.
   const bool older =
       around.version == kNewestNccl &&
       std::ranges::find(answer.findings, Code::NcclTooOld, &Finding::code) != answer.findings.end();

@@ -31,7 +31,7 @@ namespace nccl_env {
 
 using Members = std::vector<std::size_t>;  // ascending
 
-// Of so many all, and those that `is_one` takes.
+// Lists all of so many members, or those that `is_one` takes.
 inline Members all_members(std::size_t count) {
   Members all(count);
   std::iota(all.begin(), all.end(), std::size_t{0});
